@@ -1,0 +1,250 @@
+"""`privet demo`: the whole story on generated data, with a report to open.
+
+The people are made up, so the truth is known and can be shown beside each answer;
+with real data nobody but the owner ever sees it.
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from privet import datasets
+from privet.column import decimal_text
+from privet.kernel import Budget, Count, Mean, ProtectedTable, open_table
+
+_BUDGET = "1.0"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One number of an answer: its label, value, error bar and the truth."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    truth: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """One question of the story."""
+
+    question: str
+    code: str
+    epsilon: str
+    bars: tuple[Bar, ...]
+    answer: str
+    error: str
+
+
+def run(folder: Path, rows: int) -> None:
+    """Generate people, open their table, ask five questions, write report.html."""
+    console = Console(stderr=True)
+    people, address = _generate(folder, rows, console)
+    domain_file = folder / "census.toml"
+    datasets.census_domain().save(domain_file)
+    with open_table(address, domain_file.as_posix(), budget=_BUDGET) as table:
+        steps = _ask(table, people)
+        _print(steps, table.budget)
+        report = folder / "report.html"
+        report.write_text(_report(steps, table, rows), encoding="utf-8")
+    console.print(f"report: {report}")
+
+
+def _generate(folder: Path, rows: int, console: Console) -> tuple[pd.DataFrame, str]:
+    """A fresh table and no ledger: the demo owns its folder's files and starts over each time."""
+    console.print(f"generating {rows} people into {folder / 'census.duckdb'}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("census.duckdb*"):
+        old.unlink()
+    people = datasets.census(rows, seed=0)
+    connection = duckdb.connect(str(folder / "census.duckdb"))
+    connection.register("generated", people)
+    connection.execute("CREATE TABLE people AS SELECT * FROM generated")
+    connection.close()
+    return people, f"duckdb:///{(folder / 'census.duckdb').as_posix()}?table=people"
+
+
+def _ask(table: ProtectedTable, people: pd.DataFrame) -> list[Step]:
+    count = table.count(epsilon="0.1")
+    women = table.where(sex="Female", age=(30, 40)).count(epsilon="0.1")
+    truly_women = int(((people["sex"] == "Female") & (people["age"] >= 30) & (people["age"] < 40)).sum())
+    parts = table.partition("sex")
+    means = dict(zip(parts.labels, parts.mean("wage", epsilon="0.2"), strict=True))
+    histogram = table.histogram("education", "income", epsilon="0.2")
+    best = table.select("gini", epsilon="0.2")
+    return [
+        Step(
+            "How many people are there?",
+            "table.count(epsilon=0.1)",
+            "0.1",
+            (_bar("people", count, len(people)),),
+            f"{count}",
+            f"± {count.noise.error(0.95)}",
+        ),
+        Step(
+            "How many are women in their thirties?",
+            'table.where(sex="Female", age=(30, 40)).count(epsilon=0.1)',
+            "0.1",
+            (_bar("women 30 to 39", women, truly_women),),
+            f"{women}",
+            f"± {women.noise.error(0.95)}",
+        ),
+        Step(
+            "What do women and men earn per hour, on average?",
+            'table.partition("sex").mean("wage", epsilon=0.2)',
+            "0.2",
+            tuple(
+                _bar(label, mean, people.loc[people["sex"] == label, "wage"].mean()) for label, mean in means.items()
+            ),
+            ", ".join(f"{label} {mean:.2f}" for label, mean in means.items()),
+            " and ".join("{:.2f} to {:.2f}".format(*mean.interval(0.95)) for mean in means.values()),
+        ),
+        Step(
+            "How do education and income go together?",
+            'table.histogram("education", "income", epsilon=0.2)',
+            "0.2",
+            tuple(
+                _bar(
+                    f"{education}, {income}",
+                    histogram[education, income],
+                    int(((people["education"] == education) & (people["income"] == income)).sum()),
+                )
+                for education, income in itertools.product(*histogram.labels)
+            ),
+            f"{histogram.values.size} cells",
+            f"± {histogram.noise.error(0.95)} in each",
+        ),
+        Step(
+            "Which attribute tells most about income?",
+            'table.select("gini", epsilon=0.2)',
+            "0.2",
+            (),
+            str(best),
+            f"score within {best.shortfall(0.95):.0f} of the best",
+        ),
+    ]
+
+
+def _bar(label: str, release: Count | Mean, truth: float) -> Bar:
+    low, high = release.interval(0.95)
+    return Bar(label, float(release), low, high, float(truth))
+
+
+def _print(steps: list[Step], budget: Budget) -> None:
+    console = Console(highlight=False)
+    console.print("Five questions to a table nobody may see; errors with 95% confidence")
+    for number, step in enumerate(steps, start=1):
+        console.print(f"\n[bold]{number}. {step.question}[/bold]")
+        console.print(f"   [dim]{step.code}[/dim]")
+        console.print(f"   [green]{step.answer}[/green]  ({step.error})")
+        if len(step.bars) > 2:
+            for bar in step.bars:
+                console.print(f"     {bar.label:<20} {bar.value:>9.0f}   {bar.low:.0f} to {bar.high:.0f}")
+    ledger = Table(title=f"\nThe ledger: {decimal_text(budget.spent)} of {_BUDGET} spent", title_justify="left")
+    for heading in ("entry", "question", "on", "epsilon", "charged"):
+        ledger.add_column(heading)
+    for entry in budget.entries:
+        ledger.add_row(str(entry.id), entry.question, entry.scope, entry.epsilon, decimal_text(entry.loss))
+    console.print(ledger)
+
+
+# -- the report: one self-contained page ----------------------------------------------------------
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1d2a22; --soft: #5d6b62; --line: #d8ded9; --leaf: #2f7d4f; --truth: #b4541a;
+        --paper: #fbfcfa; --card: #ffffff; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6ece7; --soft: #9aa89f; --line: #33403a; --leaf: #66c08a;
+        --truth: #f0975a; --paper: #141a17; --card: #1b2320; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 54rem;
+       margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.1rem; margin: 0; } p { margin: .4rem 0; }
+section { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem 1.2rem;
+          margin: 1rem 0; }
+code { font: .85rem ui-monospace, monospace; color: var(--soft); overflow-wrap: anywhere; }
+.answer { font-size: 1.3rem; font-weight: 600; } .error { color: var(--soft); } .scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; } th { text-align: left; color: var(--soft); }
+td, th { padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
+svg text { font: 12px system-ui, sans-serif; fill: var(--ink); } svg .tick { fill: var(--soft); font-size: 11px; }
+.truth { color: var(--truth); }
+"""
+
+
+def _report(steps: list[Step], table: ProtectedTable, rows: int) -> str:
+    sections = "".join(
+        f"<section><h2>{html.escape(step.question)}</h2><p><code>{html.escape(step.code)}</code></p>"
+        f'<p><span class="answer">{html.escape(step.answer)}</span> '
+        f'<span class="error">{html.escape(step.error)} · epsilon {step.epsilon}</span></p>{_bars(step.bars)}</section>'
+        for step in steps
+    )
+    entries = "".join(
+        f"<tr><td>{entry.id}</td><td>{html.escape(entry.question)}</td><td>{html.escape(entry.scope)}</td>"
+        f'<td class="number">{entry.epsilon}</td><td class="number">{decimal_text(entry.loss)}</td></tr>'
+        for entry in table.budget.entries
+    )
+    spent, left = decimal_text(table.budget.spent), decimal_text(table.budget.remaining)
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>privet: five questions to a private table</title><style>{_STYLE}</style></head><body>
+<h1>Five questions to a table nobody may see</h1>
+<p>{rows} generated people lie in a DuckDB table. An analyst may spend epsilon = {_BUDGET} on it and never sees a row:
+every answer carries noise, and says how much. Each chart shows the noisy answer with its 95% interval;
+<span class="truth">the mark is the true value</span>, known here only because the people are made up.</p>
+{sections}
+<section><h2>The ledger</h2><p>{spent} spent, {left} left. Entries are on disk before the table is asked, and cannot be
+changed. Asking women and men at once costs what one of them costs: their rows are disjoint.</p>
+<div class="scroll"><table><tr><th>entry</th><th>question</th><th>on</th><th class="number">epsilon</th>
+<th class="number">charged</th></tr>{entries}</table></div></section>
+<p class="error">Written by <code>privet demo</code>.</p></body></html>
+"""
+
+
+def _bars(bars: tuple[Bar, ...]) -> str:
+    """The numbers of an answer with their error bars: many as bars from 0, one or two as points on a close-up axis."""
+    if not bars:
+        return ""
+    low, high = min(min(bar.low, bar.truth) for bar in bars), max(max(bar.high, bar.truth) for bar in bars)
+    close_up = len(bars) <= 2
+    start, end = (low - 0.4 * (high - low), high + 0.4 * (high - low)) if close_up else (0.0, high)
+    left, width, height = 170, 420, 24
+
+    def x(value: float) -> float:
+        return left + width * (max(value, start) - start) / ((end - start) or 1.0)
+
+    drawn = []
+    for i, bar in enumerate(bars):
+        y = i * height + height / 2
+        drawn.append(f'<text x="{left - 8}" y="{y + 4}" text-anchor="end">{html.escape(bar.label)}</text>')
+        if close_up:
+            drawn.append(f'<circle cx="{x(bar.value):.1f}" cy="{y}" r="5" fill="var(--leaf)"/>')
+        else:
+            breadth = x(bar.value) - left
+            drawn.append(
+                f'<rect x="{left}" y="{y - 7}" width="{breadth:.1f}" height="14" fill="var(--leaf)" opacity="0.7"/>'
+            )
+        whisker = f"M{x(bar.low):.1f} {y}H{x(bar.high):.1f}M{x(bar.low):.1f} {y - 5}v10M{x(bar.high):.1f} {y - 5}v10"
+        drawn.append(f'<path d="{whisker}" stroke="var(--ink)" stroke-width="1.5"/>')
+        drawn.append(f'<path d="M{x(bar.truth):.1f} {y - 9}v18" stroke="var(--truth)" stroke-width="2"/>')
+        drawn.append(f'<text x="{left + width + 12}" y="{y + 4}">{_number(bar.value)}</text>')
+    size = len(bars) * height + 22
+    axis = size - 18
+    drawn.append(f'<path d="M{left} {axis}H{left + width}" stroke="var(--line)"/>')
+    drawn.append(f'<text x="{left}" y="{axis + 14}" class="tick">{_number(start)}</text>')
+    drawn.append(f'<text x="{left + width}" y="{axis + 14}" class="tick" text-anchor="end">{_number(end)}</text>')
+    label = html.escape("; ".join(f"{bar.label}: {bar.value:g}, {bar.low:g} to {bar.high:g}" for bar in bars))
+    frame = f'viewBox="0 0 {left + width + 80} {size}" width="{left + width + 80}" height="{size}"'
+    return f'<div class="scroll"><svg {frame} role="img" aria-label="{label}">{"".join(drawn)}</svg></div>'
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:,.2f}"

@@ -1,0 +1,65 @@
+"""The code a privacy reviewer reads line by line.
+
+Exact values of private rows exist only in here, under names that start with
+`exact_`. Everything that leaves is a release, a public value or an error whose text
+depends on no row. In-process Python cannot stop a hostile caller: for untrusted
+analysts the boundary is a server that holds this package on its side.
+"""
+
+from privet.kernel.accounting import Scope, as_epsilon, charge
+from privet.kernel.criteria import Criterion, Gini, InfoGain, LargestCell, Max, WeightedMax
+from privet.kernel.inspection import print_outside
+from privet.kernel.ledger import Charge, Entry, Ledger
+from privet.kernel.mechanisms import (
+    ExponentialOverRanges,
+    IntegerLaplace,
+    PermuteAndFlip,
+    ResidualLaplace,
+    noise_is_private,
+    seeded_noise,
+)
+from privet.kernel.opening import ledger_path, open_table, source_of
+from privet.kernel.query import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel
+from privet.kernel.release import Choice, Count, Histogram, Mean, Quantile, Release, Releases, ResidualSums, Sum
+from privet.kernel.session import Budget
+from privet.kernel.table import Parts, ProtectedTable
+
+__all__ = [
+    "LOGIT_GRID",
+    "RESIDUAL_GRID",
+    "AdditiveModel",
+    "Budget",
+    "Charge",
+    "Choice",
+    "Count",
+    "Criterion",
+    "Entry",
+    "ExponentialOverRanges",
+    "Gini",
+    "Histogram",
+    "InfoGain",
+    "IntegerLaplace",
+    "LargestCell",
+    "Ledger",
+    "Max",
+    "Mean",
+    "Parts",
+    "PermuteAndFlip",
+    "ProtectedTable",
+    "Quantile",
+    "Release",
+    "Releases",
+    "ResidualLaplace",
+    "ResidualSums",
+    "Scope",
+    "Sum",
+    "WeightedMax",
+    "as_epsilon",
+    "charge",
+    "ledger_path",
+    "noise_is_private",
+    "open_table",
+    "print_outside",
+    "seeded_noise",
+    "source_of",
+]

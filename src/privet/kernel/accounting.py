@@ -1,0 +1,174 @@
+"""The rule that adds losses: sequence adds, a partition charges its dearest part.
+
+A `Scope` is a set of rows that pays. Its losses add up. `divide` splits it into
+disjoint parts, each a scope of its own; a record lies in one part only, so the
+parent pays the maximum over the parts, not their sum. Parts can be divided again:
+a whole tree charges its dearest path (THEORY section 0, adaptive parallel
+composition: which part is split how, and for how much, may depend on releases).
+Two divisions of one scope add, even by the same column.
+
+>>> root = Scope()
+>>> left, right = root.divide(2)
+>>> charge([(left, Fraction(1, 10)), (right, Fraction(3, 10))], print)
+3/10
+>>> charge([(left, Fraction(2, 10))], print)   # within what `right` has already paid
+0
+>>> charge([(root, Fraction(1, 10))], print)   # the parent after its parts: adds
+1/10
+>>> root.spent
+Fraction(2, 5)
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import threading
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+
+from privet.column import decimal_text
+from privet.errors import BudgetExceeded, PrivacyError, QuestionError
+
+# Below this no answer is useful and noise would leave 64-bit integers; above it
+# an answer is exact for all purposes and epsilon is no longer a promise.
+SMALLEST, LARGEST = Fraction(1, 10**9), Fraction(10**6)
+
+T = TypeVar("T")
+
+_fraction_text = re.compile(r"[0-9]+/[0-9]+|[0-9]*[.]?[0-9]+(e[+-]?[0-9]{1,3})?|[0-9]+[.]", re.IGNORECASE)
+
+
+def as_epsilon(value: object, name: str = "epsilon") -> Fraction:
+    """An exact epsilon from what people write: 0.1 means one tenth, not its nearest float.
+
+    >>> as_epsilon(0.1), as_epsilon("1/3"), as_epsilon(2)
+    (Fraction(1, 10), Fraction(1, 3), Fraction(2, 1))
+    """
+    problem = f"{name} must be a number between {decimal_text(SMALLEST)} and {decimal_text(LARGEST)}"
+    if isinstance(value, bool | np.bool_):
+        raise QuestionError(f"{problem}, not {bool(value)}.")
+    if isinstance(value, Fraction):
+        number = value
+    elif isinstance(value, int | np.integer):
+        number = Fraction(int(value))
+    elif isinstance(value, float | np.floating | Decimal):
+        if not math.isfinite(value):
+            raise QuestionError(f"{problem}, not {value}.")
+        number = Fraction(str(value))
+    elif isinstance(value, str):
+        text = value.strip()
+        if len(text) > 64 or not _fraction_text.fullmatch(text) or re.fullmatch(r"[0-9]+/0+", text):
+            raise QuestionError(f"{problem}, not '{text[:64]}'; write it as 0.1 or 1/10.")
+        number = Fraction(text)
+    else:
+        raise QuestionError(f"{problem}, not a {type(value).__name__}.")
+    if number <= 0:
+        raise QuestionError(f"{problem}: it is not above 0.")
+    if not SMALLEST <= number <= LARGEST or number.denominator > 10**100:
+        raise QuestionError(f"{problem}, with at most 100 digits.")
+    return number
+
+
+class Scope:
+    """A set of rows that pays for what is asked of it."""
+
+    def __init__(self, cap: Fraction | None = None, division: _Division | None = None) -> None:
+        self.spent = Fraction(0)
+        self._cap = cap
+        self._division = division
+        root = division.parent._root if division else None
+        self._root: Scope = root or self
+        if root is None:
+            # The scopes live in this process. A forked copy would let both processes
+            # spend under one maximum, so a copy may not charge at all.
+            self._process = os.getpid()
+            self._lock = threading.RLock()
+
+    @property
+    def is_root(self) -> bool:
+        return self._division is None
+
+    def divide(self, parts: int) -> list[Scope]:
+        """Scopes for disjoint parts of these rows."""
+        division = _Division(self)
+        return [Scope(division=division) for _ in range(parts)]
+
+    def allot(self, cap: Fraction) -> Scope:
+        """A scope for the same rows that may spend at most `cap`."""
+        return Scope(cap=cap, division=_Division(self))
+
+    def headroom(self, root_remaining: Fraction) -> Fraction:
+        """The largest loss that could be charged here now."""
+        own = None if self._cap is None else self._cap - self.spent
+        if self._division is None:
+            return root_remaining if own is None else min(own, root_remaining)
+        # What a sibling has already made the parent pay is free here.
+        above = self._division.dearest - self.spent + self._division.parent.headroom(root_remaining)
+        return above if own is None else min(own, above)
+
+    def _add(self, loss: Fraction, undo: list[Callable[[], None]]) -> Fraction:
+        """Add a loss here and in all ancestors; the part of it that reaches the root."""
+        before = self.spent
+        if self._cap is not None and before + loss > self._cap:
+            raise _CapReached(self._cap - before)
+        undo.append(lambda: setattr(self, "spent", before))
+        self.spent = before + loss
+        division = self._division
+        if division is None:
+            return loss
+        dearest = division.dearest
+        if self.spent <= dearest:
+            return Fraction(0)
+        undo.append(lambda: setattr(division, "dearest", dearest))
+        division.dearest = self.spent
+        return division.parent._add(self.spent - dearest, undo)
+
+
+class _Division:
+    """Disjoint parts of one scope."""
+
+    def __init__(self, parent: Scope) -> None:
+        self.parent = parent
+        self.dearest = Fraction(0)
+
+
+class _CapReached(Exception):
+    def __init__(self, left: Fraction) -> None:
+        self.left = left
+
+
+def charge(charges: Sequence[tuple[Scope, Fraction]], commit: Callable[[Fraction], T]) -> T:
+    """Charge several scopes of one table as one step.
+
+    `commit` receives the loss that reaches the table's root and writes it down; if
+    it raises, or a cap is reached, no scope has changed.
+    """
+    root = charges[0][0]._root
+    if os.getpid() != root._process:
+        raise PrivacyError(
+            "this table was opened in another process, whose budget a copy may not spend; open it again in this one."
+        )
+    with root._lock:
+        undo: list[Callable[[], None]] = []
+        try:
+            reaches_root = sum((scope._add(loss, undo) for scope, loss in charges), Fraction(0))
+            return commit(reaches_root)
+        except BaseException as error:
+            for step in reversed(undo):
+                step()
+            if not isinstance(error, _CapReached):
+                raise
+            left = error.left
+    asked = max(loss for _, loss in charges)
+    raise BudgetExceeded(
+        f"cannot charge epsilon={decimal_text(asked)}: the allotment of this part of the table has "
+        f"{decimal_text(left)} left. Lower epsilon, or allot more.",
+        requested=asked,
+        remaining=left,
+    )

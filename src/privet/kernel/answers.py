@@ -1,0 +1,228 @@
+"""How exact numbers of an engine become noisy answers, for all parts at once.
+
+Each function takes the mechanisms of the parts, asks the engine one query and
+returns plain JSON values: what is stored in the ledger and released.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from privet.column import Numeric
+from privet.domain import Domain
+from privet.kernel.criteria import Criterion
+from privet.kernel.mechanisms import ExponentialOverRanges, IntegerLaplace, PermuteAndFlip, ResidualLaplace
+from privet.kernel.query import (
+    CountQuery,
+    Counts,
+    Engine,
+    GridCounts,
+    GridQuery,
+    ResidualQuery,
+    Residuals,
+    Rows,
+    SumQuery,
+    index_count,
+)
+
+
+def histogram(engine: Engine, rows: Rows, columns: tuple[str, ...], noises: Sequence[IntegerLaplace]) -> list[Any]:
+    """Noisy counts of all cells: a record lies in one cell of one part."""
+    (exact,) = engine.exact_counts(CountQuery(rows, (columns,)))
+    if len(set(noises)) == 1:  # one batch is much faster than a call for each part
+        return list(noises[0].release(exact).tolist())
+    return [noise.release(exact[part]).tolist() for part, noise in enumerate(noises)]
+
+
+def total(engine: Engine, rows: Rows, column: Numeric, noises: Sequence[IntegerLaplace]) -> list[int]:
+    """Noisy sums in multiples of `column.unit`."""
+    exact_rows, exact_indices = engine.exact_sums(SumQuery(rows, column.name))
+    low, step = int(column.low / column.unit), int(column.step / column.unit)
+    exact = [low * int(n) + step * int(index) for n, index in zip(exact_rows, exact_indices, strict=True)]
+    return [_one(noise, value) for noise, value in zip(noises, exact, strict=True)]
+
+
+def deviation(
+    engine: Engine,
+    rows: Rows,
+    column: Numeric,
+    sum_noises: Sequence[IntegerLaplace],
+    count_noises: Sequence[IntegerLaplace],
+) -> list[tuple[int, int]]:
+    """Noisy sums of deviations from the middle, in half steps, and noisy numbers of rows with a value."""
+    exact_rows, exact_indices = engine.exact_sums(SumQuery(rows, column.name))
+    exact = [
+        2 * int(index) - (column.grid_size - 1) * int(n) for n, index in zip(exact_rows, exact_indices, strict=True)
+    ]
+    return [
+        (_one(sum_noises[part], exact[part]), _one(count_noises[part], int(exact_rows[part])))
+        for part in range(rows.parts)
+    ]
+
+
+def _one(noise: IntegerLaplace, exact_value: int) -> int:
+    # numbers beyond 64 bits are clamped by the mechanism; Python's are clamped to fit first
+    return int(noise.release(np.array([max(-(2**62), min(2**62, exact_value))]))[0])
+
+
+def quantile(
+    engine: Engine, rows: Rows, column: Numeric, rank: Fraction, mechanisms: Sequence[ExponentialOverRanges]
+) -> list[int]:
+    """Noisy quantiles as grid indices."""
+    (exact,) = engine.exact_grid(GridQuery(rows, (column.name,)))
+    answers = []
+    for part, (index, exact_counts, _) in enumerate(_by_part(exact, rows.parts)):
+        start, size, score = quantile_ranges(index, exact_counts.sum(axis=1), column.grid_size, rank)
+        chosen, offset = mechanisms[part].release(score, size)
+        answers.append(start[chosen] + offset)
+    return answers
+
+
+def quantile_ranges(
+    index: Counts, exact_counts: Counts, points: int, rank: Fraction
+) -> tuple[list[int], list[int], Counts]:
+    """Ranges of grid points with equal score: first point, number of points, score.
+
+    The score of a point is minus |(b - a) * rows below - a * rows above| for the rank
+    a / b. One record changes it by at most max(a, b - a), up or down.
+    """
+    a, b = rank.numerator, rank.denominator
+    before = np.concatenate([[0], np.cumsum(exact_counts)])
+    everything = before[-1]
+    starts, ends, scores = [], [], []
+    edges = [-1, *(int(i) for i in index), points]
+    for gap in range(len(edges) - 1):
+        if gap:  # the occupied point itself
+            at = edges[gap]
+            starts.append(at)
+            ends.append(at + 1)
+            scores.append(-abs((b - a) * int(before[gap - 1]) - a * int(everything - before[gap])))
+        starts.append(edges[gap] + 1)  # the empty points up to the next occupied one
+        ends.append(edges[gap + 1])
+        scores.append(-abs((b - a) * int(before[gap]) - a * int(everything - before[gap])))
+    full = [i for i in range(len(starts)) if ends[i] > starts[i]]
+    return [starts[i] for i in full], [ends[i] - starts[i] for i in full], np.array([scores[i] for i in full])
+
+
+def attribute(
+    engine: Engine,
+    rows: Rows,
+    attributes: Sequence[Sequence[str]],
+    target: str,
+    criterion: Criterion,
+    mechanisms: Sequence[PermuteAndFlip],
+) -> list[tuple[str, None]]:
+    """The noisily best of each part's attributes."""
+    names = list(dict.fromkeys(name for own in attributes for name in own))
+    exact_tables = engine.exact_counts(CountQuery(rows, tuple((name, target) for name in names)))
+    exact_scores = np.stack([criterion.exact_scores(table) for table in exact_tables], axis=1)
+    position = {name: i for i, name in enumerate(names)}
+    answers: list[tuple[str, None]] = []
+    for part, own in enumerate(attributes):
+        candidates = exact_scores[part, [position[name] for name in own]]
+        answers.append((own[mechanisms[part].release(candidates)], None))
+    return answers
+
+
+def threshold(
+    engine: Engine,
+    rows: Rows,
+    attributes: Sequence[Sequence[str]],
+    domain: Domain,
+    criterion: Criterion,
+    mechanisms: Sequence[ExponentialOverRanges],
+) -> list[tuple[str, int | None]]:
+    """The noisily best of each part's nominal attributes and (numeric attribute, grid index) pairs, jointly.
+
+    Each attribute has base measure 1: a numeric one spreads it evenly over its grid points (THEORY 2.3 "+").
+    """
+    names = list(dict.fromkeys(name for own in attributes for name in own))
+    exact = engine.exact_grid(GridQuery(rows, tuple(names), domain.target))
+    tables = {name: list(_by_part(table, rows.parts)) for name, table in zip(names, exact, strict=True)}
+    numeric = [column for name in names if isinstance(column := domain[name], Numeric)]
+    whole = math.lcm(*(column.grid_size - 1 for column in numeric))
+    answers: list[tuple[str, int | None]] = []
+    for part, own in enumerate(attributes):
+        owner: list[tuple[str, int, int]] = []  # attribute, first grid index, weight of a grid point
+        weights: list[int] = []
+        scores: list[Counts] = []
+        for name in own:
+            column = domain[name]
+            index, exact_counts, exact_missing = tables[name][part]
+            if isinstance(column, Numeric):
+                start, size, score = threshold_ranges(column, index, exact_counts, exact_missing, criterion)
+                point = whole // (column.grid_size - 1)
+                owner += [(name, first, point) for first in start]
+                weights += [points * point for points in size]
+                scores.append(score)
+            else:
+                dense = np.zeros((index_count(column), exact_counts.shape[1]), dtype=np.int64)
+                dense[index] = exact_counts
+                owner.append((name, -1, 1))
+                weights.append(whole)
+                scores.append(criterion.exact_scores(dense[None]))
+        chosen, offset = mechanisms[part].release(np.concatenate(scores), weights)
+        name, first, point = owner[chosen]
+        answers.append((name, None if first < 0 else first + offset // point))
+    return answers
+
+
+def threshold_ranges(
+    column: Numeric, index: Counts, exact_counts: Counts, exact_missing: Counts, criterion: Criterion
+) -> tuple[list[int], list[int], Counts]:
+    """Ranges of thresholds s (rows with index <= s go left) with equal score: first s, number of them, score."""
+    classes = exact_counts.shape[1]
+    left = np.concatenate([np.zeros((1, classes), dtype=np.int64), np.cumsum(exact_counts, axis=0)])
+    cells = [left, left[-1] - left]
+    if column.missing:
+        cells.append(np.broadcast_to(exact_missing, left.shape))
+    score = criterion.exact_scores(np.stack(cells, axis=1))
+    start = np.concatenate([[0], index])
+    size = np.diff(np.concatenate([start, [column.grid_size - 1]]))
+    full = np.flatnonzero(size > 0)
+    return start[full].tolist(), size[full].tolist(), score[full]
+
+
+def _by_part(exact: GridCounts, parts: int) -> list[tuple[Counts, Counts, Counts]]:
+    """For each part: occupied indices, their counts, and the counts of rows without a value."""
+    bounds = np.searchsorted(exact.part, np.arange(parts + 1))
+    split = []
+    for part in range(parts):
+        mine = slice(bounds[part], bounds[part + 1])
+        index, exact_counts = exact.index[mine], exact.exact_counts[mine]
+        missing = exact_counts[index < 0].sum(axis=0)
+        split.append((index[index >= 0], exact_counts[index >= 0], missing))
+    return split
+
+
+def residual_choice(engine: Engine, query: ResidualQuery, mechanisms: Sequence[PermuteAndFlip]) -> list[int]:
+    """The table in which the residuals disagree most, for each part."""
+    exact_scores = np.stack([residual_scores(exact) for exact in engine.exact_residuals(query)], axis=1)
+    return [mechanism.release(exact_scores[part]) for part, mechanism in enumerate(mechanisms)]
+
+
+def residual_scores(exact: Residuals) -> Counts:
+    """Two classes: sum over cells of the larger class. More: sum over cells and classes of own or others.
+
+    A record adds to the entries it touches, so scores only rise: by at most its own
+    clipped residual, twice that with more than two classes.
+    """
+    if exact.exact_others is None:
+        return np.asarray(exact.exact_own.max(axis=-1).sum(axis=-1))
+    return np.asarray(np.maximum(exact.exact_own, exact.exact_others).sum(axis=(-1, -2)))
+
+
+def residual_sums(engine: Engine, query: ResidualQuery, noises: Sequence[ResidualLaplace]) -> list[Any]:
+    """Noisy residual sums of one table, for each part."""
+    (exact,) = engine.exact_residuals(query)
+    answers = []
+    for part, noise in enumerate(noises):
+        others = None if exact.exact_others is None else exact.exact_others[part]
+        own, rest = noise.release(exact.exact_own[part], others)
+        answers.append([own.tolist(), None if rest is None else rest.tolist()])
+    return answers

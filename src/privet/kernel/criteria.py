@@ -1,0 +1,173 @@
+"""How good a split is: integer scores with their sensitivity (THEORY section 1).
+
+A criterion scores a table n[cell, class]. Adding one record moves all scores of a
+criterion in one direction and each by at most `sensitivity`, so a selection may use
+the monotone exponent. Scores that are not whole are put on an integer grid in a way
+that keeps both properties exactly; brute force in the tests confirms it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.domain import Domain
+from privet.errors import PrivacyError, QuestionError
+
+Counts = NDArray[np.int64]
+
+GRID = 2**10
+
+
+@dataclass(frozen=True)
+class Max:
+    """The number of rows that the majority class of their cell gets right; one record adds 0 or 1."""
+
+    name: ClassVar[str] = "max"
+    sensitivity: ClassVar[int] = 1
+
+    def exact_scores(self, exact_counts: Counts) -> Counts:
+        return np.asarray(exact_counts.max(axis=-1).sum(axis=-1))
+
+
+@dataclass(frozen=True)
+class LargestCell:
+    """The largest single count of a cell and class (MaxTree to the letter); one record adds 0 or 1."""
+
+    name: ClassVar[str] = "largest-cell"
+    sensitivity: ClassVar[int] = 1
+
+    def exact_scores(self, exact_counts: Counts) -> Counts:
+        return np.asarray(exact_counts.max(axis=(-1, -2)))
+
+
+@dataclass(frozen=True)
+class WeightedMax:
+    """`Max` with a public or released weight for each class; one record adds 0 to the largest weight.
+
+    Weights are multiples of 1 / GRID, at most 1; with weights inverse to the class
+    sizes a cell counts for how far it departs from the overall shares.
+    """
+
+    weights: tuple[int, ...]
+    name: ClassVar[str] = "weighted max"
+
+    def __post_init__(self) -> None:
+        if not self.weights or min(self.weights) < 0 or not 1 <= max(self.weights) <= GRID:
+            raise QuestionError(f"weights are whole numbers from 0 to {GRID}, not all 0; use WeightedMax.of(shares).")
+
+    @classmethod
+    def of(cls, weights: Sequence[float]) -> WeightedMax:
+        """Weights in any unit; they are scaled so that the largest is 1."""
+        values = np.asarray(weights, dtype=np.float64)
+        if values.ndim != 1 or not np.isfinite(values).all() or (values < 0).any() or not values.any():
+            raise QuestionError("weights must be one number at or above 0 for each class, not all 0.")
+        return cls(tuple(int(weight) for weight in np.ceil(values / values.max() * GRID)))
+
+    @property
+    def sensitivity(self) -> int:
+        return max(self.weights)
+
+    def exact_scores(self, exact_counts: Counts) -> Counts:
+        weighted = exact_counts * np.array(self.weights, dtype=np.int64)
+        return np.asarray(weighted.max(axis=-1).sum(axis=-1))
+
+
+@dataclass(frozen=True)
+class Gini:
+    """Minus the Gini impurity mass, n_j - sum_c n_jc^2 / n_j summed over cells, in units of 1 / GRID.
+
+    A record raises the mass of its cell by 2t / (t + 1) at most, t rows being there:
+    less than 2 and never below 0. Rounding each cell's mass down keeps that: what
+    grows by at most 2 * GRID, a whole number, still does after rounding.
+    """
+
+    name: ClassVar[str] = "gini"
+    sensitivity: ClassVar[int] = 2 * GRID
+
+    def exact_scores(self, exact_counts: Counts) -> Counts:
+        size = exact_counts.sum(axis=-1)
+        divisor = np.maximum(size, 1)
+        mixed = size * size - (exact_counts * exact_counts).sum(axis=-1)  # mass * size, whole
+        whole, rest = mixed // divisor, mixed % divisor
+        return np.asarray(-(whole * GRID + rest * GRID // divisor).sum(axis=-1))
+
+
+@dataclass(frozen=True)
+class InfoGain:
+    """Minus the conditional entropy of the class times the number of rows, in units of 1 / GRID.
+
+    The score is sum f(n_jc) - sum f(n_j) for f(x) = x log2 x. A record adds
+    g(n_jc) - g(n_j), g(x) = f(x + 1) - f(x). Here g is a table of whole numbers that
+    never falls and is constant from `max_rows` - 1 on, so the change lies in
+    [-g(max_rows - 1), 0] exactly, for tables of any size.
+    """
+
+    max_rows: int
+    name: ClassVar[str] = "infogain"
+
+    @property
+    def sensitivity(self) -> int:
+        return max(1, len(_increments(self.max_rows)[0]))
+
+    def exact_scores(self, exact_counts: Counts) -> Counts:
+        within = self._f(exact_counts).sum(axis=(-1, -2))
+        return np.asarray(within - self._f(exact_counts.sum(axis=-1)).sum(axis=-1))
+
+    def _f(self, x: Counts) -> Counts:
+        """The sum of g over 0, ..., x - 1: each unit step of g at b adds x - b."""
+        steps, sums = _increments(self.max_rows)
+        below = np.searchsorted(steps, x, side="left")
+        return below * x - sums[below]
+
+
+# A closed list: a criterion brings its own sensitivity, so an analyst may not bring a criterion.
+Criterion = Max | LargestCell | WeightedMax | Gini | InfoGain
+
+
+@lru_cache(maxsize=16)
+def _increments(max_rows: int) -> tuple[Counts, Counts]:
+    """Where the rounded g = GRID * (f(x + 1) - f(x)) rises by one, up to max_rows - 1, and running sums of these."""
+    exact = min(max_rows, 2**16)
+    x = np.arange(1, exact, dtype=np.float64)
+    g = np.rint(GRID * ((x + 1) * np.log2(x + 1) - x * np.log2(x))).astype(np.int64)
+    g = np.maximum.accumulate(g) if len(g) else g
+    steps = np.repeat(x.astype(np.int64), np.diff(g, prepend=0))
+    if max_rows > exact:
+        # g(x) is log2(x + 1/2) + 1/ln 2 up to 1/x^2: its inverse gives the remaining steps.
+        top = int(np.rint(GRID * (np.log2(max_rows - 0.5) + 1 / np.log(2))))
+        levels = np.arange(len(steps) + 1, top + 1)
+        far = np.ceil(2.0 ** ((levels - 0.5) / GRID - 1 / np.log(2)) - 0.5).astype(np.int64)
+        steps = np.concatenate([steps, np.clip(far, exact, max_rows - 1)])
+    return steps, np.concatenate([[0], np.cumsum(steps)])
+
+
+def criterion(choice: str | Criterion, domain: Domain) -> Criterion:
+    """A criterion by name, or one that is of the list already.
+
+    >>> from privet.column import Nominal
+    >>> criterion("gini", Domain((Nominal("y", ("a", "b")),), target="y")).sensitivity
+    2048
+    """
+    if isinstance(choice, WeightedMax) and len(choice.weights) != len(domain.classes):
+        raise QuestionError(f"weighted max needs one weight for each of the {len(domain.classes)} classes.")
+    if isinstance(choice, Criterion):
+        return choice
+    if choice == "infogain":
+        if domain.max_rows is None:
+            raise PrivacyError(
+                "information gain has no bounded sensitivity without a public bound on the size; declare max_rows in "
+                "the domain file, or choose max or gini."
+            )
+        return InfoGain(domain.max_rows)
+    for simple in (Max(), Gini(), LargestCell()):
+        if choice == simple.name:
+            return simple
+    raise QuestionError(
+        f"there is no criterion '{choice}'; choose max, gini, infogain or largest-cell, or pass a WeightedMax."
+    )

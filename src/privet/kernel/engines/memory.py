@@ -1,0 +1,368 @@
+"""The in-memory engine: coded columns and numba loops. The oracle for every other engine."""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from privet.column import Numeric
+from privet.domain import Domain
+from privet.errors import DataError
+from privet.kernel.query import (
+    RESIDUAL_GRID,
+    AdditiveModel,
+    CountQuery,
+    Counts,
+    Divide,
+    GridCounts,
+    GridQuery,
+    Keep,
+    ResidualQuery,
+    Residuals,
+    Rows,
+    SumQuery,
+    cell_count,
+    exp_table,
+    index_count,
+    numeric_columns,
+)
+
+Nodes = NDArray[np.int32]
+
+_KEPT = 4  # node numberings kept for the next level; others are computed again from these
+
+
+class MemoryEngine:
+    """Rows as small integers: one code per column, one grid index per numeric column, an optional weight per row."""
+
+    name = "memory"
+
+    def __init__(
+        self,
+        domain: Domain,
+        codes: Mapping[str, NDArray[Any]],
+        grids: Mapping[str, NDArray[Any]],
+        weights: NDArray[np.int64] | None = None,
+    ) -> None:
+        self._domain = domain
+        self._position = {name: position for position, name in enumerate(domain.names)}
+        largest = max(column.size for column in domain)
+        dtype = np.uint8 if largest <= 2**8 else np.uint16 if largest <= 2**16 else np.uint32
+        self._codes = np.stack([np.asarray(codes[name], dtype=dtype) for name in domain.names])
+        grid_names = [column.name for column in numeric_columns(domain)]
+        self._grid_position = {name: position for position, name in enumerate(grid_names)}
+        size = self._codes.shape[1]
+        self._grids = np.empty((len(grid_names), size), dtype=np.int32)
+        for position, name in enumerate(grid_names):
+            self._grids[position] = grids[name]
+        self._weights = np.empty(0, dtype=np.int64) if weights is None else weights
+        self._nodes: OrderedDict[Rows, Nodes] = OrderedDict()
+        self._logits: tuple[AdditiveModel, Counts] | None = None
+
+    @classmethod
+    def from_frame(cls, frame: Any, domain: Domain) -> MemoryEngine:
+        """Code a pandas, polars or Arrow frame; rows that do not fit the domain are left out."""
+        columns = frame if hasattr(frame, "iloc") else frame.to_pandas()
+        missing = [name for name in domain.names if name not in columns.columns]
+        if missing:
+            raise DataError(
+                f"the table has no column '{missing[0]}', which the domain declares; check the domain file."
+            )
+        codes: dict[str, Counts] = {}
+        grids: dict[str, Counts] = {}
+        for column in domain:
+            values = columns[column.name]
+            if values.ndim != 1:
+                raise DataError(f"the table has several columns named '{column.name}'; rename them.")
+            if isinstance(column, Numeric):
+                grids[column.name] = column.to_grid(values)
+                codes[column.name] = column.bin_of(grids[column.name])
+            else:
+                codes[column.name] = column.encode(values)
+        fits = np.logical_and.reduce([code >= 0 for code in codes.values()])
+        return cls(
+            domain,
+            {name: code[fits] for name, code in codes.items()},
+            {name: grid[fits] for name, grid in grids.items()},
+        )
+
+    def close(self) -> None:
+        self._nodes.clear()
+        self._codes = self._codes[:, :0]
+
+    # -- the protocol -----------------------------------------------------------------------
+
+    def exact_counts(self, query: CountQuery) -> list[Counts]:
+        nodes, parts = self._assign(query.rows), query.rows.parts
+        last = {group[-1] for group in query.groups if len(group) == 2}
+        if len(last) == 1 and len(query.groups) > 1 and all(len(group) == 2 for group in query.groups):
+            return self._level(nodes, parts, [group[0] for group in query.groups], last.pop())
+        answers = []
+        for group in query.groups:
+            shape = [self._domain[name].size for name in group]
+            columns = np.array([self._position[name] for name in group], dtype=np.int64)
+            cells = cell_count(self._domain, group)
+            exact = np.zeros((parts + 1) * cells, dtype=np.int64)
+            _count_cells(self._codes, columns, np.array(shape, dtype=np.int64), nodes, parts, self._weights, exact)
+            answers.append(exact[: parts * cells].reshape(parts, *shape))
+        return answers
+
+    def _level(self, nodes: Nodes, parts: int, attributes: list[str], target: str) -> list[Counts]:
+        """All (attribute, class) tables of all parts in one pass over the rows."""
+        classes = self._domain[target].size
+        sizes = [self._domain[name].size * classes for name in attributes]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        stride = int(offsets[-1])
+        columns = np.array([self._position[name] for name in attributes], dtype=np.int64)
+        exact = np.zeros((parts + 1) * stride, dtype=np.int64)
+        _count_level(
+            self._codes,
+            columns,
+            offsets,
+            self._codes[self._position[target]],
+            classes,
+            nodes,
+            parts,
+            self._weights,
+            exact,
+        )
+        table = exact[: parts * stride].reshape(parts, stride)
+        return [table[:, start:end].reshape(parts, -1, classes) for start, end in itertools.pairwise(offsets)]
+
+    def exact_grid(self, query: GridQuery) -> list[GridCounts]:
+        nodes = self._assign(query.rows)
+        inside = np.flatnonzero(nodes >= 0)
+        classes = 1 if query.target is None else self._domain[query.target].size
+        answers = []
+        for name in query.columns:
+            points = index_count(self._domain[name]) + 1
+            grid = self._grid_position.get(name)
+            index = (self._codes[self._position[name]] if grid is None else self._grids[grid])[inside].astype(np.int64)
+            pairs = nodes[inside].astype(np.int64) * points + index + 1
+            distinct, position = np.unique(pairs, return_inverse=True)
+            exact = np.zeros((len(distinct), classes), dtype=np.int64)
+            label: Any = 0 if query.target is None else self._codes[self._position[query.target]][inside]
+            np.add.at(exact, (position, label), self._weights[inside] if self._weights.size else 1)
+            answers.append(GridCounts(distinct // points, distinct % points - 1, exact))
+        return answers
+
+    def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
+        exact = np.zeros((2, query.rows.parts), dtype=np.int64)
+        grid = self._grids[self._grid_position[query.column]]
+        _sum_grid(grid, self._assign(query.rows), self._weights, exact)
+        return exact[0], exact[1]
+
+    def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
+        domain, parts, classes = self._domain, query.rows.parts, len(query.caps)
+        nodes = self._assign(query.rows)
+        logits = self._score(query.model)
+        target = self._codes[self._position[query.target]]
+        several = classes > 2
+        own = np.empty(len(target), dtype=np.int64)
+        others = np.zeros((classes if several else 0, len(target)), dtype=np.int64)
+        _residuals(logits, target, np.array(query.caps, dtype=np.int64), _EXP, own, others)
+        answers = []
+        for group in query.tables:
+            shape = np.array([domain[name].size for name in group], dtype=np.int64)
+            columns = np.array([self._position[name] for name in group], dtype=np.int64)
+            cells = cell_count(domain, group)
+            sums = np.zeros((1 + several, parts + 1, cells, classes), dtype=np.int64)
+            _sum_residuals(self._codes, columns, shape, target, nodes, parts, self._weights, own, others, sums)
+            answers.append(Residuals(sums[0, :parts], sums[1, :parts] if several else None))
+        return answers
+
+    # -- cached work ------------------------------------------------------------------------
+
+    def _assign(self, rows: Rows) -> Nodes:
+        """The part of each row, -1 for none; one step from the nearest numbering that is kept."""
+        found = self._nodes.get(rows)
+        if found is not None:
+            self._nodes.move_to_end(rows)
+            return found
+        if rows.parent is None:
+            nodes = np.zeros(self._codes.shape[1], dtype=np.int32)
+        elif isinstance(rows.step, Keep):
+            nodes = self._keep(self._assign(rows.parent), rows.parent.parts, rows.step)
+        else:
+            assert isinstance(rows.step, Divide)
+            nodes = self._divide(self._assign(rows.parent), rows.step)
+        self._nodes[rows] = nodes
+        while len(self._nodes) > _KEPT:
+            self._nodes.popitem(last=False)
+        return nodes
+
+    def _keep(self, nodes: Nodes, parts: int, step: Keep) -> Nodes:
+        number = np.full(parts + 1, -1, dtype=np.int32)  # the last entry serves -1
+        number[list(step.parts)] = np.arange(len(step.parts))
+        kept = number[nodes]
+        for condition in step.conditions:
+            if condition.codes is None:
+                grid = self._grids[self._grid_position[condition.column]]
+                kept[(grid < condition.low) | (grid >= condition.high)] = -1
+            else:
+                allowed = np.zeros(self._domain[condition.column].size, dtype=np.bool_)
+                allowed[list(condition.codes)] = True
+                kept[~allowed[self._codes[self._position[condition.column]]]] = -1
+        return kept
+
+    def _divide(self, nodes: Nodes, step: Divide) -> Nodes:
+        parts = len(step.splits)
+        column = np.full(parts, -1, dtype=np.int64)  # position of the code column
+        grid = np.full(parts, -1, dtype=np.int64)  # position of the grid column, for thresholds
+        first = np.zeros(parts, dtype=np.int64)
+        bounds = np.zeros(parts + 1, dtype=np.int64)
+        thresholds: list[int] = []
+        children = 0
+        for part, split in enumerate(step.splits):
+            if split is not None:
+                first[part] = children
+                children += split.children(self._domain)
+                if split.thresholds is None:
+                    column[part] = self._position[split.column]
+                else:
+                    grid[part] = self._grid_position[split.column]
+                    thresholds += split.thresholds
+            bounds[part + 1] = len(thresholds)
+        divided = np.empty_like(nodes)
+        _divide_rows(
+            self._codes, self._grids, nodes, column, grid, first, bounds, np.array(thresholds, dtype=np.int64), divided
+        )
+        return divided
+
+    def _score(self, model: AdditiveModel) -> Counts:
+        """Logits [class, row] of a released model, continued from the last one where it only added terms."""
+        done = 0
+        if self._logits is not None and _continues(model, self._logits[0]):
+            done, logits = len(self._logits[0].terms), self._logits[1]
+        else:
+            logits = np.repeat(np.array(model.intercept, dtype=np.int64)[:, None], self._codes.shape[1], axis=1)
+        for columns, table in model.terms[done:]:
+            cell = np.zeros(self._codes.shape[1], dtype=np.int64)
+            for name in columns:
+                cell = cell * self._domain[name].size + self._codes[self._position[name]]
+            logits += table.reshape(-1, len(model.intercept)).T[:, cell]
+        self._logits = (model, logits)
+        return logits
+
+
+_EXP = exp_table()
+
+
+def _continues(model: AdditiveModel, known: AdditiveModel) -> bool:
+    return (
+        model.intercept == known.intercept
+        and len(model.terms) >= len(known.terms)
+        and all(a[0] == b[0] and np.array_equal(a[1], b[1]) for a, b in zip(model.terms, known.terms, strict=False))
+    )
+
+
+@njit(cache=True)
+def _count_level(
+    codes: Any, columns: Any, offsets: Any, target: Any, classes: int, nodes: Any, parts: int, weights: Any, exact: Any
+) -> None:
+    stride = offsets[-1]
+    block = 4096
+    base = np.empty(block, dtype=np.int64)
+    for start in range(0, len(target), block):
+        end = min(start + block, len(target))
+        for row in range(start, end):
+            node = nodes[row]
+            base[row - start] = (parts if node < 0 else node) * stride + target[row]  # a last, unused part for -1
+        for position in range(len(columns)):
+            column = codes[columns[position]]
+            offset = offsets[position]
+            if len(weights):
+                for row in range(start, end):
+                    exact[base[row - start] + offset + column[row] * classes] += weights[row]
+            else:
+                for row in range(start, end):
+                    exact[base[row - start] + offset + column[row] * classes] += 1
+
+
+@njit(cache=True)
+def _count_cells(codes: Any, columns: Any, shape: Any, nodes: Any, parts: int, weights: Any, exact: Any) -> None:
+    for row in range(len(nodes)):
+        key = nodes[row] if nodes[row] >= 0 else parts
+        for position in range(len(columns)):
+            key = key * shape[position] + codes[columns[position], row]
+        exact[key] += weights[row] if len(weights) else 1
+
+
+@njit(cache=True)
+def _sum_grid(grid: Any, nodes: Any, weights: Any, exact: Any) -> None:
+    for row in range(len(nodes)):
+        if nodes[row] >= 0 and grid[row] >= 0:
+            weight = weights[row] if len(weights) else 1
+            exact[0, nodes[row]] += weight
+            exact[1, nodes[row]] += weight * np.int64(grid[row])
+
+
+@njit(cache=True)
+def _divide_rows(
+    codes: Any, grids: Any, nodes: Any, column: Any, grid: Any, first: Any, bounds: Any, thresholds: Any, divided: Any
+) -> None:
+    for row in range(len(nodes)):
+        node = nodes[row]
+        divided[row] = -1
+        if node < 0:
+            continue
+        if column[node] >= 0:
+            divided[row] = first[node] + codes[column[node], row]
+        elif grid[node] >= 0:
+            index = grids[grid[node], row]
+            child = bounds[node + 1] - bounds[node] + 1  # no value: the last child
+            if index >= 0:
+                child = 0
+                while child < bounds[node + 1] - bounds[node] and thresholds[bounds[node] + child] <= index:
+                    child += 1
+            divided[row] = first[node] + child
+
+
+@njit(cache=True)
+def _residuals(logits: Any, target: Any, caps: Any, exponential: Any, own: Any, others: Any) -> None:
+    classes = len(caps)
+    weight = np.empty(classes, dtype=np.int64)
+    for row in range(len(target)):
+        best = logits[0, row]
+        for c in range(1, classes):
+            best = max(best, logits[c, row])
+        total = 0
+        for c in range(classes):
+            distance = best - logits[c, row]
+            weight[c] = exponential[distance] if distance < len(exponential) else 0
+            total += weight[c]
+        wrong = total - weight[target[row]]
+        own[row] = min(RESIDUAL_GRID * wrong // total, caps[target[row]])
+        for c in range(len(others)):
+            if c != target[row] and wrong > 0:
+                others[c, row] = own[row] * weight[c] // wrong
+
+
+@njit(cache=True)
+def _sum_residuals(
+    codes: Any,
+    columns: Any,
+    shape: Any,
+    target: Any,
+    nodes: Any,
+    parts: int,
+    weights: Any,
+    own: Any,
+    others: Any,
+    sums: Any,
+) -> None:
+    for row in range(len(nodes)):
+        node = nodes[row] if nodes[row] >= 0 else parts
+        cell = 0
+        for position in range(len(columns)):
+            cell = cell * shape[position] + codes[columns[position], row]
+        weight = weights[row] if len(weights) else 1
+        sums[0, node, cell, target[row]] += weight * own[row]
+        for c in range(len(others)):
+            sums[1, node, cell, c] += weight * others[c, row]

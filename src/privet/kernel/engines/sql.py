@@ -1,0 +1,480 @@
+"""The compiler from queries to SQL, for every SQL engine.
+
+Statements are built as syntax trees (sqlglot), never as text: identifiers are
+quoted, values are literals of the tree, and no word of an analyst reaches it. After
+the coding step all columns are integers named by position: `c3` is the code of
+column 3, `g3` its grid index, `node` the part of a row. Every expression is total:
+it has a value, or NULL, for any row, so that no row can make a statement fail.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from privet.column import GRID_SLACK, NUMBER, Nominal, Numeric, text_of
+from privet.domain import Domain
+from privet.kernel.query import (
+    EXP_BITS,
+    EXP_ONE,
+    RESIDUAL_GRID,
+    CountQuery,
+    Counts,
+    Divide,
+    GridCounts,
+    GridQuery,
+    Keep,
+    ResidualQuery,
+    Residuals,
+    SumQuery,
+    cell_count,
+    exp_factors,
+    index_count,
+)
+
+Sql = exp.Expr
+_JOIN_FROM = 32  # a nominal column with more values is coded by a join instead of a CASE
+
+
+class Kind(Enum):
+    """How a source column is stored."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    FLOAT = "float"
+    BOOLEAN = "boolean"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """Where engines differ: these functions build the trees, sqlglot writes the rest."""
+
+    name: str
+    is_nan: Callable[[Sql], Sql]
+    full_match: Callable[[Sql, str], Sql]
+    look_up: Callable[[Sequence[int], Sql], Sql]  # the i-th of a list of integers, i from 0
+
+    def sql(self, tree: Sql) -> str:
+        return tree.sql(dialect=self.name)
+
+
+def col(name: str) -> Sql:
+    return exp.column(name, quoted=True)
+
+
+def num(value: int | float) -> Sql:
+    return exp.Neg(this=exp.Literal.number(repr(-value))) if value < 0 else exp.Literal.number(repr(value))
+
+
+def case(branches: Sequence[tuple[Sql, Sql]], default: Sql | None = None) -> Sql:
+    if not branches:
+        return default or exp.Null()
+    tree = exp.Case()
+    for condition, value in branches:
+        tree = tree.when(condition, value)
+    return tree.else_(default) if default is not None else tree
+
+
+def add(*terms: Sql) -> Sql:
+    return _fold(exp.Add, terms)
+
+
+def conjunction(*terms: Sql) -> Sql:
+    return _fold(exp.And, terms) if terms else exp.true()
+
+
+def _fold(kind: type[exp.Binary], terms: Sequence[Sql]) -> Sql:
+    tree: Sql = terms[0]
+    for term in terms[1:]:
+        tree = kind(this=_group(tree), expression=_group(term))
+    return tree
+
+
+def _group(tree: Sql) -> Sql:
+    return exp.Paren(this=tree) if isinstance(tree, exp.Binary) else tree
+
+
+def times(left: Sql, right: Sql) -> Sql:
+    return exp.Mul(this=_group(left), expression=_group(right))
+
+
+def quotient(left: Sql, right: Sql) -> Sql:
+    """Whole division of numbers at or above 0."""
+    return exp.IntDiv(this=_group(left), expression=_group(right))
+
+
+def big(tree: Sql) -> Sql:
+    return exp.cast(tree, exp.DataType.Type.BIGINT)
+
+
+def double(tree: Sql) -> Sql:
+    return exp.cast(tree, exp.DataType.Type.DOUBLE)
+
+
+def text(tree: Sql) -> Sql:
+    return exp.cast(tree, exp.DataType.Type.VARCHAR)
+
+
+# -- coding: source rows to codes ---------------------------------------------------------------
+
+
+def coded(source: Sql, domain: Domain, kinds: Mapping[str, Kind], dialect: Dialect) -> exp.Select:
+    """SELECT every code and grid index FROM source, leaving out the rows that do not fit the domain."""
+    numbers, grids, codes = exp.select(), exp.select(), exp.select()
+    joins: list[tuple[Sql, Sql]] = []
+    for i, column in enumerate(domain):
+        value, kind = col(column.name), kinds[column.name]
+        if isinstance(column, Numeric):
+            numbers = numbers.select(_number(value, kind, dialect).as_(f"x{i}"))
+            grids = grids.select(_grid(col(f"x{i}"), column, dialect).as_(f"g{i}"))
+            codes = codes.select(_bin(col(f"g{i}"), column).as_(f"c{i}"), col(f"g{i}"))
+            continue
+        if kind is Kind.FLOAT:
+            code = _code_of_float(value, column, dialect)
+        elif len(column.values) > _JOIN_FROM:
+            pairs = [(name, number) for number, name in enumerate(column.texts)]
+            joins.append(
+                (exp.values(pairs, alias=f"v{i}", columns=["t", "k"]), _text(value, kind).eq(_of(f"v{i}", "t")))
+            )
+            found = _of(f"v{i}", "k")
+            code = _code(_text(value, kind), column, [(found.copy().is_(exp.Null()).not_(), found)])
+        else:
+            branches = [(_text(value, kind).eq(exp.Literal.string(t)), num(k)) for k, t in enumerate(column.texts)]
+            code = _code(_text(value, kind), column, branches)
+        numbers = numbers.select(code.as_(f"c{i}"))
+        grids = grids.select(col(f"c{i}"))
+        codes = codes.select(col(f"c{i}"))
+    numbers = numbers.from_(source)
+    for values, condition in joins:
+        numbers = numbers.join(values, on=condition, join_type="left")
+    narrow = exp.select().from_(
+        codes.from_(grids.from_(numbers.subquery("numbers")).subquery("grids")).subquery("fits")
+    )
+    for i, column in enumerate(domain):
+        narrow = narrow.select(_smallest(f"c{i}", column.size))
+        narrow = narrow.where(col(f"c{i}").is_(exp.Null()).not_())
+        if isinstance(column, Numeric):
+            narrow = narrow.select(exp.cast(col(f"g{i}"), exp.DataType.Type.INT).as_(f"g{i}"))
+    return narrow
+
+
+def _of(table: str, name: str) -> Sql:
+    return exp.column(name, table=table, quoted=True)
+
+
+def _smallest(name: str, size: int) -> Sql:
+    """Codes as 16-bit numbers where they fit: every engine has those."""
+    return exp.cast(col(name), exp.DataType.Type.SMALLINT if size < 2**15 else exp.DataType.Type.INT).as_(name)
+
+
+def _text(value: Sql, kind: Kind) -> Sql:
+    if kind is Kind.BOOLEAN:
+        return case([(value, exp.Literal.string("true")), (value.not_(), exp.Literal.string("false"))])
+    return text(value)
+
+
+def _code(value: Sql, column: Nominal, branches: Sequence[tuple[Sql, Sql]]) -> Sql:
+    """`text_of` and `Nominal.code` in SQL: no value or an empty text is missing unless '' is declared."""
+    absent: Sql = value.is_(exp.Null())
+    if "" not in column.texts:
+        absent = exp.or_(absent, value.eq(exp.Literal.string("")))
+    missing = exp.Null() if column.missing_code is None else num(column.missing_code)
+    other = exp.Null() if column.other_code is None else num(column.other_code)
+    return case([(absent, missing), *branches], other)
+
+
+def _code_of_float(value: Sql, column: Nominal, dialect: Dialect) -> Sql:
+    """Floats are compared as numbers: only declared values that are the text of a float can match one."""
+    number = double(value)
+    absent = exp.or_(value.is_(exp.Null()), dialect.is_nan(number))
+    branches = [
+        (number.eq(double(num(float(declared)))), num(k))
+        for k, declared in enumerate(column.texts)
+        if _is_float(declared) and text_of(float(declared)) == declared
+    ]
+    missing = exp.Null() if column.missing_code is None else num(column.missing_code)
+    other = exp.Null() if column.other_code is None else num(column.other_code)
+    return case([(absent, missing), *branches], other)
+
+
+def _is_float(value: str) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except ValueError:
+        return False
+
+
+def _number(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
+    """`number_of` in SQL."""
+    if kind is Kind.BOOLEAN:
+        return double(exp.cast(value, exp.DataType.Type.INT))
+    if kind is not Kind.TEXT:
+        return double(value)
+    number = exp.TryCast(this=text(value), to=exp.DataType.build("DOUBLE"))
+    return case([(dialect.full_match(text(value), NUMBER), number)])
+
+
+def _grid(number: Sql, column: Numeric, dialect: Dialect) -> Sql:
+    """`Numeric.grid` in SQL, with the same three floating-point operations; -1 for no number."""
+    low, high = double(num(float(column.low))), double(num(float(column.high)))
+    clamped = exp.Least(this=exp.Greatest(this=number, expressions=[low]), expressions=[high])
+    steps = exp.Div(
+        this=exp.Paren(this=exp.Sub(this=clamped, expression=low.copy())), expression=double(num(float(column.step)))
+    )
+    index = big(exp.Floor(this=add(exp.Paren(this=steps), double(num(GRID_SLACK)))))
+    inside = exp.Least(this=index, expressions=[num(column.grid_size - 1)])
+    absent = exp.or_(number.copy().is_(exp.Null()), dialect.is_nan(number.copy()))
+    return case([(absent, num(-1))], inside)
+
+
+def _bin(grid: Sql, column: Numeric) -> Sql:
+    missing = exp.Null() if column.missing_code is None else num(column.missing_code)
+    branches = [(exp.LT(this=grid, expression=num(0)), missing)]
+    branches += [(exp.LT(this=grid.copy(), expression=num(t)), num(i)) for i, t in enumerate(column.thresholds)]
+    return case(branches, num(len(column.thresholds)))
+
+
+# -- parts: which row lies where ----------------------------------------------------------------
+
+
+def node(step: Keep | Divide, parent: Sql, domain: Domain, dialect: Dialect) -> Sql:
+    """The part of a row after a step, from its part before it; NULL where it is in none."""
+    position = {name: i for i, name in enumerate(domain.names)}
+    if isinstance(step, Keep):
+        conditions = [
+            col(f"c{position[c.column]}").isin(*(num(code) for code in c.codes))
+            if c.codes is not None
+            else conjunction(
+                exp.GTE(this=col(f"g{position[c.column]}"), expression=num(c.low)),
+                exp.LT(this=col(f"g{position[c.column]}"), expression=num(c.high)),
+            )
+            for c in step.conditions
+            if c.codes != ()
+        ]
+        if any(c.codes == () for c in step.conditions):
+            return exp.Null()
+        chosen = [(parent.eq(num(old)), num(new)) for new, old in enumerate(step.parts)]
+        return case([(conjunction(*conditions), case(chosen))])
+    shapes: dict[Any, list[int]] = {}
+    offsets, children = [], 0
+    for part, split in enumerate(step.splits):
+        offsets.append(children)
+        if split is not None:
+            shapes.setdefault(split, []).append(part)
+            children += split.children(domain)
+    branches = []
+    for split, parts in shapes.items():
+        i = position[split.column]
+        if split.thresholds is None:
+            child = col(f"c{i}")
+        else:
+            grid = col(f"g{i}")
+            cuts = [(exp.LT(this=grid, expression=num(t)), num(k)) for k, t in enumerate(split.thresholds)]
+            beyond = len(split.thresholds)
+            child = case([(exp.LT(this=grid.copy(), expression=num(0)), num(beyond + 1)), *cuts], num(beyond))
+        branches.append((parent.isin(*(num(part) for part in parts)), child))
+    return add(dialect.look_up(offsets, parent), case(branches))
+
+
+# -- queries: one statement each, and how to read its answer ------------------------------------
+
+Answer = Mapping[str, Any]  # column name -> array of integers
+
+
+def counts(query: CountQuery, rows: exp.From, domain: Domain) -> Sql:
+    """One GROUP BY on a packed key per group of columns, all in one statement."""
+    return _union(
+        [
+            _grouped(rows, number, _pack(col("node"), group, domain)).select(exp.Count(this=exp.Star()).as_("n"))
+            for number, group in enumerate(query.groups)
+        ]
+    )
+
+
+def read_counts(answer: Answer, query: CountQuery, domain: Domain) -> list[Counts]:
+    exact = []
+    for number, group in enumerate(query.groups):
+        mine = answer["q"] == number
+        table = np.zeros(query.rows.parts * cell_count(domain, group), dtype=np.int64)
+        table[answer["k"][mine]] = answer["n"][mine]
+        exact.append(table.reshape(query.rows.parts, *(domain[name].size for name in group)))
+    return exact
+
+
+def grid(query: GridQuery, rows: exp.From, domain: Domain) -> Sql:
+    branches = []
+    for number, name in enumerate(query.columns):
+        points = index_count(domain[name]) + 1
+        letter = "g" if isinstance(domain[name], Numeric) else "c"
+        index = add(col(f"{letter}{domain.names.index(name)}"), num(1))
+        pair = add(times(big(col("node")), num(points)), index)
+        key = pair if query.target is None else _extend(pair, query.target, domain)
+        branches.append(_grouped(rows, number, key).select(exp.Count(this=exp.Star()).as_("n")))
+    return _union(branches)
+
+
+def read_grid(answer: Answer, query: GridQuery, domain: Domain) -> list[GridCounts]:
+    classes = 1 if query.target is None else domain[query.target].size
+    exact = []
+    for number, name in enumerate(query.columns):
+        points = index_count(domain[name]) + 1
+        mine = answer["q"] == number
+        keys = answer["k"][mine]
+        distinct, position = np.unique(keys // classes, return_inverse=True)
+        table = np.zeros((len(distinct), classes), dtype=np.int64)
+        table[position, keys % classes] = answer["n"][mine]
+        exact.append(GridCounts(distinct // points, distinct % points - 1, table))
+    return exact
+
+
+def sums(query: SumQuery, rows: exp.From, domain: Domain) -> Sql:
+    index = col(f"g{domain.names.index(query.column)}")
+    total = big(exp.Sum(this=big(index)))
+    tree = _grouped(rows, 0, big(col("node"))).select(exp.Count(this=exp.Star()).as_("n"), total.as_("s"))
+    return tree.where(exp.GTE(this=index.copy(), expression=num(0)))
+
+
+def read_sums(answer: Answer, query: SumQuery) -> tuple[Counts, Counts]:
+    exact = np.zeros((2, query.rows.parts), dtype=np.int64)
+    exact[0, answer["k"]] = answer["n"]
+    exact[1, answer["k"]] = answer["s"]
+    return exact[0], exact[1]
+
+
+def residuals(query: ResidualQuery, rows: exp.From, domain: Domain, dialect: Dialect) -> Sql:
+    """The integer arithmetic of `ResidualQuery`, a layer for each step, then one GROUP BY per table."""
+    classes = range(len(query.caps))
+    position = {name: i for i, name in enumerate(domain.names)}
+    target = col(f"c{position[query.target]}")
+    used = sorted({position[name] for table in query.tables for name in table} | {position[query.target]})
+    carried = [col("node"), *(col(f"c{i}") for i in used)]
+
+    scored = exp.select(*(c.copy() for c in carried)).from_(rows.this.copy()).where(_present())
+    for join in rows.args.get("joins", []):
+        scored = scored.join(join.copy())
+    for c in classes:
+        terms = [num(query.model.intercept[c])]
+        for columns, values in query.model.terms:
+            cell = _cell(columns, domain)
+            terms.append(dialect.look_up([int(v) for v in values.reshape(-1, len(query.caps))[:, c]], cell))
+        scored = scored.select(big(add(*terms)).as_(f"z{c}"))
+    best = exp.Greatest(this=col("z0"), expressions=[col(f"z{c}") for c in classes[1:]])
+    far = _layer(scored, carried).select(
+        *(exp.Sub(this=best.copy(), expression=col(f"z{c}")).as_(f"d{c}") for c in classes)
+    )
+    near = _layer(far, carried).select(*(_exponential(col(f"d{c}")).as_(f"e{c}") for c in classes))
+    chosen = case([(target.eq(num(c)), col(f"e{c}")) for c in classes], num(0))
+    total = _layer(near, [*carried, *(col(f"e{c}") for c in classes)]).select(
+        add(*(col(f"e{c}") for c in classes)).as_("t"), chosen.as_("e")
+    )
+    wrong = _layer(total, [*carried, *(col(f"e{c}") for c in classes), col("t")]).select(
+        exp.Sub(this=col("t"), expression=col("e")).as_("w")
+    )
+    cap = case([(target.copy().eq(num(c)), num(limit)) for c, limit in enumerate(query.caps)], num(0))
+    own = exp.Least(this=quotient(times(num(RESIDUAL_GRID), col("w")), col("t")), expressions=[cap])
+    owned = _layer(wrong, [*carried, *(col(f"e{c}") for c in classes), col("w")]).select(own.as_("o"))
+
+    branches = []
+    for number, table in enumerate(query.tables):
+        branch = _grouped(
+            exp.From(this=exp.to_table("owned")), number, _pack(col("node"), table, domain), filtered=True
+        )
+        for c in classes:
+            mine = case([(target.copy().eq(num(c)), col("o"))], num(0))
+            branch = branch.select(big(exp.Sum(this=mine)).as_(f"a{c}"))
+            if len(query.caps) > 2:
+                theirs = conjunction(
+                    exp.NEQ(this=target.copy(), expression=num(c)), exp.GT(this=col("w"), expression=num(0))
+                )
+                # NULLIF: an engine may evaluate a branch that CASE does not take.
+                divisor = exp.Nullif(this=col("w"), expression=num(0))
+                share = case([(theirs, quotient(times(col("o"), col(f"e{c}")), divisor))], num(0))
+                branch = branch.select(big(exp.Sum(this=share)).as_(f"b{c}"))
+        branches.append(branch)
+    tree = _union(branches)
+    assert isinstance(tree, exp.Query)
+    return tree.with_("owned", as_=owned, materialized=True)
+
+
+def read_residuals(answer: Answer, query: ResidualQuery, domain: Domain) -> list[Residuals]:
+    exact = []
+    classes = len(query.caps)
+    for number, table in enumerate(query.tables):
+        mine = answer["q"] == number
+        shape = (query.rows.parts, cell_count(domain, table), classes)
+        filled = []
+        for letter in "ab"[: 1 + (classes > 2)]:
+            flat = np.zeros((shape[0] * shape[1], classes), dtype=np.int64)
+            for c in range(classes):
+                flat[answer["k"][mine], c] = answer[f"{letter}{c}"][mine]
+            filled.append(flat.reshape(shape))
+        exact.append(Residuals(filled[0], filled[1] if classes > 2 else None))
+    return exact
+
+
+def snapshot(rows: exp.From, domain: Domain) -> exp.Select:
+    """Distinct coded rows with their number."""
+    names = [f"c{i}" for i in range(len(domain.columns))]
+    names += [f"g{i}" for i, column in enumerate(domain) if isinstance(column, Numeric)]
+    tree = exp.select(*(col(name) for name in names), exp.Count(this=exp.Star()).as_("n")).from_(rows.this.copy())
+    return tree.group_by(*(col(name) for name in names))
+
+
+# -- pieces of these ----------------------------------------------------------------------------
+
+
+def _present() -> Sql:
+    return col("node").is_(exp.Null()).not_()
+
+
+def _grouped(rows: exp.From, number: int, key: Sql, filtered: bool = False) -> exp.Select:
+    tree = exp.select(num(number).as_("q"), key.as_("k")).from_(rows.this.copy()).group_by(key.copy())
+    for join in rows.args.get("joins", []):
+        tree = tree.join(join.copy())
+    return tree if filtered else tree.where(_present())
+
+
+def _union(branches: Sequence[exp.Select]) -> Sql:
+    tree: exp.Query = branches[0]
+    for branch in branches[1:]:
+        tree = exp.union(tree, branch, distinct=False)
+    return tree
+
+
+def _cell(columns: Sequence[str], domain: Domain) -> Sql:
+    cell: Sql | None = None
+    for name in columns:
+        code = big(col(f"c{domain.names.index(name)}"))
+        cell = code if cell is None else add(times(cell, num(domain[name].size)), code)
+    return cell if cell is not None else num(0)
+
+
+def _extend(key: Sql, name: str, domain: Domain) -> Sql:
+    return add(times(key, num(domain[name].size)), col(f"c{domain.names.index(name)}"))
+
+
+def _pack(key: Sql, columns: Sequence[str], domain: Domain) -> Sql:
+    """Part and cell as one number, in row-major order."""
+    key = big(key)
+    for name in columns:
+        key = _extend(key, name, domain)
+    return key
+
+
+def _layer(inner: exp.Select, carried: Sequence[Sql]) -> exp.Select:
+    return exp.select(*(c.copy() for c in carried)).from_(inner.subquery("layer"))
+
+
+def _exponential(distance: Sql) -> Sql:
+    """`exp_table` in SQL: a factor for each bit of the distance."""
+    value = big(num(EXP_ONE))
+    for bit, factor in enumerate(exp_factors()):
+        is_set = exp.BitwiseAnd(this=distance.copy(), expression=num(2**bit)).eq(num(2**bit))
+        value = quotient(times(value, case([(is_set, num(factor))], num(EXP_ONE))), num(EXP_ONE))
+    return case([(exp.LT(this=distance.copy(), expression=num(2**EXP_BITS)), value)], num(0))

@@ -1,0 +1,195 @@
+"""What analysts may say about rows: values, sets and ranges of declared columns, and nothing else.
+
+Everything is checked against the public domain and turned into codes and grid
+indices here, before any charge: no expression, no SQL and no code passes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from privet.column import Column, Nominal, Numeric, decimal_text, text_of
+from privet.domain import Domain
+from privet.errors import QuestionError
+from privet.kernel.query import RESIDUAL_GRID, AdditiveModel, Condition, Split
+from privet.kernel.release import Choice
+
+_LARGEST_LOGIT = 2**24
+
+
+def conditions(wanted: Mapping[str, object], domain: Domain) -> tuple[tuple[Condition, ...], str]:
+    """The conditions of a `where`, and how they read."""
+    parsed, texts = [], []
+    for name, value in wanted.items():
+        condition, text = _condition(domain[name], value)
+        parsed.append(condition)
+        texts.append(text)
+    return tuple(parsed), " and ".join(texts)
+
+
+def _condition(column: Column, value: object) -> tuple[Condition, str]:
+    if isinstance(column, Numeric) and isinstance(value, tuple):
+        if len(value) != 2:
+            raise QuestionError(f"a range of '{column.name}' is a pair (low, high), either of them None for open.")
+        low = 0 if value[0] is None else _index(column, value[0])
+        high = column.grid_size if value[1] is None else _index(column, value[1])
+        sides = ["" if side is None else decimal_text(_number(column, side)) for side in value]
+        inside = max(0, min(low, column.grid_size)), max(0, min(high, column.grid_size))
+        return Condition(column.name, None, *inside), f"{column.name} in [{sides[0]}, {sides[1]})"
+    if isinstance(column, Numeric) and not isinstance(value, str | AbstractSet | list):
+        number = _number(column, value)
+        index = column.grid(float(number))
+        assert index is not None
+        return Condition(column.name, None, index, index + 1), f"{column.name} = {decimal_text(number)}"
+    values = list(value) if isinstance(value, AbstractSet | list | tuple) else [value]
+    codes = tuple(sorted({_cell(column, each) for each in values}))
+    labels = [column.labels[code] for code in codes]
+    text = f"{column.name} = {labels[0]}" if len(labels) == 1 else f"{column.name} in {{{', '.join(labels)}}}"
+    return Condition(column.name, codes), text
+
+
+def _cell(column: Column, value: object) -> int:
+    text = text_of(value)
+    if text not in column.labels:
+        known = ", ".join(column.labels[:20]) + (", ..." if len(column.labels) > 20 else "")
+        raise QuestionError(f"column '{column.name}' has no declared value '{text}'; it has {known}.")
+    return column.labels.index(text)
+
+
+def _number(column: Numeric, value: object) -> Fraction:
+    if isinstance(value, bool | np.bool_) or not isinstance(
+        value, int | float | np.integer | np.floating | Fraction | Decimal
+    ):
+        raise QuestionError(
+            f"column '{column.name}' is numeric; give a number, a range (low, high) or a set of its bins."
+        )
+    if not math.isfinite(value):
+        raise QuestionError(f"column '{column.name}' needs a finite number; leave a side of a range open with None.")
+    if isinstance(value, Fraction | Decimal):
+        return Fraction(value)
+    return Fraction(int(value)) if isinstance(value, int | np.integer) else Fraction(str(value))
+
+
+def _index(column: Numeric, value: object) -> int:
+    return column.index_at_or_above(_number(column, value))
+
+
+def split(
+    wanted: str | Choice | tuple[str, int | float] | None, edges: Sequence[int | float] | None, domain: Domain
+) -> Split | None:
+    """How one part is divided."""
+    if wanted is None:
+        return None
+    if isinstance(wanted, Choice) and wanted.threshold is not None:
+        wanted = (str(wanted), wanted.threshold)
+    if isinstance(wanted, tuple):
+        column = domain.numeric(wanted[0])
+        # value <= threshold goes left: the right child begins at the next grid point
+        at = math.floor((_number(column, wanted[1]) - column.low) / column.step) + 1
+        return Split(column.name, (_inside(column, at),))
+    if edges is None:
+        return Split(domain[str(wanted)].name)
+    column = domain.numeric(str(wanted))
+    thresholds = tuple(_inside(column, _index(column, edge)) for edge in edges)
+    if any(a >= b for a, b in itertools.pairwise(thresholds)) or not thresholds:
+        raise QuestionError(f"edges for '{column.name}' must rise by at least a step each.")
+    return Split(column.name, thresholds)
+
+
+def _inside(column: Numeric, index: int) -> int:
+    if not 1 <= index < column.grid_size:
+        raise QuestionError(
+            f"a threshold for '{column.name}' lies outside its bounds {decimal_text(column.low)} to "
+            f"{decimal_text(column.high)}, or at their end."
+        )
+    return index
+
+
+def split_labels(division: Split, domain: Domain) -> list[str]:
+    """The labels of the parts a split makes."""
+    column = domain[division.column]
+    if division.thresholds is None or isinstance(column, Nominal):
+        return list(column.labels)
+    points = [decimal_text(column.value_at(index)) for index in division.thresholds]
+    if len(points) == 1:
+        last = decimal_text(column.value_at(division.thresholds[0] - 1))
+        labels = [f"<= {last}", f"> {last}"]
+    else:
+        starts = [decimal_text(column.low), *points]
+        labels = [f"[{a}, {b})" for a, b in zip(starts, points, strict=False)]
+        labels.append(f"[{points[-1]}, {decimal_text(column.high)}]")
+    return labels + ["<missing>"] * column.missing
+
+
+def split_paths(division: Split, domain: Domain) -> list[str]:
+    """The parts a split makes, as conditions that read well."""
+    relation = "= " if isinstance(domain[division.column], Nominal) else "in "
+    return [
+        f"{division.column} {'' if label.startswith(('<= ', '> ')) and division.thresholds else relation}{label}"
+        for label in split_labels(division, domain)
+    ]
+
+
+def rank(value: float | Fraction) -> Fraction:
+    """A quantile's rank as a fraction with a small denominator."""
+    try:
+        exact = Fraction(str(value)).limit_denominator(1000)
+    except (ValueError, ZeroDivisionError):
+        exact = Fraction(-1)
+    if not 0 <= exact <= 1:
+        raise QuestionError(f"the rank of a quantile lies between 0 and 1, not {value}.")
+    return exact
+
+
+def attributes(wanted: Sequence[str] | Sequence[Sequence[str]] | None, parts: int, domain: Domain) -> list[list[str]]:
+    """The attributes each part may choose from."""
+    if wanted is None:
+        own = [list(domain.attributes)] * parts
+    elif isinstance(wanted, str):
+        own = [[wanted]] * parts
+    elif all(isinstance(name, str) for name in wanted):
+        own = [[str(name) for name in wanted]] * parts
+    else:
+        own = [[str(name) for name in names] for names in wanted]
+    if len(own) != parts:
+        raise QuestionError(f"attributes were given for {len(own)} of {parts} parts; give one list for each.")
+    for names in own:
+        if not names:
+            raise QuestionError("there is no attribute to choose from; name at least one.")
+        for name in names:
+            if domain[name].name == domain.target:
+                raise QuestionError(f"'{name}' is the target; choose among the other columns.")
+    return own
+
+
+def residuals(model: AdditiveModel, tables: Sequence[tuple[str, ...]], caps: Sequence[int], domain: Domain) -> None:
+    """Check a question about the residuals of a model: shapes, caps and columns fit the domain."""
+    classes = len(domain.classes)
+    if classes < 2:
+        raise QuestionError("residuals need a target with at least two classes.")
+    if len(caps) != classes or len(model.intercept) != classes:
+        raise QuestionError(f"caps and intercept need one entry for each of the {classes} classes.")
+    if not all(isinstance(cap, int | np.integer) and 1 <= cap <= RESIDUAL_GRID for cap in caps):
+        raise QuestionError(f"caps are whole numbers from 1 to {RESIDUAL_GRID}, which stands for 1.")
+    if not tables:
+        raise QuestionError("name at least one table of columns.")
+    for columns in tables:
+        if isinstance(columns, str) or not 1 <= len(columns) <= 2 or len(set(columns)) < len(columns):
+            raise QuestionError("a table is a tuple of one or two different columns.")
+    for columns in [*tables, *(columns for columns, _ in model.terms)]:
+        if domain.target in columns:
+            raise QuestionError("a model and its tables may not look at the target.")
+    for columns, table in model.terms:
+        shape = (*(domain[name].size for name in columns), classes)
+        if tuple(table.shape) != shape or not np.issubdtype(table.dtype, np.integer):
+            raise QuestionError(f"the table over {', '.join(columns)} must hold whole numbers in the shape {shape}.")
+    reach = sum(int(np.abs(table).max(initial=0)) for _, table in model.terms)
+    if reach + max(abs(value) for value in model.intercept) > _LARGEST_LOGIT:
+        raise QuestionError("the model's logits are too large; scale its tables down.")

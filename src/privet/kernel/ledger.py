@@ -1,0 +1,389 @@
+"""The durable record of every charge: one SQLite file, append-only, exact, idempotent.
+
+Charge first, ask second: an entry is on disk before the engine is asked, so a crash
+may waste budget and never leaks it. Losses are fractions written as text; nothing is
+rounded. Each entry carries the totals after it, which are checked when the file is
+opened. Triggers refuse to change or delete what was written.
+
+A data set has a cap over all analysts, an analyst may have a cap of their own; caps
+are appended too, and the last one counts. Many threads and processes may share the
+file: a charge is one immediate transaction.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from privet.column import decimal_text
+from privet.errors import BudgetExceeded, KeyReused, LedgerError, PrivacyError
+
+FORMAT = 1
+MEMORY = ":memory:"
+_WAIT_SECONDS = 120.0
+
+_SCHEMA = """
+CREATE TABLE format (version INTEGER NOT NULL);
+CREATE TABLE datasets (name TEXT PRIMARY KEY, source TEXT NOT NULL, at TEXT NOT NULL);
+CREATE TABLE caps (
+    id INTEGER PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT, cap TEXT NOT NULL,
+    at TEXT NOT NULL);
+CREATE TABLE entries (
+    id INTEGER PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT NOT NULL, scope TEXT NOT NULL,
+    question TEXT NOT NULL, epsilon TEXT NOT NULL, loss TEXT NOT NULL, key TEXT, fingerprint TEXT NOT NULL,
+    at TEXT NOT NULL, dataset_spent TEXT NOT NULL, analyst_spent TEXT NOT NULL, UNIQUE (dataset, key));
+CREATE TABLE answers (entry INTEGER PRIMARY KEY REFERENCES entries, answer TEXT NOT NULL, at TEXT NOT NULL);
+CREATE INDEX by_analyst ON entries (dataset, analyst);
+"""
+_SCHEMA += "".join(
+    f"CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, 'append-only'); END;\n"
+    for table in ("datasets", "caps", "entries", "answers")
+    for verb in ("UPDATE", "DELETE")
+)
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What is to be written down before a question is asked."""
+
+    question: str
+    scope: str
+    epsilon: str
+    loss: Fraction
+    fingerprint: str
+    key: str | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger."""
+
+    id: int
+    analyst: str
+    scope: str
+    question: str
+    epsilon: str
+    loss: Fraction
+    key: str | None
+    at: str
+    answer: str | None
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class Ledger:
+    """A ledger file, or a ledger in memory that lives as long as the process.
+
+    >>> ledger = Ledger.open(MEMORY)
+    >>> ledger.register("patients", source="a frame", budget=Fraction(1))
+    >>> entry, new = ledger.charge("patients", "ada", Charge("count", "all rows", "0.4", Fraction(2, 5), "f1", key="k"))
+    >>> ledger.store(entry.id, "[42]")
+    '[42]'
+    >>> entry, new = ledger.charge("patients", "ada", Charge("count", "all rows", "0.4", Fraction(2, 5), "f1", key="k"))
+    >>> new, entry.answer, ledger.spent("patients")
+    (False, '[42]', Fraction(2, 5))
+    """
+
+    def __init__(self, path: str, clock: Callable[[], str] = _now) -> None:
+        self.path = path
+        self._clock = clock
+        self._connect()
+
+    @classmethod
+    def open(cls, path: str | Path, *, create: bool = True, clock: Callable[[], str] = _now) -> Ledger:
+        """Open a ledger file, creating it where it does not exist."""
+        text = str(path)
+        if text != MEMORY and not create and not Path(text).exists():
+            raise LedgerError(f"there is no ledger at '{text}'; open the table once, or check the path.")
+        ledger = cls(text, clock)
+        with ledger._transaction(f"read the ledger '{text}'") as run:
+            version = run("SELECT name FROM sqlite_master WHERE name = 'format'").fetchone()
+            if version is None:
+                if run("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                    raise LedgerError(f"'{text}' is a database but not a privet ledger; name another file.")
+                for statement in _statements(_SCHEMA):
+                    run(statement)
+                run("INSERT INTO format VALUES (?)", FORMAT)
+            else:
+                ledger._check(run)
+        return ledger
+
+    @property
+    def durable(self) -> bool:
+        return self.path != MEMORY
+
+    def register(self, dataset: str, *, source: str, budget: Fraction | None) -> None:
+        """Record a data set at its first opening; check the budget at later ones."""
+        with self._transaction("register the data set") as run:
+            for (name,) in run("SELECT name FROM datasets WHERE source = ? AND name <> ?", source, dataset):
+                raise LedgerError(
+                    f"the ledger '{self.path}' knows this data as '{name}', not as '{dataset}'; open it under that "
+                    "name, so that its spending goes on."
+                )
+            known = run("SELECT 1 FROM datasets WHERE name = ?", dataset).fetchone()
+            if known is None:
+                if budget is None:
+                    raise LedgerError(
+                        f"the data set '{dataset}' has no budget yet; give one at its first opening, as budget=\"1.0\"."
+                    )
+                run("INSERT INTO datasets VALUES (?, ?, ?)", dataset, source, self._clock())
+                self._cap(run, dataset, None, budget)
+            recorded = self._caps(run, dataset, None)
+            if budget is not None and recorded is not None and budget > recorded:
+                raise PrivacyError(
+                    f"the budget {decimal_text(budget)} asked for '{dataset}' is above the {decimal_text(recorded)} in "
+                    "its ledger; open it with that or less, or let its owner raise it with `privet budget grant`."
+                )
+
+    def charge(self, dataset: str, analyst: str, charge: Charge, limit: Fraction | None = None) -> tuple[Entry, bool]:
+        """Write a charge; or find the one that stands under the same key. The flag says whether it is new.
+
+        `limit` caps the data set's total for this call, on top of the recorded caps.
+        """
+        with self._transaction("write to the ledger") as run:
+            if charge.key is not None:
+                standing = run(
+                    "SELECT analyst, fingerprint, id FROM entries WHERE dataset = ? AND key = ?", dataset, charge.key
+                ).fetchone()
+                if standing is not None:
+                    if standing[:2] != (analyst, charge.fingerprint):
+                        raise KeyReused(
+                            f"the key '{charge.key}' stands for another analyst, scope, question or epsilon; use a "
+                            "new key for a new question."
+                        )
+                    return next(self._entries(run, "id = ?", standing[2])), False
+            total, own = self._spent(run, dataset, None), self._spent(run, dataset, analyst)
+            cap = self._caps(run, dataset, None)
+            if cap is None:
+                raise LedgerError(f"the ledger '{self.path}' has no data set '{dataset}'; open the table again.")
+            cap = cap if limit is None else min(cap, limit)
+            self._refuse_beyond(charge, f"ledger '{dataset}'", total, cap)
+            own_cap = self._caps(run, dataset, analyst)
+            if own_cap is not None:
+                self._refuse_beyond(charge, f"the budget of '{analyst}' on '{dataset}'", own, own_cap)
+            row = (
+                dataset,
+                analyst,
+                charge.scope,
+                charge.question,
+                charge.epsilon,
+                str(charge.loss),
+                charge.key,
+                charge.fingerprint,
+                self._clock(),
+                str(total + charge.loss),
+                str(own + charge.loss),
+            )
+            cursor = run(
+                "INSERT INTO entries (dataset, analyst, scope, question, epsilon, loss, key, fingerprint, at, "
+                "dataset_spent, analyst_spent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                *row,
+            )
+            entry = Entry(
+                int(cursor.lastrowid or 0),
+                analyst,
+                charge.scope,
+                charge.question,
+                charge.epsilon,
+                charge.loss,
+                charge.key,
+                row[8] or "",
+                None,
+            )
+        return entry, True
+
+    def store(self, entry: int, answer: str) -> str:
+        """Store an answer; the one stored first is the only one that may be released."""
+        with self._transaction("store an answer") as run:
+            run("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", entry, answer, self._clock())
+            return str(run("SELECT answer FROM answers WHERE entry = ?", entry).fetchone()[0])
+
+    def set_cap(self, dataset: str, analyst: str | None, cap: Fraction) -> None:
+        """Set what a data set, or one analyst on it, may spend in all. For its owner."""
+        with self._transaction("change a budget") as run:
+            self._known(run, dataset)
+            self._cap(run, dataset, analyst, cap)
+
+    def spent(self, dataset: str, analyst: str | None = None) -> Fraction:
+        with self._transaction("read the ledger") as run:
+            return self._spent(run, dataset, analyst)
+
+    def cap(self, dataset: str, analyst: str | None = None) -> Fraction | None:
+        """The cap of a data set, or an analyst's own cap on it where one was set."""
+        with self._transaction("read the ledger") as run:
+            return self._caps(run, dataset, analyst)
+
+    def remaining(self, dataset: str, analyst: str) -> Fraction:
+        """What this analyst may still charge."""
+        with self._transaction("read the ledger") as run:
+            cap = self._caps(run, dataset, None)
+            left = (cap or Fraction(0)) - self._spent(run, dataset, None)
+            own = self._caps(run, dataset, analyst)
+            if own is not None:
+                left = min(left, own - self._spent(run, dataset, analyst))
+        return max(left, Fraction(0))
+
+    def entries(self, dataset: str, analyst: str | None = None) -> list[Entry]:
+        with self._transaction("read the ledger") as run:
+            if analyst is None:
+                return list(self._entries(run, "dataset = ?", dataset))
+            return list(self._entries(run, "dataset = ? AND analyst = ?", dataset, analyst))
+
+    def datasets(self) -> list[str]:
+        with self._transaction("read the ledger") as run:
+            return [name for (name,) in run("SELECT name FROM datasets ORDER BY name")]
+
+    def analysts(self, dataset: str) -> list[str]:
+        """Everyone with an entry or a cap of their own."""
+        with self._transaction("read the ledger") as run:
+            self._known(run, dataset)
+            query = (
+                "SELECT analyst FROM entries WHERE dataset = ?1 UNION "
+                "SELECT analyst FROM caps WHERE dataset = ?1 AND analyst IS NOT NULL ORDER BY 1"
+            )
+            return [name for (name,) in run(query, dataset)]
+
+    # -- inside one transaction -------------------------------------------------------------
+
+    def _known(self, run: _Run, dataset: str) -> None:
+        if run("SELECT 1 FROM datasets WHERE name = ?", dataset).fetchone() is None:
+            raise LedgerError(f"the ledger '{self.path}' has no data set '{dataset}'; `privet budget show` lists them.")
+
+    def _refuse_beyond(self, charge: Charge, whose: str, spent: Fraction, cap: Fraction) -> None:
+        if spent + charge.loss > cap:
+            left = max(cap - spent, Fraction(0))
+            raise BudgetExceeded(
+                f"cannot charge epsilon={charge.epsilon} for {charge.question} on {charge.scope}: "
+                f"{decimal_text(charge.loss)} of it reaches {whose}, which has {decimal_text(left)} left of "
+                f"{decimal_text(cap)}. Lower epsilon, or ask the data owner for more.",
+                requested=charge.loss,
+                remaining=left,
+            )
+
+    def _spent(self, run: _Run, dataset: str, analyst: str | None) -> Fraction:
+        if analyst is None:
+            query = "SELECT dataset_spent FROM entries WHERE dataset = ? ORDER BY id DESC LIMIT 1"
+            row = run(query, dataset).fetchone()
+        else:
+            query = "SELECT analyst_spent FROM entries WHERE dataset = ? AND analyst = ? ORDER BY id DESC LIMIT 1"
+            row = run(query, dataset, analyst).fetchone()
+        return Fraction(0) if row is None else Fraction(row[0])
+
+    def _caps(self, run: _Run, dataset: str, analyst: str | None) -> Fraction | None:
+        row = run(
+            "SELECT cap FROM caps WHERE dataset = ? AND analyst IS ? ORDER BY id DESC LIMIT 1", dataset, analyst
+        ).fetchone()
+        return None if row is None else Fraction(row[0])
+
+    def _cap(self, run: _Run, dataset: str, analyst: str | None, cap: Fraction) -> None:
+        run(
+            "INSERT INTO caps (dataset, analyst, cap, at) VALUES (?, ?, ?, ?)",
+            dataset,
+            analyst,
+            str(cap),
+            self._clock(),
+        )
+
+    def _entries(self, run: _Run, condition: str, *values: object) -> Iterator[Entry]:
+        query = (
+            "SELECT id, analyst, scope, question, epsilon, loss, key, entries.at, answer FROM entries "
+            f"LEFT JOIN answers ON entry = id WHERE {condition} ORDER BY id"
+        )
+        for row in run(query, *values):
+            yield Entry(row[0], row[1], row[2], row[3], row[4], Fraction(row[5]), row[6], row[7], row[8])
+
+    def _check(self, run: _Run) -> None:
+        """Refuse a file whose totals do not follow from its entries."""
+        broken = run("PRAGMA quick_check(1)").fetchone()[0] != "ok"
+        totals: dict[tuple[str, str | None], Fraction] = {}
+        rows = run("SELECT dataset, analyst, loss, dataset_spent, analyst_spent FROM entries ORDER BY id")
+        for dataset, analyst, loss, dataset_spent, analyst_spent in rows:
+            for whose, total in (((dataset, None), dataset_spent), ((dataset, analyst), analyst_spent)):
+                totals[whose] = totals.get(whose, Fraction(0)) + Fraction(loss)
+                broken = broken or totals[whose] != Fraction(total)
+        if broken or run("SELECT version FROM format").fetchall() != [(FORMAT,)]:
+            raise LedgerError(_corrupt(self.path))
+
+    # -- the connection ---------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.RLock()
+        try:
+            self._connection = sqlite3.connect(
+                self.path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            # FULL in WAL mode: a commit is on the disk before it returns, power loss included.
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")
+            problem = None
+        except sqlite3.Error as error:
+            problem = error
+        if problem is not None:
+            raise LedgerError(self._explain("open the ledger", problem))
+
+    @contextmanager
+    def _transaction(self, purpose: str) -> Iterator[_Run]:
+        if os.getpid() != self._process:
+            if not self.durable:
+                raise PrivacyError(
+                    "this ledger lives in the memory of another process; open the table again, or with ledger=FILE."
+                )
+            _abandoned.append(self._connection)  # a connection must not be used, nor closed, after a fork
+            self._connect()
+        problem: sqlite3.Error | ValueError | None = None
+        with self._lock:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield lambda sql, *values: self._connection.execute(sql, values)
+                    self._connection.execute("COMMIT")
+                except BaseException:
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+                    raise
+            except (sqlite3.Error, ValueError) as error:
+                problem = error
+        if problem is not None:
+            raise LedgerError(self._explain(purpose, problem))
+
+    def _explain(self, purpose: str, error: Exception) -> str:
+        text = str(error)
+        if "locked" in text:
+            return f"cannot {purpose} '{self.path}': another process holds it for too long; try again."
+        if "readonly" in text or "unable to open" in text or "disk I/O" in text:
+            return f"cannot {purpose} '{self.path}': it cannot be written there; make it writable, or pass ledger=FILE."
+        if "full" in text:
+            return f"cannot {purpose} '{self.path}': the disk is full; nothing was charged."
+        return _corrupt(self.path)
+
+
+_Run = Callable[..., Any]
+_abandoned: list[sqlite3.Connection] = []
+
+
+def _corrupt(path: str) -> str:
+    return (
+        f"the ledger '{path}' is damaged or not a privet ledger, and nothing can be charged to it; "
+        "restore it from a backup: without it the spending so far is unknown."
+    )
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Split a script at the semicolons that end a statement (a trigger has one inside)."""
+    statement = ""
+    for line in script.splitlines():
+        statement += line + "\n"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

@@ -1,0 +1,329 @@
+"""How noise is drawn: frozen values that carry their sensitivity and their loss together.
+
+Every mechanism works on integers, draws from the operating system's entropy and
+never loses more than `loss`. `loss` and the noise scale derive from the one field
+`epsilon`: nobody can be charged for one epsilon and given the noise of another.
+The scale given to OpenDP is the smallest float whose own privacy map, rounded up,
+stays at or below that loss.
+
+`epsilon` here is per record. A table whose persons own several records divides the
+charged epsilon before it comes here.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from opendp.domains import atom_domain, vector_domain
+from opendp.measurements import make_laplace, make_noisy_max
+from opendp.measures import max_divergence
+from opendp.metrics import l1_distance, linf_distance
+from opendp.mod import enable_features
+
+enable_features("contrib")
+
+Integers = NDArray[np.int64]
+
+# Exact values are clamped here before noise: clamping never increases a
+# sensitivity, and an overflow would be an error that depends on the data.
+LARGEST = 2**62
+
+_seeded: ContextVar[np.random.Generator | None] = ContextVar("seeded", default=None)
+
+
+@contextmanager
+def seeded_noise(seed: int) -> Iterator[None]:
+    """Replace the entropy of all mechanisms by a seeded generator. For tests: nothing made inside is private."""
+    token = _seeded.set(np.random.default_rng(seed))
+    try:
+        yield
+    finally:
+        _seeded.reset(token)
+
+
+def noise_is_private() -> bool:
+    """False inside `seeded_noise`."""
+    return _seeded.get() is None
+
+
+def random_bits(bits: int) -> int:
+    rng = _seeded.get()
+    if rng is None:
+        return secrets.randbits(bits)
+    return int.from_bytes(rng.bytes((bits + 7) // 8), "little") >> (-bits % 8)
+
+
+def random_below(bound: int) -> int:
+    """A uniform integer in [0, bound), by rejection: no remainder, no bias."""
+    bits = bound.bit_length()
+    while (value := random_bits(bits)) >= bound:
+        pass
+    return value
+
+
+@dataclass(frozen=True)
+class IntegerLaplace:
+    """Two-sided geometric noise for a vector of integers.
+
+    One record changes the vector by at most `sensitivity` in the L1 norm and the
+    noise has probabilities proportional to exp(-|x| epsilon / sensitivity), so no
+    output becomes more than exp(epsilon) times as likely.
+
+    >>> noise = IntegerLaplace(epsilon=Fraction(1, 2))
+    >>> noise.loss, noise.scale, noise.error(0.95)
+    (Fraction(1, 2), 2.0, 6)
+    >>> with seeded_noise(7):
+    ...     noise.release(np.array([40, 0]))
+    array([39,  4])
+    """
+
+    epsilon: Fraction
+    sensitivity: int = 1
+
+    @property
+    def loss(self) -> Fraction:
+        return self.epsilon
+
+    @property
+    def scale(self) -> float:
+        return _laplace(self.epsilon, self.sensitivity)[1]
+
+    def release(self, exact_values: Integers) -> Integers:
+        measurement, scale = _laplace(self.epsilon, self.sensitivity)
+        clamped = np.clip(exact_values, -LARGEST, LARGEST).astype(np.int64)
+        rng = _seeded.get()
+        if rng is not None:
+            tail = -math.expm1(-1 / scale)
+            sides = rng.geometric(tail, size=(2, *clamped.shape))
+            return np.asarray(clamped + sides[0] - sides[1], dtype=np.int64)
+        noisy = measurement(clamped.ravel()) if clamped.size else []
+        return np.array(noisy, dtype=np.int64).reshape(clamped.shape)
+
+    def probability(self, noise: int) -> float:
+        """The probability that this noise is added to one number."""
+        return math.tanh(1 / (2 * self.scale)) * math.exp(-abs(noise) / self.scale)
+
+    def error(self, confidence: float) -> int:
+        """The smallest t with |noise| <= t in at least this share of draws."""
+        ratio = math.exp(-1 / self.scale)
+        # P(|noise| > t) = 2 ratio^(t+1) / (1 + ratio)
+        beyond = -self.scale * math.log((1 - confidence) * (1 + ratio) / 2)
+        return max(0, math.ceil(beyond) - 1)
+
+
+@dataclass(frozen=True)
+class ResidualLaplace:
+    """Noise for sums of clipped residuals, `caps[c]` bounding a record of class c.
+
+    Two classes: a record adds at most `caps[c]` to one entry of its own class, and
+    that entry's noise has scale caps[c] / epsilon. More classes: it also adds at
+    most as much in all to the entries of the others; both halves cost epsilon / 2.
+    """
+
+    epsilon: Fraction
+    caps: tuple[int, ...]
+
+    @property
+    def loss(self) -> Fraction:
+        return self.epsilon
+
+    @property
+    def own(self) -> tuple[IntegerLaplace, ...]:
+        share = self.epsilon if len(self.caps) == 2 else self.epsilon / 2
+        return tuple(IntegerLaplace(share, cap) for cap in self.caps)
+
+    @property
+    def others(self) -> IntegerLaplace:
+        return IntegerLaplace(self.epsilon / 2, max(self.caps))
+
+    def release(self, exact_own: Integers, exact_others: Integers | None) -> tuple[Integers, Integers | None]:
+        """Noisy sums; the last axis is the class. `exact_others` is given for more than two classes."""
+        noisy = [noise.release(exact_own[..., c]) for c, noise in enumerate(self.own)]
+        others = None if exact_others is None else self.others.release(exact_others)
+        return np.stack(noisy, axis=-1), others
+
+
+@dataclass(frozen=True)
+class PermuteAndFlip:
+    """Choose the index of a high integer score (McKenna and Sheldon 2020).
+
+    A record moves every score by at most `sensitivity`. If all scores move in one
+    direction (`monotone`), the winner's lead over the best rival moves by at most
+    that, else by twice that; the exponential noise of that scale over epsilon
+    makes the choice lose at most epsilon, whatever the number of candidates.
+
+    >>> choose = PermuteAndFlip(epsilon=Fraction(1), sensitivity=1, monotone=True)
+    >>> choose.probabilities([10, 9, 0]).round(4).tolist()
+    [0.816, 0.1839, 0.0]
+    """
+
+    epsilon: Fraction
+    sensitivity: int
+    monotone: bool
+
+    @property
+    def loss(self) -> Fraction:
+        return self.epsilon
+
+    @property
+    def scale(self) -> float:
+        return _noisy_max(self.epsilon, self.sensitivity, self.monotone)[1]
+
+    def release(self, exact_scores: Integers) -> int:
+        measurement, scale = _noisy_max(self.epsilon, self.sensitivity, self.monotone)
+        clamped = np.clip(exact_scores, -LARGEST, LARGEST).astype(np.int64)
+        rng = _seeded.get()
+        if rng is not None:
+            return int(np.argmax(clamped + rng.exponential(scale, size=clamped.shape)))
+        return int(measurement(clamped))
+
+    def probabilities(self, scores: Sequence[int]) -> NDArray[np.float64]:
+        """The exact distribution: index j wins with p_j times the integral of prod (1 - p_i u) over u in [0, 1]."""
+        gaps = (max(scores) - np.array(scores, dtype=np.float64)) / self.scale
+        accept = np.exp(-gaps)
+        nodes, weights = np.polynomial.legendre.leggauss(len(accept) // 2 + 1)  # exact for this degree
+        points = (nodes + 1) / 2
+        rivals = 1 - accept[:, None] * points
+        others = [np.prod(np.delete(rivals, j, axis=0), axis=0) for j in range(len(accept))]
+        return np.asarray(accept * (np.array(others) @ (weights / 2)))
+
+    def shortfall(self, candidates: int, confidence: float) -> float:
+        """With this probability the chosen score is at most this far below the best.
+
+        A candidate t below the best wins with probability at most exp(-t / scale).
+        """
+        return self.scale * math.log(max(candidates - 1, 1) / (1 - confidence))
+
+
+@dataclass(frozen=True)
+class ExponentialOverRanges:
+    """The exponential mechanism over grid points, grouped into ranges of equal score.
+
+    A range of `size` points and score q has weight size * exp(q / scale); a record
+    moves each score by at most `sensitivity`, so one point's weight and the total
+    move by at most exp(epsilon) against each other: by half of it each if scores
+    move in both directions, together by all of it if in one (`monotone`).
+
+    >>> choose = ExponentialOverRanges(epsilon=Fraction(1), sensitivity=1, monotone=True)
+    >>> choose.probabilities([0, 1], sizes=[10, 1]).round(4).tolist()
+    [0.7863, 0.2137]
+    """
+
+    epsilon: Fraction
+    sensitivity: int
+    monotone: bool
+
+    @property
+    def loss(self) -> Fraction:
+        return self.epsilon
+
+    @property
+    def rate(self) -> Fraction:
+        """What one unit of score adds to the logarithm of a weight."""
+        return self.epsilon / (self.sensitivity * (1 if self.monotone else 2))
+
+    def release(self, exact_scores: Integers, exact_sizes: Sequence[int]) -> tuple[int, int]:
+        """The chosen range and the chosen point's offset in it."""
+        chosen = _weighted_choice(exact_sizes, exact_scores.max() - exact_scores, self.rate)
+        return chosen, random_below(int(exact_sizes[chosen]))
+
+    def probabilities(self, scores: Sequence[int], sizes: Sequence[int]) -> NDArray[np.float64]:
+        """The exact probability of each range."""
+        gaps = max(scores) - np.array(scores, dtype=np.float64)
+        weights = np.array(sizes, dtype=np.float64) * np.exp(-gaps * float(self.rate))
+        return np.asarray(weights / weights.sum())
+
+    def shortfall(self, candidates: int, confidence: float) -> float:
+        """With this probability the chosen score is at most this far below the best (McSherry and Talwar 2007)."""
+        return math.log(candidates / (1 - confidence)) / float(self.rate)
+
+
+Selection = PermuteAndFlip | ExponentialOverRanges
+
+
+@lru_cache(maxsize=1024)
+def _laplace(epsilon: Fraction, sensitivity: int) -> tuple[Any, float]:
+    def build(scale: float) -> Any:
+        return make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=scale)
+
+    return _smallest_scale(build, epsilon, sensitivity, sensitivity / epsilon)
+
+
+@lru_cache(maxsize=1024)
+def _noisy_max(epsilon: Fraction, sensitivity: int, monotone: bool) -> tuple[Any, float]:
+    metric = linf_distance(T="i64", monotonic=monotone)
+
+    def build(scale: float) -> Any:
+        return make_noisy_max(vector_domain(atom_domain(T="i64")), metric, max_divergence(), scale=scale)
+
+    return _smallest_scale(build, epsilon, sensitivity, sensitivity * (1 if monotone else 2) / epsilon)
+
+
+def _smallest_scale(build: Any, epsilon: Fraction, sensitivity: int, exact_scale: Fraction) -> tuple[Any, float]:
+    """The measurement with the smallest float scale that OpenDP itself certifies for this loss."""
+    scale = float(exact_scale)
+    while Fraction((measurement := build(scale)).map(sensitivity)) > epsilon:
+        scale = math.nextafter(scale, math.inf)
+    return measurement, scale
+
+
+# Relative error of the float weights below: exp is accurate to a few units in
+# the last place and gap * rate to one, so even a million summed weights stay a
+# thousand times below this margin.
+_MARGIN = 1e-9
+
+
+def _weighted_choice(sizes: Sequence[int], gaps: Integers, rate: Fraction) -> int:
+    """Index i with probability exactly proportional to sizes[i] * exp(-gaps[i] * rate).
+
+    A uniform number is drawn bit by bit and compared with the cumulative weights.
+    Floats decide where it is certain that they agree with the real numbers;
+    otherwise (about two in 10^9 per range) more bits and exact decimals do.
+    """
+    excess = max(
+        0, max(sizes).bit_length() - 900
+    )  # sizes may be larger than a float; what this cuts is far below the margin
+    weights = np.array([float(size >> excess) for size in sizes]) * np.exp(-gaps.astype(np.float64) * float(rate))
+    cumulative = np.cumsum(weights) / weights.sum()
+    bits, drawn = 64, random_bits(64)
+    point = drawn / 2**64
+    index = int(np.searchsorted(cumulative, point, side="right"))
+    below = cumulative[index - 1] if index else -1.0
+    above = cumulative[index] if index < len(weights) - 1 else 2.0
+    if index < len(weights) and below + _MARGIN < point < above - _MARGIN:
+        return index
+    while True:
+        bits, drawn = bits + 64, (drawn << 64) | random_bits(64)
+        found = _decide(sizes, gaps, rate, drawn, bits)
+        if found is not None:
+            return found
+
+
+def _decide(sizes: Sequence[int], gaps: Integers, rate: Fraction, drawn: int, bits: int) -> int | None:
+    """The index whose share surely contains [drawn, drawn + 1] / 2^bits; None where more bits are needed."""
+    with localcontext() as context:
+        context.prec = bits // 2  # decimal digits: more than the bits need, so the margin below is generous
+        margin = Decimal(2) ** -(bits - 32)
+        exponents = [Decimal(-int(gap) * rate.numerator) / rate.denominator for gap in gaps]
+        weights = [int(size) * exponent.exp() for size, exponent in zip(sizes, exponents, strict=True)]
+        total = sum(weights, Decimal(0))
+        low, high = Decimal(drawn) / 2**bits, Decimal(drawn + 1) / 2**bits
+        cumulative = Decimal(0)
+        for index, weight in enumerate(weights):
+            start, cumulative = cumulative, cumulative + weight / total
+            starts = index == 0 or start + margin < low
+            ends = index == len(weights) - 1 or high < cumulative - margin
+            if starts and ends:
+                return index
+    return None

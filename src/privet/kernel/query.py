@@ -1,0 +1,220 @@
+"""What is asked of an engine: values, never text.
+
+`Rows` says which rows lie in which part, as a chain of steps from the whole table.
+A query asks for exact numbers about all parts at once; an engine answers it in one
+pass. Everything here is public: built from the domain and from released values.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.column import Column, Numeric
+from privet.domain import Domain
+
+Counts = NDArray[np.int64]
+
+LOGIT_GRID = 2**10  # logits of a released model are multiples of 1 / LOGIT_GRID
+RESIDUAL_GRID = 2**10  # residuals are rounded down to multiples of 1 / RESIDUAL_GRID
+EXP_BITS = 14  # exp(-d / LOGIT_GRID) is 0 for d >= 2^EXP_BITS
+EXP_ONE = 2**20
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Rows whose code is one of `codes`, or whose grid index lies in [low, high)."""
+
+    column: str
+    codes: tuple[int, ...] | None = None
+    low: int = 0
+    high: int = 0
+
+
+@dataclass(frozen=True)
+class Split:
+    """How one part is divided: by the cells of a column, or at grid indices of a numeric one.
+
+    With thresholds t1 < t2 < ... child i holds the rows with i thresholds at or
+    below their grid index; rows without a value form a last child where declared.
+    """
+
+    column: str
+    thresholds: tuple[int, ...] | None = None
+
+    def children(self, domain: Domain) -> int:
+        column = domain[self.column]
+        if self.thresholds is None:
+            return column.size
+        return len(self.thresholds) + 1 + column.missing
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Keep some parts, and of these the rows that meet every condition."""
+
+    parts: tuple[int, ...]
+    conditions: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True)
+class Divide:
+    """Divide each part by its split; a part without one is dropped."""
+
+    splits: tuple[Split | None, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Disjoint parts of the table, numbered from 0. Compared by identity, so that engines can cache them."""
+
+    parts: int = 1
+    parent: Rows | None = None
+    step: Keep | Divide | None = None
+
+    def keep(self, parts: Sequence[int], conditions: tuple[Condition, ...] = ()) -> Rows:
+        return Rows(len(parts), self, Keep(tuple(parts), conditions))
+
+    def divide(self, splits: Sequence[Split | None], domain: Domain) -> Rows:
+        children = sum(split.children(domain) for split in splits if split is not None)
+        return Rows(children, self, Divide(tuple(splits)))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The same for the same rows, in every process."""
+        above = self.parent.fingerprint if self.parent is not None else ""
+        return hashlib.sha256(f"{above}|{self.step!r}".encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class CountQuery:
+    """For each group of columns: how many rows of each part lie in each of its cells."""
+
+    rows: Rows
+    groups: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class GridQuery:
+    """For each column: how many rows of each part lie at each occupied index, by class of `target`.
+
+    The index is the grid index of a numeric column and the code of a nominal one.
+    """
+
+    rows: Rows
+    columns: tuple[str, ...]
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class GridCounts:
+    """Occupied (part, grid index) pairs in rising order, with a count for each class. Index -1: no value."""
+
+    part: Counts
+    index: Counts
+    exact_counts: Counts  # [pair, class]
+
+
+@dataclass(frozen=True)
+class SumQuery:
+    """How many rows of each part have a value in a numeric column, and the sum of their grid indices."""
+
+    rows: Rows
+    column: str
+
+
+@dataclass(frozen=True)
+class AdditiveModel:
+    """A released model: logits are an intercept plus a table look-up per term, all multiples of 1 / LOGIT_GRID.
+
+    `terms` holds (columns, table) pairs; a table has an axis for each column and a last one for the classes.
+    """
+
+    intercept: tuple[int, ...]
+    terms: tuple[tuple[tuple[str, ...], NDArray[np.int32]], ...] = ()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256(repr(self.intercept).encode())
+        for columns, table in self.terms:
+            digest.update(repr((columns, table.shape)).encode() + np.ascontiguousarray(table, dtype="<i4").tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class ResidualQuery:
+    """Sums of clipped residuals of a released model, for each table of one or two columns.
+
+    With E_c = exp(logit_c - largest logit) and T their sum, a row of class y adds
+    own = min((T - E_y) / T, cap_y) to its cell of class y and, with more than two
+    classes, own * E_c / (T - E_y) to the same cell of every other class c; all in
+    whole multiples of 1 / RESIDUAL_GRID, rounded down. The arithmetic is integer
+    arithmetic, so every engine computes the same numbers.
+    """
+
+    rows: Rows
+    model: AdditiveModel
+    tables: tuple[tuple[str, ...], ...]
+    target: str
+    caps: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Answers to one table of a ResidualQuery: [part, cell, class], cells in row-major order."""
+
+    exact_own: Counts
+    exact_others: Counts | None
+
+
+class Engine(Protocol):
+    """Where the rows are. Answers are exact and stay inside the kernel."""
+
+    name: str
+
+    def exact_counts(self, query: CountQuery) -> list[Counts]: ...
+
+    def exact_grid(self, query: GridQuery) -> list[GridCounts]: ...
+
+    def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]: ...
+
+    def exact_residuals(self, query: ResidualQuery) -> list[Residuals]: ...
+
+    def close(self) -> None: ...
+
+
+def exp_factors() -> list[int]:
+    """exp(-2^bit / LOGIT_GRID) in units of 1 / EXP_ONE: what each bit of d multiplies into exp(-d / LOGIT_GRID)."""
+    return [round(EXP_ONE * float(np.exp(-(2**bit) / LOGIT_GRID))) for bit in range(EXP_BITS)]
+
+
+def exp_table() -> Counts:
+    """exp(-d / LOGIT_GRID) in units of 1 / EXP_ONE, for d below 2^EXP_BITS; SQL multiplies the same factors."""
+    d = np.arange(2**EXP_BITS, dtype=np.int64)
+    value = np.full(d.shape, EXP_ONE, dtype=np.int64)
+    for bit, factor in enumerate(exp_factors()):
+        value = value * np.where(d >> bit & 1, factor, EXP_ONE) // EXP_ONE
+    return value
+
+
+def index_count(column: Column) -> int:
+    """How many indices a column has in a GridQuery."""
+    return column.grid_size if isinstance(column, Numeric) else column.size
+
+
+def cell_count(domain: Domain, columns: Sequence[str]) -> int:
+    """The number of cells of a group of columns."""
+    size = 1
+    for name in columns:
+        size *= domain[name].size
+    return size
+
+
+def numeric_columns(domain: Domain) -> list[Numeric]:
+    return [column for column in domain if isinstance(column, Numeric)]

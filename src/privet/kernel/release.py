@@ -1,0 +1,336 @@
+"""Releases: noisy values that left the kernel and know how far off they may be.
+
+A release carries what was asked, what it cost and the noise it was made with, all
+public. Confidence is about the noise alone: the true answer of the table lies in
+`interval(0.95)` in at least 95% of runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.column import Numeric, decimal_text
+from privet.errors import QuestionError
+from privet.kernel.mechanisms import IntegerLaplace, ResidualLaplace, Selection
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class About:
+    """What a release answers, what was charged for it, and whether its noise was real."""
+
+    question: str
+    epsilon: Fraction
+    private: bool = True
+    entry: int | None = None
+
+
+class Release:
+    """Base of all releases."""
+
+    about: About
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What this part of the table was charged for it."""
+        return self.about.epsilon
+
+    @property
+    def private(self) -> bool:
+        """False for a value made with seeded noise."""
+        return self.about.private
+
+    def to_dict(self) -> dict[str, Any]:
+        """The release as plain JSON values."""
+        raise TypeError(f"a {type(self).__name__} has no JSON form")
+
+    def _note(self, error: str) -> str:
+        return f"({error}, epsilon {decimal_text(self.epsilon)}{'' if self.private else ', NOT PRIVATE'})"
+
+
+def _share(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise QuestionError(f"confidence must lie between 0 and 1, not {confidence}.")
+    return confidence
+
+
+class Count(Release, int):
+    """A noisy number of rows: an int that knows its interval.
+
+    >>> count = Count(40, IntegerLaplace(Fraction(1)), About("count", Fraction(1)))
+    >>> count + 2, count.interval(0.95), count
+    (42, (37, 43), 40 (± 3 at 95%, epsilon 1))
+    """
+
+    noise: IntegerLaplace
+
+    def __new__(cls, value: int, noise: IntegerLaplace | None = None, about: About | None = None) -> Count:
+        self = super().__new__(cls, value)
+        if noise is not None and about is not None:
+            self.noise, self.about = noise, about
+        return self
+
+    def interval(self, confidence: float = 0.95) -> tuple[int, int]:
+        """Bounds for the true count; it is never below 0."""
+        error = self.noise.error(_share(confidence))
+        return max(0, self - error), max(0, self + error)
+
+    def to_dict(self) -> dict[str, Any]:
+        low, high = self.interval(0.95)
+        return {"value": int(self), "low": low, "high": high}
+
+    def __repr__(self) -> str:
+        return f"{int(self)} {self._note(f'± {self.noise.error(0.95)} at 95%')}"
+
+    def __str__(self) -> str:
+        return str(int(self))
+
+
+class Sum(Release, float):
+    """A noisy sum of bounded values."""
+
+    noise: IntegerLaplace
+    unit: Fraction
+
+    def __new__(
+        cls, value: float, noise: IntegerLaplace | None = None, unit: Fraction = Fraction(1), about: About | None = None
+    ) -> Sum:
+        self = super().__new__(cls, value)
+        if noise is not None and about is not None:
+            self.noise, self.unit, self.about = noise, unit, about
+        return self
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Bounds for the true sum."""
+        error = float(self.noise.error(_share(confidence)) * self.unit)
+        return float(self) - error, float(self) + error
+
+    def to_dict(self) -> dict[str, Any]:
+        low, high = self.interval(0.95)
+        return {"value": float(self), "low": low, "high": high}
+
+    def __repr__(self) -> str:
+        return f"{float(self):g} {self._note(f'± {float(self.noise.error(0.95) * self.unit):g} at 95%')}"
+
+    def __str__(self) -> str:
+        return str(float(self))
+
+
+class Mean(Release, float):
+    """A noisy mean: a noisy sum of deviations from the middle of the bounds over a noisy count."""
+
+    deviation: Sum
+    count: Count
+    column: Numeric
+
+    def __new__(
+        cls, value: float, deviation: Sum | None = None, count: Count | None = None, column: Numeric | None = None
+    ) -> Mean:
+        self = super().__new__(cls, value)
+        if deviation is not None and count is not None and column is not None:
+            self.deviation, self.count, self.column = deviation, count, column
+            self.about = About(deviation.about.question, deviation.epsilon + count.epsilon, deviation.private)
+        return self
+
+    @classmethod
+    def of(cls, deviation: Sum, count: Count, column: Numeric) -> Mean:
+        value = float(column.middle) + float(deviation) / max(int(count), 1)
+        return cls(min(max(value, float(column.low)), float(column.top)), deviation, count, column)
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Bounds for the true mean: both parts hold at once with this confidence (union bound)."""
+        each = (1 + _share(confidence)) / 2
+        low, middle, high = float(self.column.low), float(self.column.middle), float(self.column.top)
+        fewest, most = self.count.interval(each)
+        if fewest < 1:
+            return low, high
+        quotients = [total / rows for total in self.deviation.interval(each) for rows in (fewest, most)]
+        return max(low, middle + min(quotients)), min(high, middle + max(quotients))
+
+    def to_dict(self) -> dict[str, Any]:
+        low, high = self.interval(0.95)
+        return {"value": float(self), "low": low, "high": high}
+
+    def __repr__(self) -> str:
+        low, high = self.interval(0.95)
+        return f"{float(self):g} {self._note(f'{low:g} to {high:g} at 95%')}"
+
+    def __str__(self) -> str:
+        return str(float(self))
+
+
+class Quantile(Release, float):
+    """A noisy quantile: a grid point close in rank to the true one."""
+
+    rank: Fraction
+    mechanism: Selection
+    candidates: int
+
+    def __new__(
+        cls,
+        value: float,
+        rank: Fraction = Fraction(1, 2),
+        mechanism: Selection | None = None,
+        candidates: int = 1,
+        about: About | None = None,
+    ) -> Quantile:
+        self = super().__new__(cls, value)
+        if mechanism is not None and about is not None:
+            self.rank, self.mechanism, self.candidates, self.about = rank, mechanism, candidates, about
+        return self
+
+    def rank_error(self, confidence: float = 0.95) -> float:
+        """With this confidence at most so many rows lie between the answer and the true quantile."""
+        # the score counts rows in units of 1 / rank.denominator and adds both sides
+        return self.mechanism.shortfall(self.candidates, _share(confidence)) / self.rank.denominator
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        raise QuestionError(
+            "how far a quantile is off is known in rows, not in values: use rank_error(); for bounds on the value ask "
+            "for a lower and a higher quantile."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"value": float(self), "rank": float(self.rank), "rank_error": self.rank_error(0.95)}
+
+    def __repr__(self) -> str:
+        return f"{float(self):g} {self._note(f'within {self.rank_error(0.95):.0f} rows at 95%')}"
+
+    def __str__(self) -> str:
+        return str(float(self))
+
+
+class Histogram(Release):
+    """Noisy counts over all cells of some columns, empty ones included."""
+
+    def __init__(
+        self,
+        values: NDArray[np.int64],
+        columns: tuple[str, ...],
+        labels: tuple[tuple[str, ...], ...],
+        noise: IntegerLaplace,
+        about: About,
+    ) -> None:
+        self.values = values
+        self.columns = columns
+        self.labels = labels
+        self.noise = noise
+        self.about = about
+
+    def __getitem__(self, cell: str | tuple[str, ...]) -> Count:
+        """The count of a cell, named by its labels."""
+        names = (cell,) if isinstance(cell, str) else cell
+        if len(names) != len(self.columns):
+            raise QuestionError(
+                f"name a cell by {len(self.columns)} labels, one for each of {', '.join(self.columns)}."
+            )
+        index = []
+        for name, labels, column in zip(names, self.labels, self.columns, strict=True):
+            if name not in labels:
+                raise QuestionError(f"column '{column}' has no cell '{name}'; it has {', '.join(labels[:20])}.")
+            index.append(labels.index(name))
+        return Count(int(self.values[tuple(index)]), self.noise, self.about)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.values, dtype=dtype)
+
+    def interval(self, confidence: float = 0.95) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Bounds for each cell by itself."""
+        error = self.noise.error(_share(confidence))
+        return np.maximum(self.values - error, 0), np.maximum(self.values + error, 0)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per cell: its labels, count and 95% bounds."""
+        import pandas as pd
+
+        low, high = self.interval(0.95)
+        index = np.indices(self.values.shape).reshape(len(self.columns), -1)
+        labelled = {
+            column: np.array(labels, dtype=object)[position]
+            for column, labels, position in zip(self.columns, self.labels, index, strict=True)
+        }
+        return pd.DataFrame({**labelled, "count": self.values.ravel(), "low": low.ravel(), "high": high.ravel()})
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"columns": list(self.columns), "cells": self.to_frame().to_dict(orient="records")}
+
+    def __repr__(self) -> str:
+        frame = self.to_frame()
+        shown = frame.head(30).to_string(index=False)
+        more = f"\n... {len(frame) - 30} more cells" if len(frame) > 30 else ""
+        return f"{shown}{more}\n{self._note(f'± {self.noise.error(0.95)} at 95% in each cell')}"
+
+
+class Choice(Release, str):
+    """A noisy choice of an attribute, or of an attribute and a threshold: rows with value <= threshold go left."""
+
+    threshold: int | float | None
+    mechanism: Selection
+    candidates: int
+    grid: int
+
+    def __new__(
+        cls,
+        attribute: str,
+        threshold: int | float | None = None,
+        mechanism: Selection | None = None,
+        candidates: int = 1,
+        grid: int = 1,
+        about: About | None = None,
+    ) -> Choice:
+        self = super().__new__(cls, attribute)
+        self.threshold = threshold
+        if mechanism is not None and about is not None:
+            self.mechanism, self.candidates, self.grid, self.about = mechanism, candidates, grid, about
+        return self
+
+    def shortfall(self, confidence: float = 0.95) -> float:
+        """With this confidence the score of the choice is at most so far below the best."""
+        return self.mechanism.shortfall(self.candidates, _share(confidence)) / self.grid
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"attribute": str(self), "threshold": self.threshold, "shortfall": self.shortfall(0.95)}
+
+    def __repr__(self) -> str:
+        test = "" if self.threshold is None else f" <= {self.threshold}"
+        return f"{str(self)!r}{test} {self._note(f'score within {self.shortfall(0.95):.1f} of the best at 95%')}"
+
+
+class ResidualSums(Release):
+    """Noisy sums of clipped residuals: [cells..., class], in multiples of 1 / RESIDUAL_GRID."""
+
+    def __init__(
+        self, own: NDArray[np.int64], others: NDArray[np.int64] | None, noise: ResidualLaplace, about: About
+    ) -> None:
+        self.own = own
+        self.others = others
+        self.noise = noise
+        self.about = about
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"own": self.own.tolist(), "others": None if self.others is None else self.others.tolist()}
+
+    def __repr__(self) -> str:
+        return f"residual sums over {self.own.shape[:-1]} cells {self._note('noise scales in .noise')}"
+
+
+R = TypeVar("R", bound=Release)
+
+
+class Releases(tuple[R, ...], Generic[R]):
+    """Releases of all parts of a partition, in their order."""
+
+    def array(self) -> NDArray[Any]:
+        """The plain values as an array."""
+        return np.array([np.asarray(release) if isinstance(release, Histogram) else release for release in self])
+
+    def interval(self, confidence: float = 0.95) -> list[tuple[Any, Any]]:
+        """The interval of each."""
+        return [release.interval(confidence) for release in self]  # type: ignore[attr-defined]

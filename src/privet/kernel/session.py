@@ -1,0 +1,147 @@
+"""One analyst's sitting at one table: charge first, ask second, store the answer, release it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from privet.column import decimal_text
+from privet.domain import Domain
+from privet.errors import EngineFailed, QuestionError
+from privet.kernel import accounting
+from privet.kernel.accounting import Scope
+from privet.kernel.ledger import Charge, Entry, Ledger
+from privet.kernel.mechanisms import noise_is_private
+from privet.kernel.query import Engine, Rows
+
+
+@dataclass(frozen=True)
+class Session:
+    """Everything a question needs besides itself."""
+
+    domain: Domain
+    engine: Engine
+    ledger: Ledger
+    dataset: str
+    analyst: str
+    limit: Fraction | None = None  # what the table was opened with, where less than the ledger allows
+
+    def remaining(self) -> Fraction:
+        """What this analyst may still charge to the ledger."""
+        left = self.ledger.remaining(self.dataset, self.analyst)
+        if self.limit is not None:
+            left = min(left, max(self.limit - self.ledger.spent(self.dataset), Fraction(0)))
+        return left
+
+    def ask(
+        self,
+        question: str,
+        details: object,
+        rows: Rows,
+        scopes: Sequence[Scope],
+        scope_name: str,
+        losses: Sequence[Fraction],
+        noisy_answer: Callable[[], Any],
+        key: str | None,
+    ) -> tuple[Any, bool, int]:
+        """Charge `losses` to `scopes`, then let `noisy_answer` ask the engine; the answer as stored.
+
+        Returns the answer (plain JSON values), whether its noise was real, and the ledger entry.
+        """
+        entry = self._charge(question, details, rows, scopes, scope_name, losses, key)
+        stored = entry.answer
+        if stored is None:
+            try:
+                answer = noisy_answer()
+            except Exception:
+                # What went wrong may quote a row. The error below is raised outside this
+                # block so that not even its context refers to it.
+                answer = None
+            if answer is None:
+                finish = (
+                    f"retry with the key '{key}' to finish under it" if key is not None else "a new try is a new charge"
+                )
+                raise EngineFailed(
+                    f"the {self.engine.name} engine could not answer {question} on '{self.dataset}'. Ledger entry "
+                    f"{entry.id} (epsilon={entry.epsilon}) stands: {finish}."
+                )
+            text = json.dumps({"answer": answer, "private": noise_is_private()}, separators=(",", ":"))
+            stored = self.ledger.store(entry.id, text)
+        found = json.loads(stored)
+        return found["answer"], bool(found["private"]), entry.id
+
+    def _charge(
+        self,
+        question: str,
+        details: object,
+        rows: Rows,
+        scopes: Sequence[Scope],
+        scope_name: str,
+        losses: Sequence[Fraction],
+        key: str | None,
+    ) -> Entry:
+        if key is not None and not (isinstance(key, str) and 0 < len(key) <= 200):
+            raise QuestionError("key must be a text of 1 to 200 characters.")
+        identity = [rows.fingerprint, self.domain.to_toml(), question, repr(details), [str(loss) for loss in losses]]
+        fingerprint = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
+
+        def write(reaches_root: Fraction) -> Entry:
+            charge = Charge(question, scope_name, _listed(losses), reaches_root, fingerprint, key)
+            entry, new = self.ledger.charge(self.dataset, self.analyst, charge, self.limit)
+            if not new:
+                raise _Stands(entry)
+            return entry
+
+        try:
+            return accounting.charge(list(zip(scopes, losses, strict=True)), write)
+        except _Stands as stands:
+            return stands.entry
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What was spent and what is left, read from the ledger."""
+
+    _session: Session
+    _scope: Scope
+
+    @property
+    def spent(self) -> Fraction:
+        """What this analyst has charged to the table, now and before; on a part of it, what the part has cost."""
+        if self._scope.is_root:
+            return self._session.ledger.spent(self._session.dataset, self._session.analyst)
+        return self._scope.spent
+
+    @property
+    def remaining(self) -> Fraction:
+        """The largest epsilon that can be charged here now."""
+        return self._scope.headroom(self._session.remaining())
+
+    @property
+    def ledger_path(self) -> str:
+        """Where the spending is written down."""
+        return self._session.ledger.path
+
+    @property
+    def entries(self) -> list[Entry]:
+        """This analyst's lines of the ledger."""
+        return self._session.ledger.entries(self._session.dataset, self._session.analyst)
+
+    def __repr__(self) -> str:
+        return f"<budget: {decimal_text(self.spent)} spent, {decimal_text(self.remaining)} left>"
+
+
+class _Stands(Exception):
+    """The charge was written before, under the same key: the scopes must not pay again."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+
+
+def _listed(losses: Sequence[Fraction]) -> str:
+    lowest, highest = decimal_text(min(losses)), decimal_text(max(losses))
+    return lowest if lowest == highest else f"{lowest} to {highest}"

@@ -1,0 +1,532 @@
+"""ProtectedTable and Parts: what an analyst holds instead of the rows.
+
+Every question works on all parts of a partition at once: one charge, one query to
+the engine, one release for each part. A table is a partition with one part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+
+from privet.column import Nominal, Numeric, decimal_text
+from privet.domain import Domain
+from privet.errors import PrivacyError, QuestionError
+from privet.kernel import answers, filters
+from privet.kernel.accounting import Scope, as_epsilon
+from privet.kernel.criteria import GRID, Criterion, Gini, InfoGain, WeightedMax
+from privet.kernel.criteria import criterion as named_criterion
+from privet.kernel.mechanisms import ExponentialOverRanges, IntegerLaplace, PermuteAndFlip, ResidualLaplace
+from privet.kernel.query import RESIDUAL_GRID, AdditiveModel, ResidualQuery, Rows, cell_count
+from privet.kernel.release import (
+    About,
+    Choice,
+    Count,
+    Histogram,
+    Mean,
+    Quantile,
+    Releases,
+    ResidualSums,
+    Sum,
+)
+from privet.kernel.session import Budget, Session
+
+Epsilon = int | float | str | Fraction
+Epsilons = Epsilon | Sequence[Epsilon]
+SplitLike = str | Choice | tuple[str, int | float] | None
+
+MAX_CELLS = 20_000_000
+
+
+class Parts:
+    """Disjoint parts of a protected table: a partition, or a level of a tree."""
+
+    def __init__(
+        self, session: Session, rows: Rows, scopes: Sequence[Scope], labels: Sequence[str], paths: Sequence[str]
+    ) -> None:
+        self._session = session
+        self._rows = rows
+        self._scopes = list(scopes)
+        self._labels = list(labels)
+        self._paths = list(paths)
+
+    # -- as a collection of tables ----------------------------------------------------------
+
+    @property
+    def domain(self) -> Domain:
+        return self._session.domain
+
+    @property
+    def labels(self) -> list[str]:
+        """The cell each part stands for."""
+        return list(self._labels)
+
+    @property
+    def paths(self) -> list[str]:
+        """Where each part lies in the table."""
+        return list(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._scopes)
+
+    def __iter__(self) -> Iterator[ProtectedTable]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, part: int | str) -> ProtectedTable:
+        """A part by its number or its label, as a table of its own; it pays within the partition."""
+        if isinstance(part, str):
+            if part not in self._labels:
+                raise QuestionError(f"there is no part '{part}'; the parts are {', '.join(self._labels[:20])}.")
+            part = self._labels.index(part)
+        if not -len(self) <= part < len(self):
+            raise IndexError(f"there are {len(self)} parts.")
+        part %= len(self)
+        return ProtectedTable(self._session, self._rows.keep([part]), self._scopes[part], self._paths[part])
+
+    def items(self) -> Iterator[tuple[str, ProtectedTable]]:
+        return zip(self._labels, self, strict=True)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self._labels[:8]) + ", ..." * (len(self) > 8)
+        return f"<{len(self)} parts of '{self._session.dataset}': {shown}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        _refuse_copy()
+
+    @property
+    def remaining(self) -> list[Fraction]:
+        """What each part may still be charged: a part may use what its siblings have already made the table pay."""
+        left = self._session.remaining()
+        return [scope.headroom(left) for scope in self._scopes]
+
+    # -- dividing ---------------------------------------------------------------------------
+
+    def where(self, conditions: Mapping[str, object] | None = None, /, **more: object) -> Parts:
+        """The rows of each part that meet all conditions; they pay as the parts they come from."""
+        parsed, text = filters.conditions({**(conditions or {}), **more}, self.domain)
+        rows = self._rows.keep(range(len(self)), parsed)
+        paths = [f"{path} where {text}" if text else path for path in self._paths]
+        return Parts(self._session, rows, self._scopes, self._labels, paths)
+
+    def partition(self, by: SplitLike | Sequence[SplitLike], edges: Sequence[int | float] | None = None) -> Parts:
+        """Divide every part: all by one column, or each by its own; None closes a part.
+
+        `by` is a column (its values or bins; with `edges` other bins), a (column,
+        threshold) pair for `column <= threshold`, or what `select` released.
+        """
+        single = by is None or isinstance(by, str) or (isinstance(by, tuple) and len(by) == 2 and not _is_split(by[1]))
+        splits = [by] * len(self) if single else list(by)  # type: ignore[arg-type]
+        if len(splits) != len(self):
+            raise QuestionError(f"{len(splits)} splits were given for {len(self)} parts; give one for each.")
+        parsed = [filters.split(each, edges, self.domain) for each in splits]  # type: ignore[arg-type]
+        children = sum(split.children(self.domain) for split in parsed if split is not None)
+        if children > MAX_CELLS:
+            raise QuestionError(
+                f"this makes {children} parts, at most {MAX_CELLS} are possible; split by fewer values."
+            )
+        scopes: list[Scope] = []
+        labels: list[str] = []
+        paths: list[str] = []
+        for part, split in enumerate(parsed):
+            if split is None:
+                continue
+            own = filters.split_labels(split, self.domain)
+            scopes += self._scopes[part].divide(len(own))
+            labels += own
+            paths += [f"{self._paths[part]} / {path}" for path in filters.split_paths(split, self.domain)]
+        return Parts(self._session, self._rows.divide(parsed, self.domain), scopes, labels, paths)
+
+    # -- counting ---------------------------------------------------------------------------
+
+    def count(self, epsilon: Epsilons, *, key: str | None = None) -> Releases[Count]:
+        """How many rows each part has."""
+        noises = [IntegerLaplace(share) for share in self._shares(epsilon)]
+        found, about = self._ask(
+            "count", (), noises, lambda: answers.histogram(self._engine, self._rows, (), noises), key
+        )
+        return Releases(Count(value, noise, note) for value, noise, note in zip(found, noises, about, strict=True))
+
+    def histogram(self, *columns: str, epsilon: Epsilons, key: str | None = None) -> Releases[Histogram]:
+        """Counts over all cells of some columns, from the public domain: empty cells are released like the others."""
+        if not columns:
+            raise QuestionError("a histogram needs at least one column; for the number of rows use count.")
+        if len(set(columns)) < len(columns):
+            raise QuestionError("a histogram names each column once.")
+        labels = tuple(self.domain[name].labels for name in columns)
+        self._check_cells(columns)
+        noises = [IntegerLaplace(share) for share in self._shares(epsilon)]
+        found, about = self._ask(
+            f"histogram({', '.join(columns)})",
+            columns,
+            noises,
+            lambda: answers.histogram(self._engine, self._rows, columns, noises),
+            key,
+        )
+        return Releases(
+            Histogram(np.array(values, dtype=np.int64), columns, labels, noise, note)
+            for values, noise, note in zip(found, noises, about, strict=True)
+        )
+
+    # -- numbers ----------------------------------------------------------------------------
+
+    def sum(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Releases[Sum]:
+        """The sum of a numeric column over the rows that have a value; values are clamped to the bounds."""
+        numeric = self.domain.numeric(column)
+        # one record adds at most the larger bound
+        reach = int(max(abs(numeric.low), abs(numeric.top)) / numeric.unit)
+        noises = [IntegerLaplace(share, reach) for share in self._shares(epsilon)]
+        found, about = self._ask(
+            f"sum({column})", (), noises, lambda: answers.total(self._engine, self._rows, numeric, noises), key
+        )
+        return Releases(
+            Sum(float(value * numeric.unit), noise, numeric.unit, note)
+            for value, noise, note in zip(found, noises, about, strict=True)
+        )
+
+    def mean(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Releases[Mean]:
+        """The mean of a numeric column over the rows that have a value; half of epsilon each for sum and count."""
+        numeric = self.domain.numeric(column)
+        shares = [share / 2 for share in self._shares(epsilon)]
+        sums = [IntegerLaplace(share, numeric.grid_size - 1) for share in shares]
+        counts = [IntegerLaplace(share) for share in shares]
+        found, about = self._ask(
+            f"mean({column})",
+            (),
+            list(zip(sums, counts, strict=True)),
+            lambda: answers.deviation(self._engine, self._rows, numeric, sums, counts),
+            key,
+        )
+        releases = []
+        for (total, rows), sum_noise, count_noise, note in zip(found, sums, counts, about, strict=True):
+            half = About(note.question, note.epsilon / 2, note.private, note.entry)
+            deviation = Sum(float(total * numeric.step / 2), sum_noise, numeric.step / 2, half)
+            releases.append(Mean.of(deviation, Count(rows, count_noise, half), numeric))
+        return Releases(releases)
+
+    def median(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Releases[Quantile]:
+        """The median of a numeric column over the rows that have a value."""
+        return self.quantile(column, Fraction(1, 2), epsilon, key=key)
+
+    def quantile(
+        self, column: str, rank: float | Fraction, epsilon: Epsilons, *, key: str | None = None
+    ) -> Releases[Quantile]:
+        """A grid point below which about a share `rank` of the rows that have a value lies."""
+        numeric = self.domain.numeric(column)
+        exact_rank = filters.rank(rank)
+        reach = max(exact_rank.numerator, exact_rank.denominator - exact_rank.numerator)
+        mechanisms = [ExponentialOverRanges(share, reach, monotone=False) for share in self._shares(epsilon)]
+        found, about = self._ask(
+            f"quantile({column}, {decimal_text(exact_rank)})",
+            (),
+            mechanisms,
+            lambda: answers.quantile(self._engine, self._rows, numeric, exact_rank, mechanisms),
+            key,
+        )
+        return Releases(
+            Quantile(float(numeric.value_at(index)), exact_rank, mechanism, numeric.grid_size, note)
+            for index, mechanism, note in zip(found, mechanisms, about, strict=True)
+        )
+
+    # -- choosing ---------------------------------------------------------------------------
+
+    def select(
+        self,
+        criterion: str | Criterion,
+        epsilon: Epsilons,
+        *,
+        attributes: Sequence[str] | Sequence[Sequence[str]] | None = None,
+        thresholds: bool = False,
+        key: str | None = None,
+    ) -> Releases[Choice]:
+        """The best attribute to split each part by, for predicting the target.
+
+        `attributes` limits the choice, for all parts or for each by itself. With
+        `thresholds` numeric attributes compete with every threshold of their grid
+        instead of their bins.
+        """
+        target = self.domain.target_column.name
+        rule = named_criterion(criterion, self.domain)
+        own = filters.attributes(attributes, len(self), self.domain)
+        shares = self._shares(epsilon)
+        mechanism = ExponentialOverRanges if thresholds else PermuteAndFlip
+        mechanisms: list[Any] = [mechanism(share, rule.sensitivity, monotone=True) for share in shares]
+
+        def noisy_answer() -> list[Any]:
+            if thresholds:
+                return answers.threshold(self._engine, self._rows, own, self.domain, rule, mechanisms)
+            return answers.attribute(self._engine, self._rows, own, target, rule, mechanisms)
+
+        if not thresholds:
+            self._check_cells([*{name: None for names in own for name in names}, target], together=False)
+        found, about = self._ask(f"select({rule.name})", (rule, own, thresholds), mechanisms, noisy_answer, key)
+        grid = GRID if isinstance(rule, Gini | InfoGain | WeightedMax) else 1
+        choices = []
+        for (name, index), names, used, note in zip(found, own, mechanisms, about, strict=True):
+            column = self.domain[name]
+            threshold = None
+            if index is not None and isinstance(column, Numeric):
+                threshold = column.number(column.value_at(index))
+            candidates = len(names) if not thresholds else sum(_points(self.domain, each) for each in names)
+            choices.append(Choice(name, threshold, used, candidates, grid, note))
+        return Releases(choices)
+
+    def select_residuals(
+        self,
+        model: AdditiveModel,
+        tables: Sequence[tuple[str, ...]],
+        caps: Sequence[int],
+        epsilon: Epsilons,
+        *,
+        key: str | None = None,
+    ) -> Releases[Choice]:
+        """Of several tables of one or two columns, the one in which a released model errs most.
+
+        `caps` bounds what a record of each class may add, in multiples of 1 / RESIDUAL_GRID.
+        """
+        query = self._residual_query(model, tables, caps)
+        several = len(query.caps) > 2
+        reach = max(query.caps) * (2 if several else 1)
+        mechanisms = [PermuteAndFlip(share, reach, monotone=True) for share in self._shares(epsilon)]
+        found, about = self._ask(
+            f"select_residuals({len(query.tables)} tables)",
+            (query.tables, query.caps, model.fingerprint),
+            mechanisms,
+            lambda: answers.residual_choice(self._engine, query, mechanisms),
+            key,
+        )
+        return Releases(
+            Choice(", ".join(query.tables[index]), None, mechanism, len(query.tables), RESIDUAL_GRID, note)
+            for index, mechanism, note in zip(found, mechanisms, about, strict=True)
+        )
+
+    def residual_sums(
+        self,
+        model: AdditiveModel,
+        table: tuple[str, ...],
+        caps: Sequence[int],
+        epsilon: Epsilons,
+        *,
+        key: str | None = None,
+    ) -> Releases[ResidualSums]:
+        """Sums of the clipped residuals of a released model in every cell of one table of columns."""
+        query = self._residual_query(model, [table], caps)
+        noises = [ResidualLaplace(share, query.caps) for share in self._shares(epsilon)]
+        found, about = self._ask(
+            f"residual_sums({', '.join(query.tables[0])})",
+            (query.tables, query.caps, model.fingerprint),
+            noises,
+            lambda: answers.residual_sums(self._engine, query, noises),
+            key,
+        )
+        shape = (*(self.domain[name].size for name in query.tables[0]), len(query.caps))
+        return Releases(
+            ResidualSums(
+                np.array(own, dtype=np.int64).reshape(shape),
+                None if others is None else np.array(others, dtype=np.int64).reshape(shape),
+                noise,
+                note,
+            )
+            for (own, others), noise, note in zip(found, noises, about, strict=True)
+        )
+
+    # -- what these share -------------------------------------------------------------------
+
+    @property
+    def _engine(self) -> Any:
+        return self._session.engine
+
+    def _shares(self, epsilon: Epsilons) -> list[Fraction]:
+        """The epsilon of each part, per record: a person may own several."""
+        if isinstance(epsilon, Sequence) and not isinstance(epsilon, str):
+            if len(epsilon) != len(self):
+                raise QuestionError(
+                    f"{len(epsilon)} epsilons were given for {len(self)} parts; give one, or one for each."
+                )
+            charged = [as_epsilon(each) for each in epsilon]
+        else:
+            charged = [as_epsilon(epsilon)] * len(self)
+        return [each / self.domain.rows_per_person for each in charged]
+
+    def _ask(
+        self, question: str, details: object, mechanisms: Sequence[Any], noisy_answer: Any, key: str | None
+    ) -> tuple[list[Any], list[About]]:
+        if not mechanisms:
+            return [], []
+        losses = [self._loss(mechanism) for mechanism in mechanisms]
+        name = self._paths[0] if len(self) == 1 else f"{len(self)} parts, first {self._paths[0]}"
+        found, private, entry = self._session.ask(
+            question, details, self._rows, self._scopes, name, losses, noisy_answer, key
+        )
+        return found, [About(question, loss, private, entry) for loss in losses]
+
+    def _loss(self, mechanism: Any) -> Fraction:
+        """What a person loses: every record of theirs loses what the mechanism says."""
+        used = mechanism if isinstance(mechanism, tuple) else (mechanism,)
+        return sum((each.loss for each in used), Fraction(0)) * self.domain.rows_per_person
+
+    def _check_cells(self, columns: Sequence[str], together: bool = True) -> None:
+        sizes = [self.domain[name].size for name in columns]
+        cells = cell_count(self.domain, columns) if together else sum(sizes[:-1]) * sizes[-1]
+        if cells * len(self) > MAX_CELLS:
+            raise QuestionError(
+                f"this needs {cells * len(self)} cells, at most {MAX_CELLS} are possible; use fewer columns or parts."
+            )
+
+    def _residual_query(
+        self, model: AdditiveModel, tables: Sequence[tuple[str, ...]], caps: Sequence[int]
+    ) -> ResidualQuery:
+        target = self.domain.target_column.name
+        filters.residuals(model, tables, caps, self.domain)
+        for columns in tables:
+            self._check_cells([*columns, target])
+        named = tuple(tuple(str(name) for name in columns) for columns in tables)
+        return ResidualQuery(self._rows, model, named, target, tuple(int(cap) for cap in caps))
+
+
+class ProtectedTable:
+    """A private table that answers noisy questions within a budget and shows nothing else."""
+
+    def __init__(self, session: Session, rows: Rows, scope: Scope, path: str = "all rows") -> None:
+        self._session = session
+        self._rows = rows
+        self._scope = scope
+        self._path = path
+
+    @property
+    def domain(self) -> Domain:
+        return self._session.domain
+
+    @property
+    def budget(self) -> Budget:
+        """What was spent on this table, or on this part of it, and what is left."""
+        return Budget(self._session, self._scope)
+
+    def allot(self, epsilon: Epsilon) -> ProtectedTable:
+        """The same table with at most `epsilon` to spend, in all its parts together."""
+        return ProtectedTable(self._session, self._rows, self._scope.allot(as_epsilon(epsilon)), self._path)
+
+    def where(self, conditions: Mapping[str, object] | None = None, /, **more: object) -> ProtectedTable:
+        """The rows that meet all conditions; what is asked of them is charged to this table.
+
+        A condition is a value, a set of values, or for numbers a half-open range
+        `(low, high)`, either end None for open. Columns whose names are no Python
+        names go into a mapping: `where({"marital-status": "Divorced"}, sex="Male")`.
+        """
+        (kept,) = self._alone.where(conditions, **more)
+        return ProtectedTable(self._session, kept._rows, self._scope, kept._path)
+
+    def partition(self, by: SplitLike, edges: Sequence[int | float] | None = None) -> Parts:
+        """Disjoint parts by the values or bins of a column; together they cost what the dearest costs."""
+        return self._alone.partition(by, edges)
+
+    def count(self, epsilon: Epsilon, *, key: str | None = None) -> Count:
+        """How many rows there are."""
+        return self._alone.count(epsilon, key=key)[0]
+
+    def histogram(self, *columns: str, epsilon: Epsilon, key: str | None = None) -> Histogram:
+        """Counts over all cells of some columns, empty ones included."""
+        return self._alone.histogram(*columns, epsilon=epsilon, key=key)[0]
+
+    def sum(self, column: str, epsilon: Epsilon, *, key: str | None = None) -> Sum:
+        """The sum of a numeric column over the rows that have a value; values are clamped to the bounds."""
+        return self._alone.sum(column, epsilon, key=key)[0]
+
+    def mean(self, column: str, epsilon: Epsilon, *, key: str | None = None) -> Mean:
+        """The mean of a numeric column over the rows that have a value."""
+        return self._alone.mean(column, epsilon, key=key)[0]
+
+    def median(self, column: str, epsilon: Epsilon, *, key: str | None = None) -> Quantile:
+        """The median of a numeric column over the rows that have a value."""
+        return self._alone.median(column, epsilon, key=key)[0]
+
+    def quantile(self, column: str, rank: float | Fraction, epsilon: Epsilon, *, key: str | None = None) -> Quantile:
+        """A value below which about a share `rank` of the rows that have a value lies."""
+        return self._alone.quantile(column, rank, epsilon, key=key)[0]
+
+    def select(
+        self,
+        criterion: str | Criterion,
+        epsilon: Epsilon,
+        *,
+        attributes: Sequence[str] | None = None,
+        thresholds: bool = False,
+        key: str | None = None,
+    ) -> Choice:
+        """The best attribute for predicting the target; with `thresholds` jointly with a threshold for numbers."""
+        return self._alone.select(criterion, epsilon, attributes=attributes, thresholds=thresholds, key=key)[0]
+
+    def select_residuals(
+        self,
+        model: AdditiveModel,
+        tables: Sequence[tuple[str, ...]],
+        caps: Sequence[int],
+        epsilon: Epsilon,
+        *,
+        key: str | None = None,
+    ) -> Choice:
+        """Of several tables of one or two columns, the one in which a released model errs most."""
+        return self._alone.select_residuals(model, tables, caps, epsilon, key=key)[0]
+
+    def residual_sums(
+        self,
+        model: AdditiveModel,
+        table: tuple[str, ...],
+        caps: Sequence[int],
+        epsilon: Epsilon,
+        *,
+        key: str | None = None,
+    ) -> ResidualSums:
+        """Sums of the clipped residuals of a released model in every cell of one table of columns."""
+        return self._alone.residual_sums(model, table, caps, epsilon, key=key)[0]
+
+    def close(self) -> None:
+        """Let go of the engine and its scratch files; the ledger stays."""
+        self._session.engine.close()
+
+    def __enter__(self) -> ProtectedTable:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        raise TypeError("the size of a private table is itself private; ask table.count(epsilon).")
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError("the rows of a private table cannot be read; ask questions, or table.partition(column).")
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        _refuse_copy()
+
+    def __repr__(self) -> str:
+        session = self._session
+        ledger = (
+            f"ledger '{session.ledger.path}'" if session.ledger.durable else "ledger in memory, gone with the process"
+        )
+        return (
+            f"<ProtectedTable '{session.dataset}' ({self._path}), {len(self.domain.columns)} columns, analyst "
+            f"'{session.analyst}', {decimal_text(self.budget.remaining)} left, {ledger}>"
+        )
+
+    @property
+    def _alone(self) -> Parts:
+        return Parts(self._session, self._rows, [self._scope], [self._path], [self._path])
+
+
+def _refuse_copy() -> NoReturn:
+    raise PrivacyError("a protected table cannot be copied or pickled: its rows and its budget stay where they are.")
+
+
+def _is_split(value: object) -> bool:
+    return value is None or isinstance(value, str | tuple)
+
+
+def _points(domain: Domain, name: str) -> int:
+    column = domain[name]
+    return 1 if isinstance(column, Nominal) else column.grid_size - 1
