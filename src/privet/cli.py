@@ -21,8 +21,8 @@ from privet.question import Question
 
 _STYLE: dict[str, Any] = {
     "no_args_is_help": True,
-    "rich_markup_mode": "rich",
-    "context_settings": {"help_option_names": ["-h", "--help"]},
+    "rich_markup_mode": None,
+    "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100},
 }
 
 app = typer.Typer(
@@ -55,7 +55,7 @@ def _top(version: Annotated[bool, typer.Option("--version", help="Print the vers
 @app.command()
 def query(
     data: DataArgument,
-    question: Annotated[str, typer.Argument(help="What to ask; see the examples.")],
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to ask; see above.")],
     domain: DomainOption,
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="What the answer may cost, as 0.1 or 1/10.")],
     budget: Annotated[
@@ -71,19 +71,21 @@ def query(
 ) -> None:
     """Ask a private table one noisy question.
 
+    \b
+    A question is
+      count | sum COLUMN | mean COLUMN | median COLUMN | quantile COLUMN RANK
+      histogram COLUMN, COLUMN, ... | select max|gini|infogain [thresholds]
+    followed, if you like, by
+      by COLUMN                 for each of its values or bins, for the price of one
+      where CONDITION and ...   COLUMN = VALUE, COLUMN in {A, B}, COLUMN in 30..40, COLUMN < 40
+    with "quotes" around names and values that have spaces or signs.
+
+    \b
     Examples:
-
       privet query adult.csv "count where sex = Female" -d adult.toml -b 1.0 -e 0.1
-
       privet query adult.csv "mean age by sex where hours-per-week in 30..40" -d adult.toml -e 0.1
-
       privet query adult.csv "histogram sex, income" -d adult.toml -e 0.1 --json
-
       privet query "duckdb:///census.db?table=people" "quantile wage 0.9" -d census.toml -e 0.1
-
-    Verbs: count, sum COLUMN, mean COLUMN, median COLUMN, quantile COLUMN RANK, histogram COLUMN, ...,
-    select max|gini|infogain [thresholds]; then optionally "by COLUMN" and "where CONDITION and ...".
-    A condition is COLUMN = VALUE, COLUMN in {A, B}, COLUMN in 30..40 or COLUMN < 40.
     """
     asked = Question.parse(question)
     with privet.open(data, Domain.load(domain), budget=budget, ledger=ledger, name=name, analyst=analyst) as table:
@@ -133,11 +135,11 @@ def budget_show(
         console.print(table)
         if entries:
             lines = Table(show_edge=False)
-            for heading in ("entry", "when", "analyst", "question", "on", "epsilon", "charged"):
+            for heading in ("entry", "analyst", "question", "on", "epsilon", "charged", "when"):
                 lines.add_column(heading, overflow="fold")
             for line in facts["entries"]:
                 lines.add_row(
-                    *(str(line[field]) for field in ("id", "at", "analyst", "question", "scope", "epsilon", "loss"))
+                    *(str(line[field]) for field in ("id", "analyst", "question", "scope", "epsilon", "loss", "at"))
                 )
             console.print(lines)
     if not state:
@@ -147,7 +149,9 @@ def budget_show(
 @budget_app.command("grant")
 def budget_grant(
     ledger: LedgerArgument,
-    epsilon: Annotated[str, typer.Argument(help="What may be spent in all, spending so far included.")],
+    epsilon: Annotated[
+        str, typer.Argument(metavar="EPSILON", help="What may be spent in all, spending so far included.")
+    ],
     analyst: Annotated[
         str | None, typer.Option(help="Give this analyst a budget of their own; without it, the data set.")
     ] = None,
@@ -155,10 +159,9 @@ def budget_grant(
 ) -> None:
     """Set what a data set, or one analyst on it, may spend in all.
 
+    \b
     Examples:
-
       privet budget grant adult.csv 2.0
-
       privet budget grant adult.csv 0.5 --analyst ada
     """
     book = _ledger(ledger)
@@ -187,7 +190,9 @@ def budget_revoke(
 
 @domain_app.command("draft")
 def domain_draft(
-    file: Annotated[Path, typer.Argument(help="A public sample (.csv, .parquet) or a codebook (.names).")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A public sample (.csv, .parquet) or a codebook (.names).")
+    ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write here instead of standard output.")
     ] = None,
@@ -235,9 +240,11 @@ def demo(
     ),
     rows: Annotated[int, typer.Option(min=100, max=20_000_000, help="How many people to generate.")] = 5_000,
 ) -> None:
-    """The whole story on generated data: five questions, their error bars, the ledger, a report to open.
+    """Show the whole story on generated data and write a report.
 
-    Example: privet demo --folder /tmp/privet-demo
+    Five questions to a private table, their answers with error bars, and the ledger.
+
+    Example: privet demo --folder privet-demo
     """
     from privet.demo import run
 

@@ -18,14 +18,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from privet.column import Nominal
 from privet.domain import Domain
 from privet.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
@@ -107,6 +110,8 @@ def load(name: str) -> Dataset:
 
     Texts are stripped and "?" stays the text it is: the domain says what it means.
     """
+    import pandas as pd
+
     source = _source(name)
     parts = [
         pd.read_csv(
@@ -199,6 +204,8 @@ def census(rows: int, seed: int = 0) -> pd.DataFrame:
     >>> print(people.loc[people.income == "high", "wage"].median() > people.wage.median())
     True
     """
+    import pandas as pd
+
     if rows < 0:
         raise DataError(f"a census of {rows} rows is not possible; ask for 0 or more.")
     rng = np.random.default_rng(seed)
@@ -257,6 +264,8 @@ def _draw(rng: np.random.Generator, weights: NDArray[np.float64], rows: int) -> 
 
 def _texts(name: str, codes: NDArray[np.int64]) -> pd.Categorical[str]:
     """The declared values of a census column; a code of -1 is missing."""
+    import pandas as pd
+
     column = census_domain()[name]
     assert isinstance(column, Nominal)
     return pd.Categorical.from_codes(codes, categories=pd.Index(column.texts), ordered=column.ordered)

@@ -68,9 +68,9 @@ def as_epsilon(value: object, name: str = "epsilon") -> Fraction:
         number = Fraction(text)
     else:
         raise QuestionError(f"{problem}, not a {type(value).__name__}.")
-    if number <= 0:
-        raise QuestionError(f"{problem}: it is not above 0.")
-    if not SMALLEST <= number <= LARGEST or number.denominator > 10**100:
+    if not SMALLEST <= number <= LARGEST:
+        raise QuestionError(f"{problem}, not {str(value)[:64]}.")
+    if number.denominator > 10**100:
         raise QuestionError(f"{problem}, with at most 100 digits.")
     return number
 

@@ -130,11 +130,14 @@ def split_labels(division: Split, domain: Domain) -> list[str]:
 
 def split_paths(division: Split, domain: Domain) -> list[str]:
     """The parts a split makes, as conditions that read well."""
-    relation = "= " if isinstance(domain[division.column], Nominal) else "in "
-    return [
-        f"{division.column} {'' if label.startswith(('<= ', '> ')) and division.thresholds else relation}{label}"
-        for label in split_labels(division, domain)
-    ]
+    column = domain[division.column]
+    labels = split_labels(division, domain)
+    if isinstance(column, Nominal):
+        relations = ["= "] * len(labels)
+    else:
+        side = division.thresholds is not None and len(division.thresholds) == 1
+        relations = ["" if side else "in "] * (len(labels) - column.missing) + ["= "] * column.missing
+    return [f"{column.name} {relation}{label}" for relation, label in zip(relations, labels, strict=True)]
 
 
 def rank(value: float | Fraction) -> Fraction:
@@ -160,7 +163,7 @@ def attributes(wanted: Sequence[str] | Sequence[Sequence[str]] | None, parts: in
         own = [[str(name) for name in names] for names in wanted]
     if len(own) != parts:
         raise QuestionError(f"attributes were given for {len(own)} of {parts} parts; give one list for each.")
-    for names in own:
+    for names in {id(names): names for names in own}.values():
         if not names:
             raise QuestionError("there is no attribute to choose from; name at least one.")
         for name in names:

@@ -7,7 +7,7 @@ public. Confidence is about the noise alone: the true answer of the table lies i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -136,7 +136,7 @@ class Mean(Release, float):
         self = super().__new__(cls, value)
         if deviation is not None and count is not None and column is not None:
             self.deviation, self.count, self.column = deviation, count, column
-            self.about = About(deviation.about.question, deviation.epsilon + count.epsilon, deviation.private)
+            self.about = replace(deviation.about, epsilon=deviation.epsilon + count.epsilon)
         return self
 
     @classmethod

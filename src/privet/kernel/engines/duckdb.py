@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
@@ -27,9 +27,8 @@ from sqlglot import exp
 from privet.column import Numeric
 from privet.domain import Domain
 from privet.errors import DataError
-from privet.kernel.engines import sql
-from privet.kernel.engines.memory import MemoryEngine
-from privet.kernel.engines.sql import Kind
+from privet.kernel.engines import coding, sql
+from privet.kernel.engines.coding import Kind
 from privet.kernel.query import (
     CountQuery,
     Counts,
@@ -40,6 +39,9 @@ from privet.kernel.query import (
     Rows,
     SumQuery,
 )
+
+if TYPE_CHECKING:
+    from privet.kernel.engines.memory import MemoryEngine
 
 DIALECT = sql.Dialect(
     name="duckdb",
@@ -171,6 +173,7 @@ class DuckDBEngine:
                 "autoload_known_extensions": "false",
             },
         )
+        self._connection.execute("SET enable_progress_bar = false")
         self._lock = threading.RLock()
         self._coded = False
         self._numbered = 0
@@ -212,6 +215,8 @@ class DuckDBEngine:
 
     def snapshot(self) -> MemoryEngine:
         """The merged, weighted table in memory: one row for all that share their codes."""
+        from privet.kernel.engines.memory import MemoryEngine
+
         with self._lock:
             self._code()
             answer = self._run(sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain)).fetchnumpy()
@@ -254,7 +259,7 @@ class DuckDBEngine:
             return
         # The order of coded rows does not matter, but it must stay: node tables are aligned with it.
         self._connection.execute("SET preserve_insertion_order = false")
-        self._run(_create("coded", sql.coded(self._source, self._domain, self._kinds, DIALECT)))
+        self._run(_create("coded", coding.coded(self._source, self._domain, self._kinds, DIALECT)))
         self._connection.execute("SET preserve_insertion_order = true")
         self._connection.execute("CHECKPOINT")
         self._coded = True

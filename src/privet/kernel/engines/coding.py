@@ -1,0 +1,152 @@
+"""From source rows to codes in SQL: `column.py` as syntax trees.
+
+Every expression is total: any value of any row gets a code or NULL, and rows with a
+NULL are left out, so that no row can make the statement fail.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+from sqlglot import exp
+
+from privet.column import GRID_SLACK, NUMBER, Nominal, Numeric, text_of
+from privet.domain import Domain
+from privet.kernel.engines.sql import Dialect, Sql, add, big, case, col, double, num, text
+
+_JOIN_FROM = 32  # a nominal column with more values is coded by a join instead of a CASE
+
+
+class Kind(Enum):
+    """How a source column is stored."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    FLOAT = "float"
+    BOOLEAN = "boolean"
+
+
+def coded(source: Sql, domain: Domain, kinds: Mapping[str, Kind], dialect: Dialect) -> exp.Select:
+    """SELECT every code and grid index FROM source, leaving out the rows that do not fit the domain."""
+    numbers, grids, codes = exp.select(), exp.select(), exp.select()
+    joins: list[tuple[Sql, Sql]] = []
+    for i, column in enumerate(domain):
+        value, kind = col(column.name), kinds[column.name]
+        if isinstance(column, Numeric):
+            numbers = numbers.select(_number(value, kind, dialect).as_(f"x{i}"))
+            grids = grids.select(_grid(col(f"x{i}"), column, dialect).as_(f"g{i}"))
+            codes = codes.select(_bin(col(f"g{i}"), column).as_(f"c{i}"), col(f"g{i}"))
+            continue
+        if kind is Kind.FLOAT:
+            code = _code_of_float(value, column, dialect)
+        elif kind is Kind.INTEGER and (whole := _whole_numbers(column)) is not None:
+            code = _code(value, column, [(value.eq(num(number)), num(k)) for k, number in whole])
+        elif len(column.values) > _JOIN_FROM:
+            pairs = [(name, number) for number, name in enumerate(column.texts)]
+            joins.append(
+                (exp.values(pairs, alias=f"v{i}", columns=["t", "k"]), _text(value, kind).eq(_of(f"v{i}", "t")))
+            )
+            found = _of(f"v{i}", "k")
+            code = _code(_text(value, kind), column, [(found.copy().is_(exp.Null()).not_(), found)])
+        else:
+            branches = [(_text(value, kind).eq(exp.Literal.string(t)), num(k)) for k, t in enumerate(column.texts)]
+            code = _code(_text(value, kind), column, branches)
+        numbers = numbers.select(code.as_(f"c{i}"))
+        grids = grids.select(col(f"c{i}"))
+        codes = codes.select(col(f"c{i}"))
+    numbers = numbers.from_(source)
+    for values, condition in joins:
+        numbers = numbers.join(values, on=condition, join_type="left")
+    narrow = exp.select().from_(
+        codes.from_(grids.from_(numbers.subquery("numbers")).subquery("grids")).subquery("fits")
+    )
+    for i, column in enumerate(domain):
+        narrow = narrow.select(_smallest(f"c{i}", column.size))
+        narrow = narrow.where(col(f"c{i}").is_(exp.Null()).not_())
+        if isinstance(column, Numeric):
+            narrow = narrow.select(exp.cast(col(f"g{i}"), exp.DataType.Type.INT).as_(f"g{i}"))
+    return narrow
+
+
+def _of(table: str, name: str) -> Sql:
+    return exp.column(name, table=table, quoted=True)
+
+
+def _smallest(name: str, size: int) -> Sql:
+    """Codes as 16-bit numbers where they fit: every engine has those."""
+    return exp.cast(col(name), exp.DataType.Type.SMALLINT if size < 2**15 else exp.DataType.Type.INT).as_(name)
+
+
+def _text(value: Sql, kind: Kind) -> Sql:
+    if kind is Kind.BOOLEAN:
+        return case([(value, exp.Literal.string("true")), (value.not_(), exp.Literal.string("false"))])
+    return text(value)
+
+
+def _whole_numbers(column: Nominal) -> list[tuple[int, int]] | None:
+    """Codes and values that whole numbers can match; None where there are too many, or too large ones."""
+    whole = [(k, int(t)) for k, t in enumerate(column.texts) if t.removeprefix("-").isdecimal() and str(int(t)) == t]
+    return whole if len(whole) <= _JOIN_FROM and all(abs(number) < 2**62 for _, number in whole) else None
+
+
+def _code(value: Sql, column: Nominal, branches: Sequence[tuple[Sql, Sql]]) -> Sql:
+    """`text_of` and `Nominal.code` in SQL: no value or an empty text is missing unless '' is declared."""
+    absent: Sql = value.is_(exp.Null())
+    if "" not in column.texts and isinstance(value, exp.Cast | exp.Case):  # a text
+        absent = exp.or_(absent, value.eq(exp.Literal.string("")))
+    missing = exp.Null() if column.missing_code is None else num(column.missing_code)
+    other = exp.Null() if column.other_code is None else num(column.other_code)
+    return case([(absent, missing), *branches], other)
+
+
+def _code_of_float(value: Sql, column: Nominal, dialect: Dialect) -> Sql:
+    """Floats are compared as numbers: only declared values that are the text of a float can match one."""
+    number = double(value)
+    absent = exp.or_(value.is_(exp.Null()), dialect.is_nan(number))
+    branches = [
+        (number.eq(double(num(float(declared)))), num(k))
+        for k, declared in enumerate(column.texts)
+        if _is_float(declared) and text_of(float(declared)) == declared
+    ]
+    missing = exp.Null() if column.missing_code is None else num(column.missing_code)
+    other = exp.Null() if column.other_code is None else num(column.other_code)
+    return case([(absent, missing), *branches], other)
+
+
+def _is_float(value: str) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except ValueError:
+        return False
+
+
+def _number(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
+    """`number_of` in SQL."""
+    if kind is Kind.BOOLEAN:
+        return double(exp.cast(value, exp.DataType.Type.INT))
+    if kind is not Kind.TEXT:
+        return double(value)
+    number = exp.TryCast(this=text(value), to=exp.DataType.build("DOUBLE"))
+    return case([(dialect.full_match(text(value), NUMBER), number)])
+
+
+def _grid(number: Sql, column: Numeric, dialect: Dialect) -> Sql:
+    """`Numeric.grid` in SQL, with the same three floating-point operations; -1 for no number."""
+    low, high = double(num(float(column.low))), double(num(float(column.high)))
+    clamped = exp.Least(this=exp.Greatest(this=number, expressions=[low]), expressions=[high])
+    steps = exp.Div(
+        this=exp.Paren(this=exp.Sub(this=clamped, expression=low.copy())), expression=double(num(float(column.step)))
+    )
+    index = big(exp.Floor(this=add(exp.Paren(this=steps), double(num(GRID_SLACK)))))
+    inside = exp.Least(this=index, expressions=[num(column.grid_size - 1)])
+    absent = exp.or_(number.copy().is_(exp.Null()), dialect.is_nan(number.copy()))
+    return case([(absent, num(-1))], inside)
+
+
+def _bin(grid: Sql, column: Numeric) -> Sql:
+    missing = exp.Null() if column.missing_code is None else num(column.missing_code)
+    branches = [(exp.LT(this=grid, expression=num(0)), missing)]
+    branches += [(exp.LT(this=grid.copy(), expression=num(t)), num(i)) for i, t in enumerate(column.thresholds)]
+    return case(branches, num(len(column.thresholds)))
