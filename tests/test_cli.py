@@ -1,0 +1,147 @@
+"""The command line as a person meets it: a real process, its output, its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import privet
+
+COMMAND = [sys.executable, "-c", "from privet.cli import main; main()"]
+
+
+def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *words], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def fails(*words: str, cwd: Path) -> str:
+    """The one sentence a failing command says."""
+    done = run(*words, cwd=cwd)
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("privet: ")
+    return done.stderr
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    privet.datasets.census(300, seed=1).to_csv(tmp_path / "people.csv", index=False)
+    privet.datasets.census_domain().save(tmp_path / "people.toml")
+    return tmp_path
+
+
+ASK = ("-d", "people.toml", "--epsilon", "0.1")
+
+
+def test_a_budget_lasts_over_processes_and_cannot_be_overspent(folder: Path) -> None:
+    first = run("query", "people.csv", "count", *ASK, "--budget", "0.25", cwd=folder)
+    assert first.returncode == 0, first.stderr
+    assert "± 30 at 95%" in first.stdout
+    assert "0.15 left" in first.stderr
+    again = run("query", "people.csv", "mean age by sex", *ASK, "--json", cwd=folder)
+    answer = json.loads(again.stdout)
+    assert [part["part"] for part in answer["answers"]] == ["Female", "Male"]
+    assert (answer["remaining"], answer["entry"], answer["private"]) == ("0.05", 2, True)
+    assert "0.05 left of 0.25" in fails("query", "people.csv", "count", *ASK, cwd=folder)
+    assert "privet budget grant" in fails("query", "people.csv", "count", *ASK, "--budget", "3", cwd=folder)
+
+    assert run("budget", "grant", "people.csv", "0.35", cwd=folder).returncode == 0
+    assert run("query", "people.csv", "count", *ASK, "--key", "k", cwd=folder).returncode == 0
+    kept = run("query", "people.csv", "count", *ASK, "--key", "k", cwd=folder)
+    assert "0.05 left" in kept.stderr  # the same key: answered, not charged
+
+    shown = json.loads(run("budget", "show", "people.csv", "--entries", "--json", cwd=folder).stdout)
+    assert shown["people"]["spent"] == "0.3"
+    assert [entry["question"] for entry in shown["people"]["entries"]] == ["count", "mean(age)", "count"]
+    table = run("budget", "show", "people.csv.ledger", cwd=folder).stdout
+    assert "people: 0.3 of 0.35 spent" in table
+
+    assert run("budget", "grant", "people.csv", "0.02", "--analyst", "ada", cwd=folder).returncode == 0
+    assert "budget of 'ada'" in fails(
+        "query", "people.csv", "count", "-d", "people.toml", "-e", "0.03", "--analyst", "ada", cwd=folder
+    )
+    assert run("budget", "revoke", "people.csv", cwd=folder).returncode == 0
+    assert "0 left of 0" in fails("query", "people.csv", "count", "-d", "people.toml", "-e", "0.01", cwd=folder)
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "abc", "1e-400", "inf", ""])
+def test_a_bad_epsilon_is_named_and_nothing_is_charged(folder: Path, epsilon: str) -> None:
+    sentence = fails("query", "people.csv", "count", "-d", "people.toml", f"--epsilon={epsilon}", "-b", "1", cwd=folder)
+    assert "epsilon must be a number" in sentence
+    if (folder / "people.csv.ledger").exists():
+        assert json.loads(run("budget", "show", "people.csv", "--json", cwd=folder).stdout)["people"]["spent"] == "0"
+
+
+def test_everything_else_that_can_be_wrong_gets_one_sentence(folder: Path) -> None:
+    (folder / "half.toml").write_text('[columns.zip]\nkind = "nominal"\nvalues = ["a"]\n')
+    (folder / "bad.toml").write_text("[columns")
+    (folder / "bad.ledger").write_bytes(os.urandom(4096))
+    (folder / "notes.txt").write_text("hello")
+    query = ("query", "people.csv", "count")
+    assert "no file 'nope.csv'" in fails("query", "nope.csv", "count", *ASK, "-b", "1", cwd=folder)
+    assert "notes.txt" in fails("query", "notes.txt", "count", *ASK, "-b", "1", cwd=folder)
+    assert "no column 'zip'" in fails(*query, "-d", "half.toml", "-e", "1", "-b", "1", cwd=folder)
+    assert "not valid TOML" in fails(*query, "-d", "bad.toml", "-e", "1", "-b", "1", cwd=folder)
+    assert "nope.toml" in fails(*query, "-d", "nope.toml", "-e", "1", "-b", "1", cwd=folder)
+    assert "no budget yet" in fails(*query, *ASK, cwd=folder)
+    assert "damaged" in fails(*query, *ASK, "-b", "1", "--ledger", "bad.ledger", cwd=folder)
+    assert "cannot be written" in fails(*query, *ASK, "-b", "1", "--ledger", "/proc/none/x.ledger", cwd=folder)
+    assert "'zip' has no declared domain" in fails("query", "people.csv", "sum zip", *ASK, "-b", "1", cwd=folder)
+    assert "no ledger" in fails("budget", "show", "nope.ledger", cwd=folder)
+    assert "cannot read 'none.csv'" in fails("domain", "draft", "none.csv", cwd=folder)
+    assert "terminal only" in fails("domain", "check", "people.csv", "-d", "people.toml", cwd=folder)
+
+
+def test_a_draft_is_written_once_and_says_that_it_must_be_reviewed(folder: Path) -> None:
+    printed = run("domain", "draft", "people.csv", cwd=folder).stdout
+    assert "Review it line by line" in printed
+    assert "\n# rows =" in printed
+    assert run("domain", "draft", "people.csv", "-o", "new.toml", cwd=folder).returncode == 0
+    assert (folder / "new.toml").read_text() == printed
+    assert "exists already" in fails("domain", "draft", "people.csv", "-o", "new.toml", cwd=folder)
+    assert "wage" in run("domain", "show", "new.toml", cwd=folder).stdout
+
+
+def test_the_owner_sees_what_falls_outside_on_a_terminal(folder: Path) -> None:
+    rows = (folder / "people.csv").read_text().splitlines()
+    cells = dict(zip(rows[0].split(","), rows[1].split(","), strict=True))
+    odd = {**cells, "sex": "Klingon", "age": "999"}
+    (folder / "people.csv").write_text("\n".join([*rows, ",".join(odd.values())]) + "\n")
+    screen, terminal = pty.openpty()
+    done = subprocess.run(
+        [*COMMAND, "domain", "check", "people.csv", "-d", "people.toml"], cwd=folder, stdout=terminal, check=True
+    )
+    os.close(terminal)
+    shown = os.read(screen, 65536).decode()
+    os.close(screen)
+    assert done.returncode == 0
+    assert shown.startswith("not a release")
+    assert "300 of 301 rows fit" in shown
+    assert "sex: leaves out 1 rows, 'Klingon' (1)" in shown
+    assert "age: clamps 1 rows, '999' (1)" in shown
+    assert not (folder / "people.csv.ledger").exists()
+
+
+def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
+    for _ in range(2):
+        done = run("demo", "--folder", "story", "--rows", "1000", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "5. Which attribute tells most about income?" in done.stdout
+        assert "The ledger: 0.8 of 1.0 spent" in done.stdout
+    report = (tmp_path / "story" / "report.html").read_text(encoding="utf-8")
+    assert report.count("<section>") == 6
+    assert report.count("<svg") == 4
+    assert "http://" not in report and "https://" not in report  # it opens without a network
+
+
+def test_version_and_usage() -> None:
+    assert run("--version", cwd=Path.cwd()).stdout.strip() == privet.__version__
+    assert run("query", cwd=Path.cwd()).returncode == 2
