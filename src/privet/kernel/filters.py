@@ -90,6 +90,10 @@ def split(
     if isinstance(wanted, Choice) and wanted.threshold is not None:
         wanted = (str(wanted), wanted.threshold)
     if isinstance(wanted, tuple):
+        if len(wanted) != 2:
+            raise QuestionError(
+                "a split at a threshold is a pair (column, threshold); give one split per part as a list."
+            )
         column = domain.numeric(wanted[0])
         # value <= threshold goes left: the right child begins at the next grid point
         at = math.floor((_number(column, wanted[1]) - column.low) / column.step) + 1

@@ -111,17 +111,18 @@ class Parts:
         paths = [f"{path} where {text}" if text else path for path in self._paths]
         return Parts(self._session, rows, self._scopes, self._labels, paths)
 
-    def partition(self, by: SplitLike | Sequence[SplitLike], edges: Sequence[int | float] | None = None) -> Parts:
-        """Divide every part: all by one column, or each by its own; None closes a part.
+    def partition(
+        self, by: SplitLike | list[SplitLike] | Releases[Choice], edges: Sequence[int | float] | None = None
+    ) -> Parts:
+        """Divide every part: all by one column, or each by its own from a list; None closes a part.
 
         `by` is a column (its values or bins; with `edges` other bins), a (column,
         threshold) pair for `column <= threshold`, or what `select` released.
         """
-        single = by is None or isinstance(by, str) or (isinstance(by, tuple) and len(by) == 2 and not _is_split(by[1]))
-        splits = [by] * len(self) if single else list(by)  # type: ignore[arg-type]
+        splits: list[SplitLike] = list(by) if isinstance(by, list | Releases) else [by] * len(self)
         if len(splits) != len(self):
             raise QuestionError(f"{len(splits)} splits were given for {len(self)} parts; give one for each.")
-        parsed = [filters.split(each, edges, self.domain) for each in splits]  # type: ignore[arg-type]
+        parsed = [filters.split(each, edges, self.domain) for each in splits]
         children = sum(split.children(self.domain) for split in parsed if split is not None)
         if children > MAX_CELLS:
             raise QuestionError(
@@ -521,10 +522,6 @@ class ProtectedTable:
 
 def _refuse_copy() -> NoReturn:
     raise PrivacyError("a protected table cannot be copied or pickled: its rows and its budget stay where they are.")
-
-
-def _is_split(value: object) -> bool:
-    return value is None or isinstance(value, str | tuple)
 
 
 def _points(domain: Domain, name: str) -> int:
