@@ -39,6 +39,11 @@ from privet.errors import BudgetExceeded, PrivacyError, QuestionError
 # an answer is exact for all purposes and epsilon is no longer a promise.
 SMALLEST, LARGEST = Fraction(1, 10**9), Fraction(10**6)
 
+# Every loss is a multiple of 1 / GRAIN: decimals of 20 places and all fractions with
+# denominators to 100 are, others are rounded down to one. So sums of any number of
+# them stay short, and no choice of epsilons can make a ledger unreadable.
+GRAIN = math.lcm(*range(1, 101)) * 10**20
+
 T = TypeVar("T")
 
 _fraction_text = re.compile(r"[0-9]+/[0-9]+|[0-9]*[.]?[0-9]+(e[+-]?[0-9]{1,3})?|[0-9]+[.]", re.IGNORECASE)
@@ -58,7 +63,7 @@ def as_epsilon(value: object, name: str = "epsilon") -> Fraction:
     elif isinstance(value, int | np.integer):
         number = Fraction(int(value))
     elif isinstance(value, float | np.floating | Decimal):
-        if not math.isfinite(value):
+        if str(value).lower().lstrip("+-").startswith(("nan", "snan", "inf")):
             raise QuestionError(f"{problem}, not {value}.")
         number = Fraction(str(value))
     elif isinstance(value, str):
@@ -69,10 +74,8 @@ def as_epsilon(value: object, name: str = "epsilon") -> Fraction:
     else:
         raise QuestionError(f"{problem}, not a {type(value).__name__}.")
     if not SMALLEST <= number <= LARGEST:
-        raise QuestionError(f"{problem}, not {str(value)[:64]}.")
-    if number.denominator > 10**100:
-        raise QuestionError(f"{problem}, with at most 100 digits.")
-    return number
+        raise QuestionError(f"{problem}, not {f'{float(number):g}' if abs(number) < 10**300 else 'more'}.")
+    return Fraction(math.floor(number * GRAIN), GRAIN)
 
 
 class Scope:
@@ -138,6 +141,10 @@ class _Division:
         self.dearest = Fraction(0)
 
 
+class Refused(Exception):
+    """Base of what `commit` raises when it is certain that nothing new was written."""
+
+
 class _CapReached(Exception):
     def __init__(self, left: Fraction) -> None:
         self.left = left
@@ -147,7 +154,10 @@ def charge(charges: Sequence[tuple[Scope, Fraction]], commit: Callable[[Fraction
     """Charge several scopes of one table as one step.
 
     `commit` receives the loss that reaches the table's root and writes it down; if
-    it raises, or a cap is reached, no scope has changed.
+    a cap is reached or it refuses, no scope has changed. If anything else stops it, an
+    interrupt say, the charge may or may not be on disk. Then the charged scopes keep
+    the loss, while no sibling and no ancestor counts it as paid: at worst it is paid
+    twice.
     """
     root = charges[0][0]._root
     if os.getpid() != root._process:
@@ -162,6 +172,9 @@ def charge(charges: Sequence[tuple[Scope, Fraction]], commit: Callable[[Fraction
         except BaseException as error:
             for step in reversed(undo):
                 step()
+            if not isinstance(error, Refused | PrivacyError | _CapReached):
+                for scope, loss in charges:
+                    scope.spent += loss
             if not isinstance(error, _CapReached):
                 raise
             left = error.left

@@ -66,8 +66,7 @@ def deviation(
 
 
 def _one(noise: IntegerLaplace, exact_value: int) -> int:
-    # numbers beyond 64 bits are clamped by the mechanism; Python's are clamped to fit first
-    return int(noise.release(np.array([max(-(2**62), min(2**62, exact_value))]))[0])
+    return int(noise.release(np.array([exact_value], dtype=object))[0])  # the mechanism clamps what no int64 holds
 
 
 def quantile(
@@ -88,25 +87,26 @@ def quantile_ranges(
 ) -> tuple[list[int], list[int], Counts]:
     """Ranges of grid points with equal score: first point, number of points, score.
 
-    The score of a point is minus |(b - a) * rows below - a * rows above| for the rank
-    a / b. One record changes it by at most max(a, b - a), up or down.
+    With `below`, `at` and `above` rows beside a point and the rank a / b, its score is
+    minus the larger of (b - a) * below - a * (at + above) and a * above - (b - a) * (below + at),
+    or 0 where both are negative: how far, in rows times b, it is from being the quantile.
+    One record changes either term by at most max(a, b - a), up or down.
     """
     a, b = rank.numerator, rank.denominator
     before = np.concatenate([[0], np.cumsum(exact_counts)])
-    everything = before[-1]
-    starts, ends, scores = [], [], []
-    edges = [-1, *(int(i) for i in index), points]
-    for gap in range(len(edges) - 1):
-        if gap:  # the occupied point itself
-            at = edges[gap]
-            starts.append(at)
-            ends.append(at + 1)
-            scores.append(-abs((b - a) * int(before[gap - 1]) - a * int(everything - before[gap])))
-        starts.append(edges[gap] + 1)  # the empty points up to the next occupied one
-        ends.append(edges[gap + 1])
-        scores.append(-abs((b - a) * int(before[gap]) - a * int(everything - before[gap])))
-    full = [i for i in range(len(starts)) if ends[i] > starts[i]]
-    return [starts[i] for i in full], [ends[i] - starts[i] for i in full], np.array([scores[i] for i in full])
+    # an occupied point each, and before each and after the last a range of empty ones
+    start = np.empty(2 * len(index) + 1, dtype=np.int64)
+    start[0], start[1::2], start[2::2] = 0, index, index + 1
+    end = np.append(start[1:], points)
+    below = np.empty_like(start)
+    below[0::2], below[1::2] = before, before[:-1]
+    at = np.zeros_like(start)
+    at[1::2] = exact_counts
+    above = before[-1] - below - at
+    too_high, too_low = (b - a) * below - a * (at + above), a * above - (b - a) * (below + at)
+    score = -np.maximum(0, np.maximum(too_high, too_low))
+    full = np.flatnonzero(end > start)
+    return start[full].tolist(), (end - start)[full].tolist(), score[full]
 
 
 def attribute(

@@ -1,7 +1,7 @@
 """How good a split is: integer scores with their sensitivity (THEORY section 1).
 
 A criterion scores a table n[cell, class]. Adding one record moves all scores of a
-criterion in one direction and each by at most `sensitivity`, so a selection may use
+criterion in one direction and each by at most `sensitivity`, in units of 1 / `grid`, so a selection may use
 the monotone exponent. Scores that are not whole are put on an integer grid in a way
 that keeps both properties exactly; brute force in the tests confirms it.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ class Max:
     """The number of rows that the majority class of their cell gets right; one record adds 0 or 1."""
 
     name: ClassVar[str] = "max"
+    grid: ClassVar[int] = 1
     sensitivity: ClassVar[int] = 1
 
     def exact_scores(self, exact_counts: Counts) -> Counts:
@@ -40,6 +41,7 @@ class LargestCell:
     """The largest single count of a cell and class (MaxTree to the letter); one record adds 0 or 1."""
 
     name: ClassVar[str] = "largest-cell"
+    grid: ClassVar[int] = 1
     sensitivity: ClassVar[int] = 1
 
     def exact_scores(self, exact_counts: Counts) -> Counts:
@@ -56,9 +58,11 @@ class WeightedMax:
 
     weights: tuple[int, ...]
     name: ClassVar[str] = "weighted max"
+    grid: ClassVar[int] = GRID
 
     def __post_init__(self) -> None:
-        if not self.weights or min(self.weights) < 0 or not 1 <= max(self.weights) <= GRID:
+        whole = all(isinstance(weight, int) for weight in self.weights)
+        if not self.weights or not whole or min(self.weights) < 0 or not 1 <= max(self.weights) <= GRID:
             raise QuestionError(f"weights are whole numbers from 0 to {GRID}, not all 0; use WeightedMax.of(shares).")
 
     @classmethod
@@ -88,6 +92,7 @@ class Gini:
     """
 
     name: ClassVar[str] = "gini"
+    grid: ClassVar[int] = GRID
     sensitivity: ClassVar[int] = 2 * GRID
 
     def exact_scores(self, exact_counts: Counts) -> Counts:
@@ -110,6 +115,7 @@ class InfoGain:
 
     max_rows: int
     name: ClassVar[str] = "infogain"
+    grid: ClassVar[int] = GRID
 
     @property
     def sensitivity(self) -> int:
@@ -156,8 +162,8 @@ def criterion(choice: str | Criterion, domain: Domain) -> Criterion:
     """
     if isinstance(choice, WeightedMax) and len(choice.weights) != len(domain.classes):
         raise QuestionError(f"weighted max needs one weight for each of the {len(domain.classes)} classes.")
-    if isinstance(choice, Criterion):
-        return choice
+    if type(choice) in get_args(Criterion):
+        return choice  # type: ignore[return-value]
     if choice == "infogain":
         if domain.max_rows is None:
             raise PrivacyError(

@@ -21,8 +21,6 @@ from privet.errors import QuestionError
 from privet.kernel.query import RESIDUAL_GRID, AdditiveModel, Condition, Split
 from privet.kernel.release import Choice
 
-_LARGEST_LOGIT = 2**24
-
 
 def conditions(wanted: Mapping[str, object], domain: Domain) -> tuple[tuple[Condition, ...], str]:
     """The conditions of a `where`, and how they read."""
@@ -45,8 +43,12 @@ def _condition(column: Column, value: object) -> tuple[Condition, str]:
         return Condition(column.name, None, *inside), f"{column.name} in [{sides[0]}, {sides[1]})"
     if isinstance(column, Numeric) and not isinstance(value, str | AbstractSet | list):
         number = _number(column, value)
-        index = column.grid(float(number))
-        assert index is not None
+        index, off_grid = divmod(number - column.low, column.step)
+        if off_grid or not 0 <= index < column.grid_size:
+            raise QuestionError(
+                f"column '{column.name}' has no value {decimal_text(number)}: it has {decimal_text(column.low)} to "
+                f"{decimal_text(column.top)} in steps of {decimal_text(column.step)}; use a range (low, high)."
+            )
         return Condition(column.name, None, index, index + 1), f"{column.name} = {decimal_text(number)}"
     values = list(value) if isinstance(value, AbstractSet | list | tuple) else [value]
     codes = tuple(sorted({_cell(column, each) for each in values}))
@@ -70,7 +72,7 @@ def _number(column: Numeric, value: object) -> Fraction:
         raise QuestionError(
             f"column '{column.name}' is numeric; give a number, a range (low, high) or a set of its bins."
         )
-    if not math.isfinite(value):
+    if not isinstance(value, int | np.integer | Fraction) and not math.isfinite(value):
         raise QuestionError(f"column '{column.name}' needs a finite number; leave a side of a range open with None.")
     if isinstance(value, Fraction | Decimal):
         return Fraction(value)
@@ -82,13 +84,15 @@ def _index(column: Numeric, value: object) -> int:
 
 
 def split(
-    wanted: str | Choice | tuple[str, int | float] | None, edges: Sequence[int | float] | None, domain: Domain
+    wanted: str | Choice | tuple[str, int | float | Fraction] | None,
+    edges: Sequence[int | float] | None,
+    domain: Domain,
 ) -> Split | None:
     """How one part is divided."""
     if wanted is None:
         return None
-    if isinstance(wanted, Choice) and wanted.threshold is not None:
-        wanted = (str(wanted), wanted.threshold)
+    if isinstance(wanted, Choice) and wanted.point is not None:
+        wanted = (str(wanted), wanted.point)
     if isinstance(wanted, tuple):
         if len(wanted) != 2:
             raise QuestionError(
@@ -147,7 +151,7 @@ def split_paths(division: Split, domain: Domain) -> list[str]:
 def rank(value: float | Fraction) -> Fraction:
     """A quantile's rank as a fraction with a small denominator."""
     try:
-        exact = Fraction(str(value)).limit_denominator(1000)
+        exact = Fraction(str(value)).limit_denominator(10**6)
     except (ValueError, ZeroDivisionError):
         exact = Fraction(-1)
     if not 0 <= exact <= 1:
@@ -195,8 +199,5 @@ def residuals(model: AdditiveModel, tables: Sequence[tuple[str, ...]], caps: Seq
             raise QuestionError("a model and its tables may not look at the target.")
     for columns, table in model.terms:
         shape = (*(domain[name].size for name in columns), classes)
-        if tuple(table.shape) != shape or not np.issubdtype(table.dtype, np.integer):
-            raise QuestionError(f"the table over {', '.join(columns)} must hold whole numbers in the shape {shape}.")
-    reach = sum(int(np.abs(table).max(initial=0)) for _, table in model.terms)
-    if reach + max(abs(value) for value in model.intercept) > _LARGEST_LOGIT:
-        raise QuestionError("the model's logits are too large; scale its tables down.")
+        if tuple(table.shape) != shape:
+            raise QuestionError(f"the table over {', '.join(columns)} must have the shape {shape}.")

@@ -13,15 +13,17 @@ file: a charge is one immediate transaction.
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from privet.column import decimal_text
 from privet.errors import BudgetExceeded, KeyReused, LedgerError, PrivacyError
@@ -31,15 +33,18 @@ MEMORY = ":memory:"
 _WAIT_SECONDS = 120.0
 
 _SCHEMA = """
+BEGIN;
 CREATE TABLE format (version INTEGER NOT NULL);
-CREATE TABLE datasets (name TEXT PRIMARY KEY, source TEXT NOT NULL, at TEXT NOT NULL);
+CREATE TABLE datasets (
+    name TEXT PRIMARY KEY, source TEXT NOT NULL, rows_per_person INTEGER NOT NULL, at TEXT NOT NULL);
 CREATE TABLE caps (
-    id INTEGER PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT, cap TEXT NOT NULL,
+    id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT, cap TEXT NOT NULL,
     at TEXT NOT NULL);
 CREATE TABLE entries (
-    id INTEGER PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT NOT NULL, scope TEXT NOT NULL,
-    question TEXT NOT NULL, epsilon TEXT NOT NULL, loss TEXT NOT NULL, key TEXT, fingerprint TEXT NOT NULL,
-    at TEXT NOT NULL, dataset_spent TEXT NOT NULL, analyst_spent TEXT NOT NULL, UNIQUE (dataset, key));
+    id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT NOT NULL,
+    scope TEXT NOT NULL, question TEXT NOT NULL, epsilon TEXT NOT NULL, loss TEXT NOT NULL, key TEXT,
+    fingerprint TEXT NOT NULL, at TEXT NOT NULL, dataset_spent TEXT NOT NULL, analyst_spent TEXT NOT NULL,
+    UNIQUE (dataset, key));
 CREATE TABLE answers (entry INTEGER PRIMARY KEY REFERENCES entries, answer TEXT NOT NULL, at TEXT NOT NULL);
 CREATE INDEX by_analyst ON entries (dataset, analyst);
 """
@@ -48,6 +53,8 @@ _SCHEMA += "".join(
     for table in ("datasets", "caps", "entries", "answers")
     for verb in ("UPDATE", "DELETE")
 )
+_SCHEMA += f"INSERT INTO format VALUES ({FORMAT});\nCOMMIT;\n"
+_NAMES = set(re.findall(r"CREATE (?:TABLE|INDEX|TRIGGER) (\w+)", _SCHEMA))
 
 
 @dataclass(frozen=True)
@@ -103,26 +110,24 @@ class Ledger:
     def open(cls, path: str | Path, *, create: bool = True, clock: Callable[[], str] = _now) -> Ledger:
         """Open a ledger file, creating it where it does not exist."""
         text = str(path)
-        if text != MEMORY and not create and not Path(text).exists():
-            raise LedgerError(f"there is no ledger at '{text}'; open the table once, or check the path.")
+        if text == MEMORY:
+            ledger = cls(text, clock)
+            ledger._connection.executescript(_SCHEMA)
+            return ledger
+        if not Path(text).exists():
+            if not create:
+                raise LedgerError(f"there is no ledger at '{text}'; open the table once, or check the path.")
+            _create(Path(text))
         ledger = cls(text, clock)
-        with ledger._transaction(f"read the ledger '{text}'") as run:
-            version = run("SELECT name FROM sqlite_master WHERE name = 'format'").fetchone()
-            if version is None:
-                if run("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    raise LedgerError(f"'{text}' is a database but not a privet ledger; name another file.")
-                for statement in _statements(_SCHEMA):
-                    run(statement)
-                run("INSERT INTO format VALUES (?)", FORMAT)
-            else:
-                ledger._check(run)
+        with ledger._transaction("read the ledger", write=False) as run:
+            ledger._check(run)
         return ledger
 
     @property
     def durable(self) -> bool:
         return self.path != MEMORY
 
-    def register(self, dataset: str, *, source: str, budget: Fraction | None) -> None:
+    def register(self, dataset: str, *, source: str, budget: Fraction | None, rows_per_person: int = 1) -> None:
         """Record a data set at its first opening; check the budget at later ones."""
         with self._transaction("register the data set") as run:
             for (name,) in run("SELECT name FROM datasets WHERE source = ? AND name <> ?", source, dataset):
@@ -130,13 +135,18 @@ class Ledger:
                     f"the ledger '{self.path}' knows this data as '{name}', not as '{dataset}'; open it under that "
                     "name, so that its spending goes on."
                 )
-            known = run("SELECT 1 FROM datasets WHERE name = ?", dataset).fetchone()
+            known = run("SELECT rows_per_person FROM datasets WHERE name = ?", dataset).fetchone()
+            if known is not None and known[0] > rows_per_person:
+                raise PrivacyError(
+                    f"the ledger of '{dataset}' was begun for persons with up to {known[0]} rows, the domain now says "
+                    f"{rows_per_person}; the promise made so far is for {known[0]}: declare that or more."
+                )
             if known is None:
                 if budget is None:
                     raise LedgerError(
                         f"the data set '{dataset}' has no budget yet; give one at its first opening, as budget=\"1.0\"."
                     )
-                run("INSERT INTO datasets VALUES (?, ?, ?)", dataset, source, self._clock())
+                run("INSERT INTO datasets VALUES (?, ?, ?, ?)", dataset, source, rows_per_person, self._clock())
                 self._cap(run, dataset, None, budget)
             recorded = self._caps(run, dataset, None)
             if budget is not None and recorded is not None and budget > recorded:
@@ -151,17 +161,9 @@ class Ledger:
         `limit` caps the data set's total for this call, on top of the recorded caps.
         """
         with self._transaction("write to the ledger") as run:
-            if charge.key is not None:
-                standing = run(
-                    "SELECT analyst, fingerprint, id FROM entries WHERE dataset = ? AND key = ?", dataset, charge.key
-                ).fetchone()
-                if standing is not None:
-                    if standing[:2] != (analyst, charge.fingerprint):
-                        raise KeyReused(
-                            f"the key '{charge.key}' stands for another analyst, scope, question or epsilon; use a "
-                            "new key for a new question."
-                        )
-                    return next(self._entries(run, "id = ?", standing[2])), False
+            standing = self._standing(run, dataset, analyst, charge.key, charge.fingerprint)
+            if standing is not None:
+                return standing, False
             total, own = self._spent(run, dataset, None), self._spent(run, dataset, analyst)
             cap = self._caps(run, dataset, None)
             if cap is None:
@@ -171,36 +173,19 @@ class Ledger:
             own_cap = self._caps(run, dataset, analyst)
             if own_cap is not None:
                 self._refuse_beyond(charge, f"the budget of '{analyst}' on '{dataset}'", own, own_cap)
-            row = (
-                dataset,
-                analyst,
-                charge.scope,
-                charge.question,
-                charge.epsilon,
-                str(charge.loss),
-                charge.key,
-                charge.fingerprint,
-                self._clock(),
-                str(total + charge.loss),
-                str(own + charge.loss),
-            )
             cursor = run(
                 "INSERT INTO entries (dataset, analyst, scope, question, epsilon, loss, key, fingerprint, at, "
                 "dataset_spent, analyst_spent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                *row,
+                *(dataset, analyst, charge.scope, charge.question, charge.epsilon, str(charge.loss), charge.key),
+                *(charge.fingerprint, self._clock(), str(total + charge.loss), str(own + charge.loss)),
             )
-            entry = Entry(
-                int(cursor.lastrowid or 0),
-                analyst,
-                charge.scope,
-                charge.question,
-                charge.epsilon,
-                charge.loss,
-                charge.key,
-                row[8] or "",
-                None,
-            )
+            entry = next(self._entries(run, "id = ?", cursor.lastrowid))
         return entry, True
+
+    def standing(self, dataset: str, analyst: str, key: str, fingerprint: str) -> Entry | None:
+        """The charge that stands under a key, if there is one."""
+        with self._transaction("read the ledger", write=False) as run:
+            return self._standing(run, dataset, analyst, key, fingerprint)
 
     def store(self, entry: int, answer: str) -> str:
         """Store an answer; the one stored first is the only one that may be released."""
@@ -215,17 +200,17 @@ class Ledger:
             self._cap(run, dataset, analyst, cap)
 
     def spent(self, dataset: str, analyst: str | None = None) -> Fraction:
-        with self._transaction("read the ledger") as run:
+        with self._transaction("read the ledger", write=False) as run:
             return self._spent(run, dataset, analyst)
 
     def cap(self, dataset: str, analyst: str | None = None) -> Fraction | None:
         """The cap of a data set, or an analyst's own cap on it where one was set."""
-        with self._transaction("read the ledger") as run:
+        with self._transaction("read the ledger", write=False) as run:
             return self._caps(run, dataset, analyst)
 
     def remaining(self, dataset: str, analyst: str) -> Fraction:
         """What this analyst may still charge."""
-        with self._transaction("read the ledger") as run:
+        with self._transaction("read the ledger", write=False) as run:
             cap = self._caps(run, dataset, None)
             left = (cap or Fraction(0)) - self._spent(run, dataset, None)
             own = self._caps(run, dataset, analyst)
@@ -234,18 +219,18 @@ class Ledger:
         return max(left, Fraction(0))
 
     def entries(self, dataset: str, analyst: str | None = None) -> list[Entry]:
-        with self._transaction("read the ledger") as run:
+        with self._transaction("read the ledger", write=False) as run:
             if analyst is None:
                 return list(self._entries(run, "dataset = ?", dataset))
             return list(self._entries(run, "dataset = ? AND analyst = ?", dataset, analyst))
 
     def datasets(self) -> list[str]:
-        with self._transaction("read the ledger") as run:
+        with self._transaction("read the ledger", write=False) as run:
             return [name for (name,) in run("SELECT name FROM datasets ORDER BY name")]
 
     def analysts(self, dataset: str) -> list[str]:
         """Everyone with an entry or a cap of their own."""
-        with self._transaction("read the ledger") as run:
+        with self._transaction("read the ledger", write=False) as run:
             self._known(run, dataset)
             query = (
                 "SELECT analyst FROM entries WHERE dataset = ?1 UNION "
@@ -258,6 +243,17 @@ class Ledger:
     def _known(self, run: _Run, dataset: str) -> None:
         if run("SELECT 1 FROM datasets WHERE name = ?", dataset).fetchone() is None:
             raise LedgerError(f"the ledger '{self.path}' has no data set '{dataset}'; `privet budget show` lists them.")
+
+    def _standing(self, run: _Run, dataset: str, analyst: str, key: str | None, fingerprint: str) -> Entry | None:
+        query = "SELECT analyst, fingerprint, id FROM entries WHERE dataset = ? AND key = ?"
+        found = None if key is None else run(query, dataset, key).fetchone()
+        if found is None:
+            return None
+        if found[:2] != (analyst, fingerprint):
+            raise KeyReused(
+                f"the key '{key}' stands for another analyst, scope, question or epsilon; use a new key for this."
+            )
+        return next(self._entries(run, "id = ?", found[2]))
 
     def _refuse_beyond(self, charge: Charge, whose: str, spent: Fraction, cap: Fraction) -> None:
         if spent + charge.loss > cap:
@@ -303,15 +299,23 @@ class Ledger:
             yield Entry(row[0], row[1], row[2], row[3], row[4], Fraction(row[5]), row[6], row[7], row[8])
 
     def _check(self, run: _Run) -> None:
-        """Refuse a file whose totals do not follow from its entries."""
-        broken = run("PRAGMA quick_check(1)").fetchone()[0] != "ok"
-        totals: dict[tuple[str, str | None], Fraction] = {}
-        rows = run("SELECT dataset, analyst, loss, dataset_spent, analyst_spent FROM entries ORDER BY id")
-        for dataset, analyst, loss, dataset_spent, analyst_spent in rows:
-            for whose, total in (((dataset, None), dataset_spent), ((dataset, analyst), analyst_spent)):
-                totals[whose] = totals.get(whose, Fraction(0)) + Fraction(loss)
-                broken = broken or totals[whose] != Fraction(total)
-        if broken or run("SELECT version FROM format").fetchall() != [(FORMAT,)]:
+        """Refuse a file that is no whole ledger, or whose totals do not follow from its entries."""
+        found = {name for (name,) in run("SELECT name FROM sqlite_master")}
+        sound = found >= _NAMES and run("SELECT version FROM format").fetchall() == [(FORMAT,)]
+        sound = sound and run("PRAGMA integrity_check(1)").fetchone()[0] == "ok"
+        if sound:
+            # Numbers are given out one by one and remembered apart: a line that is lost leaves a gap.
+            for table in ("entries", "caps"):
+                last = run("SELECT seq FROM sqlite_sequence WHERE name = ?", table).fetchone() or (0,)
+                count = run(f"SELECT count(*), coalesce(max(id), 0) FROM {table}").fetchone()
+                sound = sound and count == (last[0], last[0])
+            totals: dict[tuple[str, str | None], Fraction] = {}
+            rows = run("SELECT dataset, analyst, loss, dataset_spent, analyst_spent FROM entries ORDER BY id")
+            for dataset, analyst, loss, dataset_spent, analyst_spent in rows:
+                for whose, total in (((dataset, None), dataset_spent), ((dataset, analyst), analyst_spent)):
+                    totals[whose] = totals.get(whose, Fraction(0)) + Fraction(loss)
+                    sound = sound and totals[whose] == Fraction(total)
+        if not sound:
             raise LedgerError(_corrupt(self.path))
 
     # -- the connection ---------------------------------------------------------------------
@@ -319,13 +323,14 @@ class Ledger:
     def _connect(self) -> None:
         self._process = os.getpid()
         self._lock = threading.RLock()
+        # mode=rw: a ledger that has gone must not be begun anew
+        place = f"file:{quote(str(Path(self.path).absolute()))}?mode=rw" if self.durable else self.path
         try:
             self._connection = sqlite3.connect(
-                self.path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
+                place, uri=self.durable, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
             )
-            # FULL in WAL mode: a commit is on the disk before it returns, power loss included.
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
+            # With a rollback journal EXTRA means: a commit is on the disk before it returns, power loss included.
+            self._connection.execute("PRAGMA synchronous = EXTRA")
             problem = None
         except sqlite3.Error as error:
             problem = error
@@ -333,7 +338,7 @@ class Ledger:
             raise LedgerError(self._explain("open the ledger", problem))
 
     @contextmanager
-    def _transaction(self, purpose: str) -> Iterator[_Run]:
+    def _transaction(self, purpose: str, write: bool = True) -> Iterator[_Run]:
         if os.getpid() != self._process:
             if not self.durable:
                 raise PrivacyError(
@@ -341,19 +346,18 @@ class Ledger:
                 )
             _abandoned.append(self._connection)  # a connection must not be used, nor closed, after a fork
             self._connect()
-        problem: sqlite3.Error | ValueError | None = None
+        problem: Exception | None = None
         with self._lock:
             try:
-                self._connection.execute("BEGIN IMMEDIATE")
                 try:
+                    self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                     yield lambda sql, *values: self._connection.execute(sql, values)
                     self._connection.execute("COMMIT")
-                except BaseException:
+                finally:  # an interrupt can come anywhere
                     if self._connection.in_transaction:
                         self._connection.execute("ROLLBACK")
-                    raise
-            except (sqlite3.Error, ValueError) as error:
-                problem = error
+            except (sqlite3.Error, ArithmeticError, LookupError, TypeError, ValueError) as error:
+                problem = error  # all but the first kind: what was read is not what this class writes
         if problem is not None:
             raise LedgerError(self._explain(purpose, problem))
 
@@ -379,11 +383,23 @@ def _corrupt(path: str) -> str:
     )
 
 
-def _statements(script: str) -> Iterator[str]:
-    """Split a script at the semicolons that end a statement (a trigger has one inside)."""
-    statement = ""
-    for line in script.splitlines():
-        statement += line + "\n"
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
+def _create(path: Path) -> None:
+    """Make an empty ledger at once: it is there as a whole or not at all, whoever else makes it too."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
+    try:
+        connection = sqlite3.connect(draft, isolation_level=None)
+        try:
+            connection.executescript(f"PRAGMA synchronous = EXTRA;\n{_SCHEMA}")
+        finally:
+            connection.close()
+        with suppress(FileExistsError):
+            os.link(draft, path)
+        problem = False
+    except (sqlite3.Error, OSError):
+        problem = True
+    with suppress(OSError):
+        draft.unlink()
+    if problem:
+        raise LedgerError(
+            f"cannot make the ledger '{path}': it cannot be written there; make it writable, or pass ledger=FILE."
+        )

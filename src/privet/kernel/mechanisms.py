@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -101,7 +101,7 @@ class IntegerLaplace:
     def scale(self) -> float:
         return _laplace(self.epsilon, self.sensitivity)[1]
 
-    def release(self, exact_values: Integers) -> Integers:
+    def release(self, exact_values: NDArray[Any]) -> Integers:
         measurement, scale = _laplace(self.epsilon, self.sensitivity)
         clamped = np.clip(exact_values, -LARGEST, LARGEST).astype(np.int64)
         rng = _seeded.get()
@@ -157,7 +157,32 @@ class ResidualLaplace:
 
 
 @dataclass(frozen=True)
-class PermuteAndFlip:
+class Selection:
+    """What both selections share: their loss, what a unit of score is worth, and how far they may miss."""
+
+    epsilon: Fraction
+    sensitivity: int
+    monotone: bool
+
+    @property
+    def loss(self) -> Fraction:
+        return self.epsilon
+
+    @property
+    def rate(self) -> Fraction:
+        """What one unit of score adds to the logarithm of a candidate's chance."""
+        return self.epsilon / (self.sensitivity * (1 if self.monotone else 2))
+
+    def shortfall(self, candidates: int, confidence: float) -> float:
+        """With this probability the chosen score is at most this far below the best.
+
+        A candidate t below the best is at most exp(-t * rate) times as likely to win as it is.
+        """
+        return math.log(candidates / (1 - confidence)) / float(self.rate)
+
+
+@dataclass(frozen=True)
+class PermuteAndFlip(Selection):
     """Choose the index of a high integer score (McKenna and Sheldon 2020).
 
     Candidates come in random order; one that is `gap` below the best is taken with
@@ -171,19 +196,6 @@ class PermuteAndFlip:
     >>> choose.probabilities([10, 9, 0]).round(4).tolist()
     [0.816, 0.1839, 0.0]
     """
-
-    epsilon: Fraction
-    sensitivity: int
-    monotone: bool
-
-    @property
-    def loss(self) -> Fraction:
-        return self.epsilon
-
-    @property
-    def rate(self) -> Fraction:
-        """What one unit of score takes from the logarithm of a candidate's chance."""
-        return self.epsilon / (self.sensitivity * (1 if self.monotone else 2))
 
     def release(self, exact_scores: Integers) -> int:
         rate = self.rate
@@ -204,16 +216,9 @@ class PermuteAndFlip:
         others = [np.prod(np.delete(rivals, j, axis=0), axis=0) for j in range(len(accept))]
         return np.asarray(accept * (np.array(others) @ (weights / 2)))
 
-    def shortfall(self, candidates: int, confidence: float) -> float:
-        """With this probability the chosen score is at most this far below the best.
-
-        A candidate t below the best wins with probability at most exp(-t * rate).
-        """
-        return math.log(max(candidates - 1, 1) / (1 - confidence)) / float(self.rate)
-
 
 @dataclass(frozen=True)
-class ExponentialOverRanges:
+class ExponentialOverRanges(Selection):
     """The exponential mechanism over grid points, grouped into ranges of equal score.
 
     A range of `size` points and score q has weight size * exp(q / scale); a record
@@ -226,19 +231,6 @@ class ExponentialOverRanges:
     [0.7863, 0.2137]
     """
 
-    epsilon: Fraction
-    sensitivity: int
-    monotone: bool
-
-    @property
-    def loss(self) -> Fraction:
-        return self.epsilon
-
-    @property
-    def rate(self) -> Fraction:
-        """What one unit of score adds to the logarithm of a weight."""
-        return self.epsilon / (self.sensitivity * (1 if self.monotone else 2))
-
     def release(self, exact_scores: Integers, exact_sizes: Sequence[int]) -> tuple[int, int]:
         """The chosen range and the chosen point's offset in it."""
         chosen = _weighted_choice(exact_sizes, exact_scores.max() - exact_scores, self.rate)
@@ -249,13 +241,6 @@ class ExponentialOverRanges:
         gaps = max(scores) - np.array(scores, dtype=np.float64)
         weights = np.array(sizes, dtype=np.float64) * np.exp(-gaps * float(self.rate))
         return np.asarray(weights / weights.sum())
-
-    def shortfall(self, candidates: int, confidence: float) -> float:
-        """With this probability the chosen score is at most this far below the best (McSherry and Talwar 2007)."""
-        return math.log(candidates / (1 - confidence)) / float(self.rate)
-
-
-Selection = PermuteAndFlip | ExponentialOverRanges
 
 
 @lru_cache(maxsize=1024)
@@ -273,6 +258,11 @@ def _laplace(epsilon: Fraction, sensitivity: int) -> tuple[Any, float]:
 # units in the last place and gap * rate to one, so even a million summed weights
 # stay a thousand times below this margin.
 _MARGIN = 1e-9
+
+
+def _exact(bits: int) -> Context:
+    """Decimals with more digits than the bits need, and none of the caller's traps."""
+    return Context(prec=bits // 2, traps=[])
 
 
 def _accepts(gap: int, rate: Fraction) -> bool:
@@ -297,8 +287,7 @@ def _accepts(gap: int, rate: Fraction) -> bool:
 
 def _lies_below(drawn: int, bits: int, gap: int, rate: Fraction) -> bool | None:
     """Whether [drawn, drawn + 1] / 2^bits lies below exp(-gap * rate); None where more bits are needed."""
-    with localcontext() as context:
-        context.prec = bits // 2  # decimal digits: more than the bits need, so the margin below is generous
+    with localcontext(_exact(bits)):
         margin = Decimal(2) ** -(bits - 32)
         chance = (Decimal(-gap * rate.numerator) / rate.denominator).exp()
         if Decimal(drawn + 1) / 2**bits < chance - margin:
@@ -309,24 +298,18 @@ def _lies_below(drawn: int, bits: int, gap: int, rate: Fraction) -> bool | None:
 
 
 def _weighted_choice(sizes: Sequence[int], gaps: Integers, rate: Fraction) -> int:
-    """Index i with probability exactly proportional to sizes[i] * exp(-gaps[i] * rate).
-
-    A uniform number is drawn bit by bit and compared with the cumulative weights.
-    Floats decide where it is certain that they agree with the real numbers;
-    otherwise (about two in 10^9 per range) more bits and exact decimals do.
-    """
-    excess = max(
-        0, max(sizes).bit_length() - 900
-    )  # sizes may be larger than a float; what this cuts is far below the margin
-    weights = np.array([float(size >> excess) for size in sizes]) * np.exp(-gaps.astype(np.float64) * float(rate))
-    cumulative = np.cumsum(weights) / weights.sum()
+    """Index i with probability exactly proportional to sizes[i] * exp(-gaps[i] * rate), as `_accepts` decides."""
     bits, drawn = 64, random_bits(64)
-    point = drawn / 2**64
-    index = int(np.searchsorted(cumulative, point, side="right"))
-    below = cumulative[index - 1] if index else -1.0
-    above = cumulative[index] if index < len(weights) - 1 else 2.0
-    if index < len(weights) and below + _MARGIN < point < above - _MARGIN:
-        return index
+    if max(sizes).bit_length() <= 900:  # a float cannot hold a size larger than that
+        weights = np.array([float(size) for size in sizes]) * np.exp(-gaps.astype(np.float64) * float(rate))
+        cumulative = np.cumsum(weights) / weights.sum()
+        margin = max(_MARGIN, len(weights) * 2.0**-50)
+        point = drawn / 2**64
+        index = min(int(np.searchsorted(cumulative, point, side="right")), len(weights) - 1)
+        below = cumulative[index - 1] if index else -1.0
+        above = cumulative[index] if index < len(weights) - 1 else 2.0
+        if below + margin < point < above - margin:
+            return index
     while True:
         bits, drawn = bits + 64, (drawn << 64) | random_bits(64)
         found = _decide(sizes, gaps, rate, drawn, bits)
@@ -336,8 +319,7 @@ def _weighted_choice(sizes: Sequence[int], gaps: Integers, rate: Fraction) -> in
 
 def _decide(sizes: Sequence[int], gaps: Integers, rate: Fraction, drawn: int, bits: int) -> int | None:
     """The index whose share surely contains [drawn, drawn + 1] / 2^bits; None where more bits are needed."""
-    with localcontext() as context:
-        context.prec = bits // 2
+    with localcontext(_exact(bits)):
         margin = Decimal(2) ** -(bits - 32)
         exponents = [Decimal(-int(gap) * rate.numerator) / rate.denominator for gap in gaps]
         weights = [int(size) * exponent.exp() for size, exponent in zip(sizes, exponents, strict=True)]

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 from privet.domain import Domain
 from privet.errors import DataError, LedgerError, QuestionError, UndeclaredDomain
 from privet.kernel.accounting import Scope, as_epsilon
-from privet.kernel.engines.duckdb import DuckDBEngine, Source
+from privet.kernel.engines.duckdb import DuckDBEngine, Source, canonical
 from privet.kernel.ledger import MEMORY, Ledger
 from privet.kernel.query import Engine, Rows
 from privet.kernel.session import Session
@@ -27,6 +27,9 @@ def open_table(
     snapshot: bool = False,
 ) -> ProtectedTable:
     """Open a private table to an analyst.
+
+    The table is read and coded here, so that whatever is wrong with it is told to
+    whoever opens it and not to an analyst who pays for a question.
 
     `data` is a .csv or .parquet file, a DuckDB table (`duckdb:///file.db?table=t`) or a
     pandas, polars or Arrow frame. `budget` is what may be spent on the data set in all;
@@ -49,27 +52,29 @@ def open_table(
         domain = Domain.load(domain)
     if not isinstance(domain, Domain):
         raise UndeclaredDomain("a table is opened with a public domain; pass a Domain or the path of a domain file.")
-    if not isinstance(analyst, str) or not analyst:
-        raise QuestionError("analyst must be a name.")
+    for word, text in (("analyst", analyst), ("name", name)):
+        if text is not None and not (isinstance(text, str) and text and text.isprintable()):
+            raise QuestionError(f"{word} must be a printable text.")
     allowed = None if budget is None else as_epsilon(budget, "budget")
-    source = data if isinstance(data, Source) else source_of(data) if isinstance(data, str | Path) else None
-    if source is None and not hasattr(data, "columns"):
+    source = source_of(data) if isinstance(data, str | Path) else None
+    if source is None and (type(data).__name__ == "LazyFrame" or not hasattr(data, "columns")):
         raise DataError(f"cannot open a {type(data).__name__}; pass a file name, a duckdb:/// address or a frame.")
     dataset = name or (source.name if source else "frame")
-    if ledger is None and source is None and allowed is None:
-        raise LedgerError('a frame has no recorded budget; give one, as budget="1.0".')
+    place = ledger if ledger is not None else source.ledger if source else MEMORY
+    if allowed is None and not isinstance(place, Ledger) and not Path(place).exists():
+        raise LedgerError(f"the data set '{dataset}' has no budget yet; give one the first time, as budget=\"1.0\".")
 
     # The engine first: a ledger must not be made for a table that cannot be opened.
     engine = _engine(source, data, domain, snapshot)
+    address = source.address if source else f"frame {dataset}"
     try:
-        book = _ledger(ledger, source)
-        book.register(dataset, source=source.address if source else f"frame {dataset}", budget=allowed)
+        book = place if isinstance(place, Ledger) else Ledger.open(place)
+        book.register(dataset, source=address, budget=allowed, rows_per_person=domain.rows_per_person)
     except BaseException:
         engine.close()
         raise
-    return ProtectedTable(
-        Session(domain, engine, book, dataset, analyst, _limit(book, dataset, allowed)), Rows(), Scope()
-    )
+    limit = _limit(book, dataset, allowed)
+    return ProtectedTable(Session(domain, engine, book, dataset, address, analyst, limit), Rows(), Scope())
 
 
 def source_of(data: str | Path) -> Source:
@@ -101,7 +106,7 @@ def ledger_path(data: str | Path) -> Path:
 def _existing(source: Source) -> Source:
     if not source.path.is_file():
         raise DataError(f"there is no file '{source.path}'; check the path.")
-    return source
+    return canonical(source)
 
 
 def _engine(source: Source | None, data: Any, domain: Domain, snapshot: bool) -> Engine:
@@ -120,14 +125,6 @@ def _engine(source: Source | None, data: Any, domain: Domain, snapshot: bool) ->
     if merged is None:
         raise DataError(f"cannot read '{source.path}' into memory; check the file, or open it without snapshot.")
     return merged
-
-
-def _ledger(ledger: str | Path | Ledger | None, source: Source | None) -> Ledger:
-    if isinstance(ledger, Ledger):
-        return ledger
-    if ledger is not None:
-        return Ledger.open(ledger)
-    return Ledger.open(MEMORY if source is None else source.ledger)
 
 
 def _limit(ledger: Ledger, dataset: str, allowed: Fraction | None) -> Fraction | None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from privet.column import Column, Numeric
 from privet.domain import Domain
+from privet.errors import QuestionError
 
 Counts = NDArray[np.int64]
 
@@ -25,6 +26,8 @@ LOGIT_GRID = 2**10  # logits of a released model are multiples of 1 / LOGIT_GRID
 RESIDUAL_GRID = 2**10  # residuals are rounded down to multiples of 1 / RESIDUAL_GRID
 EXP_BITS = 14  # exp(-d / LOGIT_GRID) is 0 for d >= 2^EXP_BITS
 EXP_ONE = 2**20
+LARGEST_LOGIT = 2**24
+MAX_STEPS = 200  # from the whole table to a part of a part of a part ...
 
 
 @dataclass(frozen=True)
@@ -77,13 +80,18 @@ class Rows:
     parts: int = 1
     parent: Rows | None = None
     step: Keep | Divide | None = None
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        if self.depth > MAX_STEPS:
+            raise QuestionError(f"these rows are more than {MAX_STEPS} conditions and partitions away from the table.")
 
     def keep(self, parts: Sequence[int], conditions: tuple[Condition, ...] = ()) -> Rows:
-        return Rows(len(parts), self, Keep(tuple(parts), conditions))
+        return Rows(len(parts), self, Keep(tuple(parts), conditions), self.depth + 1)
 
     def divide(self, splits: Sequence[Split | None], domain: Domain) -> Rows:
         children = sum(split.children(domain) for split in splits if split is not None)
-        return Rows(children, self, Divide(tuple(splits)))
+        return Rows(children, self, Divide(tuple(splits)), self.depth + 1)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -139,6 +147,28 @@ class AdditiveModel:
     intercept: tuple[int, ...]
     terms: tuple[tuple[tuple[str, ...], NDArray[np.int32]], ...] = ()
 
+    def __post_init__(self) -> None:
+        """Keep copies that nobody can change, of whole numbers that cannot overflow."""
+        intercept = np.asarray(self.intercept)
+        tables = [(tuple(columns), np.asarray(table)) for columns, table in self.terms]
+        for numbers in (intercept, *(table for _, table in tables)):
+            if numbers.ndim < 1 or not np.issubdtype(numbers.dtype, np.integer):
+                raise QuestionError("a model consists of arrays of whole numbers, multiples of 1 / 1024.")
+        # Python's integers: the absolute value of the smallest int64 overflows
+        reach = sum(
+            max(int(numbers.max(initial=0)), -int(numbers.min(initial=0)))
+            for numbers in (intercept, *(table for _, table in tables))
+        )
+        if reach > LARGEST_LOGIT:
+            raise QuestionError("the model's logits are too large; scale its tables down.")
+        frozen = []
+        for columns, table in tables:
+            copy = table.astype(np.int32)
+            copy.flags.writeable = False
+            frozen.append((columns, copy))
+        object.__setattr__(self, "intercept", tuple(int(value) for value in intercept))
+        object.__setattr__(self, "terms", tuple(frozen))
+
     @cached_property
     def fingerprint(self) -> str:
         digest = hashlib.sha256(repr(self.intercept).encode())
@@ -177,6 +207,7 @@ class Engine(Protocol):
     """Where the rows are. Answers are exact and stay inside the kernel."""
 
     name: str
+    closed: bool
 
     def exact_counts(self, query: CountQuery) -> list[Counts]: ...
 

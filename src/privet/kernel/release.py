@@ -49,7 +49,16 @@ class Release:
 
     def to_dict(self) -> dict[str, Any]:
         """The release as plain JSON values."""
-        raise TypeError(f"a {type(self).__name__} has no JSON form")
+        low, high = self.interval(0.95)
+        return {"value": self._plain, "low": low, "high": high}
+
+    def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
+        """Bounds for the true answer."""
+        raise QuestionError(f"a {type(self).__name__} has no interval.")
+
+    @property
+    def _plain(self) -> int | float:
+        return int(self) if isinstance(self, int) else float(self)  # type: ignore[arg-type]
 
     def _note(self, error: str) -> str:
         return f"({error}, epsilon {decimal_text(self.epsilon)}{'' if self.private else ', NOT PRIVATE'})"
@@ -82,10 +91,6 @@ class Count(Release, int):
         error = self.noise.error(_share(confidence))
         return max(0, self - error), max(0, self + error)
 
-    def to_dict(self) -> dict[str, Any]:
-        low, high = self.interval(0.95)
-        return {"value": int(self), "low": low, "high": high}
-
     def __repr__(self) -> str:
         return f"{int(self)} {self._note(f'± {self.noise.error(0.95)} at 95%')}"
 
@@ -111,10 +116,6 @@ class Sum(Release, float):
         """Bounds for the true sum."""
         error = float(self.noise.error(_share(confidence)) * self.unit)
         return float(self) - error, float(self) + error
-
-    def to_dict(self) -> dict[str, Any]:
-        low, high = self.interval(0.95)
-        return {"value": float(self), "low": low, "high": high}
 
     def __repr__(self) -> str:
         return f"{float(self):g} {self._note(f'± {float(self.noise.error(0.95) * self.unit):g} at 95%')}"
@@ -153,10 +154,6 @@ class Mean(Release, float):
             return low, high
         quotients = [total / rows for total in self.deviation.interval(each) for rows in (fewest, most)]
         return max(low, middle + min(quotients)), min(high, middle + max(quotients))
-
-    def to_dict(self) -> dict[str, Any]:
-        low, high = self.interval(0.95)
-        return {"value": float(self), "low": low, "high": high}
 
     def __repr__(self) -> str:
         low, high = self.interval(0.95)
@@ -271,7 +268,7 @@ class Histogram(Release):
 class Choice(Release, str):
     """A noisy choice of an attribute, or of an attribute and a threshold: rows with value <= threshold go left."""
 
-    threshold: int | float | None
+    point: Fraction | None
     mechanism: Selection
     candidates: int
     grid: int
@@ -279,17 +276,30 @@ class Choice(Release, str):
     def __new__(
         cls,
         attribute: str,
-        threshold: int | float | None = None,
+        point: Fraction | None = None,
         mechanism: Selection | None = None,
         candidates: int = 1,
         grid: int = 1,
         about: About | None = None,
     ) -> Choice:
         self = super().__new__(cls, attribute)
-        self.threshold = threshold
+        self.point = point
         if mechanism is not None and about is not None:
             self.mechanism, self.candidates, self.grid, self.about = mechanism, candidates, grid, about
         return self
+
+    @property
+    def threshold(self) -> int | float | None:
+        """The threshold for people; `point` is exact."""
+        if self.point is None:
+            return None
+        return int(self.point) if self.point.denominator == 1 else float(self.point)
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == other and (not isinstance(other, Choice) or self.point == other.point)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
 
     def shortfall(self, confidence: float = 0.95) -> float:
         """With this confidence the score of the choice is at most so far below the best."""
@@ -299,7 +309,7 @@ class Choice(Release, str):
         return {"attribute": str(self), "threshold": self.threshold, "shortfall": self.shortfall(0.95)}
 
     def __repr__(self) -> str:
-        test = "" if self.threshold is None else f" <= {self.threshold}"
+        test = "" if self.point is None else f" <= {decimal_text(self.point)}"
         return f"{str(self)!r}{test} {self._note(f'score within {self.shortfall(0.95):.1f} of the best at 95%')}"
 
 
@@ -333,4 +343,4 @@ class Releases(tuple[R, ...], Generic[R]):
 
     def interval(self, confidence: float = 0.95) -> list[tuple[Any, Any]]:
         """The interval of each."""
-        return [release.interval(confidence) for release in self]  # type: ignore[attr-defined]
+        return [release.interval(confidence) for release in self]

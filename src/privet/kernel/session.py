@@ -11,7 +11,7 @@ from typing import Any
 
 from privet.column import decimal_text
 from privet.domain import Domain
-from privet.errors import EngineFailed, QuestionError
+from privet.errors import DataError, EngineFailed, QuestionError
 from privet.kernel import accounting
 from privet.kernel.accounting import Scope
 from privet.kernel.ledger import Charge, Entry, Ledger
@@ -27,6 +27,7 @@ class Session:
     engine: Engine
     ledger: Ledger
     dataset: str
+    source: str
     analyst: str
     limit: Fraction | None = None  # what the table was opened with, where less than the ledger allows
 
@@ -84,10 +85,18 @@ class Session:
         losses: Sequence[Fraction],
         key: str | None,
     ) -> Entry:
-        if key is not None and not (isinstance(key, str) and 0 < len(key) <= 200):
-            raise QuestionError("key must be a text of 1 to 200 characters.")
-        identity = [rows.fingerprint, self.domain.to_toml(), question, repr(details), [str(loss) for loss in losses]]
+        if self.engine.closed:
+            raise DataError(f"the table '{self.dataset}' was closed; open it again.")
+        if key is not None and not (isinstance(key, str) and 0 < len(key) <= 200 and key.isprintable()):
+            raise QuestionError("key must be a text of 1 to 200 printable characters.")
+        shares = [str(loss) for loss in losses]
+        identity = [self.source, self.domain.to_toml(), rows.fingerprint, question, repr(details), shares]
         fingerprint = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
+
+        if key is not None:
+            standing = self.ledger.standing(self.dataset, self.analyst, key, fingerprint)
+            if standing is not None:
+                return standing
 
         def write(reaches_root: Fraction) -> Entry:
             charge = Charge(question, scope_name, _listed(losses), reaches_root, fingerprint, key)
@@ -135,7 +144,7 @@ class Budget:
         return f"<budget: {decimal_text(self.spent)} spent, {decimal_text(self.remaining)} left>"
 
 
-class _Stands(Exception):
+class _Stands(accounting.Refused):
     """The charge was written before, under the same key: the scopes must not pay again."""
 
     def __init__(self, entry: Entry) -> None:

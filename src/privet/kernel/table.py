@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from privet.column import Nominal, Numeric, decimal_text
+from privet.column import Nominal, decimal_text
 from privet.domain import Domain
 from privet.errors import PrivacyError, QuestionError
 from privet.kernel import answers, filters
 from privet.kernel.accounting import Scope, as_epsilon
-from privet.kernel.criteria import GRID, Criterion, Gini, InfoGain, WeightedMax
+from privet.kernel.criteria import Criterion
 from privet.kernel.criteria import criterion as named_criterion
 from privet.kernel.mechanisms import ExponentialOverRanges, IntegerLaplace, PermuteAndFlip, ResidualLaplace
 from privet.kernel.query import RESIDUAL_GRID, AdditiveModel, ResidualQuery, Rows, cell_count
@@ -76,11 +76,15 @@ class Parts:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, part: int | str) -> ProtectedTable:
-        """A part by its number or its label, as a table of its own; it pays within the partition."""
+        """A part by its number, label or path, as a table of its own; it pays within the partition."""
         if isinstance(part, str):
-            if part not in self._labels:
-                raise QuestionError(f"there is no part '{part}'; the parts are {', '.join(self._labels[:20])}.")
-            part = self._labels.index(part)
+            names = self._labels if part in self._labels else self._paths
+            if names.count(part) != 1:
+                raise QuestionError(
+                    f"{names.count(part)} parts are called '{part}'; name one of {', '.join(self._labels[:20])}, or "
+                    "use its number or its path."
+                )
+            part = names.index(part)
         if not -len(self) <= part < len(self):
             raise IndexError(f"there are {len(self)} parts.")
         part %= len(self)
@@ -106,6 +110,9 @@ class Parts:
 
     def where(self, conditions: Mapping[str, object] | None = None, /, **more: object) -> Parts:
         """The rows of each part that meet all conditions; they pay as the parts they come from."""
+        twice = set(conditions or {}) & set(more)
+        if twice:
+            raise QuestionError(f"column '{min(twice)}' stands in two conditions; join them into one.")
         parsed, text = filters.conditions({**(conditions or {}), **more}, self.domain)
         rows = self._rows.keep(range(len(self)), parsed)
         paths = [f"{path} where {text}" if text else path for path in self._paths]
@@ -263,15 +270,12 @@ class Parts:
         if not thresholds:
             self._check_cells([*{name: None for names in own for name in names}, target], together=False)
         found, about = self._ask(f"select({rule.name})", (rule, own, thresholds), mechanisms, noisy_answer, key)
-        grid = GRID if isinstance(rule, Gini | InfoGain | WeightedMax) else 1
         choices = []
         for (name, index), names, used, note in zip(found, own, mechanisms, about, strict=True):
-            column = self.domain[name]
-            threshold = None
-            if index is not None and isinstance(column, Numeric):
-                threshold = column.number(column.value_at(index))
-            candidates = len(names) if not thresholds else sum(_points(self.domain, each) for each in names)
-            choices.append(Choice(name, threshold, used, candidates, grid, note))
+            point = None if index is None else self.domain.numeric(name).value_at(index)
+            # every attribute has base measure 1, so the best candidate has at least that over its grid points
+            spread = max(_points(self.domain, each) for each in names) if thresholds else 1
+            choices.append(Choice(name, point, used, len(names) * spread, rule.grid, note))
         return Releases(choices)
 
     def select_residuals(
@@ -341,7 +345,7 @@ class Parts:
 
     def _shares(self, epsilon: Epsilons) -> list[Fraction]:
         """The epsilon of each part, per record: a person may own several."""
-        if isinstance(epsilon, Sequence) and not isinstance(epsilon, str):
+        if isinstance(epsilon, list | tuple | np.ndarray):
             if len(epsilon) != len(self):
                 raise QuestionError(
                     f"{len(epsilon)} epsilons were given for {len(self)} parts; give one, or one for each."

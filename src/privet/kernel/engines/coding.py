@@ -14,8 +14,9 @@ from sqlglot import exp
 
 from privet.column import GRID_SLACK, NUMBER, Nominal, Numeric, text_of
 from privet.domain import Domain
-from privet.kernel.engines.sql import Dialect, Sql, add, big, case, col, double, num, text
+from privet.kernel.engines.sql import Dialect, Sql, add, big, case, col, conjunction, double, num, text
 
+_SOURCE = "source_rows"  # source columns are always named with it: a column may have any name
 _JOIN_FROM = 32  # a nominal column with more values is coded by a join instead of a CASE
 
 
@@ -28,46 +29,50 @@ class Kind(Enum):
     BOOLEAN = "boolean"
 
 
-def coded(source: Sql, domain: Domain, kinds: Mapping[str, Kind], dialect: Dialect) -> exp.Select:
-    """SELECT every code and grid index FROM source, leaving out the rows that do not fit the domain."""
-    numbers, grids, codes = exp.select(), exp.select(), exp.select()
+def coded(
+    source: Sql, domain: Domain, fields: Mapping[str, str], kinds: Mapping[str, Kind], dialect: Dialect
+) -> exp.Select:
+    """SELECT every code and grid index FROM source, leaving out the rows that do not fit the domain.
+
+    `fields` and `kinds` say which source column holds each declared one, and how it is stored.
+    """
+    numbers: list[Sql] = []
+    grids: list[Sql] = []
+    codes: list[Sql] = []
+    narrow: list[Sql] = []
     joins: list[tuple[Sql, Sql]] = []
     for i, column in enumerate(domain):
-        value, kind = col(column.name), kinds[column.name]
+        value, kind = _of(_SOURCE, fields[column.name]), kinds[column.name]
+        narrow.append(_smallest(f"c{i}", column.size))
         if isinstance(column, Numeric):
-            numbers = numbers.select(_number(value, kind, dialect).as_(f"x{i}"))
-            grids = grids.select(_grid(col(f"x{i}"), column, dialect).as_(f"g{i}"))
-            codes = codes.select(_bin(col(f"g{i}"), column).as_(f"c{i}"), col(f"g{i}"))
+            numbers.append(_number(value, kind, dialect).as_(f"x{i}"))
+            grids.append(_grid(col(f"x{i}"), column, dialect).as_(f"g{i}"))
+            codes += [_bin(col(f"g{i}"), column).as_(f"c{i}"), col(f"g{i}")]
+            narrow.append(exp.cast(col(f"g{i}"), exp.DataType.Type.INT).as_(f"g{i}"))
             continue
         if kind is Kind.FLOAT:
             code = _code_of_float(value, column, dialect)
         elif kind is Kind.INTEGER and (whole := _whole_numbers(column)) is not None:
-            code = _code(value, column, [(value.eq(num(number)), num(k)) for k, number in whole])
+            code = _code(value.is_(exp.Null()), column, [(value.eq(num(number)), num(k)) for k, number in whole])
         elif len(column.values) > _JOIN_FROM:
             pairs = [(name, number) for number, name in enumerate(column.texts)]
             joins.append(
                 (exp.values(pairs, alias=f"v{i}", columns=["t", "k"]), _text(value, kind).eq(_of(f"v{i}", "t")))
             )
             found = _of(f"v{i}", "k")
-            code = _code(_text(value, kind), column, [(found.copy().is_(exp.Null()).not_(), found)])
+            code = _code(_no_text(value, kind, column), column, [(found.is_(exp.Null()).not_(), found.copy())])
         else:
             branches = [(_text(value, kind).eq(exp.Literal.string(t)), num(k)) for k, t in enumerate(column.texts)]
-            code = _code(_text(value, kind), column, branches)
-        numbers = numbers.select(code.as_(f"c{i}"))
-        grids = grids.select(col(f"c{i}"))
-        codes = codes.select(col(f"c{i}"))
-    numbers = numbers.from_(source)
+            code = _code(_no_text(value, kind, column), column, branches)
+        numbers.append(code.as_(f"c{i}"))
+        grids.append(col(f"c{i}"))
+        codes.append(col(f"c{i}"))
+    innermost = exp.select(*numbers).from_(exp.select(exp.Star()).from_(source).subquery(_SOURCE))
     for values, condition in joins:
-        numbers = numbers.join(values, on=condition, join_type="left")
-    narrow = exp.select().from_(
-        codes.from_(grids.from_(numbers.subquery("numbers")).subquery("grids")).subquery("fits")
-    )
-    for i, column in enumerate(domain):
-        narrow = narrow.select(_smallest(f"c{i}", column.size))
-        narrow = narrow.where(col(f"c{i}").is_(exp.Null()).not_())
-        if isinstance(column, Numeric):
-            narrow = narrow.select(exp.cast(col(f"g{i}"), exp.DataType.Type.INT).as_(f"g{i}"))
-    return narrow
+        innermost = innermost.join(values, on=condition, join_type="left")
+    fitting = exp.select(*codes).from_(exp.select(*grids).from_(innermost.subquery("numbers")).subquery("grids"))
+    present = [col(f"c{i}").is_(exp.Null()).not_() for i in range(len(domain.columns))]
+    return exp.select(*narrow).from_(fitting.subquery("fits")).where(conjunction(*present))
 
 
 def _of(table: str, name: str) -> Sql:
@@ -91,11 +96,14 @@ def _whole_numbers(column: Nominal) -> list[tuple[int, int]] | None:
     return whole if len(whole) <= _JOIN_FROM and all(abs(number) < 2**62 for _, number in whole) else None
 
 
-def _code(value: Sql, column: Nominal, branches: Sequence[tuple[Sql, Sql]]) -> Sql:
-    """`text_of` and `Nominal.code` in SQL: no value or an empty text is missing unless '' is declared."""
-    absent: Sql = value.is_(exp.Null())
-    if "" not in column.texts and isinstance(value, exp.Cast | exp.Case):  # a text
-        absent = exp.or_(absent, value.eq(exp.Literal.string("")))
+def _no_text(value: Sql, kind: Kind, column: Nominal) -> Sql:
+    """No value, or an empty text unless that is declared."""
+    absent = _text(value, kind).is_(exp.Null())
+    return absent if "" in column.texts else exp.or_(absent, _text(value, kind).eq(exp.Literal.string("")))
+
+
+def _code(absent: Sql, column: Nominal, branches: Sequence[tuple[Sql, Sql]]) -> Sql:
+    """`Nominal.code` in SQL: missing, a declared value, or other; NULL where such a cell is not declared."""
     missing = exp.Null() if column.missing_code is None else num(column.missing_code)
     other = exp.Null() if column.other_code is None else num(column.other_code)
     return case([(absent, missing), *branches], other)
@@ -104,15 +112,12 @@ def _code(value: Sql, column: Nominal, branches: Sequence[tuple[Sql, Sql]]) -> S
 def _code_of_float(value: Sql, column: Nominal, dialect: Dialect) -> Sql:
     """Floats are compared as numbers: only declared values that are the text of a float can match one."""
     number = double(value)
-    absent = exp.or_(value.is_(exp.Null()), dialect.is_nan(number))
     branches = [
         (number.eq(double(num(float(declared)))), num(k))
         for k, declared in enumerate(column.texts)
         if _is_float(declared) and text_of(float(declared)) == declared
     ]
-    missing = exp.Null() if column.missing_code is None else num(column.missing_code)
-    other = exp.Null() if column.other_code is None else num(column.other_code)
-    return case([(absent, missing), *branches], other)
+    return _code(exp.or_(value.is_(exp.Null()), dialect.is_nan(number)), column, branches)
 
 
 def _is_float(value: str) -> bool:

@@ -9,13 +9,17 @@ removed by the next engine. Nothing is loaded into Python but answers.
 from __future__ import annotations
 
 import csv
+import ctypes
+import io
+import mmap
 import os
+import re
 import shutil
 import tempfile
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,6 +83,7 @@ _KINDS = {
 
 _MEMORY = "128MB"
 _PREFIX = "privet-scratch-"
+_LONGEST_HEADER = 2**20
 _KEPT = 3  # node numberings kept for the next level; others are computed again from these
 
 
@@ -102,40 +107,51 @@ class Source:
 
     @property
     def ledger(self) -> Path:
-        """The ledger beside the data."""
-        return self.path.with_name(self.path.name + ".ledger")
+        """The ledger beside the data, the same through every link to them."""
+        path = self.path.resolve()
+        return path.with_name(path.name + ".ledger")
 
-    def attach(self, connection: Any) -> exp.Expr:
-        """Make the source readable and name it as a FROM item."""
+    def attach(self, connection: Any, names: Sequence[str]) -> tuple[exp.Expr, dict[str, str]]:
+        """Make the source readable: a FROM item, and the source column of each of these names that it has."""
         if self.table is not None:
             connection.execute(f"ATTACH {_quoted(str(self.path))} AS source (READ_ONLY)")
-            return exp.to_table(f'source."{self.table.replace(chr(34), chr(34) * 2)}"', dialect="duckdb")
+            return exp.table_(self.table, catalog="source", quoted=True), {name: name for name in names}
         if self.path.suffix.lower() == ".parquet":
-            return exp.func("read_parquet", exp.Literal.string(str(self.path)), dialect="duckdb")
-        return self._csv()
+            tree = _reader("read_parquet", self.path, {"hive_partitioning": exp.false()})
+            return tree, {name: name for name in names}
+        return self._csv(names)
 
-    def _csv(self) -> exp.Expr:
-        """All columns as text under the names of the header line; a line that is no record is left out."""
-        columns = exp.Struct(
-            expressions=[
-                exp.PropertyEQ(this=exp.Literal.string(name), expression=exp.Literal.string("VARCHAR"))
-                for name in _header(self.path)
-            ]
-        )
-        options: dict[str, exp.Expr] = {
+    def _csv(self, names: Sequence[str]) -> tuple[exp.Expr, dict[str, str]]:
+        """All fields as text, named by position: other columns may have no name, or the same one."""
+        header = _header(self.path)
+        for name in names:
+            if header.count(name) > 1:
+                raise DataError(f"'{self.path}' has several columns named '{name}'; rename them.")
+        fields = [exp.Literal.string(f"f{i}") for i in range(len(header))]
+        text = exp.Literal.string("VARCHAR")
+        options = {
             "auto_detect": exp.false(),
             "header": exp.true(),
-            "columns": columns,
+            "columns": exp.Struct(expressions=[exp.PropertyEQ(this=field, expression=text.copy()) for field in fields]),
             "delim": exp.Literal.string(","),
             "quote": exp.Literal.string('"'),
             "escape": exp.Literal.string('"'),
-            "ignore_errors": exp.true(),
-            "null_padding": exp.true(),
+            # an empty field is an empty text
+            "force_not_null": exp.Array(expressions=[field.copy() for field in fields]),
+            "parallel": exp.false(),  # two threads disagree about newlines inside quotes
+            "ignore_errors": exp.true(),  # a line that is no record is left out, as a record is that fits no cell
             "strict_mode": exp.false(),
             "max_line_size": sql.num(2**24),
+            "hive_partitioning": exp.false(),
         }
-        named = [exp.PropertyEQ(this=exp.to_identifier(name), expression=value) for name, value in options.items()]
-        return exp.Anonymous(this="read_csv", expressions=[exp.Literal.string(str(self.path)), *named])
+        return _reader("read_csv", self.path, options), {n: f"f{header.index(n)}" for n in names if n in header}
+
+
+def _reader(function: str, path: Path, options: dict[str, exp.Expr]) -> exp.Expr:
+    """A table function that reads one file; its name may contain what DuckDB takes for wildcards."""
+    literal = "".join(f"[{char}]" if char in "*?[" else char for char in str(path))
+    named = [exp.PropertyEQ(this=exp.to_identifier(name), expression=value) for name, value in options.items()]
+    return exp.Anonymous(this=function, expressions=[exp.Literal.string(literal), *named])
 
 
 def _quoted(value: str) -> str:
@@ -143,23 +159,58 @@ def _quoted(value: str) -> str:
 
 
 def _header(path: Path) -> list[str]:
-    """The column names of a CSV file: its first line."""
+    """The column names of a CSV file: its first record, and not a byte of the second."""
+    header = b""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            names = next(csv.reader(lines), [])
+        with path.open("rb") as lines:
+            while line := lines.readline(_LONGEST_HEADER):
+                header += line
+                if header.count(b'"') % 2 == 0 or len(header) > _LONGEST_HEADER:
+                    break
+        names = next(csv.reader(io.StringIO(header.decode("utf-8-sig"), newline="")), [])
     except (OSError, UnicodeDecodeError, csv.Error):
         names = []
-    if not names or len(set(names)) < len(names):
-        raise DataError(f"the first line of '{path}' is not a list of different column names; add a header line.")
+    if not any(names):
+        raise DataError(f"the first line of '{path}' is not a list of column names in UTF-8; add a header line.")
     return names
+
+
+_FIELD_IN_QUOTES = re.compile(rb'(?:\A(?:\xef\xbb\xbf)?|[,\n\r])"[^"]*+(?:""[^"]*+)*+("?)')
+
+
+def _quotes_close(path: Path) -> bool:
+    """DuckDB takes what follows an open quote, to the end of the file, for one field, and drops it without a word."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        if content.find(b'"') < 0:
+            return True
+        return all(field[1] for field in _FIELD_IN_QUOTES.finditer(content))
+
+
+def canonical(source: Source) -> Source:
+    """The source under the name its database has for the table: DuckDB does not tell upper from lower case."""
+    if source.table is None:
+        return source
+    try:
+        with duckdb.connect(str(source.path), read_only=True) as connection:
+            query = "SELECT table_name FROM information_schema.tables WHERE lower(table_name) = lower(?)"
+            names = [name for (name,) in connection.execute(query, [source.table]).fetchall()]
+    except duckdb.Error:
+        names = []
+    if len(names) != 1:
+        raise DataError(
+            f"cannot open table '{source.table}' of '{source.path}'; check both names, and that no one writes to it."
+        )
+    return Source(source.path, names[0])
 
 
 class DuckDBEngine:
     """Push-down: every question is one SQL statement over the coded table."""
 
     name = "duckdb"
+    closed = False
 
     def __init__(self, source: Source, domain: Domain) -> None:
+        """Open the source and code it: what is wrong with it is told here, and not to whoever asks first."""
         self._domain = domain
         _sweep()
         folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
@@ -174,28 +225,47 @@ class DuckDBEngine:
             },
         )
         self._connection.execute("SET enable_progress_bar = false")
+        self._process = os.getpid()
+        _engines.add(self)
         self._lock = threading.RLock()
-        self._coded = False
         self._numbered = 0
         self._nodes: OrderedDict[Rows, str] = OrderedDict()
         try:
-            self._source = source.attach(self._connection)
-            described = self._connection.execute(f"DESCRIBE SELECT * FROM {DIALECT.sql(self._source)}").fetchall()
-            problem = None
-        except duckdb.Error:
-            what = f"'{source.path}'" if source.table is None else f"table '{source.table}' of '{source.path}'"
-            problem = f"cannot open {what}; check that it is what its name says, and that no one writes to it."
-        if problem is not None:
-            self.close()
-            raise DataError(problem)
-        try:
-            self._kinds = _kinds({row[0]: row[1] for row in described}, domain)
+            problem = self._read(source)
         except DataError:
             self.close()
             raise
+        if problem is not None:
+            self.close()
+            raise DataError(problem)
+
+    def _read(self, source: Source) -> str | None:
+        """Code the source into the scratch database; what stands in the way, without the engine's words."""
+        what = f"'{source.path}'" if source.table is None else f"table '{source.table}' of '{source.path}'"
+        try:
+            self._source, self._fields = source.attach(self._connection, self._domain.names)
+            described = self._connection.execute(f"DESCRIBE SELECT * FROM {DIALECT.sql(self._source)}").fetchall()
+        except duckdb.Error:
+            return f"cannot open {what}; check that it is what its name says, and that no one writes to it."
+        types = {row[0]: row[1] for row in described}
+        kinds = {name: _kind(name, types.get(self._fields.get(name, ""))) for name in self._domain.names}
+        mend = f"cannot read {what} to its end: an open quote, text that is not UTF-8, or a full disk; mend the file."
+        if source.table is None and source.path.suffix.lower() == ".csv" and not _quotes_close(source.path):
+            return mend
+        # The order of coded rows does not matter, but it must stay: node tables are aligned with it.
+        self._connection.execute("SET preserve_insertion_order = false")
+        try:
+            self._run(_create("coded", coding.coded(self._source, self._domain, self._fields, kinds, DIALECT)))
+        except duckdb.Error:
+            return mend
+        self._connection.execute("SET preserve_insertion_order = true")
+        self._connection.execute("CHECKPOINT")
+        return None
 
     def close(self) -> None:
-        self._connection.close()
+        self.closed = True
+        if os.getpid() == self._process:
+            self._connection.close()
         self._close()
 
     def exact_counts(self, query: CountQuery) -> list[Counts]:
@@ -210,7 +280,13 @@ class DuckDBEngine:
         return sql.read_sums(self._ask(query.rows, lambda rows: sql.sums(query, rows, self._domain)), query)
 
     def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
-        answer = self._ask(query.rows, lambda rows: sql.residuals(query, rows, self._domain, DIALECT))
+        with self._lock:
+            # a table, not a subquery: DuckDB knows how few cells it has and sums them in little memory
+            self._run(_create("owned", sql.owned(query, self._relation(query.rows), self._domain, DIALECT)))
+            try:
+                answer = self._fetch(sql.residuals(query, "owned", self._domain))
+            finally:
+                self._connection.execute("DROP TABLE owned")
         return sql.read_residuals(answer, query, self._domain)
 
     def snapshot(self) -> MemoryEngine:
@@ -218,7 +294,6 @@ class DuckDBEngine:
         from privet.kernel.engines.memory import MemoryEngine
 
         with self._lock:
-            self._code()
             answer = self._run(sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain)).fetchnumpy()
         codes = {column.name: answer[f"c{i}"] for i, column in enumerate(self._domain)}
         grids = {column.name: answer[f"g{i}"] for i, column in enumerate(self._domain) if isinstance(column, Numeric)}
@@ -229,14 +304,13 @@ class DuckDBEngine:
     def exact_fit(self) -> tuple[int, int]:
         """The number of rows of the source, and of those that fit the domain."""
         with self._lock:
-            self._code()
             counted = [exp.select(exp.Count(this=exp.Star())).from_(of) for of in (self._source, exp.to_table("coded"))]
             everything, fitting = (int(self._run(tree).fetchone()[0]) for tree in counted)
         return everything, fitting
 
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
         """Every distinct value of a source column and how often it occurs."""
-        value = sql.col(column)
+        value = sql.col(self._fields[column])
         tree = exp.select(value, exp.Count(this=exp.Star())).from_(self._source).group_by(value.copy())
         with self._lock:
             answer = self._run(tree)
@@ -245,24 +319,16 @@ class DuckDBEngine:
 
     # -- scratch tables ---------------------------------------------------------------------
 
-    def _ask(self, rows: Rows, statement: Any) -> sql.Answer:
+    def _ask(self, rows: Rows, statement: Callable[[exp.From], exp.Expr]) -> sql.Answer:
         with self._lock:
-            self._code()
-            answer: dict[str, Any] = self._run(statement(self._relation(rows))).fetchnumpy()
+            return self._fetch(statement(self._relation(rows)))
+
+    def _fetch(self, tree: exp.Expr) -> sql.Answer:
+        answer: dict[str, Any] = self._run(tree).fetchnumpy()
         return {name: np.asarray(values, dtype=np.int64) for name, values in answer.items()}
 
     def _run(self, tree: exp.Expr) -> Any:
         return self._connection.execute(DIALECT.sql(tree))
-
-    def _code(self) -> None:
-        if self._coded:
-            return
-        # The order of coded rows does not matter, but it must stay: node tables are aligned with it.
-        self._connection.execute("SET preserve_insertion_order = false")
-        self._run(_create("coded", coding.coded(self._source, self._domain, self._kinds, DIALECT)))
-        self._connection.execute("SET preserve_insertion_order = true")
-        self._connection.execute("CHECKPOINT")
-        self._coded = True
 
     def _relation(self, rows: Rows) -> exp.From:
         """The coded rows with their `node`, as a FROM clause."""
@@ -294,6 +360,18 @@ class DuckDBEngine:
         return name
 
 
+_engines: weakref.WeakSet[DuckDBEngine] = weakref.WeakSet()
+
+
+def _abandon() -> None:
+    """In a forked child DuckDB's threads are gone: destroying its copy of a connection would crash the child."""
+    for engine in _engines:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine._connection))
+
+
+os.register_at_fork(after_in_child=_abandon)
+
+
 def _create(name: str, query: exp.Select) -> exp.Create:
     return exp.Create(this=exp.to_table(name), kind="TABLE", expression=query)
 
@@ -302,19 +380,17 @@ def _beside(table: str) -> exp.Join:
     return exp.Join(this=exp.to_table(table), method="POSITIONAL")
 
 
-def _kinds(types: dict[str, str], domain: Domain) -> dict[str, Kind]:
-    kinds = {}
-    for name in domain.names:
-        if name not in types:
-            raise DataError(f"the table has no column '{name}', which the domain declares; check the domain file.")
-        kind = _KINDS.get(types[name].split("(")[0])
-        if kind is None:
-            raise DataError(
-                f"column '{name}' has type {types[name].split('(')[0]}; privet reads texts, numbers and booleans: cast "
-                "it, or take it out of the domain file."
-            )
-        kinds[name] = kind
-    return kinds
+def _kind(name: str, described: str | None) -> Kind:
+    if described is None:
+        raise DataError(f"the table has no column '{name}', which the domain declares; check the domain file.")
+    plain = re.fullmatch(r"(\w+)(\(.*\))?", described, re.DOTALL)  # a list ends in [], a struct has more
+    kind = _KINDS.get(plain[1]) if plain else None
+    if kind is None:
+        raise DataError(
+            f"column '{name}' has type {described.split('(')[0]}; privet reads texts, numbers and booleans: cast it, "
+            "or take it out of the domain file."
+        )
+    return kind
 
 
 def _remove(folder: Path, process: int) -> None:

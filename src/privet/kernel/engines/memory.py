@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
@@ -42,6 +43,7 @@ class MemoryEngine:
     """Rows as small integers: one code per column, one grid index per numeric column, an optional weight per row."""
 
     name = "memory"
+    closed = False
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class MemoryEngine:
         for position, name in enumerate(grid_names):
             self._grids[position] = grids[name]
         self._weights = np.empty(0, dtype=np.int64) if weights is None else weights
+        self._lock = threading.RLock()  # of the two caches below
         self._nodes: OrderedDict[Rows, Nodes] = OrderedDict()
         self._logits: tuple[AdditiveModel, Counts] | None = None
 
@@ -80,6 +83,10 @@ class MemoryEngine:
             values = columns[column.name]
             if values.ndim != 1:
                 raise DataError(f"the table has several columns named '{column.name}'; rename them.")
+            if getattr(values.dtype, "kind", "") in ("M", "m"):
+                raise DataError(
+                    f"column '{column.name}' holds times; privet reads texts, numbers and booleans: cast it."
+                )
             if isinstance(column, Numeric):
                 grids[column.name] = column.to_grid(values)
                 codes[column.name] = column.bin_of(grids[column.name])
@@ -93,8 +100,10 @@ class MemoryEngine:
         )
 
     def close(self) -> None:
+        self.closed = True
         self._nodes.clear()
-        self._codes = self._codes[:, :0]
+        self._logits = None
+        self._codes, self._grids = self._codes[:, :0], self._grids[:, :0]
 
     # -- the protocol -----------------------------------------------------------------------
 
@@ -181,6 +190,10 @@ class MemoryEngine:
 
     def _assign(self, rows: Rows) -> Nodes:
         """The part of each row, -1 for none; one step from the nearest numbering that is kept."""
+        with self._lock:
+            return self._number(rows)
+
+    def _number(self, rows: Rows) -> Nodes:
         found = self._nodes.get(rows)
         if found is not None:
             self._nodes.move_to_end(rows)
@@ -188,10 +201,10 @@ class MemoryEngine:
         if rows.parent is None:
             nodes = np.zeros(self._codes.shape[1], dtype=np.int32)
         elif isinstance(rows.step, Keep):
-            nodes = self._keep(self._assign(rows.parent), rows.parent.parts, rows.step)
+            nodes = self._keep(self._number(rows.parent), rows.parent.parts, rows.step)
         else:
             assert isinstance(rows.step, Divide)
-            nodes = self._divide(self._assign(rows.parent), rows.step)
+            nodes = self._divide(self._number(rows.parent), rows.step)
         self._nodes[rows] = nodes
         while len(self._nodes) > _KEPT:
             self._nodes.popitem(last=False)
@@ -237,16 +250,16 @@ class MemoryEngine:
 
     def _score(self, model: AdditiveModel) -> Counts:
         """Logits [class, row] of a released model, continued from the last one where it only added terms."""
-        done = 0
-        if self._logits is not None and _continues(model, self._logits[0]):
-            done, logits = len(self._logits[0].terms), self._logits[1]
+        done, known = 0, self._logits
+        if known is not None and _continues(model, known[0]):
+            done, logits = len(known[0].terms), known[1]
         else:
             logits = np.repeat(np.array(model.intercept, dtype=np.int64)[:, None], self._codes.shape[1], axis=1)
         for columns, table in model.terms[done:]:
             cell = np.zeros(self._codes.shape[1], dtype=np.int64)
             for name in columns:
                 cell = cell * self._domain[name].size + self._codes[self._position[name]]
-            logits += table.reshape(-1, len(model.intercept)).T[:, cell]
+            logits = logits + table.reshape(-1, len(model.intercept)).T[:, cell]  # another thread may read the old ones
         self._logits = (model, logits)
         return logits
 
@@ -335,7 +348,7 @@ def _residuals(logits: Any, target: Any, caps: Any, exponential: Any, own: Any, 
         total = 0
         for c in range(classes):
             distance = best - logits[c, row]
-            weight[c] = exponential[distance] if distance < len(exponential) else 0
+            weight[c] = exponential[distance] if 0 <= distance < len(exponential) else 0
             total += weight[c]
         wrong = total - weight[target[row]]
         own[row] = min(RESIDUAL_GRID * wrong // total, caps[target[row]])

@@ -78,10 +78,11 @@ def conjunction(*terms: Sql) -> Sql:
 
 
 def _fold(kind: type[exp.Binary], terms: Sequence[Sql]) -> Sql:
-    tree: Sql = terms[0]
-    for term in terms[1:]:
-        tree = kind(this=_group(tree), expression=_group(term))
-    return tree
+    """A balanced tree: hundreds of terms must not nest hundreds deep."""
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return kind(this=_group(_fold(kind, terms[:half])), expression=_group(_fold(kind, terms[half:])))
 
 
 def _group(tree: Sql) -> Sql:
@@ -216,13 +217,14 @@ def read_sums(answer: Answer, query: SumQuery) -> tuple[Counts, Counts]:
     return exact[0], exact[1]
 
 
-def residuals(query: ResidualQuery, rows: exp.From, domain: Domain, dialect: Dialect) -> Sql:
-    """The integer arithmetic of `ResidualQuery`, a layer for each step, then one GROUP BY per table."""
+def owned(query: ResidualQuery, rows: exp.From, domain: Domain, dialect: Dialect) -> exp.Select:
+    """Each row's part, codes and clipped residual: the integer arithmetic of `ResidualQuery`, a layer for each step."""
     classes = range(len(query.caps))
     position = {name: i for i, name in enumerate(domain.names)}
     target = col(f"c{position[query.target]}")
     used = sorted({position[name] for table in query.tables for name in table} | {position[query.target]})
     carried = [col("node"), *(col(f"c{i}") for i in used)]
+    exponentials = [col(f"e{c}") for c in classes]
 
     scored = exp.select(*(c.copy() for c in carried)).from_(rows.this.copy()).where(_present())
     for join in rows.args.get("joins", []):
@@ -232,43 +234,41 @@ def residuals(query: ResidualQuery, rows: exp.From, domain: Domain, dialect: Dia
         for columns, values in query.model.terms:
             cell = _cell(columns, domain)
             terms.append(dialect.look_up([int(v) for v in values.reshape(-1, len(query.caps))[:, c]], cell))
-        scored = scored.select(big(add(*terms)).as_(f"z{c}"))
+        scored = scored.select(big(add(*terms)).as_(f"z{c}"), copy=False)
     best = exp.Greatest(this=col("z0"), expressions=[col(f"z{c}") for c in classes[1:]])
-    far = _layer(scored, carried).select(
-        *(exp.Sub(this=best.copy(), expression=col(f"z{c}")).as_(f"d{c}") for c in classes)
-    )
-    near = _layer(far, carried).select(*(_exponential(col(f"d{c}")).as_(f"e{c}") for c in classes))
-    chosen = case([(target.eq(num(c)), col(f"e{c}")) for c in classes], num(0))
-    total = _layer(near, [*carried, *(col(f"e{c}") for c in classes)]).select(
-        add(*(col(f"e{c}") for c in classes)).as_("t"), chosen.as_("e")
-    )
-    wrong = _layer(total, [*carried, *(col(f"e{c}") for c in classes), col("t")]).select(
-        exp.Sub(this=col("t"), expression=col("e")).as_("w")
-    )
+    distances = [exp.Sub(this=best.copy(), expression=col(f"z{c}")).as_(f"d{c}") for c in classes]
+    far = _layer(scored, [*carried, *distances])
+    near = _layer(far, [*carried, *(_exponential(col(f"d{c}")).as_(f"e{c}") for c in classes)])
+    chosen = case([(target.eq(num(c)), col(f"e{c}")) for c in classes], num(0)).as_("e")
+    total = _layer(near, [*carried, *exponentials, add(*(e.copy() for e in exponentials)).as_("t"), chosen])
+    wrong = _layer(total, [*carried, *exponentials, col("t"), exp.Sub(this=col("t"), expression=col("e")).as_("w")])
     cap = case([(target.copy().eq(num(c)), num(limit)) for c, limit in enumerate(query.caps)], num(0))
     own = exp.Least(this=quotient(times(num(RESIDUAL_GRID), col("w")), col("t")), expressions=[cap])
-    owned = _layer(wrong, [*carried, *(col(f"e{c}") for c in classes), col("w")]).select(own.as_("o"))
+    return _layer(wrong, [*carried, *exponentials, col("w"), own.as_("o")])
 
-    branches = []
-    for number, table in enumerate(query.tables):
-        branch = _grouped(
-            exp.From(this=exp.to_table("owned")), number, _pack(col("node"), table, domain), filtered=True
-        )
-        for c in classes:
-            mine = case([(target.copy().eq(num(c)), col("o"))], num(0))
-            branch = branch.select(big(exp.Sum(this=mine)).as_(f"a{c}"))
-            if len(query.caps) > 2:
-                theirs = conjunction(
-                    exp.NEQ(this=target.copy(), expression=num(c)), exp.GT(this=col("w"), expression=num(0))
-                )
-                # NULLIF: an engine may evaluate a branch that CASE does not take.
-                divisor = exp.Nullif(this=col("w"), expression=num(0))
-                share = case([(theirs, quotient(times(col("o"), col(f"e{c}")), divisor))], num(0))
-                branch = branch.select(big(exp.Sum(this=share)).as_(f"b{c}"))
-        branches.append(branch)
-    tree = _union(branches)
-    assert isinstance(tree, exp.Query)
-    return tree.with_("owned", as_=owned, materialized=True)
+
+def residuals(query: ResidualQuery, owned_rows: str, domain: Domain) -> Sql:
+    """One GROUP BY per table over the rows of `owned`."""
+    target = col(f"c{domain.names.index(query.target)}")
+    sums: list[Sql] = []
+    for c in range(len(query.caps)):
+        mine = case([(target.copy().eq(num(c)), col("o"))], num(0))
+        sums.append(big(exp.Sum(this=mine)).as_(f"a{c}"))
+        if len(query.caps) > 2:
+            theirs = conjunction(
+                exp.NEQ(this=target.copy(), expression=num(c)), exp.GT(this=col("w"), expression=num(0))
+            )
+            # NULLIF: an engine may evaluate a branch that CASE does not take.
+            divisor = exp.Nullif(this=col("w"), expression=num(0))
+            share = case([(theirs, quotient(times(col("o"), col(f"e{c}")), divisor))], num(0))
+            sums.append(big(exp.Sum(this=share)).as_(f"b{c}"))
+    rows = exp.From(this=exp.to_table(owned_rows))
+    return _union(
+        [
+            _grouped(rows, number, _pack(col("node"), table, domain), filtered=True).select(*(s.copy() for s in sums))
+            for number, table in enumerate(query.tables)
+        ]
+    )
 
 
 def read_residuals(answer: Answer, query: ResidualQuery, domain: Domain) -> list[Residuals]:
@@ -309,11 +309,11 @@ def _grouped(rows: exp.From, number: int, key: Sql, filtered: bool = False) -> e
     return tree if filtered else tree.where(_present())
 
 
-def _union(branches: Sequence[exp.Select]) -> Sql:
-    tree: exp.Query = branches[0]
-    for branch in branches[1:]:
-        tree = exp.union(tree, branch, distinct=False)
-    return tree
+def _union(branches: Sequence[exp.Query]) -> exp.Query:
+    if len(branches) == 1:
+        return branches[0]
+    half = len(branches) // 2
+    return exp.union(_union(branches[:half]), _union(branches[half:]), distinct=False, copy=False)
 
 
 def _cell(columns: Sequence[str], domain: Domain) -> Sql:

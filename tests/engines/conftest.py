@@ -1,0 +1,136 @@
+"""Tables in every storage an engine reads, written the way other programs write them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pytest
+
+from privet.domain import Domain
+from privet.kernel.engines.duckdb import DuckDBEngine, Source
+from privet.kernel.engines.memory import MemoryEngine
+
+Row = Sequence[object]
+
+GHOST = "ghost"  # a column that no domain declares, first in every storage
+SECRET = "SECRET,\"'"
+
+
+class Stores:
+    """Writes rows to a storage and opens an engine over them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._numbers = itertools.count()
+
+    @contextmanager
+    def open(
+        self, storage: str, domain: Domain, types: Sequence[str], rows: Sequence[Row]
+    ) -> Iterator[tuple[Any, list[Row]]]:
+        """An engine, and the rows as values of that storage: a CSV file holds texts only."""
+        if storage == "memory":
+            yield MemoryEngine.from_frame(frame(domain.names, rows), domain), list(rows)
+            return
+        source, held = self.write(storage, domain.names, types, rows)
+        engine = DuckDBEngine(source, domain)
+        try:
+            yield engine, held
+        finally:
+            engine.close()
+            source.path.unlink()
+
+    def write(
+        self, storage: str, names: Sequence[str], types: Sequence[str], rows: Sequence[Row]
+    ) -> tuple[Source, list[Row]]:
+        path = self._folder / f"table {next(self._numbers)}.{'db' if storage == 'table' else storage}"
+        if storage == "csv":
+            held = [[_csv_text(value) for value in row] for row in rows]
+            write_csv(path, names, held)
+            return Source(path), held
+        if storage == "parquet":
+            types = ["DECIMAL(38,0)" if each == "HUGEINT" else each for each in types]  # the widest integer it has
+            held = [[_parquet_value(value, each) for value, each in zip(row, types, strict=True)] for row in rows]
+            write_duckdb(":memory:", names, types, held, f"COPY \"t\" TO '{path}' (FORMAT parquet)")
+            return Source(path), held
+        write_duckdb(str(path), names, types, rows)
+        return Source(path, "t"), list(rows)
+
+
+def frame(names: Sequence[str], rows: Sequence[Row]) -> pd.DataFrame:
+    """A frame in which every value keeps its own type."""
+    columns = {GHOST: pd.Series([SECRET] * len(rows), dtype=object)}
+    columns |= {name: pd.Series([row[i] for row in rows], dtype=object) for i, name in enumerate(names)}
+    return pd.DataFrame(columns)
+
+
+def write_csv(path: Path, names: Sequence[str], rows: Sequence[Row], newline: str = "\n") -> None:
+    lines = [[GHOST, *names], *([SECRET, *row] for row in rows)]
+    text = "".join(",".join(_csv_field(field) for field in line) + newline for line in lines)
+    path.write_text(text, encoding="utf-8", newline="")
+
+
+def write_duckdb(path: str, names: Sequence[str], types: Sequence[str], rows: Sequence[Row], then: str = "") -> None:
+    quoted = [f'"{name.replace(chr(34), chr(34) * 2)}" {each}' for name, each in zip(names, types, strict=True)]
+    connection = duckdb.connect(path)
+    connection.execute(f'CREATE TABLE "t" ("{GHOST}" VARCHAR, {", ".join(quoted)})')
+    if rows:
+        marks = ", ".join("?" for _ in range(len(names) + 1))
+        connection.executemany(f'INSERT INTO "t" VALUES ({marks})', [[SECRET, *row] for row in rows])
+    if then:
+        connection.execute(then)
+    connection.close()
+
+
+def _csv_text(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if value is None or isinstance(value, str) else str(value)
+
+
+def _csv_field(field: object) -> str:
+    text = "" if field is None else str(field)
+    if any(sign in text for sign in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _parquet_value(value: object, sql_type: str) -> object:
+    return Decimal(value) if sql_type == "DECIMAL(38,0)" and isinstance(value, int) else value
+
+
+@pytest.fixture(scope="session")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Stores:
+    return Stores(tmp_path_factory.mktemp("stores"))
+
+
+class Recorder:
+    """A connection that remembers the statements it was given."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.statements: list[str] = []
+
+    def execute(self, statement: str, *rest: Any) -> Any:
+        self.statements.append(statement)
+        return self._connection.execute(statement, *rest)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+@pytest.fixture
+def record_statements() -> Callable[[DuckDBEngine], list[str]]:
+    """Start to remember every statement an engine executes."""
+
+    def start(engine: DuckDBEngine) -> list[str]:
+        engine._connection = Recorder(engine._connection)
+        return engine._connection.statements
+
+    return start

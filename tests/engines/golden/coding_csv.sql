@@ -1,0 +1,208 @@
+CREATE TABLE coded AS
+SELECT
+  CAST("c0" AS SMALLINT) AS c0,
+  CAST("c1" AS SMALLINT) AS c1,
+  CAST("g1" AS INT) AS g1,
+  CAST("c2" AS SMALLINT) AS c2,
+  CAST("c3" AS SMALLINT) AS c3,
+  CAST("c4" AS SMALLINT) AS c4,
+  CAST("c5" AS SMALLINT) AS c5
+FROM (
+  SELECT
+    "c0",
+    CASE WHEN "g1" < 0 THEN 2 WHEN "g1" < 6 THEN 0 ELSE 1 END AS c1,
+    "g1",
+    "c2",
+    "c3",
+    "c4",
+    "c5"
+  FROM (
+    SELECT
+      "c0",
+      CASE
+        WHEN "x1" IS NULL OR ISNAN("x1")
+        THEN -1
+        ELSE CASE
+          WHEN CAST(FLOOR(
+            (
+              (
+                CASE
+                  WHEN CASE
+                    WHEN "x1" IS NULL OR CAST(0.0 AS DOUBLE) IS NULL
+                    THEN NULL
+                    ELSE GREATEST("x1", CAST(0.0 AS DOUBLE))
+                  END IS NULL
+                  OR CAST(9.0 AS DOUBLE) IS NULL
+                  THEN NULL
+                  ELSE LEAST(
+                    CASE
+                      WHEN "x1" IS NULL OR CAST(0.0 AS DOUBLE) IS NULL
+                      THEN NULL
+                      ELSE GREATEST("x1", CAST(0.0 AS DOUBLE))
+                    END,
+                    CAST(9.0 AS DOUBLE)
+                  )
+                END - CAST(0.0 AS DOUBLE)
+              ) / CAST(0.5 AS DOUBLE)
+            ) + CAST(1e-06 AS DOUBLE)
+          ) AS BIGINT) IS NULL
+          OR 18 IS NULL
+          THEN NULL
+          ELSE LEAST(
+            CAST(FLOOR(
+              (
+                (
+                  CASE
+                    WHEN CASE
+                      WHEN "x1" IS NULL OR CAST(0.0 AS DOUBLE) IS NULL
+                      THEN NULL
+                      ELSE GREATEST("x1", CAST(0.0 AS DOUBLE))
+                    END IS NULL
+                    OR CAST(9.0 AS DOUBLE) IS NULL
+                    THEN NULL
+                    ELSE LEAST(
+                      CASE
+                        WHEN "x1" IS NULL OR CAST(0.0 AS DOUBLE) IS NULL
+                        THEN NULL
+                        ELSE GREATEST("x1", CAST(0.0 AS DOUBLE))
+                      END,
+                      CAST(9.0 AS DOUBLE)
+                    )
+                  END - CAST(0.0 AS DOUBLE)
+                ) / CAST(0.5 AS DOUBLE)
+              ) + CAST(1e-06 AS DOUBLE)
+            ) AS BIGINT),
+            18
+          )
+        END
+      END AS g1,
+      "c2",
+      "c3",
+      "c4",
+      "c5"
+    FROM (
+      SELECT
+        CASE
+          WHEN CAST("source_rows"."f0" AS TEXT) IS NULL OR CAST("source_rows"."f0" AS TEXT) = ''
+          THEN NULL
+          WHEN CAST("source_rows"."f0" AS TEXT) = 'f''); DROP TABLE coded; --'
+          THEN 0
+          WHEN CAST("source_rows"."f0" AS TEXT) = 'm"'
+          THEN 1
+          WHEN CAST("source_rows"."f0" AS TEXT) = '(select 1)'
+          THEN 2
+          ELSE 3
+        END AS c0,
+        CASE
+          WHEN REGEXP_FULL_MATCH(
+            CAST("source_rows"."f1" AS TEXT),
+            '[ \t]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?[ \t]*'
+          )
+          THEN TRY_CAST(CAST("source_rows"."f1" AS TEXT) AS DOUBLE)
+        END AS x1,
+        CASE
+          WHEN CAST("source_rows"."f2" AS TEXT) IS NULL OR CAST("source_rows"."f2" AS TEXT) = ''
+          THEN 3
+          WHEN CAST("source_rows"."f2" AS TEXT) = '1'
+          THEN 0
+          WHEN CAST("source_rows"."f2" AS TEXT) = '2.5'
+          THEN 1
+          WHEN CAST("source_rows"."f2" AS TEXT) = 'x'
+          THEN 2
+          ELSE NULL
+        END AS c2,
+        CASE
+          WHEN CAST("source_rows"."f3" AS TEXT) IS NULL OR CAST("source_rows"."f3" AS TEXT) = ''
+          THEN NULL
+          WHEN CAST("source_rows"."f3" AS TEXT) = 'true'
+          THEN 0
+          WHEN CAST("source_rows"."f3" AS TEXT) = 'false'
+          THEN 1
+          ELSE NULL
+        END AS c3,
+        CASE
+          WHEN CAST("source_rows"."f4" AS TEXT) IS NULL OR CAST("source_rows"."f4" AS TEXT) = ''
+          THEN NULL
+          WHEN NOT "v4"."k" IS NULL
+          THEN "v4"."k"
+          ELSE NULL
+        END AS c4,
+        CASE
+          WHEN CAST("source_rows"."f5" AS TEXT) IS NULL OR CAST("source_rows"."f5" AS TEXT) = ''
+          THEN NULL
+          WHEN CAST("source_rows"."f5" AS TEXT) = 'no'
+          THEN 0
+          WHEN CAST("source_rows"."f5" AS TEXT) = 'yes'
+          THEN 1
+          WHEN CAST("source_rows"."f5" AS TEXT) = 'maybe'
+          THEN 2
+          ELSE NULL
+        END AS c5
+      FROM (
+        SELECT
+          *
+        FROM READ_CSV(
+          'people.csv',
+          auto_detect := FALSE,
+          header := TRUE,
+          "columns" := {'f0': 'VARCHAR', 'f1': 'VARCHAR', 'f2': 'VARCHAR', 'f3': 'VARCHAR', 'f4': 'VARCHAR', 'f5': 'VARCHAR'},
+          delim := ',',
+          quote := '"',
+          escape := '"',
+          force_not_null := ['f0', 'f1', 'f2', 'f3', 'f4', 'f5'],
+          parallel := FALSE,
+          ignore_errors := TRUE,
+          strict_mode := FALSE,
+          max_line_size := 16777216,
+          hive_partitioning := FALSE
+        )
+      ) AS source_rows
+      LEFT JOIN (VALUES
+        ('''0', 0),
+        ('''1', 1),
+        ('''2', 2),
+        ('''3', 3),
+        ('''4', 4),
+        ('''5', 5),
+        ('''6', 6),
+        ('''7', 7),
+        ('''8', 8),
+        ('''9', 9),
+        ('''10', 10),
+        ('''11', 11),
+        ('''12', 12),
+        ('''13', 13),
+        ('''14', 14),
+        ('''15', 15),
+        ('''16', 16),
+        ('''17', 17),
+        ('''18', 18),
+        ('''19', 19),
+        ('''20', 20),
+        ('''21', 21),
+        ('''22', 22),
+        ('''23', 23),
+        ('''24', 24),
+        ('''25', 25),
+        ('''26', 26),
+        ('''27', 27),
+        ('''28', 28),
+        ('''29', 29),
+        ('''30', 30),
+        ('''31', 31),
+        ('''32', 32)) AS v4(t, k)
+        ON CAST("source_rows"."f4" AS TEXT) = "v4"."t"
+    ) AS numbers
+  ) AS grids
+) AS fits
+WHERE
+  (
+    NOT "c0" IS NULL AND (
+      NOT "c1" IS NULL AND NOT "c2" IS NULL
+    )
+  )
+  AND (
+    NOT "c3" IS NULL AND (
+      NOT "c4" IS NULL AND NOT "c5" IS NULL
+    )
+  );

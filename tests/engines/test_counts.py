@@ -1,0 +1,909 @@
+"""Every engine gives the same exact numbers: memory is the oracle, and slow loops over rows are the oracle of it."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import privet
+from privet.column import Column, Nominal, Numeric, text_of
+from privet.domain import Domain
+from privet.kernel.engines.duckdb import DuckDBEngine, Source
+from privet.kernel.engines.memory import MemoryEngine
+from privet.kernel.query import (
+    EXP_BITS,
+    EXP_ONE,
+    LOGIT_GRID,
+    RESIDUAL_GRID,
+    AdditiveModel,
+    Condition,
+    CountQuery,
+    GridCounts,
+    GridQuery,
+    Keep,
+    ResidualQuery,
+    Residuals,
+    Rows,
+    Split,
+    SumQuery,
+    exp_factors,
+)
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=20)
+STORAGES = ("memory", "csv", "parquet", "table")
+each_storage = pytest.mark.parametrize("storage", STORAGES)
+
+
+# --- the reference: loops over rows, by the scalar definitions of a column -------------------------------------------
+
+
+class Reference:
+    """Codes and grid indices of the rows that fit, and every query answered by counting them one by one."""
+
+    def __init__(self, domain: Domain, rows: Sequence[Sequence[object]]) -> None:
+        self.domain = domain
+        self.rows: list[tuple[dict[str, int], dict[str, int | None]]] = []
+        for row in rows:
+            codes = {column.name: column.code(value) for column, value in zip(domain, row, strict=True)}
+            grids = {c.name: c.grid(value) for c, value in zip(domain, row, strict=True) if isinstance(c, Numeric)}
+            if None not in codes.values():
+                self.rows.append((codes, grids))  # type: ignore[arg-type]
+
+    def part(self, rows: Rows, codes: dict[str, int], grids: dict[str, int | None]) -> int | None:
+        if rows.parent is None:
+            return 0
+        part = self.part(rows.parent, codes, grids)
+        if part is None:
+            return None
+        if isinstance(rows.step, Keep):
+            fits = all(self._meets(condition, codes, grids) for condition in rows.step.conditions)
+            return rows.step.parts.index(part) if fits and part in rows.step.parts else None
+        split = rows.step.splits[part]
+        if split is None:
+            return None
+        first = sum(each.children(self.domain) for each in rows.step.splits[:part] if each is not None)
+        if split.thresholds is None:
+            return first + codes[split.column]
+        index = grids[split.column]
+        if index is None:
+            return first + len(split.thresholds) + 1
+        return first + sum(threshold <= index for threshold in split.thresholds)
+
+    def _meets(self, condition: Condition, codes: dict[str, int], grids: dict[str, int | None]) -> bool:
+        if condition.codes is not None:
+            return codes[condition.column] in condition.codes
+        index = grids[condition.column]
+        return index is not None and condition.low <= index < condition.high
+
+    def _inside(self, rows: Rows) -> list[tuple[int, dict[str, int], dict[str, int | None]]]:
+        placed = [(self.part(rows, codes, grids), codes, grids) for codes, grids in self.rows]
+        return [(part, codes, grids) for part, codes, grids in placed if part is not None]
+
+    def exact_counts(self, query: CountQuery) -> list[np.ndarray]:
+        tables = [
+            np.zeros((query.rows.parts, *(self.domain[name].size for name in group)), np.int64)
+            for group in query.groups
+        ]
+        for part, codes, _ in self._inside(query.rows):
+            for table, group in zip(tables, query.groups, strict=True):
+                table[(part, *(codes[name] for name in group))] += 1
+        return tables
+
+    def exact_grid(self, query: GridQuery) -> list[GridCounts]:
+        answers = []
+        classes = 1 if query.target is None else self.domain[query.target].size
+        for name in query.columns:
+            found: dict[tuple[int, int], np.ndarray] = {}
+            for part, codes, grids in self._inside(query.rows):
+                index = grids.get(name) if isinstance(self.domain[name], Numeric) else codes[name]
+                pair = (part, -1 if index is None else index)
+                label = 0 if query.target is None else codes[query.target]
+                found.setdefault(pair, np.zeros(classes, np.int64))[label] += 1
+            pairs = sorted(found)
+            answers.append(
+                GridCounts(
+                    np.array([pair[0] for pair in pairs], np.int64),
+                    np.array([pair[1] for pair in pairs], np.int64),
+                    np.array([found[pair] for pair in pairs], np.int64).reshape(-1, classes),
+                )
+            )
+        return answers
+
+    def exact_sums(self, query: SumQuery) -> tuple[np.ndarray, np.ndarray]:
+        count, total = np.zeros(query.rows.parts, np.int64), np.zeros(query.rows.parts, np.int64)
+        for part, _, grids in self._inside(query.rows):
+            index = grids[query.column]
+            if index is not None:
+                count[part] += 1
+                total[part] += index
+        return count, total
+
+    def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
+        classes = len(query.caps)
+        answers = []
+        for table in query.tables:
+            shape = (query.rows.parts, math.prod(self.domain[name].size for name in table), classes)
+            own, others = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+            for part, codes, _ in self._inside(query.rows):
+                cell = 0
+                for name in table:
+                    cell = cell * self.domain[name].size + codes[name]
+                mine, rest = residual(query, codes)
+                own[part, cell, codes[query.target]] += mine
+                others[part, cell] += rest
+            answers.append(Residuals(own, others if classes > 2 else None))
+        return answers
+
+
+def logits(model: AdditiveModel, codes: dict[str, int]) -> list[int]:
+    found = list(model.intercept)
+    for columns, table in model.terms:
+        cell = table[tuple(codes[name] for name in columns)]
+        found = [logit + int(term) for logit, term in zip(found, cell, strict=True)]
+    return found
+
+
+def residual(query: ResidualQuery, codes: dict[str, int]) -> tuple[int, list[int]]:
+    """What one row adds to its own class and to the others, in Python's unbounded integers."""
+    scores = logits(query.model, codes)
+    weights = [small_exp(max(scores) - score) for score in scores]
+    own_class = codes[query.target]
+    wrong = sum(weights) - weights[own_class]
+    own = min(RESIDUAL_GRID * wrong // sum(weights), query.caps[own_class])
+    rest = [own * weight // wrong if wrong and c != own_class else 0 for c, weight in enumerate(weights)]
+    return own, rest
+
+
+def small_exp(distance: int) -> int:
+    if distance >= 2**EXP_BITS:
+        return 0
+    value = EXP_ONE
+    for bit, factor in enumerate(exp_factors()):
+        value = value * (factor if distance >> bit & 1 else EXP_ONE) // EXP_ONE
+    return value
+
+
+# --- asking an engine and the reference the same thing ---------------------------------------------------------------
+
+
+def ask(engine: Any, query: Any) -> list[np.ndarray]:
+    """An answer of any kind as a list of arrays."""
+    if isinstance(query, CountQuery):
+        return list(engine.exact_counts(query))
+    if isinstance(query, GridQuery):
+        return [array for each in engine.exact_grid(query) for array in (each.part, each.index, each.exact_counts)]
+    if isinstance(query, SumQuery):
+        return list(engine.exact_sums(query))
+    return [
+        array
+        for each in engine.exact_residuals(query)
+        for array in (each.exact_own, each.exact_others)
+        if array is not None
+    ]
+
+
+def assert_same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == np.int64
+        np.testing.assert_array_equal(one, other, strict=True)
+
+
+def check(stores: Any, storage: str, domain: Domain, types: Sequence[str], rows: Any, queries: Sequence[Any]) -> None:
+    """The engine, its merged snapshot and the in-memory engine answer as the reference does."""
+    with stores.open(storage, domain, types, rows) as (engine, held):
+        reference = Reference(domain, held)
+        engines = [engine] if storage == "memory" else [engine, engine.snapshot()]
+        for query in queries:
+            expected = ask(reference, query)
+            for each in engines:
+                assert_same(ask(each, query), expected)
+
+
+def everything(domain: Domain) -> list[Any]:
+    """Queries that show the code and the grid index of every row."""
+    singles = tuple((name,) for name in domain.names)
+    return [CountQuery(Rows(), ((), *singles)), GridQuery(Rows(), domain.names)]
+
+
+# --- tables that are hard to read ------------------------------------------------------------------------------------
+
+NAMES = ["a b", 'a"b', 'a""b', "select", "order", "it's", "é", "c0", "node", "x,y", "new\nline", "1", "t", "k", "?"]
+NAMES += ['"; DROP TABLE coded; --', "%s", "$1", "GROUP", "rowid", "source", "\\", " "]
+
+WORDS = [
+    "a",
+    "b",
+    " a",
+    "a ",
+    "A",
+    "é",
+    "e\u0301",
+    "日本",
+    "\U0001f333",
+    "x,y",
+    'q"q',
+    '"',
+    '""',
+    "'",
+    "''",
+    "\\",
+    "\\n",
+]
+WORDS += [
+    "line\nbreak",
+    "\r",
+    "\r\n",
+    "\t",
+    "NULL",
+    "null",
+    "None",
+    "NaN",
+    "nan",
+    "inf",
+    "true",
+    "True",
+    "0",
+    "1",
+    "01",
+]
+WORDS += ["1.0", "-0", "1e5", "0x10", "<other>", "#", "--", "; DROP TABLE coded", "(select 1)", "\ufeff", "\u2028", "%"]
+TEXT_NUMBERS = [
+    " 12 ",
+    "1e5",
+    "5.",
+    ".5",
+    "1e999",
+    "-1e999",
+    "1e-999",
+    "0x10",
+    "١٢",
+    "1_000",
+    "inf",
+    "nan",
+    "-inf",
+    "+5",
+]
+TEXT_NUMBERS += [
+    "\t7\t",
+    "3\n",
+    "--1",
+    "1,5",
+    "",
+    " ",
+    "-",
+    ".",
+    "e5",
+    "1e",
+    "-0",
+    "-0.0",
+    "00012",
+    "0.3",
+    "0.30000000004",
+]
+TEXT_NUMBERS += [str(2**63), str(10**30), "9" * 400, "-" + "9" * 400, "1e99999999999999999999", "\u00a05", "5%", "2.5"]
+
+VALUES: dict[str, list[Any]] = {
+    "VARCHAR": [*WORDS, "", None],
+    "BOOLEAN": [True, False, None],
+    "TINYINT": [-128, -1, 0, 1, 5, 127, None],
+    "BIGINT": [-(2**63), -1, 0, 1, 7, 2**53 + 1, 2**63 - 1, None],
+    "UBIGINT": [0, 1, 42, 2**63, 2**64 - 1, None],
+    "HUGEINT": [-(10**30), -(2**63) - 1, 0, 1, 2**63, 10**30, None],
+    "FLOAT": [float(np.float32(0.1)), 0.5, -0.0, 3.0, 2.0**30, math.inf, -math.inf, math.nan, None],
+    "DOUBLE": [0.1, 0.1 + 0.2, 0.3, -0.0, 1.0, 7.0, 1e22, 5e-324, 1.8e308, math.inf, -math.inf, math.nan, None],
+    "DECIMAL(12,3)": [Decimal("0.100"), Decimal("-1.5"), Decimal("1"), Decimal("999999999.999"), Decimal("0"), None],
+}
+DECLARABLE = {
+    kind: [each for each in values if text_of(each) not in (None, "", "<other>", "<infinite>")]
+    for kind, values in VALUES.items()
+}
+SHAPES = [
+    (0, 100, 1, {"bins": 10}),
+    (-5, 5, Fraction(1, 10), {"edges": (Fraction(-1), Fraction(3, 10), Fraction(5))}),
+    (0, 1, Fraction(1, 1000), {"bins": 1}),
+    (17, 90, 3, {}),
+    (-(2**53), 2**53, 2**24, {"bins": 3}),
+    (Fraction(-1, 2), 2**31 - 5, 1, {"bins": 2}),
+]
+FLAGS = st.booleans()
+
+
+@st.composite
+def columns(draw: Callable[..., Any], name: str, kind: str) -> Column:
+    if draw(FLAGS):
+        low, high, step, binning = draw(st.sampled_from(SHAPES))
+        return Numeric(name, Fraction(low), Fraction(high), Fraction(step), missing=draw(FLAGS), **binning)
+    values = draw(st.lists(st.sampled_from(DECLARABLE[kind]), min_size=1, max_size=5, unique_by=text_of))
+    plain = tuple(float(value) if isinstance(value, Decimal) else value for value in values)
+    return Nominal(name, plain, other=draw(FLAGS), missing=draw(FLAGS))
+
+
+def value_of(column: Column, kind: str) -> st.SearchStrategy[Any]:
+    if kind == "VARCHAR":
+        texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=3)
+        return st.sampled_from(TEXT_NUMBERS if isinstance(column, Numeric) else VALUES[kind]) | texts
+    own = [value for value in getattr(column, "values", ()) if value in VALUES[kind]]
+    extra = st.integers(-20, 120) if kind in ("BIGINT", "HUGEINT", "TINYINT") else st.nothing()
+    extra |= st.floats(-6, 110, width=32) if kind in ("FLOAT", "DOUBLE") else st.nothing()
+    return st.sampled_from([*own, *own, *VALUES[kind]]) | extra
+
+
+@st.composite
+def tables(draw: Callable[..., Any], classes: Sequence[int] = ()) -> tuple[Domain, list[str], list[tuple[Any, ...]]]:
+    """A domain with hostile names, the storage types of its columns, and rows; with a target where `classes` say so."""
+    names = draw(st.lists(st.sampled_from(NAMES), min_size=2, max_size=4, unique=True))
+    types = draw(st.lists(st.sampled_from(list(VALUES)), min_size=len(names), max_size=len(names)))
+    declared = [draw(columns(name, kind)) for name, kind in zip(names, types, strict=True)]
+    if classes:
+        types[0] = "VARCHAR"
+        declared[0] = Nominal(names[0], tuple(WORDS[: draw(st.sampled_from(classes))]))
+    kinds = [value_of(column, kind) for column, kind in zip(declared, types, strict=True)]
+    if classes:  # every row has a class, or most would be left out
+        kinds[0] = st.sampled_from(declared[0].values)
+    rows = draw(st.lists(st.tuples(*kinds), max_size=25))
+    return Domain(tuple(declared), target=names[0] if classes else None), types, rows
+
+
+@st.composite
+def programs(draw: Callable[..., Any], domain: Domain) -> Rows:
+    """A chain of up to three steps: parts kept in any order, conditions, splits, thresholds, closed parts."""
+    rows = Rows()
+    for _ in range(draw(st.integers(0, 3))):
+        if rows.parts == 0 or rows.parts > 60:
+            break
+        if draw(FLAGS):
+            parts = draw(st.lists(st.integers(0, rows.parts - 1), min_size=1, max_size=8, unique=True))
+            rows = rows.keep(parts, tuple(draw(st.lists(conditions(domain), max_size=2))))
+        else:
+            splits = [draw(st.none() | split_of(domain)) for _ in range(min(rows.parts, 12))]
+            rows = rows.divide([*splits, *[splits[0]] * (rows.parts - len(splits))], domain)
+    return rows if rows.parts else Rows()
+
+
+def indices(column: Numeric) -> st.SearchStrategy[int]:
+    """Grid indices inside the bounds, above all those where rows are: a boundary shows at a row that lies on it."""
+    found = {column.grid(value) for values in (*VALUES.values(), TEXT_NUMBERS) for value in values}
+    occupied = sorted(index for index in found if index is not None and 1 <= index < column.grid_size)
+    return st.sampled_from(occupied) | st.integers(1, column.grid_size - 1)
+
+
+def conditions(domain: Domain) -> st.SearchStrategy[Condition]:
+    def of(column: Column) -> st.SearchStrategy[Condition]:
+        codes = st.lists(st.integers(0, column.size - 1), max_size=3, unique=True)
+        by_code = codes.map(lambda chosen: Condition(column.name, tuple(sorted(chosen))))
+        if isinstance(column, Nominal):
+            return by_code
+        index = indices(column) | st.sampled_from([0, column.grid_size])
+        return by_code | st.tuples(index, index).map(lambda pair: Condition(column.name, None, *sorted(pair)))
+
+    return st.sampled_from(domain.columns).flatmap(of)
+
+
+def split_of(domain: Domain) -> st.SearchStrategy[Split]:
+    def of(column: Column) -> st.SearchStrategy[Split]:
+        if isinstance(column, Nominal):
+            return st.just(Split(column.name))
+        cuts = st.lists(indices(column), min_size=1, max_size=3, unique=True)
+        return st.just(Split(column.name)) | cuts.map(lambda chosen: Split(column.name, tuple(sorted(chosen))))
+
+    return st.sampled_from(domain.columns).flatmap(of)
+
+
+@st.composite
+def residual_queries(draw: Callable[..., Any], domain: Domain, rows: Rows) -> ResidualQuery:
+    """A random integer model with small, ordinary and extreme logits, over tables of one and two columns."""
+    classes = len(domain.classes)
+    reach = draw(st.sampled_from([3, 2 * LOGIT_GRID, 2**14, 2**24]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+
+    def pick(length: int) -> tuple[str, ...]:
+        size = min(length, len(domain.attributes))
+        return tuple(draw(st.permutations(domain.attributes))[:size])
+
+    terms = []
+    for length in draw(st.lists(st.integers(1, 2), max_size=2)):
+        names = pick(length)
+        shape = (*(domain[name].size for name in names), classes)
+        terms.append((names, rng.integers(-reach // 3, reach // 3 + 1, shape).astype(np.int32)))
+    intercept = tuple(int(value) for value in rng.integers(-reach // 3, reach // 3 + 1, classes))
+    caps = tuple(draw(st.integers(1, RESIDUAL_GRID)) for _ in range(classes))
+    asked = tuple(pick(length) for length in draw(st.lists(st.integers(1, 2), min_size=1, max_size=2)))
+    return ResidualQuery(rows, AdditiveModel(intercept, tuple(terms)), asked, str(domain.target), caps)
+
+
+# --- the suite -------------------------------------------------------------------------------------------------------
+
+
+@each_storage
+@given(table=tables())
+@PROPERTY
+def test_every_value_goes_to_the_cell_its_column_says(stores: Any, storage: str, table: Any) -> None:
+    domain, types, rows = table
+    check(stores, storage, domain, types, rows, everything(domain))
+
+
+@each_storage
+@given(data=st.data())
+@PROPERTY
+def test_every_query_is_answered_as_by_counting_rows(stores: Any, storage: str, data: st.DataObject) -> None:
+    domain, types, rows = data.draw(tables(classes=(2, 3, 5)))
+    where = data.draw(programs(domain))
+    pairs = [(one, other) for one in domain.names for other in domain.names]
+    groups = tuple(data.draw(st.lists(st.sampled_from([(), *((n,) for n in domain.names), *pairs]), max_size=3)))
+    level = tuple((name, domain.target) for name in domain.attributes)
+    numeric = [column.name for column in domain if isinstance(column, Numeric)]
+    queries = [
+        CountQuery(where, ((), *groups)),
+        CountQuery(where, level),
+        GridQuery(where, domain.names),
+        GridQuery(where, domain.attributes, domain.target),
+        *(SumQuery(where, name) for name in numeric[:1]),
+        data.draw(residual_queries(domain, where)),
+    ]
+    check(stores, storage, domain, types, rows, queries)
+
+
+PEOPLE = Domain(
+    (
+        Nominal("sex", ("f", "m"), other=True),
+        Numeric("age", Fraction(0), Fraction(100), Fraction(1), bins=4, missing=True),
+        Nominal("ill", ("no", "yes")),
+    ),
+    target="ill",
+)
+PEOPLE_TYPES = ["VARCHAR", "DOUBLE", "VARCHAR"]
+
+
+def people(size: int, seed: int = 0) -> list[tuple[Any, ...]]:
+    rng = random.Random(seed)
+    return [
+        (
+            rng.choice(["f", "m", "x", None]),
+            rng.choice([None, 7, 10, 25, 30.5, 39.9, 40, 50, 1e9]),
+            rng.choice(["no", "yes", "?"]),
+        )
+        for _ in range(size)
+    ]
+
+
+def by_sex_and_age() -> Rows:
+    return Rows().divide([Split("sex")], PEOPLE).divide([Split("age", (10, 40)), Split("age"), None], PEOPLE)
+
+
+def people_queries(where: Rows) -> list[Any]:
+    model = AdditiveModel((100, -100), ((("sex",), np.array([[5, 7], [2000, 0], [0, 0]], np.int32)),))
+    return [
+        CountQuery(where, ((), ("sex", "ill"), ("age", "ill"))),
+        GridQuery(where, ("age", "sex"), "ill"),
+        SumQuery(where, "age"),
+        ResidualQuery(where, model, (("age",), ("sex", "age")), "ill", (1024, 512)),
+    ]
+
+
+@each_storage
+def test_the_order_of_rows_does_not_matter(stores: Any, storage: str) -> None:
+    rows = people(60)
+    shuffled = random.Random(1).sample(rows, len(rows))
+    answers = []
+    for each in (rows, shuffled, rows[::-1]):
+        with stores.open(storage, PEOPLE, PEOPLE_TYPES, each) as (engine, _):
+            answers.append([ask(engine, query) for query in people_queries(by_sex_and_age())])
+    for other in answers[1:]:
+        for found, expected in zip(other, answers[0], strict=True):
+            assert_same(found, expected)
+
+
+@each_storage
+def test_a_row_that_is_there_three_times_counts_three_times(stores: Any, storage: str) -> None:
+    rows = people(40)
+    where = by_sex_and_age()
+    with stores.open(storage, PEOPLE, PEOPLE_TYPES, rows) as (engine, _):
+        once = [ask(engine, query) for query in people_queries(where)]
+    check(stores, storage, PEOPLE, PEOPLE_TYPES, rows * 3, people_queries(where))
+    with stores.open(storage, PEOPLE, PEOPLE_TYPES, rows * 3) as (engine, _):
+        thrice = [ask(engine, query) for query in people_queries(where)]
+    for before, after in zip(once, thrice, strict=True):
+        *labels, values = before[-1], after[-1]  # a GridQuery's parts and indices stay, its counts are last
+        np.testing.assert_array_equal(labels[0] * 3, values)
+
+
+@each_storage
+def test_a_row_on_a_boundary_lies_on_its_upper_side(stores: Any, storage: str) -> None:
+    rows = [(sex, age, "no") for sex in ("f", "m") for age in range(102)]
+    inside = Rows().keep([0], (Condition("age", None, 10, 90),))
+    where = inside.divide([Split("sex")], PEOPLE).divide([Split("age", (10, 25, 39)), Split("age"), None], PEOPLE)
+    check(stores, storage, PEOPLE, PEOPLE_TYPES, rows, [*people_queries(Rows()), *people_queries(where)])
+
+
+@each_storage
+@pytest.mark.parametrize("kind", ["DOUBLE", "DECIMAL(12,3)", "VARCHAR"])
+def test_a_decimal_is_its_grid_point_although_no_float_is(stores: Any, storage: str, kind: str) -> None:
+    # 0.3 / 0.1 is below 3 in floating point
+    domain = Domain((Numeric("x", Fraction(-1), Fraction(3), Fraction(1, 10), bins=40),))
+    rows = [(Decimal(tenth) / 10,) for tenth in range(-10, 31)]
+    rows = [
+        (float(value),) if kind == "DOUBLE" else (str(value),) if kind == "VARCHAR" else (value,) for (value,) in rows
+    ]
+    check(stores, storage, domain, [kind], rows, everything(domain))
+    with stores.open(storage, domain, [kind], rows) as (engine, _):
+        (found,) = engine.exact_grid(GridQuery(Rows(), ("x",)))
+    assert found.index.tolist() == list(range(41))
+
+
+@each_storage
+@pytest.mark.parametrize("rows", [[], [("f", 30, "yes")], [("f", 30, "maybe")]], ids=["empty", "one row", "no fit"])
+def test_tables_with_at_most_one_row_are_answered(stores: Any, storage: str, rows: Any) -> None:
+    for where in (Rows(), by_sex_and_age()):
+        check(stores, storage, PEOPLE, PEOPLE_TYPES, rows, people_queries(where))
+
+
+@each_storage
+@pytest.mark.parametrize("other", [False, True])
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_row_that_fits_no_cell_is_left_out_and_a_declared_cell_takes_it_in(
+    stores: Any, storage: str, other: bool, missing: bool
+) -> None:
+    domain = Domain(
+        (
+            Nominal("n", ("a", "b"), other=other, missing=missing),
+            Numeric("x", Fraction(0), Fraction(9), Fraction(1), bins=2, missing=missing),
+        )
+    )
+    rows = [("a", 1.0), ("b", 9.0), ("c", 2.0), (None, 2.0), ("", 2.0), ("a", None), ("a", math.nan), ("c", None)]
+    check(stores, storage, domain, ["VARCHAR", "DOUBLE"], rows, everything(domain))
+    with stores.open(storage, domain, ["VARCHAR", "DOUBLE"], rows) as (engine, _):
+        (total,) = engine.exact_counts(CountQuery(Rows(), ((),)))
+    assert total.tolist() == [2 + other + 4 * missing + (other and missing)]
+
+
+@each_storage
+@pytest.mark.parametrize("size", [33, 1000])
+def test_a_thousand_categories(stores: Any, storage: str, size: int) -> None:
+    values = tuple(f"v{i} ' \" é, {i}" for i in range(size))
+    domain = Domain((Nominal("n", values, other=True, missing=True), Nominal("y", ("0", "1"))), target="y")
+    rows = [(values[(i * 7) % size], str(i % 2)) for i in range(250)]
+    rows += [(values[-1], "1"), ("v0", "0"), (None, "1"), ("", "1"), (values[3], "2")]
+    where = Rows().divide([Split("n")], domain)
+    queries = [*everything(domain), CountQuery(where, ((), ("y",))), CountQuery(Rows(), (("n", "y"), ("y", "y")))]
+    check(stores, storage, domain, ["VARCHAR", "VARCHAR"], rows, queries)
+
+
+@each_storage
+def test_columns_may_have_any_name_beside_one_with_many_values(stores: Any, storage: str) -> None:
+    names = [*NAMES, "c1", "g1", "v0", "x1", "coded", "numbers", "n", "q"]
+    many = tuple(f"v{i}" for i in range(40))
+    domain = Domain((Nominal("many", many, other=True), *(Nominal(name, ("v1", "v2"), other=True) for name in names)))
+    rng = random.Random(3)
+    rows = [[rng.choice(["v1", "v2", "v39", "z"]) for _ in domain.names] for _ in range(30)]
+    check(stores, storage, domain, ["VARCHAR"] * len(domain.names), rows, everything(domain))
+
+
+@each_storage
+@pytest.mark.parametrize("missing", [False, True])
+def test_numbers_written_as_text_are_read_alike(stores: Any, storage: str, missing: bool) -> None:
+    for low, high, step, binning in SHAPES:
+        column = Numeric("x", Fraction(low), Fraction(high), Fraction(step), missing=missing, **binning)
+        rows = [(text,) for text in [*TEXT_NUMBERS, None]]
+        check(stores, storage, Domain((column,)), ["VARCHAR"], rows, everything(Domain((column,))))
+
+
+@each_storage
+@pytest.mark.parametrize("kind", list(VALUES))
+@pytest.mark.parametrize("flags", [{}, {"other": True, "missing": True}], ids=["bare", "other and missing"])
+def test_columns_of_every_type_are_compared_by_the_text_of_their_value(
+    stores: Any, storage: str, kind: str, flags: dict[str, bool]
+) -> None:
+    declared = {text_of(value): value for value in [*DECLARABLE[kind], "1.0", "true", 1, 300, -5, 2**40, "007", "-0"]}
+    values = tuple(float(value) if isinstance(value, Decimal) else value for value in declared.values())
+    domain = Domain((Nominal("n", values, **flags),))
+    check(stores, storage, domain, [kind], [(value,) for value in VALUES[kind]], everything(domain))
+
+
+@each_storage
+@pytest.mark.parametrize("kind", ["TINYINT", "UTINYINT", "SMALLINT", "UBIGINT", "HUGEINT", "UHUGEINT"])
+def test_whole_numbers_are_compared_with_values_beyond_their_type(stores: Any, storage: str, kind: str) -> None:
+    domain = Domain((Nominal("n", (0, 300, -5, 2**40, 7, "x", "1.0", "007", "-0"), other=True, missing=True),))
+    if storage == "parquet" and kind == "UHUGEINT":
+        kind = "HUGEINT"
+    check(stores, storage, domain, [kind], [(0,), (7,), (7,), (100,), (None,)], everything(domain))
+
+
+@pytest.mark.parametrize("storage", ["csv", "parquet", "table"])
+def test_an_enumeration_is_read_as_text(stores: Any, storage: str) -> None:
+    domain = Domain((Nominal("n", ("a", "b"), missing=True),))
+    check(stores, storage, domain, ["ENUM('a', 'b', 'c')"], [("a",), ("c",), (None,)], everything(domain))
+
+
+@each_storage
+def test_an_empty_text_is_a_value_where_it_is_declared(stores: Any, storage: str) -> None:
+    domain = Domain((Nominal("n", ("", "a"), other=True, missing=True),))
+    with stores.open(storage, domain, ["VARCHAR"], [("",), ("",), ("a",)]) as (engine, _):
+        (found,) = engine.exact_counts(CountQuery(Rows(), (("n",),)))
+    assert found.tolist() == [[2, 1, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["int8", "int64", "uint8", "float32", "float64", "bool", "object", "category", "Int64"]
+)
+def test_typed_frames_give_the_codes_of_their_values(dtype: str) -> None:
+    values = [0, 1, 1, 0, 1] if dtype == "bool" else [0, 1, 5, 100, 5]
+    series = pd.Series(values).astype(dtype)
+    domain = Domain(
+        (
+            Nominal("n", (1, "true", 5), other=True, missing=True),
+            Numeric("x", Fraction(0), Fraction(10), Fraction(1), missing=True),
+        )
+    )
+    engine = MemoryEngine.from_frame(pd.DataFrame({"n": series, "x": series}), domain)
+    rows = [(value, value) for value in series]
+    for query in everything(domain):
+        assert_same(ask(engine, query), ask(Reference(domain, rows), query))
+
+
+def test_a_table_of_several_row_groups_stays_aligned_with_its_parts(stores: Any, tmp_path: Path) -> None:
+    # A DuckDB row group has 122,880 rows; nodes are joined to codes by position.
+    size = 300_000
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {
+            "sex": rng.choice(["f", "m", "x"], size),
+            "age": rng.integers(0, 120, size),
+            "ill": rng.choice(["no", "yes", "?"], size),
+        }
+    )
+    frame.to_csv(tmp_path / "large.csv", index=False)
+    memory = MemoryEngine.from_frame(frame.astype({"sex": str, "ill": str}), PEOPLE)
+    engine = DuckDBEngine(Source(tmp_path / "large.csv"), PEOPLE)
+    where = by_sex_and_age()
+    kept = where.keep([5, 0, 2], (Condition("age", None, 5, 77),))
+    for query in [*people_queries(where), *people_queries(kept)]:
+        expected = ask(memory, query)
+        assert_same(ask(engine, query), expected)
+    snapshot = engine.snapshot()
+    engine.close()
+    for query in people_queries(kept):
+        assert_same(ask(snapshot, query), ask(memory, query))
+
+
+def test_old_numberings_are_computed_again(stores: Any) -> None:
+    rows = people(40)
+    chain = [Rows().keep([0], (Condition("age", None, low, 101),)) for low in range(12)]
+    with stores.open("table", PEOPLE, PEOPLE_TYPES, rows) as (engine, held):
+        for where in [*chain, *chain]:
+            query = CountQuery(where.divide([Split("sex")], PEOPLE), ((),))
+            assert_same(ask(engine, query), ask(Reference(PEOPLE, held), query))
+
+
+# --- residuals -------------------------------------------------------------------------------------------------------
+
+
+def class_domain(classes: int) -> Domain:
+    return Domain(
+        (
+            Nominal("n", ("a", "b", "c"), other=True),
+            Numeric("x", Fraction(0), Fraction(10), Fraction(1), bins=2, missing=True),
+            Nominal("y", tuple(str(c) for c in range(classes))),
+        ),
+        target="y",
+    )
+
+
+@each_storage
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_extreme_logits_are_the_same_numbers_everywhere(stores: Any, storage: str, classes: int) -> None:
+    domain = class_domain(classes)
+    rng = random.Random(classes)
+    rows = [(rng.choice("abcd"), rng.choice([None, 1, 9]), str(rng.randrange(classes))) for _ in range(30)]
+    edge = [2**24, -(2**24), 0, 2**14, 2**14 - 1, 1, -1]
+    intercept = tuple(edge[c] for c in range(classes))
+    table = np.array([[rng.choice([0, 1, -1, 2**14, -(2**23), 2**23]) for _ in range(classes)] for _ in range(4)])
+    models = [
+        AdditiveModel(intercept),
+        AdditiveModel((0,) * classes, ((("n",), table.astype(np.int32)),)),
+        AdditiveModel(
+            (0,) * classes, ((("n",), table.astype(np.int32)), (("n",), (table[::-1] // 2).astype(np.int32)))
+        ),
+        AdditiveModel((1,) * classes),
+    ]
+    where = Rows().divide([Split("x", (5,))], domain)
+    caps = [(RESIDUAL_GRID,) * classes, tuple(range(1, classes + 1))]
+    queries = [
+        ResidualQuery(where, model, (("n",), ("n", "x")), "y", caps[number % 2]) for number, model in enumerate(models)
+    ]
+    check(stores, storage, domain, ["VARCHAR", "DOUBLE", "VARCHAR"], rows, queries)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_residuals_are_those_of_a_softmax_up_to_the_grid(classes: int) -> None:
+    domain = class_domain(classes)
+    rng = np.random.default_rng(classes)
+    for _ in range(200):
+        scores = rng.integers(-3 * LOGIT_GRID, 3 * LOGIT_GRID, classes)
+        label = int(rng.integers(classes))
+        model = AdditiveModel(tuple(int(score) for score in scores))
+        query = ResidualQuery(Rows(), model, (("n",),), "y", (RESIDUAL_GRID,) * classes)
+        frame = pd.DataFrame({"n": ["a"], "x": [1], "y": [str(label)]})
+        (found,) = MemoryEngine.from_frame(frame, domain).exact_residuals(query)
+        shares = np.exp(scores / LOGIT_GRID) / np.exp(scores / LOGIT_GRID).sum()
+        own = found.exact_own[0, 0, label] / RESIDUAL_GRID
+        assert own == pytest.approx(1 - shares[label], abs=2 / RESIDUAL_GRID)
+        if found.exact_others is not None:
+            others = np.delete(found.exact_others[0, 0] / RESIDUAL_GRID, label)
+            np.testing.assert_allclose(others, np.delete(shares, label), atol=2 / RESIDUAL_GRID)
+            assert others.sum() <= own
+
+
+def test_a_model_that_grew_by_a_term_is_scored_like_a_new_one() -> None:
+    domain = class_domain(3)
+    frame = pd.DataFrame({"n": ["a", "b"], "x": [1, 9], "y": ["0", "2"]})
+    first = (("n",), np.arange(12, dtype=np.int32).reshape(4, 3) * 300)
+    second = (("x",), np.arange(9, dtype=np.int32).reshape(3, 3) * -200)
+    models = [AdditiveModel((5, 0, 1), terms) for terms in [(), (first,), (first, second), (second,), (first,)]]
+    engine = MemoryEngine.from_frame(frame, domain)
+    for model in models:
+        query = ResidualQuery(Rows(), model, (("n",),), "y", (1024, 1024, 1024))
+        assert_same(ask(engine, query), ask(MemoryEngine.from_frame(frame, domain), query))
+
+
+# --- one statement for a level ---------------------------------------------------------------------------------------
+
+
+def level_table(tmp_path: Path) -> tuple[privet.ProtectedTable, Domain]:
+    eight = tuple(str(i) for i in range(8))
+    names = ("a", "b", "c", "d", "e")
+    domain = Domain((*(Nominal(name, eight) for name in names), Nominal("y", ("0", "1"))), target="y")
+    frame = pd.DataFrame(np.random.default_rng(1).integers(0, 8, (500, 6)).astype(str), columns=[*names, "y"])
+    frame.to_csv(tmp_path / "level.csv", index=False)
+    return privet.open(tmp_path / "level.csv", domain, budget=100), domain
+
+
+def test_a_select_over_64_parts_is_one_statement_besides_the_node_table(
+    tmp_path: Path, record_statements: Callable[[Any], list[str]]
+) -> None:
+    table, _ = level_table(tmp_path)
+    above = table.partition("a")
+    above.count(1)
+    parts = above.partition("b")
+    statements = record_statements(table._session.engine)
+    assert len(parts.select("max", 1)) == 64
+    create, select = statements
+    assert create.startswith("CREATE TABLE nodes") and select.startswith("SELECT")
+    parts.select("gini", 1)
+    assert len(statements) == 3
+    table.close()
+
+
+@pytest.mark.parametrize("question", ["count", "histogram", "sum", "quantile", "thresholds", "residuals"])
+def test_every_question_about_parts_is_one_statement(
+    tmp_path: Path, record_statements: Callable[[Any], list[str]], question: str
+) -> None:
+    with_number = Domain(
+        (
+            Nominal("a", tuple(str(i) for i in range(8))),
+            Numeric("x", Fraction(0), Fraction(9), Fraction(1)),
+            Nominal("y", ("0", "1")),
+        ),
+        target="y",
+    )
+    frame = pd.DataFrame({"a": list("01234567") * 3, "x": range(24), "y": list("01") * 12})
+    frame.to_csv(tmp_path / "small.csv", index=False)
+    with privet.open(tmp_path / "small.csv", with_number, budget=100) as table:
+        parts = table.partition("a")
+        parts.count(1)
+        ask_parts = {
+            "count": lambda: parts.count(1),
+            "histogram": lambda: parts.histogram("a", "y", epsilon=1),
+            "sum": lambda: parts.mean("x", 1),
+            "quantile": lambda: parts.median("x", 1),
+            "thresholds": lambda: parts.select("max", 1, thresholds=True),
+            "residuals": lambda: parts.select_residuals(AdditiveModel((0, 0)), [("a",), ("a", "x")], (9, 9), 1),
+        }
+        statements = record_statements(table._session.engine)
+        assert len(ask_parts[question]()) == 8
+        asked = [statement for statement in statements if not statement.startswith(("CREATE TABLE", "DROP TABLE"))]
+        assert len(asked) == 1
+
+
+# --- files as the world writes them ----------------------------------------------------------------------------------
+
+TWO = Domain((Nominal("n", ("a", "b"), other=True, missing=True), Nominal("y", ("0", "1"), missing=True)))
+
+
+def counts_of(path: Path, domain: Domain = TWO) -> list[list[int]]:
+    engine = DuckDBEngine(Source(path), domain)
+    try:
+        (total,) = engine.exact_counts(CountQuery(Rows(), (("n", "y"),)))
+        return [list(cell) for cell in total[0].tolist()]
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_csv_files_of_every_system_are_read(tmp_path: Path, newline: str, mark: str) -> None:
+    lines = ["n,y", "a,0", '"b","1"', ",0", "é,1"]
+    (tmp_path / "t.csv").write_text(mark + newline.join(lines) + newline, encoding="utf-8", newline="")
+    assert counts_of(tmp_path / "t.csv") == [[1, 0, 0], [0, 1, 0], [0, 1, 0], [1, 0, 0]]
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
+def test_the_end_of_a_csv_file_adds_no_row(tmp_path: Path, end: str) -> None:
+    (tmp_path / "t.csv").write_text("n,y\na,0" + end)
+    assert counts_of(tmp_path / "t.csv") == [[1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"a",
+        b"a,0,1,2",
+        b'"a"b,0',
+        b'a"b,0',
+        b"\xff\xfe,0",
+        b"a\x00b,0",
+        b'"x\ny",0',
+        b'"x\r\ny",0',
+        b",",
+        b'"",""',
+        b" ",
+    ],
+    ids=repr,
+)
+def test_a_strange_line_disturbs_no_other(tmp_path: Path, line: bytes) -> None:
+    (tmp_path / "t.csv").write_bytes(b"n,y\n" + b"a,0\n" * 3 + line + b"\n" + b"b,1\n" * 4)
+    found = counts_of(tmp_path / "t.csv")
+    assert 3 <= found[0][0] <= 4 and found[1][1] == 4
+    assert 7 <= sum(map(sum, found)) <= 8
+
+
+def test_a_quoted_line_break_far_into_a_large_file_is_part_of_its_field(tmp_path: Path) -> None:
+    few = b"a,0\n" * 400_000 + b'"line\nbreak",1\n' + b"b,1\n" * 400_000
+    (tmp_path / "t.csv").write_bytes(b"n,y\n" + few)
+    assert counts_of(tmp_path / "t.csv") == [[400_000, 0, 0], [0, 400_000, 0], [0, 1, 0], [0, 0, 0]]
+
+
+def test_a_line_beyond_all_measure_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"n,y\na,0\n" + b"x" * (2**24 + 10) + b",0\nb,1\n")
+    found = counts_of(tmp_path / "t.csv")
+    assert found[0][0] == 1 and found[1][1] == 1
+
+
+@pytest.mark.parametrize("name", ["t[1].csv", "t*.csv", "t?.csv", "{t1,t2}.csv"])
+def test_a_file_is_read_by_its_name_and_never_as_a_pattern(tmp_path: Path, name: str) -> None:
+    (tmp_path / "t1.csv").write_text("n,y\n" + "b,1\n" * 5)
+    (tmp_path / name).write_text("n,y\na,0\n")
+    assert counts_of(tmp_path / name) == [[1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_folders_of_a_file_are_no_columns(tmp_path: Path, ending: str) -> None:
+    folder = tmp_path / "n=b"
+    folder.mkdir()
+    frame = pd.DataFrame({"n": ["a", "a"], "y": ["0", "1"]})
+    if ending == "csv":
+        frame.to_csv(folder / "t.csv", index=False)
+    else:
+        frame.to_parquet(folder / "t.parquet")
+    assert counts_of(folder / f"t.{ending}") == [[1, 1, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("header", [",n,y", "N,n,y", 'n,"a\nb",y', "n, n,y", 'n,"é""x",y', "n,a'b,y"])
+def test_undeclared_columns_may_have_any_name(tmp_path: Path, header: str) -> None:
+    names = next(iter(header.split("\n"))) if "\n" not in header else header
+    position = 0 if names.startswith(("N", ",")) else 1
+    fields = ["a", "0"]
+    fields.insert(position, "zzz")
+    (tmp_path / "t.csv").write_text(header + "\n" + ",".join(fields) + "\n")
+    assert counts_of(tmp_path / "t.csv")[0] == [1, 0, 0]

@@ -1,0 +1,912 @@
+"""The attacks of LAYER.md that can touch the kernel: each test says what its attack would have leaked."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import pickle
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import tokenize
+import traceback
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+import privet
+from privet.column import Nominal, Numeric
+from privet.domain import Domain
+from privet.errors import (
+    BudgetExceeded,
+    DataError,
+    EngineFailed,
+    KeyReused,
+    PrivetError,
+    QuestionError,
+    UndeclaredDomain,
+)
+from privet.kernel.engines.memory import MemoryEngine
+from privet.kernel.query import Rows, SumQuery
+
+EXACT = 10_000  # at this epsilon no noise is to be seen
+LARGE = 1_000_000
+SOURCES = ("frame", "csv", "parquet", "duckdb", "snapshot")
+each_source = pytest.mark.parametrize("kind", SOURCES)
+
+DOMAIN = Domain(
+    (
+        Nominal("job", ("clerk", "nurse"), other=True),
+        Numeric("wage", Fraction(0), Fraction(1000), Fraction(1, 4), bins=4, missing=True),
+        Nominal("ill", ("no", "yes")),
+    ),
+    target="ill",
+    max_rows=1000,
+)
+MODEL = privet.AdditiveModel((0, 100), ((("job",), np.array([[5, 0], [0, 7], [1, 1]], np.int32)),))
+
+QUESTIONS: dict[str, Callable[[Any], Any]] = {
+    "count": lambda table: table.count(1),
+    "where": lambda table: table.where(job="clerk", wage=(10, 20)).count(1),
+    "sum": lambda table: table.sum("wage", 1),
+    "mean": lambda table: table.mean("wage", 1),
+    "median": lambda table: table.median("wage", 1),
+    "quantile": lambda table: table.quantile("wage", 0.9, 1),
+    "histogram": lambda table: table.histogram("job", "wage", epsilon=1),
+    "select": lambda table: table.select("infogain", 1),
+    "thresholds": lambda table: table.select("gini", 1, thresholds=True),
+    "select residuals": lambda table: table.select_residuals(MODEL, [("job",), ("job", "wage")], (9, 9), 1),
+    "residual sums": lambda table: table.residual_sums(MODEL, ("job", "wage"), (9, 9), 1),
+    "parts": lambda table: table.partition("job").partition("wage").count(1),
+    "level": lambda table: table.partition("wage").select("max", 1),
+}
+
+
+def people(size: int = 40) -> pd.DataFrame:
+    rng = random.Random(size)
+    rows = [
+        (rng.choice(["clerk", "nurse", "poet"]), rng.randrange(4000) / 4, rng.choice(["no", "yes"]))
+        for _ in range(size)
+    ]
+    return pd.DataFrame(rows, columns=["job", "wage", "ill"]).astype({"wage": object})
+
+
+def store(frame: pd.DataFrame, kind: str, folder: Path, types: dict[str, str] | None = None) -> Any:
+    """A frame where an owner would keep it; columns are texts unless a type is given."""
+    if kind == "frame":
+        return frame
+    if kind in ("csv", "snapshot"):
+        frame.to_csv(folder / "people.csv", index=False)
+        return folder / "people.csv"
+    types = {name: (types or {}).get(name, "VARCHAR") for name in frame.columns}
+    with duckdb.connect(str(folder / "people.db")) as connection:
+        columns = ", ".join(f'"{name}" {each}' for name, each in types.items())
+        connection.execute(f"CREATE OR REPLACE TABLE people ({columns})")
+        rows = [
+            [
+                None if each == "VARCHAR" and pd.isna(value) else value
+                for value, each in zip(row, types.values(), strict=True)
+            ]
+            for row in frame.itertuples(index=False)
+        ]
+        if rows:
+            connection.executemany(f"INSERT INTO people VALUES ({', '.join('?' * len(types))})", rows)
+        if kind == "parquet":
+            connection.execute(f"COPY people TO '{folder}/people.parquet' (FORMAT parquet)")
+            return folder / "people.parquet"
+    return f"duckdb:///{folder}/people.db?table=people"
+
+
+def opened(
+    frame: pd.DataFrame, kind: str, folder: Path, types: dict[str, str] | None = None, **settings: Any
+) -> privet.ProtectedTable:
+    folder.mkdir(exist_ok=True)
+    source = store(frame, kind, folder, types)
+    return privet.open(source, **{"domain": DOMAIN, "budget": LARGE, "snapshot": kind == "snapshot", **settings})
+
+
+def neighbours(row: list[Any] | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A table, and the same one with one more row."""
+    one = people()
+    return one, pd.concat([one, pd.DataFrame([row or ["poet", None, "yes"]], columns=one.columns)], ignore_index=True)
+
+
+# --- 1, 2: noise that does not hide ----------------------------------------------------------------------------------
+
+
+@each_source
+def test_low_order_bits(kind: str, tmp_path: Path) -> None:
+    """Float noise lands on different grids for neighbouring tables (Mironov): one odd bit would tell a row is there."""
+    table = opened(people(), kind, tmp_path)
+    for _ in range(20):
+        assert type(int(table.count(0.3))) is int
+        assert (float(table.sum("wage", 0.3)) * 4).is_integer()
+        mean = table.mean("wage", 0.3)
+        assert (float(mean.deviation) * 8).is_integer() and isinstance(mean.count, int)
+        assert (float(table.median("wage", 0.3)) * 4).is_integer()
+    assert np.asarray(table.histogram("job", epsilon=0.3)).dtype == np.int64
+    assert table.residual_sums(MODEL, ("job",), (9, 9), 0.3).own.dtype == np.int64
+    stored = "".join(str(entry.answer) for entry in table.budget.entries)
+    assert "." not in stored and "e" not in stored.replace("answer", "").replace("private", "").replace("true", "")
+    table.close()
+
+
+def test_large_values_swallowing_noise() -> None:
+    """Where the true value is large, small float noise rounds away (Haney) and the exact answer shows."""
+    domain = Domain((Numeric("x", Fraction(0), Fraction(2**53), Fraction(2**23)),))
+    frame = pd.DataFrame({"x": [2.0**53] * 500})
+    table = privet.open(frame, domain, budget=LARGE)
+    answers = {float(table.sum("x", 1)) for _ in range(30)}
+    assert len(answers) == 30
+    assert all((answer / 2**23).is_integer() for answer in answers)
+
+
+def test_noise_at_the_ends_of_64_bits_is_still_noise() -> None:
+    """A sum that overflows, or noise that does, would be an error only large tables can cause."""
+    domain = Domain((Numeric("x", Fraction(-(2**31)), Fraction(2**31 - 1), Fraction(2)),))
+    grids = {"x": np.array([2**31 - 1, 0], dtype=np.int64)}
+    engine = MemoryEngine(domain, {"x": np.array([9, 0])}, grids, weights=np.array([2**31, 1], dtype=np.int64))
+    count, total = engine.exact_sums(SumQuery(Rows(), "x"))
+    assert (int(count[0]), int(total[0])) == (2**31 + 1, 2**31 * (2**31 - 1))
+    table = privet.open(pd.DataFrame({"x": [2**31 - 1]}), domain, budget=LARGE)
+    table._session.engine.exact_sums = lambda query: (np.array([2**40]), np.array([2**62]))
+    for epsilon in ("1e-9", 1, LARGE // 4):
+        assert math.isfinite(table.sum("x", epsilon))
+        assert math.isfinite(table.mean("x", epsilon))
+
+
+@each_source
+@pytest.mark.parametrize("epsilon", ["1e-9", 1e5])
+def test_extreme_epsilons_are_answered(kind: str, tmp_path: Path, epsilon: Any) -> None:
+    """Noise that overflows would fail more often on one of two neighbouring tables."""
+    table = opened(people(), kind, tmp_path)
+    table.count(epsilon)
+    table.sum("wage", epsilon)
+    table.mean("wage", epsilon)
+    table.median("wage", epsilon)
+    table.select("gini", epsilon)
+    table.select("infogain", epsilon, thresholds=True)
+    table.residual_sums(MODEL, ("job",), (1024, 1), epsilon)
+    table.close()
+
+
+# --- 3: sums ---------------------------------------------------------------------------------------------------------
+
+
+@each_source
+def test_float_sums(kind: str, tmp_path: Path) -> None:
+    """2^53 plus a thousand ones is 2^53 in floats, or not, by the order of rows: a sum must be exact and orderless."""
+    low, high = -(2**30), 2**30 - 1
+    domain = Domain((Numeric("x", Fraction(low), Fraction(high), Fraction(1)),))
+    values = [2.0**53, -(2.0**53), 1e300, -1e300, *[1.0] * 1000]
+    truth = 2 * (high - low) + 0 + 1000 * (1 - low)  # in steps above the lower bound, clamped to the bounds
+    for seed in range(3):
+        random.Random(seed).shuffle(values)
+        with opened(pd.DataFrame({"x": values}), kind, tmp_path / f"{seed}", {"x": "DOUBLE"}, domain=domain) as table:
+            count, total = table._session.engine.exact_sums(SumQuery(Rows(), "x"))
+            assert (count.tolist(), total.tolist()) == ([1004], [truth])
+
+
+# --- 4: numbers that are none ----------------------------------------------------------------------------------------
+
+
+@each_source
+@pytest.mark.parametrize("poison", [math.nan, None, math.inf, -math.inf, 1e308, -0.0], ids=str)
+def test_nan_inf_and_null_poisoning(kind: str, tmp_path: Path, poison: float | None) -> None:
+    """One NaN makes a SUM NaN, or is clamped to the upper bound: either tells that its row is there."""
+    _, frame = neighbours(["clerk", poison, "no"])
+    # A CSV file holds texts, and 'inf' is no number there.
+    absent = poison is None or math.isnan(poison) or (math.isinf(poison) and kind in ("csv", "snapshot"))
+    wages = [float(wage) for wage in frame["wage"][:-1]] + ([] if absent else [min(max(poison or 0.0, 0.0), 1000.0)])
+    with opened(frame, kind, tmp_path, {"wage": "DOUBLE"}) as table:
+        assert table.sum("wage", 300_000) == sum(wages)
+        assert table.mean("wage", 600_000) == pytest.approx(sum(wages) / len(wages), abs=1e-9)
+        assert sorted(wages)[18] <= table.median("wage", EXACT) <= sorted(wages)[22]
+        assert table.count(EXACT) == 41
+        assert table.where(wage="<missing>").count(EXACT) == absent
+
+
+# --- 5: errors that only some rows cause -----------------------------------------------------------------------------
+
+NASTY: dict[str, list[Any]] = {
+    "text where a number is": ["clerk", "CANARY", "yes"],
+    "a number beyond all types": ["clerk", "9" * 5000, "yes"],
+    "an exponent beyond all types": ["clerk", "1e99999999999999999999", "yes"],
+    "nothing at all": [None, None, None],
+    "empty texts": ["", "", ""],
+    "a quote": ['"', '"', '"'],
+    "line breaks": ["a\nb", "1\n2", "yes\n"],
+    "carriage returns": ["a\r\nb", "\r", "\r"],
+    "separators": ["a,b", "1,5", ",,,"],
+    "a zero byte": ["a\0b", "1\0", "yes"],
+    "a very long text": ["x" * 300_000, "1" * 300_000, "yes"],
+    "unprintable characters": ["\x01\x1a\x1b\x7f\u202e\ufeff", "\u00a05", "yes"],
+    "sql": ["'); DROP TABLE coded; --", "(SELECT 1)", "yes' OR '1'='1"],
+    "arabic digits": ["clerk", "\u0661\u0662", "yes"],
+    "hexadecimal": ["clerk", "0x10", "yes"],
+}
+
+
+@each_source
+@pytest.mark.parametrize("nasty", NASTY)
+def test_data_dependent_errors(kind: str, tmp_path: Path, nasty: str) -> None:
+    """A row that makes a cast, an overflow or the reader fail turns every answer into one about that row."""
+    _, frame = neighbours(NASTY[nasty])
+    with opened(frame, kind, tmp_path) as table:
+        assert table.count(EXACT) in (40, 41)
+        table.sum("wage", 1)
+        table.partition("job").median("wage", 1)
+
+
+@each_source
+def test_every_question_is_answered_whatever_the_rows_are(kind: str, tmp_path: Path) -> None:
+    """The same for all questions: each is one statement, and every expression in it must be total."""
+    frame = pd.concat([people(), pd.DataFrame(NASTY.values(), columns=people().columns)], ignore_index=True)
+    with opened(frame, kind, tmp_path) as table:
+        for ask in QUESTIONS.values():
+            ask(table)
+        assert len(table.budget.entries) == len(QUESTIONS)
+
+
+@each_source
+@pytest.mark.parametrize(
+    ("sql_type", "value"),
+    [("HUGEINT", 10**38), ("HUGEINT", -(10**38)), ("DOUBLE", 1.7e308), ("DECIMAL(38,0)", 10**37), ("BOOLEAN", True)],
+)
+def test_data_dependent_errors_of_wide_types(kind: str, tmp_path: Path, sql_type: str, value: Any) -> None:
+    """An overflow in the largest types of an engine would be an error that depends on one row."""
+    frame = people().assign(wage=[1] * 39 + [value])
+    with opened(frame, kind, tmp_path, {"wage": sql_type}) as table:
+        assert table.count(EXACT) == 40
+        table.sum("wage", 1)
+        table.partition("job").median("wage", 1)
+
+
+STRANGE = [b"\xff\xfe\x80,1,no", b"clerk", b"clerk,1,no,4,5,6", b"\x00" * 50, b'clerk,"1,no', b'"']
+
+
+@pytest.mark.parametrize("line", STRANGE, ids=repr)
+@pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
+def test_data_dependent_errors_of_the_csv_reader(tmp_path: Path, line: bytes, first: bool) -> None:
+    """A line that is no record must be left out like any row that does not fit: an error would tell it is there."""
+    body = people().to_csv(index=False).encode().splitlines()
+    body.insert(1 if first else len(body), line)
+    (tmp_path / "people.csv").write_bytes(b"\n".join(body) + b"\n")
+    with privet.open(tmp_path / "people.csv", DOMAIN, budget=LARGE) as table:
+        found = table.count(EXACT)
+        assert found in (40, 41) or (first and b'"' in line)  # an open quote goes on to the end of the file
+
+
+# --- 6: words that become code ---------------------------------------------------------------------------------------
+
+WORDS = [
+    "1); DROP TABLE coded; --",
+    "(select count(*) from coded)",
+    "' OR 1=1 --",
+    'x" OR "1"="1',
+    "\\'; ATTACH 'x'",
+    "?",
+]
+
+
+@each_source
+@pytest.mark.parametrize("word", WORDS)
+def test_subqueries_and_sql_text(kind: str, tmp_path: Path, word: str) -> None:
+    """SQL in a value, a name or a key would ask the engine something that no noise is added to."""
+    with opened(people(), kind, tmp_path) as table:
+        for value in (word, [word], {word}, (word, "clerk")):
+            with pytest.raises(QuestionError):
+                table.where(job=value)
+        for value in (word, (word, None), (None, word), [word]):
+            with pytest.raises(QuestionError):
+                table.where(wage=value)
+        for ask in (
+            lambda: table.where({word: 1}),
+            lambda: table.partition(word),
+            lambda: table.partition((word, 5)),
+            lambda: table.histogram(word, epsilon=1),
+            lambda: table.sum(word, 1),
+            lambda: table.select("max", 1, attributes=[word]),
+            lambda: table.select_residuals(MODEL, [(word,)], (9, 9), 1),
+        ):
+            with pytest.raises(UndeclaredDomain):
+                ask()
+        with pytest.raises(QuestionError):
+            table.select(word, 1)
+        for bad in (word, lambda row: True):
+            with pytest.raises((TypeError, QuestionError)):
+                table.where(bad)
+        assert table.budget.entries == []
+        assert table.count(EXACT, key=word) == 40
+        assert table.count(EXACT, key=word) == 40
+        assert [entry.key for entry in table.budget.entries] == [word]
+
+
+@pytest.mark.parametrize("word", ["x'); DROP TABLE entries; --", 'x"; DELETE FROM caps; --', "x\0y", "é\n\U0001f333"])
+def test_sql_text_in_the_ledger(tmp_path: Path, word: str) -> None:
+    """SQL in the name of an analyst or a data set would rewrite the ledger and win back the budget."""
+    source = store(people(), "csv", tmp_path)
+    with privet.open(source, DOMAIN, budget=1, analyst=word, name=word) as table:
+        table.count(0.75)
+    with privet.open(source, DOMAIN, analyst=word, name=word) as table:
+        assert table.budget.remaining == Fraction(1, 4)
+        assert [entry.analyst for entry in table.budget.entries] == [word]
+
+
+def test_a_domain_full_of_sql_is_only_data(tmp_path: Path) -> None:
+    """Names and values are the owner's, but a domain file may come from anyone who drafted it."""
+    names = ['a"; DROP TABLE coded; --', "b'); SELECT 1; --", "select", "order by 1"]
+    domain = Domain(tuple(Nominal(name, ("'); DROP TABLE coded; --", '"', "x")) for name in names))
+    frame = pd.DataFrame({name: ["x", '"', "'); DROP TABLE coded; --", "y"] for name in names})
+    for kind in ("csv", "frame"):
+        with opened(frame, kind, tmp_path, domain=domain) as table:
+            assert np.asarray(table.histogram(*names[:2], epsilon=EXACT)).trace() == 3
+
+
+# --- 7: the budget as a channel --------------------------------------------------------------------------------------
+
+
+def _written(table: privet.ProtectedTable) -> list[tuple[Any, ...]]:
+    return [(e.id, e.analyst, e.scope, e.question, e.epsilon, e.loss, e.key) for e in table.budget.entries]
+
+
+@each_source
+def test_budget_as_a_channel(kind: str, tmp_path: Path) -> None:
+    """A cost that depends on the rows is a release of its own, and a free one (Haeberlen)."""
+    ledgers = []
+    for number, frame in enumerate([*neighbours(), people().iloc[:0]]):
+        with opened(frame, kind, tmp_path / f"{number}", name="same") as table:
+            for ask in QUESTIONS.values():
+                ask(table)
+            ledgers.append((_written(table), table.budget.spent, table.budget.remaining))
+    assert ledgers[0] == ledgers[1] == ledgers[2]
+
+
+@each_source
+def test_refusals_reveal_nothing(kind: str, tmp_path: Path) -> None:
+    """A refusal whose words depend on the rows is an answer without noise."""
+    words = []
+    for number, frame in enumerate(neighbours()):
+        said = []
+        with opened(frame, kind, tmp_path / f"{number}", name="same", budget=1) as table:
+            table.count(0.5)
+            for ask in (
+                lambda table=table: table.count(0.75),
+                lambda table=table: table.where(job="clerk").count(0.75),
+                lambda table=table: table.partition("job").histogram("wage", epsilon=0.75),
+                lambda table=table: table.allot(0.25).select("max", 0.5),
+                lambda table=table: table.where(job="poet"),
+                lambda table=table: table.sum("name", 1),
+            ):
+                with pytest.raises(PrivetError) as caught:
+                    ask()
+                said.append((type(caught.value), str(caught.value), vars(caught.value)))
+            said.append(_written(table))
+        words.append(said)
+    assert words[0] == words[1]
+
+
+@each_source
+def test_exceptions_still_charge(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question that fails for free can be asked until it fails no more: failing would be a free bit."""
+    with opened(people(), kind, tmp_path) as table:
+        engine = table._session.engine
+        for method in ("exact_counts", "exact_grid", "exact_sums", "exact_residuals"):
+            monkeypatch.setattr(engine, method, _raiser("row"))
+        for number, ask in enumerate(QUESTIONS.values(), start=1):
+            with pytest.raises(EngineFailed):
+                ask(table)
+            assert table.budget.spent == number
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "duckdb"])
+def test_the_work_an_engine_does_is_the_same_for_neighbours(kind: str, tmp_path: Path) -> None:
+    """A statement, a retry or an error path that only one row causes could be timed."""
+    seen = []
+    for number, frame in enumerate(neighbours(["CANARY", "CANARY", "yes"])):
+        with opened(frame, kind, tmp_path / f"{number}") as table:
+            engine = table._session.engine
+            statements: list[str] = []
+            run = engine._run
+            engine._run = lambda tree, run=run, statements=statements: (statements.append(tree.sql()), run(tree))[1]
+            for ask in list(QUESTIONS.values()):
+                with privet.testing.seeded_noise(1):
+                    ask(table)
+            seen.append([each.replace(str(tmp_path / f"{number}"), "") for each in statements])
+    assert seen[0] == seen[1]
+
+
+# --- 9: partition games ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table() -> privet.ProtectedTable:
+    return privet.open(people(), DOMAIN, budget=100)
+
+
+def test_overlapping_conditions_add(table: privet.ProtectedTable) -> None:
+    """Conditions that overlap count a record twice: charged as a maximum they would halve its price."""
+    table.where(wage=(0, 500)).count(1)
+    table.where(wage=(400, None)).count(1)
+    assert table.budget.spent == 2
+    part = table.partition("job")["clerk"]
+    part.where(wage=(0, 500)).count(1)
+    part.where(wage=(400, None)).count(1)
+    assert table.budget.spent == 4
+
+
+def test_a_parent_used_after_its_parts_adds(table: privet.ProtectedTable) -> None:
+    """Parts and their parent hold the same record: together they lose the sum."""
+    parts = table.partition("job")
+    parts.count(1)
+    table.count(1)
+    parts.count(1)
+    parts[0].partition("wage").count(1)
+    parts[0].count(1)
+    assert table.budget.spent == 5
+
+
+def test_the_same_partition_twice_adds(table: privet.ProtectedTable) -> None:
+    """Two partitions by one column are two looks at every record."""
+    for _ in range(3):
+        table.partition("job").count(1)
+    assert table.budget.spent == 3
+    again = table.partition("job")
+    again["clerk"].count(1)
+    again["nurse"].count(1)
+    again[0].count(1)
+    assert table.budget.spent == 5
+
+
+def test_siblings_taken_from_different_partitions_add(table: privet.ProtectedTable) -> None:
+    """The clerks of one partition and the nurses of another may share records if charged as siblings."""
+    by_job, by_wage = table.partition("job"), table.partition("wage")
+    by_job[0].count(1)
+    by_wage[0].count(1)
+    assert table.budget.spent == 2
+
+
+def test_a_tree_costs_its_dearest_path(table: privet.ProtectedTable) -> None:
+    """Charging less than the dearest path would give the records on it away; charging more wastes the budget."""
+    level = table.partition("job")
+    level.select("max", [1, 2, 3])
+    below = level.partition(["wage", None, ("wage", 500)])
+    below.count([5] * 5 + [1] * 3)
+    assert table.budget.spent == 6  # 1 + 5 and 3 + 1
+    assert level.remaining == [94, 98, 96]
+
+
+@each_source
+def test_null_keys_lie_in_no_second_part(kind: str, tmp_path: Path) -> None:
+    """A row without a key that lay in several parts, or in one of its own, would be charged once and seen often."""
+    frame = people()
+    frame.loc[:9, "wage"] = None
+    frame.loc[5:14, "job"] = None
+    with opened(frame, kind, tmp_path, {"wage": "DOUBLE"}) as table:
+        total = table.count(EXACT)
+        for parts in (
+            table.partition("wage"),
+            table.partition(("wage", 300)),
+            table.partition("job"),
+            table.partition("job").partition("wage"),
+            table.partition("wage", edges=[100, 900]).partition("job"),
+        ):
+            assert sum(parts.count(EXACT)) == total
+        assert total == 30  # job has no cell for missing values
+
+
+@each_source
+def test_keys_are_never_read_from_data(kind: str, tmp_path: Path) -> None:
+    """Parts named after values that occur would show which values occur."""
+    labels = []
+    for number, frame in enumerate([people(), people().iloc[:0], people().assign(job="CANARY")]):
+        with opened(frame, kind, tmp_path / f"{number}") as table:
+            parts = table.partition("job").partition("wage")
+            labels.append((table.partition("job").labels, parts.labels, parts.paths, len(parts.count(1))))
+    assert labels[0] == labels[1] == labels[2]
+    assert labels[0][0] == ["clerk", "nurse", "<other>"]
+
+
+# --- 12, 13, 15: asking again, asking about nobody ------------------------------------------------------------------
+
+
+def test_retry_until_good(table: privet.ProtectedTable) -> None:
+    """Who may throw away answers for free gets the one they like: each try has its price."""
+    small = table.allot(1)
+    for _ in range(10):
+        small.count(0.1)
+    with pytest.raises(BudgetExceeded):
+        small.count(0.1)
+    assert table.budget.spent == 1
+
+
+@each_source
+def test_group_existence(kind: str, tmp_path: Path) -> None:
+    """A cell that appears only where someone is in it tells that someone is."""
+    frames = [people(), people()[people()["job"] != "clerk"], people().iloc[:0]]
+    shapes = []
+    for number, frame in enumerate(frames):
+        with opened(frame, kind, tmp_path / f"{number}") as table:
+            found = table.histogram("job", "wage", epsilon=0.01)
+            shapes.append(
+                (found.labels, np.asarray(found).shape, list(found.to_frame().iloc[:, :2].itertuples(index=False)))
+            )
+            assert (np.asarray(found) != 0).mean() > 0.5  # empty cells have noise like the others
+    assert shapes[0] == shapes[1] == shapes[2]
+
+
+@each_source
+def test_cached_answers(kind: str, tmp_path: Path) -> None:
+    """Fresh noise for free averages away; a stored answer for free does not, and is the same one."""
+    with opened(people(), kind, tmp_path) as table:
+        fresh = [int(table.count(0.001)) for _ in range(20)]
+        assert len(set(fresh)) > 10
+        assert table.budget.spent == Fraction(20, 1000)
+        kept = [int(table.count(0.001, key="once")) for _ in range(20)]
+        assert len(set(kept)) == 1
+        assert table.budget.spent == Fraction(21, 1000)
+
+
+def test_a_key_of_someone_else(tmp_path: Path) -> None:
+    """A stored answer found by guessing another analyst's key would be a release nobody granted."""
+    source = store(people(), "csv", tmp_path)
+    with privet.open(source, DOMAIN, budget=1, analyst="ada") as ada, privet.open(source, DOMAIN, analyst="eve") as eve:
+        ada.count(0.1, key="secret")
+        with pytest.raises(KeyReused) as caught:
+            eve.count(0.1, key="secret")
+        assert "ada" not in str(caught.value)
+        assert eve.budget.spent == 0
+
+
+# --- 14: randomness and forks ----------------------------------------------------------------------------------------
+
+FORK = """
+import json, os
+from fractions import Fraction
+import numpy as np, pandas as pd, privet
+from privet.column import Nominal
+from privet.domain import Domain
+from privet.kernel import ExponentialOverRanges, IntegerLaplace, PermuteAndFlip
+
+def in_child(work):
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(write, json.dumps(work()).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    with os.fdopen(read, "rb") as pipe:
+        return pipe.read().decode()
+"""
+
+
+def run_script(script: str, *arguments: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", FORK + script, *arguments], capture_output=True, text=True, timeout=120, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def test_forked_processes_do_not_share_noise() -> None:
+    """Two processes that draw the same noise for two questions give away the difference of the answers."""
+    lines = run_script(
+        """
+noise = IntegerLaplace(Fraction(1, 10**6))
+choose = ExponentialOverRanges(Fraction(1, 1000), 1, True)
+pick = PermuteAndFlip(Fraction(1, 10**6), 1, True)
+
+def draw():
+    return [
+        noise.release(np.zeros(4, dtype=np.int64)).tolist(),
+        [choose.release(np.array([0]), [2**60])[1] for _ in range(4)],
+        [pick.release(np.zeros(1000, dtype=np.int64)) for _ in range(8)],
+    ]
+
+draw()
+for _ in range(3):
+    print(in_child(draw))
+print(json.dumps(draw()))
+"""
+    )
+    drawn = [json.loads(line) for line in lines]
+    for kind in range(3):
+        assert len({tuple(each[kind]) for each in drawn}) == 4
+
+
+@pytest.mark.parametrize("ledger", ["memory", "file"])
+def test_forked_processes_do_not_share_a_budget(tmp_path: Path, ledger: str) -> None:
+    """Each copy of a table that thinks the dearest part is already paid would spend it again."""
+    lines = run_script(
+        f"""
+domain = Domain((Nominal("sex", ("f", "m")),))
+ledger = None if {ledger!r} == "memory" else {str(tmp_path / "ledger")!r}
+table = privet.open(pd.DataFrame({{"sex": ["f", "m"]}}), domain, budget=1, ledger=ledger)
+parts = table.partition("sex")
+parts[0].count(0.5)
+
+def spend():
+    said = []
+    for ask in (lambda: parts[1].count(0.5), lambda: table.count(0.1)):
+        try:
+            said.append(int(ask()))
+        except privet.PrivacyError as error:
+            said.append(str(error))
+    return said
+
+for _ in range(2):
+    print(in_child(spend))
+print(table.budget.spent, len(table.budget.entries))
+"""
+    )
+    for line in lines[:2]:
+        first, second = json.loads(line)
+        assert "another process" in first and "another process" in second
+    assert lines[2] == "1/2 1"
+
+
+def test_seeds_are_for_tests_and_leave_a_mark(table: privet.ProtectedTable) -> None:
+    """Noise from a seed can be drawn again and taken off; an answer made with it may not pass for a private one."""
+    np.random.seed(1)
+    random.seed(1)
+    one = [int(table.count(0.001)) for _ in range(5)]
+    np.random.seed(1)
+    random.seed(1)
+    assert [int(table.count(0.001)) for _ in range(5)] != one
+    with privet.testing.seeded_noise(1):
+        marked = table.count(1, key="k")
+    assert not marked.private and not table.count(1, key="k").private  # also when it comes from the ledger
+    assert table.count(1).private
+
+
+# --- what errors carry -----------------------------------------------------------------------------------------------
+
+CANARY = "CANARY-93b1"
+
+
+def _raiser(text: str) -> Callable[..., Any]:
+    def fail(*_: Any, **__: Any) -> Any:
+        try:
+            raise ValueError(f"could not convert string to float: '{text}'")
+        except ValueError as cause:
+            error = RuntimeError(f"row 17: {text}")
+            error.add_note(f"the row was {text}")
+            raise error from cause
+
+    return fail
+
+
+def everything_of(error: BaseException) -> str:
+    """All that a program or a person could read from an exception, locals of its frames included."""
+    seen = io.StringIO()
+    print(str(error), repr(error), error.args, vars(error), getattr(error, "__notes__", ""), file=seen)
+    print(error.__cause__, error.__context__, file=seen)
+    print("".join(traceback.format_exception(error)), file=seen)
+    print("".join(traceback.TracebackException.from_exception(error, capture_locals=True).format()), file=seen)
+    return seen.getvalue()
+
+
+def assert_silent(error: BaseException, word: str = CANARY) -> None:
+    assert word not in everything_of(error)
+    assert error.__cause__ is None and error.__context__ is None
+    assert "\n" not in str(error)
+
+
+@each_source
+def test_error_texts_and_chained_exceptions(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """An engine's message quotes the row it stumbled over, and a chained exception carries the message along."""
+    with opened(people(), kind, tmp_path) as table:
+        engine = table._session.engine
+        for method in ("exact_counts", "exact_grid", "exact_sums", "exact_residuals"):
+            monkeypatch.setattr(engine, method, _raiser(CANARY))
+        for ask in (*QUESTIONS.values(), lambda each: each.count(1, key="again")):
+            with pytest.raises(EngineFailed) as caught:
+                ask(table)
+            assert_silent(caught.value)
+        assert CANARY not in "".join(str(entry) for entry in table.budget.entries)
+    assert "".join(capfd.readouterr()) == ""
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "duckdb"])
+def test_real_engine_errors_stay_inside(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB prints the value that a cast could not read."""
+    with opened(people(), kind, tmp_path) as table:
+        engine = table._session.engine
+        connection = engine._connection
+        with pytest.raises(duckdb.Error, match=CANARY):
+            connection.execute(f"SELECT CAST('{CANARY}' AS INTEGER)")
+        monkeypatch.setattr(engine, "_run", lambda tree: connection.execute(f"SELECT CAST('{CANARY}' AS INTEGER)"))
+        for ask in QUESTIONS.values():
+            with pytest.raises(EngineFailed) as caught:
+                ask(table)
+            assert_silent(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_source_that_changes_after_opening_speaks_of_no_row(kind: str, tmp_path: Path) -> None:
+    """A file that is replaced or removed while it is read makes the engine quote what it finds there."""
+    table = opened(people(), kind, tmp_path)
+    path = tmp_path / f"people.{kind}"
+    path.write_bytes(f"{CANARY},{CANARY}\n".encode() * 1000)
+    try:
+        table.count(1)
+    except EngineFailed as error:
+        assert_silent(error)
+    table.close()
+    again = opened(people(), kind, tmp_path)
+    path.unlink()
+    with pytest.raises(EngineFailed) as caught:
+        again.count(1)
+    assert_silent(caught.value, "No files found")
+    assert again.budget.spent == 2
+    again.close()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "duckdb"])
+def test_opening_speaks_of_no_row(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error while a snapshot is taken would quote a row before any budget is there to pay for it."""
+    from privet.kernel.engines.duckdb import DuckDBEngine
+
+    source = store(people(), kind, tmp_path)
+    monkeypatch.setattr(DuckDBEngine, "snapshot", _raiser(CANARY))
+    with pytest.raises(DataError) as caught:
+        privet.open(source, DOMAIN, budget=1, snapshot=True)
+    assert_silent(caught.value)
+
+
+@each_source
+def test_refusals_have_no_second_voice(kind: str, tmp_path: Path) -> None:
+    """A refusal chained to an inner exception shows how far the question went."""
+    with opened(people(), kind, tmp_path, budget=1) as table:
+        for ask in (
+            lambda: table.count(2),
+            lambda: table.allot(0.5).count(1),
+            lambda: table.where(job="poet"),
+            lambda: table.sum("nothing", 1),
+            lambda: table.count("abc"),
+            lambda: pickle.dumps(table),
+        ):
+            with pytest.raises(PrivetError) as caught:
+                ask()
+            assert caught.value.__cause__ is None
+            assert caught.value.__context__ is None
+
+
+# --- what files carry ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def canaries() -> pd.DataFrame:
+    """Rows with words that no answer may contain: in an undeclared column, and out of the domain."""
+    frame = people().assign(name=[f"{CANARY}-name-{i}" for i in range(40)], ssn=[f"90210-{i:04}" for i in range(40)])
+    frame.loc[::2, "job"] = f"{CANARY}-job"
+    frame.loc[3, "ill"] = f"{CANARY}-ill"
+    frame.loc[5, "wage"] = 987654321.125
+    return frame
+
+
+SECRETS = (CANARY.encode(), b"90210-", b"987654321")
+
+
+def assert_no_secret(folder: Path, *besides: str) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file() and path.name not in besides:
+            content = path.read_bytes()
+            assert not [word for word in SECRETS if word in content], path.name
+
+
+@each_source
+def test_ledger_and_scratch_files_hold_no_row(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, canaries: pd.DataFrame
+) -> None:
+    """A value in the ledger, in a temporary file or in a pickled answer leaves the kernel without noise."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    data = {
+        "frame": "",
+        "csv": "people.csv",
+        "snapshot": "people.csv",
+        "parquet": "people.parquet",
+        "duckdb": "people.db",
+    }
+    with opened(canaries, kind, tmp_path / "data", ledger=tmp_path / "the.ledger") as table:
+        answers = [ask(table) for ask in QUESTIONS.values()]
+        with pytest.raises(BudgetExceeded):
+            table.count(LARGE)
+        assert_no_secret(scratch)
+        assert_no_secret(tmp_path, data[kind], "people.db")
+        spoken = repr(table) + repr(table.partition("job")) + repr(answers) + repr(table.budget.entries)
+        payload = pickle.dumps(answers) + spoken.encode()
+        assert not [word for word in SECRETS if word in payload]
+    assert_no_secret(tmp_path, data[kind], "people.db")
+    rows = sqlite3.connect(tmp_path / "the.ledger").execute("SELECT count(*) FROM answers").fetchone()
+    assert rows == (len(QUESTIONS),)
+
+
+@each_source
+def test_undeclared_columns_do_not_exist(kind: str, tmp_path: Path, canaries: pd.DataFrame) -> None:
+    """Another word for a column that is there than for one that is not would list the columns of a private table."""
+    with opened(canaries, kind, tmp_path) as table:
+        for ask in (
+            lambda name: table.where({name: 1}),
+            lambda name: table.partition(name),
+            lambda name: table.partition((name, 1)),
+            lambda name: table.histogram(name, epsilon=1),
+            lambda name: table.sum(name, 1),
+            lambda name: table.median(name, 1),
+            lambda name: table.select("max", 1, attributes=[name]),
+        ):
+            said = []
+            for name in ("name", "nope"):
+                with pytest.raises(UndeclaredDomain) as caught:
+                    ask(name)
+                said.append(str(caught.value).replace(name, "*"))
+            assert said[0] == said[1]
+        assert "name" not in repr(table) and table.domain.names == ("job", "wage", "ill")
+        assert table.budget.entries == []
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "duckdb", "arrow", "polars"])
+def test_undeclared_columns_may_hold_anything(kind: str, tmp_path: Path) -> None:
+    """A column that does not exist cannot make a table fail to open, or its rows be left out."""
+    frame = people().astype({"wage": float})
+    if kind in ("arrow", "polars"):
+        arrow = pytest.importorskip("pyarrow")
+        clean = arrow.Table.from_pandas(frame, preserve_index=False)
+        bad = arrow.Array.from_buffers(
+            arrow.string(), 40, [None, arrow.py_buffer(np.arange(41, dtype=np.int32)), arrow.py_buffer(b"\xff" * 40)]
+        )
+        source = clean.append_column("note", bad)
+        if kind == "polars":
+            times = arrow.array([np.datetime64("0001-01-01", "us")] * 40)
+            source = pytest.importorskip("polars").from_arrow(clean.append_column("note", times))
+    elif kind == "csv":
+        frame.assign(note='"\n,' * 3).to_csv(tmp_path / "people.csv", index=False)
+        source = tmp_path / "people.csv"
+    else:
+        with duckdb.connect(str(tmp_path / "people.db")) as connection:
+            connection.register("frame", frame)
+            connection.execute(
+                "CREATE TABLE people AS SELECT *, TIMESTAMP '2000-01-01' AS note, [1, 2] AS l, {'a': 1} AS s, "
+                "'\\xFF'::BLOB AS b FROM frame"
+            )
+            connection.execute(f"COPY people TO '{tmp_path}/people.parquet' (FORMAT parquet)")
+        source = tmp_path / "people.parquet" if kind == "parquet" else f"duckdb:///{tmp_path}/people.db?table=people"
+    with privet.open(source, DOMAIN, budget=LARGE) as table:
+        assert table.count(EXACT) == 40
+
+
+# --- the source itself -----------------------------------------------------------------------------------------------
+
+PACKAGE = Path(privet.__file__).parent
+
+
+def _names(path: Path) -> Iterator[str]:
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type == tokenize.NAME:
+                yield token.string
+
+
+def test_exact_values_have_names_in_the_kernel_only() -> None:
+    """A name for something un-noised outside the kernel means that something un-noised is there."""
+    outside = [path for path in PACKAGE.rglob("*.py") if PACKAGE / "kernel" not in path.parents]
+    assert len(outside) > 5
+    found = {(path.name, name) for path in outside for name in _names(path) if name.startswith("exact_")}
+    assert found == set()
+    inside = [name for path in (PACKAGE / "kernel").rglob("*.py") for name in _names(path)]
+    assert any(name.startswith("exact_") for name in inside)  # the test would notice one

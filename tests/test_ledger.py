@@ -1,0 +1,782 @@
+"""The ledger: nobody overspends, nothing written is lost, and a released answer is always on record.
+
+Run as a script this file is a helper process: it imports privet once and forks the
+processes that race for a budget or are killed, so that none of them starts an interpreter.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import select
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import privet
+from privet.column import Nominal
+from privet.domain import Domain
+from privet.errors import BudgetExceeded, EngineFailed, KeyReused, LedgerError, PrivacyError, PrivetError, QuestionError
+from privet.kernel import Charge, Entry, Ledger, ProtectedTable
+
+DATASET = "people"
+DOMAIN = Domain((Nominal("sex", ("f", "m")), Nominal("old", ("no", "yes"))))
+FRAME = pd.DataFrame({"sex": ["f", "m", "m"] * 20, "old": ["no", "yes"] * 30})
+TENTH = Fraction(1, 10)
+
+
+def tenth(key: str | None = None, fingerprint: str = "f", loss: Fraction = TENTH) -> Charge:
+    return Charge("count", "all rows", "0.1", loss, fingerprint, key)
+
+
+def new_ledger(path: Path | str, budget: Fraction = Fraction(1)) -> Ledger:
+    ledger = Ledger.open(path)
+    ledger.register(DATASET, source="here", budget=budget)
+    return ledger
+
+
+def table_at(path: Path | str, analyst: str = "ada", budget: object = 1) -> ProtectedTable:
+    return privet.open(FRAME, DOMAIN, budget=budget, ledger=path, name=DATASET, analyst=analyst)
+
+
+def close(ledger: Ledger) -> None:
+    """As when its process ends: the file is then complete by itself."""
+    ledger._connection.close()
+
+
+def one_sentence(error: BaseException) -> str:
+    text = str(error)
+    assert "\n" not in text and text.endswith(".") and len(text) < 400
+    assert error.__cause__ is None
+    return text
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "people.ledger"
+
+
+# -- a durable file -----------------------------------------------------------------------------
+
+
+def test_a_ledger_opened_again_goes_on(path: Path) -> None:
+    table_at(path).count("0.3")
+    again = table_at(path, budget=None)
+    assert (again.budget.spent, again.budget.remaining) == (Fraction(3, 10), Fraction(7, 10))
+    again.count("0.7")
+    with pytest.raises(BudgetExceeded):
+        table_at(path).count("0.1")
+    assert [entry.loss for entry in table_at(path).budget.entries] == [Fraction(3, 10), Fraction(7, 10)]
+
+
+def test_a_file_beside_the_data_is_the_default(tmp_path: Path) -> None:
+    data = tmp_path / "people.csv"
+    FRAME.to_csv(data, index=False)
+    for spent in (Fraction(2, 5), Fraction(4, 5)):
+        with privet.open(data, DOMAIN, budget=1) as table:
+            table.count("0.4")
+            assert table.budget.spent == spent
+    assert privet.kernel.ledger_path(data).exists()
+
+
+def test_a_larger_budget_than_recorded_is_refused(path: Path) -> None:
+    table_at(path)
+    with pytest.raises(PrivacyError, match="above the 1 in its ledger") as refused:
+        table_at(path, budget="1.001")
+    one_sentence(refused.value)
+    assert Ledger.open(path).cap(DATASET) == 1
+
+
+def test_a_smaller_budget_than_recorded_limits_this_table_only(path: Path) -> None:
+    table_at(path).count("0.3")
+    limited = table_at(path, budget="0.5")
+    assert limited.budget.remaining == Fraction(1, 5)
+    with pytest.raises(BudgetExceeded):
+        limited.count("0.3")
+    limited.count("0.2")
+    assert limited.budget.remaining == 0
+    assert table_at(path).budget.remaining == Fraction(1, 2)
+
+
+def test_the_same_data_under_another_name_is_refused(tmp_path: Path) -> None:
+    data = tmp_path / "people.csv"
+    FRAME.to_csv(data, index=False)
+    privet.open(data, DOMAIN, budget=1).count(1)
+    with pytest.raises(LedgerError, match="knows this data as 'people', not as 'fresh'") as refused:
+        privet.open(data, DOMAIN, budget=1, name="fresh")
+    one_sentence(refused.value)
+
+
+def test_the_first_opening_needs_a_budget(path: Path) -> None:
+    with pytest.raises(LedgerError, match="no budget yet"):
+        table_at(path, budget=None)
+    with pytest.raises(LedgerError, match="there is no ledger"):
+        Ledger.open(path.with_name("nowhere"), create=False)
+    assert not path.with_name("nowhere").exists()
+
+
+def test_an_unknown_data_set_is_not_charged(path: Path) -> None:
+    ledger = new_ledger(path)
+    for ask in (
+        lambda: ledger.charge("nobody", "ada", tenth()),
+        lambda: ledger.set_cap("nobody", None, Fraction(1)),
+        lambda: ledger.analysts("nobody"),
+    ):
+        with pytest.raises(LedgerError, match="nobody"):
+            ask()
+    assert ledger.entries("nobody") == []
+
+
+@pytest.mark.parametrize("table", ["datasets", "caps", "entries", "answers"])
+@pytest.mark.parametrize("statement", ["UPDATE {} SET at = 'never'", "DELETE FROM {}"])
+def test_what_was_written_cannot_be_changed(path: Path, table: str, statement: str) -> None:
+    ledger = new_ledger(path)
+    entry, _ = ledger.charge(DATASET, "ada", tenth())
+    ledger.store(entry.id, "[1]")
+    raw = sqlite3.connect(path)
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        raw.execute(statement.format(table))
+    raw.close()
+
+
+def test_an_entry_says_who_asked_what_where_for_how_much_and_when(path: Path) -> None:
+    clock = iter(["Monday", "Tuesday", "Wednesday", "Thursday"])
+    ledger = Ledger.open(path, clock=lambda: next(clock))
+    ledger.register(DATASET, source="here", budget=Fraction(1))
+    entry, new = ledger.charge(DATASET, "ada", Charge("sum(x)", "all / sex f", "0.1", TENTH, "f", "k"))
+    assert new
+    assert entry == Entry(1, "ada", "all / sex f", "sum(x)", "0.1", TENTH, "k", "Wednesday", None)
+    ledger.store(entry.id, "[7]")
+    assert ledger.entries(DATASET) == [Entry(1, "ada", "all / sex f", "sum(x)", "0.1", TENTH, "k", "Wednesday", "[7]")]
+
+
+# -- caps ---------------------------------------------------------------------------------------
+
+
+def test_an_analyst_stays_below_their_own_cap(path: Path) -> None:
+    ada, bob = table_at(path, "ada"), table_at(path, "bob")
+    Ledger.open(path).set_cap(DATASET, "ada", Fraction(1, 5))
+    assert (ada.budget.remaining, bob.budget.remaining) == (Fraction(1, 5), 1)
+    ada.count("0.2")
+    with pytest.raises(BudgetExceeded, match="budget of 'ada'") as refused:
+        ada.count("0.1")
+    one_sentence_or_two(refused.value)
+    assert (refused.value.requested, refused.value.remaining) == (TENTH, 0)
+    bob.count("0.7")
+    assert (ada.budget.spent, bob.budget.spent) == (Fraction(1, 5), Fraction(7, 10))
+
+
+def one_sentence_or_two(error: BaseException) -> None:
+    """A refusal for the budget ends with what to do next."""
+    assert "\n" not in str(error) and str(error).count(". ") <= 1
+
+
+def test_colluding_analysts_cannot_pass_the_cap_of_the_data(path: Path) -> None:
+    tables = [table_at(path, f"analyst {i}") for i in range(5)]
+    ledger = Ledger.open(path)
+    for i in range(5):
+        ledger.set_cap(DATASET, f"analyst {i}", Fraction(2, 5))
+    bought = 0
+    for _ in range(4):
+        for table in tables:
+            try:
+                table.count("0.1")
+                bought += 1
+            except BudgetExceeded:
+                continue
+    assert bought == 10
+    assert ledger.spent(DATASET) == 1
+    assert [table.budget.remaining for table in tables] == [0] * 5
+    assert sum(ledger.spent(DATASET, f"analyst {i}") for i in range(5)) == 1
+
+
+def test_the_last_cap_counts_and_may_be_below_what_was_spent(path: Path) -> None:
+    table, ledger = table_at(path), Ledger.open(path)
+    table.count("0.5")
+    ledger.set_cap(DATASET, None, Fraction(1, 4))
+    assert table.budget.remaining == 0
+    with pytest.raises(BudgetExceeded):
+        table.count("0.1")
+    ledger.set_cap(DATASET, None, Fraction(3, 5))
+    table.count("0.1")
+    assert ledger.remaining(DATASET, "ada") == 0
+    assert ledger.analysts(DATASET) == ["ada"] and ledger.datasets() == [DATASET]
+
+
+# -- keys ---------------------------------------------------------------------------------------
+
+
+def test_the_same_key_returns_the_stored_answer_and_charges_nothing(path: Path) -> None:
+    table = table_at(path)
+    first = table.histogram("sex", "old", epsilon="0.1", key="k")
+    for again in (table, table_at(path), table_at(path, budget="0.1")):
+        found = again.histogram("sex", "old", epsilon="0.1", key="k")
+        assert found.values.tobytes() == first.values.tobytes()
+        assert found.about == first.about
+        assert again.budget.spent == TENTH
+    assert len(table.budget.entries) == 1
+    table.histogram("sex", "old", epsilon="0.1")  # without a key a new call charges again
+    assert table.budget.spent == 2 * TENTH
+
+
+def test_the_same_key_works_after_the_budget_is_gone(path: Path) -> None:
+    table = table_at(path)
+    first = table.count(1, key="k")
+    assert table.count(1, key="k") == first
+    with pytest.raises(BudgetExceeded):
+        table.count(1, key="another")
+
+
+def test_a_retry_pays_nothing_in_a_part_or_an_allotment(path: Path) -> None:
+    table = table_at(path)
+    part, little = table.partition("sex")["f"], table.allot("0.1")
+    for _ in range(3):
+        part.count("0.2", key="part")
+        assert (part.budget.spent, part.budget.remaining) == (Fraction(1, 5), Fraction(4, 5))
+    answers = {little.count("0.1", key="allotment") for _ in range(3)}  # which has nothing left after the first
+    assert len(answers) == 1
+    assert little.budget.spent == TENTH and table.budget.spent == 3 * TENTH
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda table: table.count("0.2", key="k"),
+        lambda table: table.count("0.05", key="k"),
+        lambda table: table.histogram("sex", epsilon="0.1", key="k"),
+        lambda table: table.where(sex="f").count("0.1", key="k"),
+        lambda table: table.partition("sex")["f"].count("0.1", key="k"),
+        lambda table: table.partition("sex").count("0.1", key="k"),
+        lambda table: table_at(table._session.ledger.path, "bob").count("0.1", key="k"),
+    ],
+    ids=["more", "less", "question", "filter", "part", "parts", "analyst"],
+)
+def test_a_key_that_comes_back_with_anything_different_is_refused(path: Path, ask: Callable[[Any], object]) -> None:
+    table = table_at(path)
+    table.count("0.1", key="k")
+    with pytest.raises(KeyReused) as refused:
+        ask(table)
+    one_sentence(refused.value)
+    assert Ledger.open(path).spent(DATASET) == TENTH
+    assert len(Ledger.open(path).entries(DATASET)) == 1
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201, 7, b"k"], ids=repr)
+def test_a_key_is_a_short_text(path: Path, key: Any) -> None:
+    table = table_at(path)
+    with pytest.raises(QuestionError):
+        table.count("0.1", key=key)
+    assert table.budget.spent == 0
+
+
+def test_a_failed_attempt_stays_charged_and_is_finished_under_its_key(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = table_at(path)
+
+    def fails(query: object) -> None:
+        raise RuntimeError("row 17 is 'Smith'")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(table._session.engine, "exact_counts", fails)
+        for key, finish in (("k", "retry with the key 'k'"), (None, "a new try is a new charge")):
+            with pytest.raises(EngineFailed, match=finish) as failed:
+                table.count("0.1", key=key)
+            assert "Smith" not in str(failed.value)
+            assert failed.value.__cause__ is None and failed.value.__context__ is None
+    assert table.budget.spent == 2 * TENTH
+    assert [entry.answer for entry in table.budget.entries] == [None, None]
+    answer = table_at(path).count("0.1", key="k")  # as after a crash: another process finishes
+    assert table.count("0.1", key="k") == answer
+    assert table.budget.spent == 2 * TENTH
+    assert json.loads(table.budget.entries[0].answer or "")["answer"] == [answer]
+
+
+def test_the_answer_stored_first_is_the_only_one_released(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, other = table_at(path), table_at(path)
+    engine = table._session.engine
+    exact_counts = engine.exact_counts
+    finished: list[int] = []
+
+    def slow(query: Any) -> Any:
+        # while this attempt is at work, another process finishes under the same key
+        finished.append(other.count("0.000001", key="k"))
+        return exact_counts(query)
+
+    monkeypatch.setattr(engine, "exact_counts", slow)
+    assert [table.count("0.000001", key="k")] == finished
+    assert len(table.budget.entries) == 1
+
+
+def test_the_ledger_keeps_the_first_answer(path: Path) -> None:
+    ledger = new_ledger(path)
+    entry, _ = ledger.charge(DATASET, "ada", tenth("k"))
+    assert ledger.store(entry.id, "[1]") == "[1]"
+    assert ledger.store(entry.id, "[2]") == "[1]"
+    standing, new = ledger.charge(DATASET, "ada", tenth("k"))
+    assert (standing.id, standing.answer, new) == (entry.id, "[1]", False)
+
+
+# -- many at once -------------------------------------------------------------------------------
+
+
+def test_threads_share_a_table_without_overspending(path: Path) -> None:
+    table = table_at(path)
+    parts = [*table.partition("sex"), table, table.where(old="no"), table.allot(1)]
+    bought: list[Fraction] = []
+    surprises: list[BaseException] = []
+
+    def spend(thread: int) -> None:
+        for i in range(12):
+            try:
+                bought.append(parts[(thread + i) % len(parts)].count("0.02").epsilon)
+            except BudgetExceeded:
+                continue
+            except BaseException as error:
+                surprises.append(error)
+
+    threads = [threading.Thread(target=spend, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert surprises == []
+    ledger = Ledger.open(path)
+    assert ledger.spent(DATASET) == table.budget.spent == sum(entry.loss for entry in ledger.entries(DATASET))
+    assert 1 - Fraction(1, 50) < ledger.spent(DATASET) <= 1
+    assert len(ledger.entries(DATASET)) == len(bought)
+    assert all(entry.answer is not None for entry in ledger.entries(DATASET))
+
+
+def helper(*arguments: object, folder: Path) -> subprocess.Popen[str]:
+    """This file as a process, warmed up and ready to fork; its temporary files go to `folder`."""
+    return subprocess.Popen(
+        [sys.executable, __file__, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(folder)},
+    )
+
+
+RACERS, UNIT = 16, Fraction(1, 1000)
+
+
+def run_race(tries: int, *paths: Path) -> list[dict[str, Any]]:
+    """Let processes start together and try so often to charge a unit; once for each ledger."""
+    text, _ = helper("race", tries, *paths, folder=paths[0].parent).communicate(timeout=300)
+    results = [json.loads(line) for line in text.splitlines()]
+    assert len(results) == RACERS * len(paths)
+    assert [result["failed"] for result in results if result["failed"]] == []
+    return results
+
+
+def test_sixteen_processes_race_for_a_thousand_charges(path: Path) -> None:
+    close(new_ledger(path))
+    results = run_race(100, path)
+    assert sum(result["bought"] for result in results) == 1000
+    assert sum(result["refused"] for result in results) == RACERS * 100 - 1000
+    ledger = Ledger.open(path)  # checks every total
+    entries = ledger.entries(DATASET)
+    assert ledger.spent(DATASET) == 1 and ledger.remaining(DATASET, "ada") == 0
+    assert len(entries) == 1000 and sum(entry.loss for entry in entries) == 1
+    for result in results:
+        assert ledger.spent(DATASET, result["analyst"]) == result["bought"] * UNIT
+
+
+def test_sixteen_processes_may_open_a_new_ledger_at_once(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{i}.ledger" for i in range(12)]
+    run_race(1, *paths)
+    assert [Ledger.open(path).spent(DATASET) for path in paths] == [RACERS * UNIT] * len(paths)
+
+
+def in_children(work: Callable[[int], Any], number: int) -> None:
+    """Let forked processes start together; each writes its result as a line."""
+    reader, writer = os.pipe()
+    children = []
+    for i in range(number):
+        child = os.fork()
+        if child == 0:
+            os.close(writer)
+            os.read(reader, 1)  # until the writer is closed
+            os.write(1, (json.dumps(work(i)) + "\n").encode())
+            os._exit(0)
+        children.append(child)
+    os.close(writer)
+    for child in children:
+        os.waitpid(child, 0)
+
+
+def race(tries: int, path: str) -> None:
+    def spend(i: int) -> dict[str, Any]:
+        result: dict[str, Any] = {"analyst": f"racer {i}", "bought": 0, "refused": 0, "failed": None}
+        try:
+            ledger = new_ledger(path)
+            for _ in range(tries):
+                try:
+                    _, new = ledger.charge(DATASET, result["analyst"], tenth(loss=UNIT))
+                    result["bought"] += new
+                except BudgetExceeded:
+                    result["refused"] += 1
+        except PrivetError as error:
+            result["failed"] = str(error)
+        return result
+
+    in_children(spend, RACERS)
+
+
+# -- killed -------------------------------------------------------------------------------------
+
+RUNS, CAP = 50, Fraction(3, 20)
+
+
+class Victims:
+    """Processes that ask without end and write each answer after its release; to be killed at any moment."""
+
+    def __init__(self, data: Path) -> None:
+        self.process = helper("victims", data, folder=data.parent)
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout.fileno()
+        self.unread = b""
+
+    def start(self, run: int, retry: list[str]) -> int:
+        self.stdin.write(json.dumps([run, retry]) + "\n")
+        self.stdin.flush()
+        started = self.line()
+        return int(started["process"])
+
+    def line(self, wait: float | None = None) -> Any:
+        """What the running one says next; None if it says nothing for so many seconds."""
+        while b"\n" not in self.unread:
+            ready, _, _ = select.select([self.stdout], [], [], wait)
+            if not ready:
+                return None
+            more = os.read(self.stdout, 65536)
+            assert more, "the helper has ended"
+            self.unread += more
+        line, self.unread = self.unread.split(b"\n", 1)
+        said = json.loads(line)
+        assert "failed" not in said, said
+        return said
+
+    def close(self) -> None:
+        with self.process:  # closes the pipes and waits
+            pass
+
+
+@pytest.fixture
+def victims(tmp_path: Path) -> Iterator[Victims]:
+    data = tmp_path / "people.csv"
+    FRAME.to_csv(data, index=False)
+    running = Victims(data)
+    yield running
+    running.close()
+
+
+def test_what_fifty_killed_processes_released_is_on_record_and_paid(victims: Victims, tmp_path: Path) -> None:
+    coins = random.Random(50)
+    path = tmp_path / "people.csv.ledger"
+    released: list[dict[str, Any]] = []
+    refusals = 0
+    known: list[Entry] = []
+    for run in range(RUNS):
+        process = victims.start(run, [entry.key for entry in known[-3:] if entry.key])
+        said = []
+        for _ in range(max(0, coins.randrange(-2, 9))):
+            said.append(victims.line())
+        late = victims.line(coins.random() * (0.02 if said else 0.1))  # a moment more, or until it speaks
+        os.kill(process, signal.SIGKILL)
+        said += [late] if late else []
+        while (line := victims.line()) != {"dead": process}:
+            said.append(line)
+        assert all("entry" in line or "refused" in line for line in said)
+        released += [line for line in said if "entry" in line]
+        refusals += len(said) - len([line for line in said if "entry" in line])
+        if not path.exists():
+            continue
+
+        ledger = Ledger.open(path)
+        entries = ledger.entries(DATASET) if DATASET in ledger.datasets() else []
+        assert ledger.spent(DATASET) == sum(entry.loss for entry in entries) <= CAP
+        close(ledger)
+        now = {entry.id: entry for entry in entries}
+        for entry in known:  # what was there once still is, and an answer never changes
+            assert now[entry.id] == entry or (entry.answer is None and now[entry.id].key == entry.key)
+        for answer in released:
+            stored = json.loads(now[answer["entry"]].answer or "")
+            assert stored == {"answer": [answer["count"]], "private": True}
+            assert now[answer["entry"]].key == answer["key"]
+        keys = [entry.key for entry in entries if entry.key]
+        assert len(keys) == len(set(keys))
+        known = entries
+    retried = [answer for answer in released if answer["retry"]]
+    assert len(released) > RUNS and len(retried) > RUNS / 2
+    while True:  # spend what is left
+        with privet.open(tmp_path / "people.csv", DOMAIN, budget=CAP) as table:
+            try:
+                table.count(Fraction(1, 100))
+            except BudgetExceeded:
+                assert table.budget.spent <= CAP
+                break
+
+
+def victim(data: str, run: int, retry: list[str]) -> None:
+    def say(**line: object) -> None:
+        os.write(1, (json.dumps(line) + "\n").encode())
+
+    with privet.open(data, DOMAIN, budget=CAP) as table:
+        for key in retry:
+            count = table.count("0.001", key=key)
+            say(count=int(count), entry=count.about.entry, key=key, retry=True)
+        for i in range(10**9):
+            key = f"run {run} question {i}" if i % 2 else None
+            try:
+                count = table.count("0.001", key=key)
+            except BudgetExceeded:
+                say(refused=key)
+                continue
+            say(count=int(count), entry=count.about.entry, key=key, retry=False)
+
+
+def serve_victims(data: str) -> None:
+    for command in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            os.write(1, (json.dumps({"process": os.getpid()}) + "\n").encode())
+            try:
+                victim(data, *json.loads(command))
+            except BaseException as error:
+                os.write(1, (json.dumps({"failed": repr(error)}) + "\n").encode())
+            os._exit(1)
+        os.waitpid(child, 0)
+        os.write(1, (json.dumps({"dead": child}) + "\n").encode())
+
+
+# -- forked -------------------------------------------------------------------------------------
+
+
+def fork(work: Callable[[], Any]) -> tuple[int, Any]:
+    """A child's process id and the end of a pipe on which its result arrives."""
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on, where the process has threads
+        child = os.fork()
+    if child == 0:
+        os.close(reader)
+        try:
+            os.write(writer, json.dumps(work()).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    return child, os.fdopen(reader)
+
+
+def refusal(ask: Callable[[], object]) -> str:
+    try:
+        ask()
+    except PrivetError as error:
+        return type(error).__name__
+    return "answered"
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_forked_copy_of_a_table_may_not_spend(durable: bool, path: Path) -> None:
+    table = table_at(path if durable else ":memory:")
+    parts = table.partition("sex")
+    table.count("0.1")
+    asks = [
+        lambda: table.count("0.1"),
+        lambda: parts.count("0.1"),
+        lambda: table.where(sex="f").count("0.1"),
+        lambda: table.allot("0.1").count("0.1"),
+    ]
+    child, result = fork(lambda: [refusal(ask) for ask in asks])
+    assert json.load(result) == ["PrivacyError"] * 4
+    os.waitpid(child, 0)
+    result.close()
+    assert table.budget.spent == TENTH and len(table.budget.entries) == 1
+    parts.count("0.9")
+    assert table.budget.remaining == 0
+
+
+@pytest.mark.parametrize("inherited", [True, False])
+def test_what_a_forked_process_has_charged_is_there_when_the_parent_has_closed(inherited: bool, path: Path) -> None:
+    """Refusing to charge in the child would do as well: what counts is that no charge is confirmed and then lost."""
+    opened = [new_ledger(path)]
+    from_parent, to_child = os.pipe()
+    from_child, to_parent = os.pipe()
+
+    def work() -> list[str]:
+        confirmed = []
+        mine = opened[0] if inherited else Ledger.open(path)
+        for key in ("before", "after"):
+            try:
+                mine.charge(DATASET, "child", tenth(key))
+                confirmed.append(key)
+            except PrivetError:
+                pass
+            if key == "before":
+                os.write(to_parent, b".")
+                os.read(from_parent, 1)
+        return confirmed
+
+    child, result = fork(work)
+    os.read(from_child, 1)
+    opened.clear()
+    gc.collect()
+    os.write(to_child, b".")
+    confirmed = json.load(result)
+    os.waitpid(child, 0)
+    result.close()
+    for end in (from_parent, to_child, from_child, to_parent):
+        os.close(end)
+    assert [entry.key for entry in Ledger.open(path).entries(DATASET)] == confirmed
+
+
+# -- damaged and out of reach -------------------------------------------------------------------
+
+
+@pytest.fixture
+def written(path: Path) -> Path:
+    """A closed ledger of forty entries."""
+    ledger = new_ledger(path, Fraction(10))
+    for i in range(40):
+        entry, _ = ledger.charge(DATASET, "ada", tenth(f"k{i}", "f" * 64))
+        ledger.store(entry.id, json.dumps({"answer": [i], "private": True}))
+    close(ledger)
+    return path
+
+
+def refused(path: Path) -> None:
+    """The ledger is refused, both alone and under a table, and stays as it is."""
+    before = path.read_bytes()
+    for opening in (lambda: Ledger.open(path), lambda: table_at(path, budget=10)):
+        with pytest.raises(LedgerError) as caught:
+            opening()
+        assert str(path) in one_sentence(caught.value)
+    gc.collect()
+    assert path.read_bytes() == before
+
+
+def test_random_bytes_are_no_ledger(path: Path) -> None:
+    path.write_bytes(random.Random(1).randbytes(20_000))
+    refused(path)
+    path.write_text("a text\n" * 100)
+    refused(path)
+
+
+@pytest.mark.parametrize("kept", [1, 6, 100, 512, 4096, 0.3, 0.5, 0.9, 0.97, 0.9999])
+def test_a_ledger_cut_short_is_refused(written: Path, kept: float) -> None:
+    content = written.read_bytes()
+    written.write_bytes(content[: int(kept if kept >= 1 else len(content) * kept)])
+    refused(written)
+
+
+def test_a_database_of_something_else_is_refused_and_left_alone(path: Path) -> None:
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE customers (name TEXT)")
+    other.commit()
+    other.close()
+    refused(path)
+
+
+def damage(path: Path, statement: str) -> None:
+    """What only someone with the file in their hands can do."""
+    raw = sqlite3.connect(path)
+    triggers = raw.execute("SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name, _, _ in triggers:
+        raw.execute(f"DROP TRIGGER {name}")
+    raw.execute(statement)
+    for _, table, sql in triggers:
+        if statement != f"DROP TABLE {table}":
+            raw.execute(sql)
+    raw.commit()
+    raw.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET dataset_spent = '1/10' WHERE id = 40",
+        "UPDATE entries SET analyst_spent = '0' WHERE id = 7",
+        "UPDATE entries SET loss = '1/1000' WHERE id = 1",
+        "UPDATE entries SET loss = 'abc' WHERE id = 1",
+        "UPDATE entries SET loss = '1/0' WHERE id = 1",
+        "UPDATE entries SET loss = x'00ff' WHERE id = 1",
+        "UPDATE entries SET analyst = 'bob' WHERE id = 3",
+        "DELETE FROM entries WHERE id = 5",
+        "UPDATE format SET version = 99",
+        "DELETE FROM format",
+        "DROP TABLE answers",
+        "DROP TABLE entries",
+    ],
+)
+def test_a_ledger_that_does_not_add_up_is_refused(written: Path, statement: str) -> None:
+    damage(written, statement)
+    refused(written)
+
+
+def test_a_flipped_bit_never_forgets_a_charge(written: Path) -> None:
+    """The ledger is refused, or nothing is missing. Half of the bits are flipped in pages of indices."""
+    content, page = written.read_bytes(), 4096
+    indices = [start for start in range(page, len(content), page) if content[start] in (2, 10)]
+    coins = random.Random(1)
+    for i in range(400):
+        place = coins.choice(indices) + coins.randrange(page) if i % 2 else coins.randrange(len(content))
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << coins.randrange(8)
+        copy = written.with_name(f"copy {i}")
+        copy.write_bytes(damaged)
+        try:
+            ledger = Ledger.open(copy)
+        except LedgerError:
+            continue
+        assert (ledger.spent(DATASET), len(ledger.entries(DATASET))) == (4, 40), f"byte {place}"
+        close(ledger)
+
+
+@pytest.mark.parametrize("place", ["/proc/privet.ledger", "{file}/ledger", "{folder}", "{folder}/none/ledger"])
+def test_a_ledger_that_cannot_be_written_is_told_in_one_sentence(place: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    path = place.format(file=file, folder=tmp_path)
+    for opening in (lambda: Ledger.open(path), lambda: table_at(path)):
+        with pytest.raises(LedgerError, match="cannot") as refused:
+            opening()
+        assert path in one_sentence(refused.value)
+
+
+def test_a_charge_that_cannot_be_written_is_not_answered(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_at(path)
+    table.count("0.1")
+    raw = sqlite3.connect(path, isolation_level=None)
+    raw.execute("CREATE TRIGGER disk_full BEFORE INSERT ON entries BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
+    monkeypatch.setattr(table._session.engine, "exact_counts", lambda query: pytest.fail("the engine was asked"))
+    with pytest.raises(LedgerError, match="full") as refused:
+        table.count("0.1")
+    one_sentence(refused.value)
+    raw.execute("DROP TRIGGER disk_full")
+    raw.close()
+    monkeypatch.undo()
+    assert table.budget.spent == TENTH and table.budget.remaining == 9 * TENTH
+    table.count("0.9")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "race":
+        for ledger_file in sys.argv[3:]:
+            race(int(sys.argv[2]), ledger_file)
+    else:
+        serve_victims(sys.argv[2])

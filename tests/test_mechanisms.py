@@ -1,0 +1,422 @@
+"""Mechanisms: exact losses by enumeration, scales that never promise too much, and extremes that never raise."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from opendp.domains import atom_domain, vector_domain
+from opendp.measurements import make_laplace
+from opendp.metrics import l1_distance
+
+from privet.kernel import (
+    ExponentialOverRanges,
+    IntegerLaplace,
+    PermuteAndFlip,
+    ResidualLaplace,
+    mechanisms,
+    noise_is_private,
+    seeded_noise,
+)
+from privet.kernel.mechanisms import random_below
+
+PROPERTY = settings(derandomize=True, deadline=None)
+
+EPSILON = Fraction(7, 10)
+EPSILONS = st.fractions(Fraction(1, 10**9), 10**6, max_denominator=10**12)
+SENSITIVITIES = st.integers(1, 2**53)
+
+
+# -- exact losses of selections -----------------------------------------------------------------
+
+
+Scores = tuple[int, ...]
+Probabilities = Callable[[Scores], NDArray[np.float64]]
+
+
+def neighbours(sensitivity: int, monotone: bool) -> Iterator[tuple[Scores, Scores]]:
+    """All pairs of three small scores of which each moves by at most the sensitivity: all up, or any way."""
+    moves = range(0 if monotone else -sensitivity, sensitivity + 1)
+    for scores in itertools.product(range(5), repeat=3):
+        for move in itertools.product(moves, repeat=3):
+            yield scores, tuple(a + b for a, b in zip(scores, move, strict=True))
+
+
+def loss(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    return float(np.abs(np.log(first / second)).max())
+
+
+SIZES = [1, 30, 10**9]
+
+
+def permute_and_flip(sensitivity: int, monotone: bool) -> Probabilities:
+    return lru_cache(None)(PermuteAndFlip(EPSILON, sensitivity, monotone).probabilities)
+
+
+def exponential(sensitivity: int, monotone: bool) -> Probabilities:
+    """The probability of one point of each range."""
+    mechanism = ExponentialOverRanges(EPSILON, sensitivity, monotone)
+    return lru_cache(None)(lambda scores: mechanism.probabilities(scores, SIZES) / np.array(SIZES))
+
+
+SELECTIONS = pytest.mark.parametrize("selection", [permute_and_flip, exponential])
+
+
+@SELECTIONS
+@pytest.mark.parametrize("sensitivity", [1, 2])
+@pytest.mark.parametrize("monotone", [True, False])
+def test_a_selection_loses_epsilon_at_worst_and_not_much_less(selection: Any, sensitivity: int, monotone: bool) -> None:
+    probabilities = selection(sensitivity, monotone)
+    worst = max(loss(probabilities(a), probabilities(b)) for a, b in neighbours(sensitivity, monotone))
+    assert 0.999 * EPSILON < worst <= EPSILON + Fraction(1, 10**12)
+
+
+@SELECTIONS
+def test_the_monotone_exponent_would_lose_twice_as_much_on_scores_that_are_not(selection: Any) -> None:
+    probabilities = selection(1, True)
+    worst = max(loss(probabilities(a), probabilities(b)) for a, b in neighbours(1, False))
+    assert worst == pytest.approx(2 * float(EPSILON), rel=1e-3)
+
+
+@pytest.mark.parametrize("candidates", [1, 2, 3, 10, 300])
+def test_probabilities_of_a_selection_add_up_to_one(candidates: int) -> None:
+    scores = [(7 * i) % 11 for i in range(candidates)]
+    for found in (
+        PermuteAndFlip(EPSILON, 2, True).probabilities(scores),
+        ExponentialOverRanges(EPSILON, 2, True).probabilities(scores, [1 + i for i in range(candidates)]),
+    ):
+        assert len(found) == candidates and (found > 0).all()
+        assert found.sum() == pytest.approx(1, abs=1e-9)
+
+
+def test_permute_and_flip_is_a_walk_through_a_random_order() -> None:
+    scores = [4, 3, 3, 1]
+    accept = np.exp((np.array(scores) - 4) * float(EPSILON))
+    expected = np.zeros(4)
+    for order in itertools.permutations(range(4)):
+        left = 1 / math.factorial(4)
+        for index in order:
+            expected[index] += left * accept[index]
+            left *= 1 - accept[index]
+    assert PermuteAndFlip(EPSILON, 1, True).probabilities(scores) == pytest.approx(expected, abs=1e-14)
+
+
+@given(
+    scores=st.lists(st.integers(0, 60), min_size=1, max_size=8),
+    confidence=st.sampled_from([0.5, 0.9, 0.99]),
+    epsilon=st.sampled_from([Fraction(1, 10), Fraction(1), Fraction(4)]),
+)
+@PROPERTY
+def test_a_choice_falls_short_as_rarely_as_it_says(scores: list[int], confidence: float, epsilon: Fraction) -> None:
+    missing = max(scores) - np.array(scores)
+    flip, ranges = PermuteAndFlip(epsilon, 1, True), ExponentialOverRanges(epsilon, 1, False)
+    for mechanism, found in (
+        (flip, flip.probabilities(scores)),
+        (ranges, ranges.probabilities(scores, [1] * len(scores))),
+    ):
+        within = found[missing <= mechanism.shortfall(len(scores), confidence) + 1e-9].sum()
+        assert within >= confidence - 1e-12
+
+
+# -- scales -------------------------------------------------------------------------------------
+
+
+@given(EPSILONS, SENSITIVITIES)
+@example(Fraction(1, 10), 1)
+@example(Fraction(1, 3), 1)
+@example(Fraction(1, 10**9), 2**53)
+@example(Fraction(10**6), 1)
+@PROPERTY
+def test_noise_is_never_narrower_than_its_loss_demands(epsilon: Fraction, sensitivity: int) -> None:
+    noise = IntegerLaplace(epsilon, sensitivity)
+    exact = sensitivity / epsilon
+    assert noise.loss == epsilon
+    assert exact <= Fraction(noise.scale) <= exact * (1 + Fraction(1, 10**15))
+    oracle = make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=noise.scale)
+    assert Fraction(oracle.map(sensitivity)) <= epsilon
+
+
+@given(EPSILONS, SENSITIVITIES, st.booleans())
+@PROPERTY
+def test_the_exponent_of_a_selection_is_its_loss_over_its_reach(
+    epsilon: Fraction, sensitivity: int, monotone: bool
+) -> None:
+    for mechanism in (
+        PermuteAndFlip(epsilon, sensitivity, monotone),
+        ExponentialOverRanges(epsilon, sensitivity, monotone),
+    ):
+        assert mechanism.loss == epsilon
+        assert mechanism.rate * sensitivity * (1 if monotone else 2) == epsilon
+
+
+@given(EPSILONS, st.lists(st.integers(1, 1024), min_size=2, max_size=5))
+@PROPERTY
+def test_residual_noise_costs_its_loss_for_the_dearest_class(epsilon: Fraction, caps: list[int]) -> None:
+    noise = ResidualLaplace(epsilon, tuple(caps))
+    losses = []
+    for cap, own in zip(caps, noise.own, strict=True):
+        lost = Fraction(cap) / Fraction(own.scale)  # a record adds at most its cap to one entry of its class
+        if len(caps) > 2:
+            lost += Fraction(cap) / Fraction(noise.others.scale)  # and as much in all to entries of the others
+        losses.append(lost)
+    assert noise.loss == epsilon
+    assert epsilon * (1 - Fraction(1, 10**14)) <= max(losses) <= epsilon
+
+
+@given(st.fractions(Fraction(1, 50), 20, max_denominator=100), st.floats(0.01, 0.999))
+@PROPERTY
+def test_the_error_is_the_smallest_that_holds_often_enough(epsilon: Fraction, confidence: float) -> None:
+    noise = IntegerLaplace(epsilon)
+    error = noise.error(confidence)
+    inside = sum(noise.probability(x) for x in range(-error, error + 1))
+    assert inside >= confidence - 1e-9
+    if error:
+        assert inside - 2 * noise.probability(error) < confidence + 1e-9
+
+
+# -- extremes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**9), Fraction(1), Fraction(10**6)])
+@pytest.mark.parametrize("sensitivity", [1, 2**53])
+def test_huge_values_are_clamped_and_never_raise(epsilon: Fraction, sensitivity: int) -> None:
+    noise = IntegerLaplace(epsilon, sensitivity)
+    for values in (
+        np.array([2**63 - 1, -(2**63), 0]),
+        np.array([10**30, -(10**30), 0], dtype=object),
+    ):
+        found = noise.release(values)
+        assert found.dtype == np.int64 and found.shape == (3,)
+    if epsilon == 1 and sensitivity == 1:
+        assert abs(int(found[0]) - 2**62) < 100 and abs(int(found[1]) + 2**62) < 100
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (), (2, 3)])
+def test_noise_keeps_the_shape(shape: tuple[int, ...]) -> None:
+    values = np.zeros(shape, dtype=np.int64)
+    assert IntegerLaplace(EPSILON).release(values).shape == shape
+    with seeded_noise(1):
+        assert IntegerLaplace(EPSILON).release(values).shape == shape
+
+
+def test_scores_as_far_apart_as_integers_go_choose_the_best() -> None:
+    far = np.array([-(2**63), 2**63 - 1, 0])
+    assert PermuteAndFlip(Fraction(1), 1, True).release(far) == 1
+
+
+def test_a_single_candidate_is_chosen() -> None:
+    assert PermuteAndFlip(EPSILON, 1, True).release(np.array([-3])) == 0
+    assert ExponentialOverRanges(EPSILON, 1, True).release(np.array([-3]), [1]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("scores", "sizes", "chosen"),
+    [
+        ([0, 10**15], [10**9, 1], 1),
+        ([10**15, 0, -(10**15)], [1, 10**300, 10**300], 0),
+        ([0, 0], [10**400, 1], 0),
+        ([0, 10**15], [10**400, 1], 1),
+        # 10^300 points that weigh exp(-740) each are less than one point: exp(691 - 740)
+        ([0, 740], [10**300, 1], 1),
+        ([0, 950], [10**400, 1], 1),
+    ],
+)
+@pytest.mark.parametrize("margin", [1e-9, 1.0])  # floats where they are sure; decimals always
+def test_extreme_gaps_and_sizes_leave_one_choice(
+    scores: list[int], sizes: list[int], chosen: int, margin: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mechanisms, "_MARGIN", margin)
+    mechanism = ExponentialOverRanges(Fraction(1), 1, True)
+    for _ in range(20):
+        index, offset = mechanism.release(np.array(scores), sizes)
+        assert index == chosen and 0 <= offset < sizes[index]
+
+
+def test_sizes_beyond_floats_keep_their_shares() -> None:
+    mechanism = ExponentialOverRanges(Fraction(1), 1, True)
+    with seeded_noise(3):
+        found = [mechanism.release(np.array([0, 0]), [10**400, 3 * 10**400]) for _ in range(400)]
+    assert 60 < sum(index == 0 for index, _ in found) < 140
+    assert max(offset for _, offset in found) > 10**400
+
+
+# -- the exact path where floats are not sure ---------------------------------------------------
+
+
+@pytest.fixture
+def bits(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let the next blocks of 64 random bits be these."""
+
+    def give(*blocks: int) -> None:
+        coming = iter(blocks)
+        monkeypatch.setattr(mechanisms, "random_bits", lambda _: next(coming))
+
+    return give
+
+
+HALF, ALL = 2**63, 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    ("blocks", "chosen"),
+    [
+        ((0,), 0),
+        ((HALF - 1, 0), 0),
+        ((HALF, ALL), 1),
+        ((HALF, 0, ALL), 1),  # one half to 128 bits: not decided until the third block
+        ((HALF - 1, ALL, 0), 0),
+        ((ALL, ALL), 1),
+    ],
+)
+def test_a_point_at_the_edge_of_a_range_is_decided_by_more_bits(
+    blocks: tuple[int, ...], chosen: int, bits: Callable[..., None]
+) -> None:
+    bits(*blocks, 0)  # the last block places the point in the range
+    mechanism = ExponentialOverRanges(EPSILON, 1, True)
+    assert mechanism.release(np.array([5, 5]), [1, 1]) == (chosen, 0)
+
+
+def test_a_coin_at_its_chance_is_decided_by_more_bits(bits: Callable[..., None]) -> None:
+    rate, gap = Fraction(1), 1
+    digits = sum((-1) ** k * 2**256 // math.factorial(k) for k in range(80)) >> 64  # exp(-1) to 192 bits
+    first, second, third = digits >> 128, digits >> 64 & ALL, digits & ALL
+    for blocks, below in (
+        ((first - 2**40,), True),
+        ((first + 2**40,), False),
+        ((first, second - 2**40), True),
+        ((first, second + 2**40), False),
+        ((first, second, third - 2**40), True),
+        ((first, second, third + 2**40), False),
+    ):
+        bits(*blocks)
+        assert mechanisms._accepts(gap, rate) is below
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 50), st.integers(0, 12)), min_size=1, max_size=6),
+    st.integers(0, 2**128 - 1),
+    st.sampled_from([Fraction(1, 3), Fraction(1), Fraction(5, 2)]),
+)
+@PROPERTY
+def test_the_exact_path_agrees_with_the_shares(ranges: list[tuple[int, int]], drawn: int, rate: Fraction) -> None:
+    sizes, gaps = zip(*ranges, strict=True)
+    weights = np.array(sizes) * np.exp(-np.array(gaps) * float(rate))
+    edges = np.concatenate([[0], np.cumsum(weights) / weights.sum()])
+    found = mechanisms._decide(sizes, np.array(gaps), rate, drawn, 128)
+    point = drawn / 2**128
+    if found is None:
+        assert np.abs(edges - point).min() < 1e-9
+    else:
+        assert edges[found] - 1e-9 < point < edges[found + 1] + 1e-9
+
+
+# -- coins --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 5, 8, 100, 255, 256, 257])
+def test_random_below_takes_every_value_equally_often(bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    patterns: list[int] = []
+
+    def every_pattern(bits: int) -> int:
+        if not asked:
+            patterns.extend(range(2**bits))
+        asked.append(bits)
+        return patterns.pop()
+
+    monkeypatch.setattr(mechanisms, "random_bits", every_pattern)
+    found = []
+    while not asked or patterns:
+        try:
+            found.append(random_below(bound))
+        except IndexError:  # the last patterns were all rejected
+            break
+    assert sorted(found) == list(range(bound))
+    assert len(asked) <= 2 * bound + 1
+
+
+@given(st.integers(1, 10**60), st.integers(0, 2**32))
+@PROPERTY
+def test_random_below_stays_below(bound: int, seed: int) -> None:
+    assert 0 <= random_below(bound) < bound
+    with seeded_noise(seed):
+        assert 0 <= random_below(bound) < bound
+
+
+def draw() -> list[Any]:
+    """Draws from every mechanism that practically never repeat by chance."""
+    wide = Fraction(1, 10**9)
+    return [
+        IntegerLaplace(wide).release(np.zeros(4, dtype=np.int64)).tolist(),
+        [PermuteAndFlip(wide, 1, True).release(np.zeros(1000, dtype=np.int64)) for _ in range(8)],
+        list(ExponentialOverRanges(wide, 1, True).release(np.zeros(50, dtype=np.int64), [10**30] * 50)),
+        random_below(10**30),
+    ]
+
+
+def test_seeded_noise_repeats_and_says_that_it_is_not_private() -> None:
+    assert noise_is_private()
+    found = []
+    for seed in (7, 7, 8):
+        with seeded_noise(seed):
+            assert not noise_is_private()
+            found.append(draw())
+        assert noise_is_private()
+    assert found[0] == found[1]
+    assert all(a != b for a, b in zip(found[0], found[2], strict=True))
+
+
+def test_noise_is_private_again_after_an_error_and_within_an_outer_seed_it_is_not() -> None:
+    with pytest.raises(KeyError), seeded_noise(1):
+        raise KeyError
+    assert noise_is_private()
+    with seeded_noise(1):
+        with seeded_noise(2):
+            pass
+        assert not noise_is_private()
+
+
+def test_a_seed_does_not_reach_other_threads() -> None:
+    found: list[bool] = []
+    with seeded_noise(1):
+        thread = threading.Thread(target=lambda: found.append(noise_is_private()))
+        thread.start()
+        thread.join()
+    assert found == [True]
+
+
+def test_forked_processes_draw_noise_of_their_own() -> None:
+    draw()  # whatever a sampler buffers is now in memory, and copied
+    found = [_in_a_fork(draw), _in_a_fork(draw), json.loads(json.dumps(draw()))]
+    for a, b in itertools.combinations(found, 2):
+        assert all(one != other for one, other in zip(a, b, strict=True))
+
+
+def _in_a_fork(function: Callable[[], Any]) -> Any:
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on, where the process has threads
+        child = os.fork()
+    if child == 0:
+        try:
+            os.write(writer, json.dumps(function()).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as answers:
+        text = answers.read()
+    os.waitpid(child, 0)
+    return json.loads(text)
