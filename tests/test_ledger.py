@@ -747,6 +747,12 @@ def test_a_flipped_bit_never_forgets_a_charge(written: Path) -> None:
         close(ledger)
 
 
+def test_a_ledger_whose_own_words_are_damaged_is_refused(written: Path) -> None:
+    content = written.read_bytes()
+    written.write_bytes(content.replace(b"triggerentries_UPDATE", b"triggerentrie\xf3_UPDATE", 1))
+    refused(written)
+
+
 @pytest.mark.parametrize("place", ["/proc/privet.ledger", "{file}/ledger", "{folder}", "{folder}/none/ledger"])
 def test_a_ledger_that_cannot_be_written_is_told_in_one_sentence(place: str, tmp_path: Path) -> None:
     file = tmp_path / "file"

@@ -97,7 +97,7 @@ class Source:
     @property
     def name(self) -> str:
         """The name of the data set unless it is given another."""
-        return self.table or self.path.stem
+        return self.table or self.path.resolve().stem
 
     @property
     def address(self) -> str:
