@@ -6,6 +6,7 @@ private rows. Columns it does not declare do not exist.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import tomllib
 from collections import Counter
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +164,11 @@ class Domain:
     def save(self, path: str | Path) -> None:
         """Write a domain file; loading it gives an equal domain."""
         Path(path).write_text(self.to_toml(), encoding="utf-8")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The same for the same domain, in every process."""
+        return hashlib.sha256(self.to_toml().encode()).hexdigest()
 
     def to_toml(self) -> str:
         lines = [f"target = {_toml(self.target)}"] if self.target is not None else []

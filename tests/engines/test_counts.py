@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import privet
@@ -40,7 +40,10 @@ from privet.kernel.query import (
     exp_factors,
 )
 
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=20)
+# No explain phase: where an engine is wrong, it takes minutes to say little.
+PROPERTY = settings(
+    derandomize=True, deadline=None, max_examples=20, phases=(Phase.explicit, Phase.generate, Phase.shrink)
+)
 STORAGES = ("memory", "csv", "parquet", "table")
 each_storage = pytest.mark.parametrize("storage", STORAGES)
 

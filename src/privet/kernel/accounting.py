@@ -65,6 +65,8 @@ def as_epsilon(value: object, name: str = "epsilon") -> Fraction:
     elif isinstance(value, float | np.floating | Decimal):
         if str(value).lower().lstrip("+-").startswith(("nan", "snan", "inf")):
             raise QuestionError(f"{problem}, not {value}.")
+        if abs(Decimal(str(value)).adjusted()) > 50:
+            raise QuestionError(f"{problem}.")
         number = Fraction(str(value))
     elif isinstance(value, str):
         text = value.strip()
@@ -108,12 +110,11 @@ class Scope:
 
     def headroom(self, root_remaining: Fraction) -> Fraction:
         """The largest loss that could be charged here now."""
-        own = None if self._cap is None else self._cap - self.spent
         if self._division is None:
-            return root_remaining if own is None else min(own, root_remaining)
+            return root_remaining
         # What a sibling has already made the parent pay is free here.
         above = self._division.dearest - self.spent + self._division.parent.headroom(root_remaining)
-        return above if own is None else min(own, above)
+        return max(Fraction(0), above if self._cap is None else min(self._cap - self.spent, above))
 
     def _add(self, loss: Fraction, undo: list[Callable[[], None]]) -> Fraction:
         """Add a loss here and in all ancestors; the part of it that reaches the root."""

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privet.column import Numeric
 from privet.domain import Domain
@@ -34,9 +35,7 @@ from privet.kernel.query import (
 def histogram(engine: Engine, rows: Rows, columns: tuple[str, ...], noises: Sequence[IntegerLaplace]) -> list[Any]:
     """Noisy counts of all cells: a record lies in one cell of one part."""
     (exact,) = engine.exact_counts(CountQuery(rows, (columns,)))
-    if len(set(noises)) == 1:  # one batch is much faster than a call for each part
-        return list(noises[0].release(exact).tolist())
-    return [noise.release(exact[part]).tolist() for part, noise in enumerate(noises)]
+    return _release(noises, exact)
 
 
 def total(engine: Engine, rows: Rows, column: Numeric, noises: Sequence[IntegerLaplace]) -> list[int]:
@@ -44,7 +43,7 @@ def total(engine: Engine, rows: Rows, column: Numeric, noises: Sequence[IntegerL
     exact_rows, exact_indices = engine.exact_sums(SumQuery(rows, column.name))
     low, step = int(column.low / column.unit), int(column.step / column.unit)
     exact = [low * int(n) + step * int(index) for n, index in zip(exact_rows, exact_indices, strict=True)]
-    return [_one(noise, value) for noise, value in zip(noises, exact, strict=True)]
+    return _release(noises, np.array(exact, dtype=object))  # the mechanism clamps what no int64 holds
 
 
 def deviation(
@@ -59,14 +58,15 @@ def deviation(
     exact = [
         2 * int(index) - (column.grid_size - 1) * int(n) for n, index in zip(exact_rows, exact_indices, strict=True)
     ]
-    return [
-        (_one(sum_noises[part], exact[part]), _one(count_noises[part], int(exact_rows[part])))
-        for part in range(rows.parts)
-    ]
+    sums, counts = _release(sum_noises, np.array(exact, dtype=object)), _release(count_noises, exact_rows)
+    return list(zip(sums, counts, strict=True))
 
 
-def _one(noise: IntegerLaplace, exact_value: int) -> int:
-    return int(noise.release(np.array([exact_value], dtype=object))[0])  # the mechanism clamps what no int64 holds
+def _release(noises: Sequence[IntegerLaplace], exact_values: NDArray[Any]) -> list[Any]:
+    """Noise on the numbers of each part."""
+    if len(set(noises)) == 1:  # one batch is much faster than a call for each part
+        return list(noises[0].release(exact_values).tolist())
+    return [noise.release(exact_values[part : part + 1])[0].tolist() for part, noise in enumerate(noises)]
 
 
 def quantile(

@@ -96,11 +96,13 @@ class Gini:
     sensitivity: ClassVar[int] = 2 * GRID
 
     def exact_scores(self, exact_counts: Counts) -> Counts:
+        if exact_counts.max(initial=0) > 2**29:  # squares beyond 64 bits
+            exact_counts = exact_counts.astype(object)
         size = exact_counts.sum(axis=-1)
         divisor = np.maximum(size, 1)
         mixed = size * size - (exact_counts * exact_counts).sum(axis=-1)  # mass * size, whole
         whole, rest = mixed // divisor, mixed % divisor
-        return np.asarray(-(whole * GRID + rest * GRID // divisor).sum(axis=-1))
+        return np.asarray(-(whole * GRID + rest * GRID // divisor).sum(axis=-1), dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import os
 import re
 import sqlite3
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -331,8 +332,10 @@ class Ledger:
             )
             # With a rollback journal EXTRA means: a commit is on the disk before it returns, power loss included.
             self._connection.execute("PRAGMA synchronous = EXTRA")
-            problem = None
-        except sqlite3.Error as error:
+            self._file = os.stat(self.path).st_ino if self.durable else 0
+            self._finalizer = weakref.finalize(self, _close, self._connection, self._process)
+            problem: Exception | None = None
+        except (sqlite3.Error, OSError, ValueError) as error:
             problem = error
         if problem is not None:
             raise LedgerError(self._explain("open the ledger", problem))
@@ -346,6 +349,8 @@ class Ledger:
                 )
             _abandoned.append(self._connection)  # a connection must not be used, nor closed, after a fork
             self._connect()
+        if write and self.durable and not self._in_place():
+            raise LedgerError(f"the ledger '{self.path}' was moved or removed; put it back, or open the table again.")
         problem: Exception | None = None
         with self._lock:
             try:
@@ -360,6 +365,17 @@ class Ledger:
                 problem = error  # all but the first kind: what was read is not what this class writes
         if problem is not None:
             raise LedgerError(self._explain(purpose, problem))
+
+    def _in_place(self) -> bool:
+        """Whether the path still leads to the open file: SQLite would go on writing to one that was removed."""
+        try:
+            return os.stat(self.path).st_ino == self._file
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Let go of the file; what was charged stays in it."""
+        self._finalizer()
 
     def _explain(self, purpose: str, error: Exception) -> str:
         text = str(error)
@@ -376,6 +392,13 @@ _Run = Callable[..., Any]
 _abandoned: list[sqlite3.Connection] = []
 
 
+def _close(connection: sqlite3.Connection, process: int) -> None:
+    if os.getpid() == process:  # a connection must not be closed after a fork
+        connection.close()
+    else:
+        _abandoned.append(connection)
+
+
 def _corrupt(path: str) -> str:
     return (
         f"the ledger '{path}' is damaged or not a privet ledger, and nothing can be charged to it; "
@@ -386,6 +409,8 @@ def _corrupt(path: str) -> str:
 def _create(path: Path) -> None:
     """Make an empty ledger at once: it is there as a whole or not at all, whoever else makes it too."""
     draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
+    with suppress(OSError):
+        draft.unlink()  # of a process that was killed
     try:
         connection = sqlite3.connect(draft, isolation_level=None)
         try:

@@ -90,7 +90,7 @@ class Session:
         if key is not None and not (isinstance(key, str) and 0 < len(key) <= 200 and key.isprintable()):
             raise QuestionError("key must be a text of 1 to 200 printable characters.")
         shares = [str(loss) for loss in losses]
-        identity = [self.source, self.domain.to_toml(), rows.fingerprint, question, repr(details), shares]
+        identity = [self.source, self.domain.fingerprint, rows.fingerprint, question, repr(details), shares]
         fingerprint = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
 
         if key is not None:

@@ -71,7 +71,7 @@ class MemoryEngine:
     @classmethod
     def from_frame(cls, frame: Any, domain: Domain) -> MemoryEngine:
         """Code a pandas, polars or Arrow frame; rows that do not fit the domain are left out."""
-        columns = frame if hasattr(frame, "iloc") else frame.to_pandas()
+        columns = frame if hasattr(frame, "iloc") else _as_pandas(frame)
         missing = [name for name in domain.names if name not in columns.columns]
         if missing:
             raise DataError(
@@ -262,6 +262,14 @@ class MemoryEngine:
             logits = logits + table.reshape(-1, len(model.intercept)).T[:, cell]  # another thread may read the old ones
         self._logits = (model, logits)
         return logits
+
+
+def _as_pandas(frame: Any) -> Any:
+    """A polars or Arrow frame as a pandas one that keeps whole numbers whole beside missing ones."""
+    import pandas as pd
+
+    table = frame.to_arrow() if hasattr(frame, "to_arrow") else frame
+    return table.to_pandas(types_mapper=pd.ArrowDtype)
 
 
 _EXP = exp_table()
