@@ -852,7 +852,6 @@ def test_the_end_of_a_csv_file_adds_no_row(tmp_path: Path, end: str) -> None:
     [
         b"a",
         b"a,0,1,2",
-        b'"a"b,0',
         b'a"b,0',
         b"\xff\xfe,0",
         b"a\x00b,0",
