@@ -209,7 +209,7 @@ def test_residuals_of_a_released_model(people: privet.ProtectedTable) -> None:
     assert people.select_residuals(model, [("sex",), ("age",)], (1024, 1024), EXACT) == "age"
     sums = people.residual_sums(model, ("age", "sex"), (1024, 1024), EXACT)
     assert sums.own.shape == (5, 4, 2) and sums.others is None
-    assert sums.own.sum() == 512 * len(FRAME)
+    assert abs(int(sums.own.sum()) - 512 * len(FRAME)) < 20  # noise of scale 0.1 on each of 40 sums
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "duckdb", "parquet"])

@@ -379,8 +379,8 @@ def _series(values: Any) -> pd.Series[Any]:
         return values
     if not hasattr(values, "dtype") or getattr(values.dtype, "kind", "") in "US":
         return pd.Series(list(values), dtype=object)
-    dtype = object if getattr(values, "dtype", None) == object else None  # no guessing: a huge integer would overflow
-    return pd.Series(values, dtype=dtype)
+    series: pd.Series[Any] = pd.Series(values, dtype=values.dtype)
+    return series  # no guessing among objects: a huge integer would overflow
 
 
 def _by_distinct_value(values: object, code: Callable[[object], int | None], missing: int | None) -> Codes:

@@ -102,8 +102,12 @@ def split(
         # value <= threshold goes left: the right child begins at the next grid point
         at = math.floor((_number(column, wanted[1]) - column.low) / column.step) + 1
         return Split(column.name, (_inside(column, at),))
+    if not isinstance(wanted, str):
+        raise QuestionError(f"cannot split by a {type(wanted).__name__}; give a column or a pair (column, threshold).")
     if edges is None:
         return Split(domain[str(wanted)].name)
+    if not isinstance(edges, list | tuple):
+        raise QuestionError("edges must be a list of numbers.")
     column = domain.numeric(str(wanted))
     thresholds = tuple(_inside(column, _index(column, edge)) for edge in edges)
     if any(a >= b for a, b in itertools.pairwise(thresholds)) or not thresholds:

@@ -20,6 +20,19 @@ from privet.kernel.query import Engine, Rows
 
 
 @dataclass(frozen=True)
+class Asked:
+    """One question to some parts of a table, as it is charged and recorded."""
+
+    question: str
+    details: object  # what else makes it this question and no other
+    rows: Rows
+    scopes: Sequence[Scope]
+    scope_name: str
+    losses: Sequence[Fraction]
+    key: str | None
+
+
+@dataclass(frozen=True)
 class Session:
     """Everything a question needs besides itself."""
 
@@ -38,22 +51,12 @@ class Session:
             left = min(left, max(self.limit - self.ledger.spent(self.dataset), Fraction(0)))
         return left
 
-    def ask(
-        self,
-        question: str,
-        details: object,
-        rows: Rows,
-        scopes: Sequence[Scope],
-        scope_name: str,
-        losses: Sequence[Fraction],
-        noisy_answer: Callable[[], Any],
-        key: str | None,
-    ) -> tuple[Any, bool, int]:
-        """Charge `losses` to `scopes`, then let `noisy_answer` ask the engine; the answer as stored.
+    def ask(self, asked: Asked, noisy_answer: Callable[[], Any]) -> tuple[Any, bool, int]:
+        """Charge a question, then let `noisy_answer` ask the engine; the answer as stored.
 
         Returns the answer (plain JSON values), whether its noise was real, and the ledger entry.
         """
-        entry = self._charge(question, details, rows, scopes, scope_name, losses, key)
+        entry = self._charge(asked)
         stored = entry.answer
         if stored is None:
             try:
@@ -63,35 +66,26 @@ class Session:
                 # block so that not even its context refers to it.
                 answer = None
             if answer is None:
-                finish = (
-                    f"retry with the key '{key}' to finish under it" if key is not None else "a new try is a new charge"
-                )
+                keyed = f"retry with the key '{asked.key}' to finish under it"
+                finish = "a new try is a new charge" if asked.key is None else keyed
                 raise EngineFailed(
-                    f"the {self.engine.name} engine could not answer {question} on '{self.dataset}'. Ledger entry "
-                    f"{entry.id} (epsilon={entry.epsilon}) stands: {finish}."
+                    f"the {self.engine.name} engine could not answer {asked.question} on '{self.dataset}'. Ledger "
+                    f"entry {entry.id} (epsilon={entry.epsilon}) stands: {finish}."
                 )
             text = json.dumps({"answer": answer, "private": noise_is_private()}, separators=(",", ":"))
             stored = self.ledger.store(entry.id, text)
         found = json.loads(stored)
         return found["answer"], bool(found["private"]), entry.id
 
-    def _charge(
-        self,
-        question: str,
-        details: object,
-        rows: Rows,
-        scopes: Sequence[Scope],
-        scope_name: str,
-        losses: Sequence[Fraction],
-        key: str | None,
-    ) -> Entry:
+    def _charge(self, asked: Asked) -> Entry:
+        key = asked.key
         if self.engine.closed:
             raise DataError(f"the table '{self.dataset}' was closed; open it again.")
         if key is not None and not (isinstance(key, str) and 0 < len(key) <= 200 and key.isprintable()):
             raise QuestionError("key must be a text of 1 to 200 printable characters.")
-        shares = [str(loss) for loss in losses]
-        identity = [self.source, self.domain.fingerprint, rows.fingerprint, question, repr(details), shares]
-        fingerprint = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
+        identity = [self.source, self.domain.fingerprint, asked.rows.fingerprint, asked.question, repr(asked.details)]
+        losses = [str(loss) for loss in asked.losses]
+        fingerprint = hashlib.sha256(json.dumps([identity, losses]).encode()).hexdigest()
 
         if key is not None:
             standing = self.ledger.standing(self.dataset, self.analyst, key, fingerprint)
@@ -99,14 +93,14 @@ class Session:
                 return standing
 
         def write(reaches_root: Fraction) -> Entry:
-            charge = Charge(question, scope_name, _listed(losses), reaches_root, fingerprint, key)
+            charge = Charge(asked.question, asked.scope_name, _listed(asked.losses), reaches_root, fingerprint, key)
             entry, new = self.ledger.charge(self.dataset, self.analyst, charge, self.limit)
             if not new:
                 raise _Stands(entry)
             return entry
 
         try:
-            return accounting.charge(list(zip(scopes, losses, strict=True)), write)
+            return accounting.charge(list(zip(asked.scopes, asked.losses, strict=True)), write)
         except _Stands as stands:
             return stands.entry
 

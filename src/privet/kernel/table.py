@@ -32,7 +32,7 @@ from privet.kernel.release import (
     ResidualSums,
     Sum,
 )
-from privet.kernel.session import Budget, Session
+from privet.kernel.session import Asked, Budget, Session
 
 Epsilon = int | float | str | Fraction
 Epsilons = Epsilon | Sequence[Epsilon]
@@ -110,6 +110,8 @@ class Parts:
 
     def where(self, conditions: Mapping[str, object] | None = None, /, **more: object) -> Parts:
         """The rows of each part that meet all conditions; they pay as the parts they come from."""
+        if conditions is not None and not isinstance(conditions, Mapping):
+            raise QuestionError("where takes column=value conditions, or a mapping of them.")
         twice = set(conditions or {}) & set(more)
         if twice:
             raise QuestionError(f"column '{min(twice)}' stands in two conditions; join them into one.")
@@ -161,8 +163,8 @@ class Parts:
         """Counts over all cells of some columns, from the public domain: empty cells are released like the others."""
         if not columns:
             raise QuestionError("a histogram needs at least one column; for the number of rows use count.")
-        if len(set(columns)) < len(columns):
-            raise QuestionError("a histogram names each column once.")
+        if not all(isinstance(name, str) for name in columns) or len(set(columns)) < len(columns):
+            raise QuestionError("a histogram takes the names of different columns, one after the other.")
         labels = tuple(self.domain[name].labels for name in columns)
         self._check_cells(columns)
         noises = [IntegerLaplace(share) for share in self._shares(epsilon)]
@@ -362,9 +364,8 @@ class Parts:
             return [], []
         losses = [self._loss(mechanism) for mechanism in mechanisms]
         name = self._paths[0] if len(self) == 1 else f"{len(self)} parts, first {self._paths[0]}"
-        found, private, entry = self._session.ask(
-            question, details, self._rows, self._scopes, name, losses, noisy_answer, key
-        )
+        asked = Asked(question, details, self._rows, self._scopes, name, losses, key)
+        found, private, entry = self._session.ask(asked, noisy_answer)
         return found, [About(question, loss, private, entry) for loss in losses]
 
     def _loss(self, mechanism: Any) -> Fraction:

@@ -22,59 +22,16 @@ FROM (
       CASE
         WHEN "x1" IS NULL OR ISNAN("x1")
         THEN -1
-        ELSE CASE
-          WHEN CAST(FLOOR(
+        ELSE LEAST(
+          CAST(FLOOR(
             (
               (
-                CASE
-                  WHEN CASE
-                    WHEN "x1" IS NULL OR CAST(0.0 AS DOUBLE) IS NULL
-                    THEN NULL
-                    ELSE GREATEST("x1", CAST(0.0 AS DOUBLE))
-                  END IS NULL
-                  OR CAST(9.0 AS DOUBLE) IS NULL
-                  THEN NULL
-                  ELSE LEAST(
-                    CASE
-                      WHEN "x1" IS NULL OR CAST(0.0 AS DOUBLE) IS NULL
-                      THEN NULL
-                      ELSE GREATEST("x1", CAST(0.0 AS DOUBLE))
-                    END,
-                    CAST(9.0 AS DOUBLE)
-                  )
-                END - CAST(0.0 AS DOUBLE)
+                LEAST(GREATEST("x1", CAST(0.0 AS DOUBLE)), CAST(9.0 AS DOUBLE)) - CAST(0.0 AS DOUBLE)
               ) / CAST(0.5 AS DOUBLE)
             ) + CAST(1e-06 AS DOUBLE)
-          ) AS BIGINT) IS NULL
-          OR 18 IS NULL
-          THEN NULL
-          ELSE LEAST(
-            CAST(FLOOR(
-              (
-                (
-                  CASE
-                    WHEN CASE
-                      WHEN "x1" IS NULL OR CAST(0.0 AS DOUBLE) IS NULL
-                      THEN NULL
-                      ELSE GREATEST("x1", CAST(0.0 AS DOUBLE))
-                    END IS NULL
-                    OR CAST(9.0 AS DOUBLE) IS NULL
-                    THEN NULL
-                    ELSE LEAST(
-                      CASE
-                        WHEN "x1" IS NULL OR CAST(0.0 AS DOUBLE) IS NULL
-                        THEN NULL
-                        ELSE GREATEST("x1", CAST(0.0 AS DOUBLE))
-                      END,
-                      CAST(9.0 AS DOUBLE)
-                    )
-                  END - CAST(0.0 AS DOUBLE)
-                ) / CAST(0.5 AS DOUBLE)
-              ) + CAST(1e-06 AS DOUBLE)
-            ) AS BIGINT),
-            18
-          )
-        END
+          ) AS BIGINT),
+          18
+        )
       END AS g1,
       "c2",
       "c3",

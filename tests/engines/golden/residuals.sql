@@ -9,21 +9,12 @@ SELECT
   "e1",
   "e2",
   "w",
-  CASE
-    WHEN (
-      (
-        1024 * "w"
-      ) // "t"
-    ) IS NULL
-    OR CASE WHEN "c5" = 0 THEN 1024 WHEN "c5" = 1 THEN 512 WHEN "c5" = 2 THEN 100 ELSE 0 END IS NULL
-    THEN NULL
-    ELSE LEAST(
-      (
-        1024 * "w"
-      ) // "t",
-      CASE WHEN "c5" = 0 THEN 1024 WHEN "c5" = 1 THEN 512 WHEN "c5" = 2 THEN 100 ELSE 0 END
-    )
-  END AS o
+  LEAST(
+    (
+      1024 * "w"
+    ) // "t",
+    CASE WHEN "c5" = 0 THEN 1024 WHEN "c5" = 1 THEN 512 WHEN "c5" = 2 THEN 100 ELSE 0 END
+  ) AS o
 FROM (
   SELECT
     "node",
@@ -325,21 +316,9 @@ FROM (
           "c1",
           "c3",
           "c5",
-          CASE
-            WHEN "z0" IS NULL OR "z1" IS NULL OR "z2" IS NULL
-            THEN NULL
-            ELSE GREATEST("z0", "z1", "z2")
-          END - "z0" AS d0,
-          CASE
-            WHEN "z0" IS NULL OR "z1" IS NULL OR "z2" IS NULL
-            THEN NULL
-            ELSE GREATEST("z0", "z1", "z2")
-          END - "z1" AS d1,
-          CASE
-            WHEN "z0" IS NULL OR "z1" IS NULL OR "z2" IS NULL
-            THEN NULL
-            ELSE GREATEST("z0", "z1", "z2")
-          END - "z2" AS d2
+          GREATEST("z0", "z1", "z2") - "z0" AS d0,
+          GREATEST("z0", "z1", "z2") - "z1" AS d1,
+          GREATEST("z0", "z1", "z2") - "z2" AS d2
         FROM (
           SELECT
             "node",

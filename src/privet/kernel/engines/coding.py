@@ -140,12 +140,14 @@ def _number(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
 def _grid(number: Sql, column: Numeric, dialect: Dialect) -> Sql:
     """`Numeric.grid` in SQL, with the same three floating-point operations; -1 for no number."""
     low, high = double(num(float(column.low))), double(num(float(column.high)))
-    clamped = exp.Least(this=exp.Greatest(this=number, expressions=[low]), expressions=[high])
+    clamped = exp.Least(
+        ignore_nulls=True, this=exp.Greatest(ignore_nulls=True, this=number, expressions=[low]), expressions=[high]
+    )
     steps = exp.Div(
         this=exp.Paren(this=exp.Sub(this=clamped, expression=low.copy())), expression=double(num(float(column.step)))
     )
     index = big(exp.Floor(this=add(exp.Paren(this=steps), double(num(GRID_SLACK)))))
-    inside = exp.Least(this=index, expressions=[num(column.grid_size - 1)])
+    inside = exp.Least(ignore_nulls=True, this=index, expressions=[num(column.grid_size - 1)])
     absent = exp.or_(number.copy().is_(exp.Null()), dialect.is_nan(number.copy()))
     return case([(absent, num(-1))], inside)
 

@@ -163,10 +163,10 @@ def _header(path: Path) -> list[str]:
     header = b""
     try:
         with path.open("rb") as lines:
-            while line := lines.readline(_LONGEST_HEADER):
-                header += line
-                if header.count(b'"') % 2 == 0 or len(header) > _LONGEST_HEADER:
+            while (char := lines.read(1)) and len(header) < _LONGEST_HEADER:
+                if char in b"\r\n" and header.count(b'"') % 2 == 0:
                     break
+                header += char
         names = next(csv.reader(io.StringIO(header.decode("utf-8-sig"), newline="")), [])
     except (OSError, UnicodeDecodeError, csv.Error):
         names = []
@@ -175,7 +175,8 @@ def _header(path: Path) -> list[str]:
     return names
 
 
-_FIELD_IN_QUOTES = re.compile(rb'(?:\A(?:\xef\xbb\xbf)?|[,\n\r])"[^"]*+(?:""[^"]*+)*+("?)')
+# A field in quotes, and the quote that ends it where a field may end.
+_IN_QUOTES = re.compile(rb'(?:\A(?:\xef\xbb\xbf)?|[,\n\r]) *"[^"]*+(?:""[^"]*+)*+("(?= *(?:[,\r\n]|\Z)))?')
 
 
 def _quotes_close(path: Path) -> bool:
@@ -183,7 +184,7 @@ def _quotes_close(path: Path) -> bool:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         if content.find(b'"') < 0:
             return True
-        return all(field[1] for field in _FIELD_IN_QUOTES.finditer(content))
+        return all(field[1] for field in _IN_QUOTES.finditer(content))
 
 
 def canonical(source: Source) -> Source:

@@ -71,18 +71,17 @@ class MemoryEngine:
     @classmethod
     def from_frame(cls, frame: Any, domain: Domain) -> MemoryEngine:
         """Code a pandas, polars or Arrow frame; rows that do not fit the domain are left out."""
-        columns = frame if hasattr(frame, "iloc") else _as_pandas(frame)
-        missing = [name for name in domain.names if name not in columns.columns]
-        if missing:
-            raise DataError(
-                f"the table has no column '{missing[0]}', which the domain declares; check the domain file."
-            )
+        names = list(getattr(frame, "column_names", frame.columns))  # an Arrow table's columns are its data
+        for name in domain.names:
+            if names.count(name) != 1:
+                problem = "no column" if name not in names else "several columns"
+                raise DataError(f"the table has {problem} '{name}', which the domain declares; check both.")
+        declared = list(domain.names)
+        columns = frame[declared] if hasattr(frame, "iloc") else _as_pandas(frame.select(declared))
         codes: dict[str, Counts] = {}
         grids: dict[str, Counts] = {}
         for column in domain:
             values = columns[column.name]
-            if values.ndim != 1:
-                raise DataError(f"the table has several columns named '{column.name}'; rename them.")
             if getattr(values.dtype, "kind", "") in ("M", "m"):
                 raise DataError(
                     f"column '{column.name}' holds times; privet reads texts, numbers and booleans: cast it."

@@ -235,7 +235,7 @@ def owned(query: ResidualQuery, rows: exp.From, domain: Domain, dialect: Dialect
             cell = _cell(columns, domain)
             terms.append(dialect.look_up([int(v) for v in values.reshape(-1, len(query.caps))[:, c]], cell))
         scored = scored.select(big(add(*terms)).as_(f"z{c}"), copy=False)
-    best = exp.Greatest(this=col("z0"), expressions=[col(f"z{c}") for c in classes[1:]])
+    best = exp.Greatest(ignore_nulls=True, this=col("z0"), expressions=[col(f"z{c}") for c in classes[1:]])
     distances = [exp.Sub(this=best.copy(), expression=col(f"z{c}")).as_(f"d{c}") for c in classes]
     far = _layer(scored, [*carried, *distances])
     near = _layer(far, [*carried, *(_exponential(col(f"d{c}")).as_(f"e{c}") for c in classes)])
@@ -243,7 +243,7 @@ def owned(query: ResidualQuery, rows: exp.From, domain: Domain, dialect: Dialect
     total = _layer(near, [*carried, *exponentials, add(*(e.copy() for e in exponentials)).as_("t"), chosen])
     wrong = _layer(total, [*carried, *exponentials, col("t"), exp.Sub(this=col("t"), expression=col("e")).as_("w")])
     cap = case([(target.copy().eq(num(c)), num(limit)) for c, limit in enumerate(query.caps)], num(0))
-    own = exp.Least(this=quotient(times(num(RESIDUAL_GRID), col("w")), col("t")), expressions=[cap])
+    own = exp.Least(ignore_nulls=True, this=quotient(times(num(RESIDUAL_GRID), col("w")), col("t")), expressions=[cap])
     return _layer(wrong, [*carried, *exponentials, col("w"), own.as_("o")])
 
 
