@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import duckdb
 import numpy as np
@@ -1126,3 +1127,14 @@ def test_an_engine_that_fails_leaves_the_charge_and_can_be_finished_with_its_key
     answer = table.count(0.5, key="again")
     assert table.budget.spent == Fraction(3, 4) and table.count(0.5, key="again") == answer
     table.close()
+
+
+def test_an_address_may_be_quoted_and_hold_any_sign(tmp_path: Path) -> None:
+    folder = tmp_path / "a #1 ü"
+    folder.mkdir()
+    with duckdb.connect(str(folder / "t.db")) as connection:
+        connection.execute("CREATE TABLE people AS SELECT 'low' AS income FROM range(7)")
+    domain = Domain((Nominal("income", ("low", "high")),))
+    for place in (str(folder), quote(str(folder))):
+        with privet.open(f"duckdb:///{place}/t.db?table=people", domain, budget=10**6) as table:
+            assert table.count(EXACT) == 7

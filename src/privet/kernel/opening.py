@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from privet.domain import Domain
 from privet.errors import DataError, LedgerError, QuestionError, UndeclaredDomain
@@ -81,13 +81,14 @@ def source_of(data: str | Path) -> Source:
     """The file or DuckDB table that an address names."""
     text = str(data)
     if text.startswith("duckdb://"):
-        address = urlsplit(text)
+        address = urlsplit(text, allow_fragments=False)
         table = parse_qs(address.query).get("table", [""])[0]
         if not table:
             raise DataError(f"'{text}' names no table; write duckdb:///file.db?table=NAME.")
-        path = Path(address.path.removeprefix("/"))  # as in SQLAlchemy: three slashes relative, four absolute
-        if not path.exists() and Path(address.path).exists():
-            path = Path(address.path)
+        place = unquote(address.path)
+        path = Path(place.removeprefix("/"))  # as in SQLAlchemy: three slashes relative, four absolute
+        if not path.exists() and Path(place).exists():
+            path = Path(place)
         return _existing(Source(path, table))
     if "://" in text:
         raise DataError(

@@ -92,8 +92,10 @@ def _text(value: Sql, kind: Kind) -> Sql:
 
 def _whole_numbers(column: Nominal) -> list[tuple[int, int]] | None:
     """Codes and values that whole numbers can match; None where there are too many, or too large ones."""
-    whole = [(k, int(t)) for k, t in enumerate(column.texts) if t.removeprefix("-").isdecimal() and str(int(t)) == t]
-    return whole if len(whole) <= _JOIN_FROM and all(abs(number) < 2**62 for _, number in whole) else None
+    digits = [(k, t) for k, t in enumerate(column.texts) if t.removeprefix("-").isdecimal()]
+    if len(digits) > _JOIN_FROM or any(len(t) > 18 for _, t in digits):
+        return None
+    return [(k, int(t)) for k, t in digits if str(int(t)) == t]
 
 
 def _no_text(value: Sql, kind: Kind, column: Nominal) -> Sql:
