@@ -1082,3 +1082,20 @@ def test_a_closed_table_answers_nothing_and_charges_nothing() -> None:
     with pytest.raises(DataError, match="was closed"):
         table.count(1)
     assert table.budget.spent == 0
+
+
+class Secret:
+    """A value that tells its row when it is looked at."""
+
+    def __str__(self) -> str:
+        raise RuntimeError(CANARY)
+
+    __hash__ = __repr__ = __str__  # type: ignore[assignment]
+
+
+def test_a_value_that_cannot_be_read_speaks_of_no_row() -> None:
+    """An error from inside a frame would quote the value it stumbled over."""
+    frame = people().assign(job=pd.Series([Secret(), *["clerk"] * 39], dtype=object))
+    with pytest.raises(DataError, match="cannot read the frame") as caught:
+        privet.open(frame, DOMAIN, budget=1)
+    assert_silent(caught.value)

@@ -6,7 +6,7 @@ never loses more than `loss`. `loss` and the noise scale derive from the one fie
 
 Counts and sums use OpenDP's sampler, with the smallest float scale whose privacy map,
 rounded up, stays at or below that loss. Selections use exact samplers of our own
-with rational rates: OpenDP's call costs ten times as much per selection, which is
+with rational rates: OpenDP's call costs several times as much per selection, which is
 what a tree on a small table spends its time on; the tests hold ours to OpenDP's.
 
 `epsilon` here is per record. A table whose persons own several records divides the

@@ -112,9 +112,7 @@ def _existing(source: Source) -> Source:
 
 def _engine(source: Source | None, data: Any, domain: Domain, snapshot: bool) -> Engine:
     if source is None:
-        from privet.kernel.engines.memory import MemoryEngine
-
-        return MemoryEngine.from_frame(data, domain)
+        return _coded_frame(data, domain)
     engine = DuckDBEngine(source, domain)
     if not snapshot:
         return engine
@@ -126,6 +124,18 @@ def _engine(source: Source | None, data: Any, domain: Domain, snapshot: bool) ->
     if merged is None:
         raise DataError(f"cannot read '{source.path}' into memory; check the file, or open it without snapshot.")
     return merged
+
+
+def _coded_frame(frame: Any, domain: Domain) -> Engine:
+    from privet.kernel.engines.memory import MemoryEngine
+
+    try:
+        return MemoryEngine.from_frame(frame, domain)
+    except DataError:
+        raise
+    except Exception:  # of a value that cannot be read, and may quote itself: raised anew outside this block
+        pass
+    raise DataError("cannot read the frame; check that its declared columns hold texts, numbers and booleans.")
 
 
 def _limit(ledger: Ledger, dataset: str, allowed: Fraction | None) -> Fraction | None:
