@@ -1,21 +1,55 @@
 """privet: private decision trees for people who must not see the data."""
 
+from typing import TYPE_CHECKING, Any
+
 from privet import datasets, errors, testing
 from privet.domain import Domain
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
 from privet.kernel import AdditiveModel, ProtectedTable, Release, WeightedMax
 from privet.kernel import open_table as open
 
+if TYPE_CHECKING:
+    from privet.trees.estimators import (
+        C45Classifier,
+        DiffPC45Classifier,
+        DiffPID3Classifier,
+        HanischForestClassifier,
+        HanischTreeClassifier,
+        ID3Classifier,
+        JagannathanForestClassifier,
+        MaxForestClassifier,
+        MaxTreeClassifier,
+        MohammedTreeClassifier,
+        PatilSinghForestClassifier,
+        SNRForestClassifier,
+        SuLQID3Classifier,
+    )
+    from privet.trees.model import Ensemble
+
 __version__ = "0.1.0"
 
 __all__ = [
     "AdditiveModel",
     "BudgetExceeded",
+    "C45Classifier",
+    "DiffPC45Classifier",
+    "DiffPID3Classifier",
     "Domain",
+    "Ensemble",
+    "HanischForestClassifier",
+    "HanischTreeClassifier",
+    "ID3Classifier",
+    "JagannathanForestClassifier",
+    "MaxForestClassifier",
+    "MaxTreeClassifier",
+    "MohammedTreeClassifier",
     "NotPrivate",
+    "PatilSinghForestClassifier",
     "PrivacyError",
     "ProtectedTable",
     "Release",
+    "SNRForestClassifier",
+    "SuLQID3Classifier",
     "UndeclaredDomain",
     "WeightedMax",
     "datasets",
@@ -23,3 +57,20 @@ __all__ = [
     "open",
     "testing",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Models and classifiers on first use: scikit-learn takes a second to import, and a question needs none of it."""
+    if name == "Ensemble":
+        from privet.trees import model
+
+        return model.Ensemble
+    if name.endswith("Classifier") and name in __all__:
+        from privet.trees import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module 'privet' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -364,6 +364,8 @@ class Numeric:
 
 Column = Nominal | Numeric
 
+_LOOK_UP = 1024  # whole numbers this close together are looked up in a table
+
 
 def _is_short_decimal(number: Fraction) -> bool:
     """Can a domain file write it, and read it back?"""
@@ -390,6 +392,13 @@ def _by_distinct_value(values: object, code: Callable[[object], int | None], mis
     series = _series(values)
     if series.dtype == object:
         return _by_typed_value(series.to_numpy(), code)
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu" and len(series):
+        whole = series.to_numpy()
+        low, high = int(whole.min()), int(whole.max())
+        if high - low < _LOOK_UP:
+            cells = [code(value) for value in range(low, high + 1)]
+            table = np.array([-1 if cell is None else cell for cell in cells], dtype=np.int64)
+            return np.asarray(table[whole - low if low else whole])
     positions, distinct = pd.factorize(series.array)
     cells = [code(value) for value in distinct]
     table = np.array([-1 if cell is None else cell for cell in cells] + [-1 if missing is None else missing])

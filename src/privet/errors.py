@@ -8,7 +8,8 @@
     │   └── UndeclaredDomain    a column has no public domain
     ├── DomainError             the domain file cannot be used
     ├── QuestionError           a question is not well formed (also a ValueError)
-    ├── DataError               the table cannot be opened
+    ├── DataError               the table cannot be opened (also a ValueError)
+    ├── ModelError              a model file cannot be read or used (also a ValueError)
     ├── LedgerError             the ledger cannot be read or written
     └── EngineFailed            the engine gave up; the charge stands
 
@@ -62,8 +63,12 @@ class QuestionError(PrivetError, ValueError):
     """A question is not well formed; nothing was charged."""
 
 
-class DataError(PrivetError):
+class DataError(PrivetError, ValueError):
     """The table cannot be opened as its domain describes it."""
+
+
+class ModelError(PrivetError, ValueError):
+    """A published model cannot be read, or does not do what it is asked."""
 
 
 class LedgerError(PrivetError):

@@ -4,7 +4,7 @@
 >>> from privet.kernel import IntegerLaplace, as_epsilon
 >>> with seeded_noise(7):
 ...     IntegerLaplace(as_epsilon("0.5")).release(np.array([40, 0]))
-array([39,  4])
+array([40, -2])
 """
 
 from privet.kernel import seeded_noise

@@ -7,22 +7,24 @@ analysts the boundary is a server that holds this package on its side.
 """
 
 from privet.kernel.accounting import Scope, as_epsilon, charge
-from privet.kernel.criteria import Criterion, Gini, InfoGain, LargestCell, Max, WeightedMax
+from privet.kernel.criteria import Criterion, GainRatio, Gini, InfoGain, LargestCell, Max, WeightedMax, criterion
 from privet.kernel.inspection import print_outside
 from privet.kernel.ledger import Charge, Entry, Ledger
 from privet.kernel.mechanisms import (
+    Exponential,
     ExponentialOverRanges,
     IntegerLaplace,
+    NoisyMax,
     PermuteAndFlip,
     ResidualLaplace,
     noise_is_private,
     seeded_noise,
 )
-from privet.kernel.opening import ledger_path, open_table, source_of
+from privet.kernel.opening import ledger_path, open_public, open_table, source_of
 from privet.kernel.query import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel
 from privet.kernel.release import Choice, Count, Histogram, Mean, Quantile, Release, Releases, ResidualSums, Sum
 from privet.kernel.session import Budget
-from privet.kernel.table import Parts, ProtectedTable
+from privet.kernel.table import Parts, ProtectedTable, PublicTable
 
 __all__ = [
     "LOGIT_GRID",
@@ -34,7 +36,9 @@ __all__ = [
     "Count",
     "Criterion",
     "Entry",
+    "Exponential",
     "ExponentialOverRanges",
+    "GainRatio",
     "Gini",
     "Histogram",
     "InfoGain",
@@ -43,9 +47,11 @@ __all__ = [
     "Ledger",
     "Max",
     "Mean",
+    "NoisyMax",
     "Parts",
     "PermuteAndFlip",
     "ProtectedTable",
+    "PublicTable",
     "Quantile",
     "Release",
     "Releases",
@@ -56,8 +62,10 @@ __all__ = [
     "WeightedMax",
     "as_epsilon",
     "charge",
+    "criterion",
     "ledger_path",
     "noise_is_private",
+    "open_public",
     "open_table",
     "print_outside",
     "seeded_noise",

@@ -80,11 +80,14 @@ def as_epsilon(value: object, name: str = "epsilon") -> Fraction:
     return Fraction(math.floor(number * GRAIN), GRAIN)
 
 
+_NOTHING = Fraction(0)
+
+
 class Scope:
     """A set of rows that pays for what is asked of it."""
 
     def __init__(self, cap: Fraction | None = None, division: _Division | None = None) -> None:
-        self.spent = Fraction(0)
+        self.spent = _NOTHING
         self._cap = cap
         self._division = division
         root = division.parent._root if division else None
@@ -116,22 +119,31 @@ class Scope:
         above = self._division.dearest - self.spent + self._division.parent.headroom(root_remaining)
         return max(Fraction(0), above if self._cap is None else min(self._cap - self.spent, above))
 
-    def _add(self, loss: Fraction, undo: list[Callable[[], None]]) -> Fraction:
+    def _add(self, loss: Fraction, undo: list[Callable[[], None]], sums: _Sums) -> Fraction:
         """Add a loss here and in all ancestors; the part of it that reaches the root."""
         before = self.spent
-        if self._cap is not None and before + loss > self._cap:
+        # thousands of siblings have spent the same and lose the same: one addition serves them all
+        known = sums.get((id(before), id(loss)))
+        after = before + loss if known is None else known[2]
+        if known is None:
+            sums[id(before), id(loss)] = before, loss, after
+        if self._cap is not None and after > self._cap:
             raise _CapReached(self._cap - before)
         undo.append(lambda: setattr(self, "spent", before))
-        self.spent = before + loss
+        self.spent = after
         division = self._division
         if division is None:
             return loss
         dearest = division.dearest
-        if self.spent <= dearest:
-            return Fraction(0)
+        if after is dearest or after <= dearest:
+            return _NOTHING
         undo.append(lambda: setattr(division, "dearest", dearest))
-        division.dearest = self.spent
-        return division.parent._add(self.spent - dearest, undo)
+        division.dearest = after
+        return division.parent._add(after - dearest, undo, sums)
+
+
+# Sums of two fractions by their identities; the fractions are kept, so that no other takes the identity of one.
+_Sums = dict[tuple[int, int], tuple[Fraction, Fraction, Fraction]]
 
 
 class _Division:
@@ -139,7 +151,7 @@ class _Division:
 
     def __init__(self, parent: Scope) -> None:
         self.parent = parent
-        self.dearest = Fraction(0)
+        self.dearest = _NOTHING
 
 
 class Refused(Exception):
@@ -168,8 +180,9 @@ def charge(charges: Sequence[tuple[Scope, Fraction]], commit: Callable[[Fraction
     with root._lock:
         undo: list[Callable[[], None]] = []
         try:
-            reaches_root = sum((scope._add(loss, undo) for scope, loss in charges), Fraction(0))
-            return commit(reaches_root)
+            sums: _Sums = {}
+            reached = [scope._add(loss, undo, sums) for scope, loss in charges]
+            return commit(sum((loss for loss in reached if loss), _NOTHING))
         except BaseException as error:
             for step in reversed(undo):
                 step()

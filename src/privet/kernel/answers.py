@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from privet.column import Numeric
 from privet.domain import Domain
-from privet.kernel.criteria import Criterion
+from privet.kernel.criteria import Criterion, GainRatio
 from privet.kernel.mechanisms import ExponentialOverRanges, IntegerLaplace, PermuteAndFlip, ResidualLaplace
 from privet.kernel.query import (
     CountQuery,
@@ -36,6 +36,28 @@ def histogram(engine: Engine, rows: Rows, columns: tuple[str, ...], noises: Sequ
     """Noisy counts of all cells: a record lies in one cell of one part."""
     (exact,) = engine.exact_counts(CountQuery(rows, (columns,)))
     return _release(noises, exact)
+
+
+def histograms(
+    engine: Engine, rows: Rows, groups: Sequence[Sequence[tuple[str, ...]]], noises: Sequence[IntegerLaplace]
+) -> list[list[Any]]:
+    """Noisy counts of several groups of columns for each part."""
+    wanted = list(dict.fromkeys(group for own in groups for group in own))
+    exact_tables = dict(zip(wanted, engine.exact_counts(CountQuery(rows, tuple(wanted))), strict=True))
+    answers = []
+    for part, own in enumerate(groups):
+        exact = np.concatenate([exact_tables[group][part].ravel() for group in own])
+        noisy = np.split(noises[part].release(exact), np.cumsum([exact_tables[group][part].size for group in own])[:-1])
+        answers.append(
+            [each.reshape(exact_tables[group][part].shape).tolist() for each, group in zip(noisy, own, strict=True)]
+        )
+    return answers
+
+
+def majority(engine: Engine, rows: Rows, column: str, mechanisms: Sequence[PermuteAndFlip]) -> list[int]:
+    """The noisily most frequent code of a column."""
+    (exact,) = engine.exact_counts(CountQuery(rows, ((column,),)))
+    return [mechanism.release(exact[part]) for part, mechanism in enumerate(mechanisms)]
 
 
 def total(engine: Engine, rows: Rows, column: Numeric, noises: Sequence[IntegerLaplace]) -> list[int]:
@@ -64,7 +86,7 @@ def deviation(
 
 def _release(noises: Sequence[IntegerLaplace], exact_values: NDArray[Any]) -> list[Any]:
     """Noise on the numbers of each part."""
-    if len(set(noises)) == 1:  # one batch is much faster than a call for each part
+    if len({id(noise) for noise in noises}) == 1:  # one batch is much faster than a call for each part
         return list(noises[0].release(exact_values).tolist())
     return [noise.release(exact_values[part : part + 1])[0].tolist() for part, noise in enumerate(noises)]
 
@@ -112,21 +134,48 @@ def quantile_ranges(
 def attribute(
     engine: Engine,
     rows: Rows,
-    attributes: Sequence[Sequence[str]],
-    target: str,
+    candidates: Sequence[Sequence[str | tuple[str, int]]],
+    domain: Domain,
     criterion: Criterion,
-    mechanisms: Sequence[PermuteAndFlip],
-) -> list[tuple[str, None]]:
-    """The noisily best of each part's attributes."""
-    names = list(dict.fromkeys(name for own in attributes for name in own))
-    exact_tables = engine.exact_counts(CountQuery(rows, tuple((name, target) for name in names)))
-    exact_scores = np.stack([criterion.exact_scores(table) for table in exact_tables], axis=1)
-    position = {name: i for i, name in enumerate(names)}
-    answers: list[tuple[str, None]] = []
-    for part, own in enumerate(attributes):
-        candidates = exact_scores[part, [position[name] for name in own]]
-        answers.append((own[mechanisms[part].release(candidates)], None))
+    mechanisms: Sequence[Any],
+) -> list[tuple[str, int | None]]:
+    """The noisily best of each part's candidates: attributes by their cells, or (attribute, grid index) pairs."""
+    target = domain.target_column
+    names = list(dict.fromkeys(each for own in candidates for each in own if isinstance(each, str)))
+    split = list(dict.fromkeys(each[0] for own in candidates for each in own if not isinstance(each, str)))
+    exact_tables = engine.exact_counts(CountQuery(rows, tuple((name, target.name) for name in names))) if names else []
+    exact_grids = engine.exact_grid(GridQuery(rows, tuple(split), domain.target)) if split else []
+    by_part = {name: list(_by_part(grid, rows.parts)) for name, grid in zip(split, exact_grids, strict=True)}
+    exact_scores = {name: criterion.exact_scores(exact) for name, exact in zip(names, exact_tables, strict=True)}
+    exact_gains: dict[Any, Any] = {}
+    if isinstance(criterion, GainRatio):
+        exact_gains = {name: criterion.exact_gains(exact) for name, exact in zip(names, exact_tables, strict=True)}
+    answers: list[tuple[str, int | None]] = []
+    for part, own in enumerate(candidates):
+        scores, gains = [], []
+        for each in own:
+            if isinstance(each, str):
+                scores.append(exact_scores[each][part])
+                gains += [exact_gains[each][part]] if exact_gains else []
+                continue
+            exact = _two_sides(domain.numeric(each[0]), each[1], *by_part[each[0]][part])
+            scores.append(criterion.exact_scores(exact[None])[0])
+            gains += [criterion.exact_gains(exact[None])[0]] if isinstance(criterion, GainRatio) else []
+        if gains:  # Quinlan's guard: only candidates of at least average gain
+            scores = [
+                score if gain >= np.mean(gains) - 1e-12 else -1.0 for score, gain in zip(scores, gains, strict=True)
+            ]
+        chosen = own[mechanisms[part].release(np.array(scores))]
+        # a threshold goes left: the last grid index on that side
+        answers.append((chosen, None) if isinstance(chosen, str) else (chosen[0], chosen[1] - 1))
     return answers
+
+
+def _two_sides(column: Numeric, at: int, index: Counts, exact_counts: Counts, exact_missing: Counts) -> Counts:
+    """The class counts below a grid index, from it on and, where declared, without a value."""
+    left = exact_counts[index < at].sum(axis=0)
+    sides = [left, exact_counts.sum(axis=0) - left]
+    return np.stack(sides + [exact_missing] * column.missing)
 
 
 def threshold(
@@ -150,7 +199,7 @@ def threshold(
     for part, own in enumerate(attributes):
         owner: list[tuple[str, int, int]] = []  # attribute, first grid index, weight of a grid point
         weights: list[int] = []
-        scores: list[Counts] = []
+        scores: list[NDArray[Any]] = []
         for name in own:
             column = domain[name]
             index, exact_counts, exact_missing = tables[name][part]
@@ -174,7 +223,7 @@ def threshold(
 
 def threshold_ranges(
     column: Numeric, index: Counts, exact_counts: Counts, exact_missing: Counts, criterion: Criterion
-) -> tuple[list[int], list[int], Counts]:
+) -> tuple[list[int], list[int], NDArray[Any]]:
     """Ranges of thresholds s (rows with index <= s go left) with equal score: first s, number of them, score."""
     classes = exact_counts.shape[1]
     left = np.concatenate([np.zeros((1, classes), dtype=np.int64), np.cumsum(exact_counts, axis=0)])

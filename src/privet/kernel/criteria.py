@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.domain import Domain
-from privet.errors import PrivacyError, QuestionError
+from privet.errors import NotPrivate, PrivacyError, QuestionError
 
 Counts = NDArray[np.int64]
 
@@ -134,8 +134,40 @@ class InfoGain:
         return below * x - sums[below]
 
 
+@dataclass(frozen=True)
+class GainRatio:
+    """C4.5's gain ratio: the information gain over the entropy of the split. For public rows alone.
+
+    One record can move it from 0 to any height, so it has no sensitivity and no private selection takes it.
+    """
+
+    name: ClassVar[str] = "gain-ratio"
+    grid: ClassVar[int] = 1
+
+    @property
+    def sensitivity(self) -> int:
+        raise NotPrivate("the gain ratio of a split has no bounded sensitivity; choose max, gini or infogain.")
+
+    def exact_scores(self, exact_counts: Counts) -> NDArray[np.float64]:
+        entropy = _entropy(exact_counts.sum(axis=-1))
+        gains = self.exact_gains(exact_counts)
+        return np.asarray(np.divide(gains, entropy, out=np.zeros_like(gains), where=entropy > 1e-12))
+
+    def exact_gains(self, exact_counts: Counts) -> NDArray[np.float64]:
+        size = exact_counts.sum(axis=-1)
+        share = size / np.maximum(size.sum(axis=-1, keepdims=True), 1)
+        within = (share * _entropy(exact_counts)).sum(axis=-1)
+        return np.asarray(_entropy(exact_counts.sum(axis=-2)) - within)
+
+
+def _entropy(counts: Counts) -> NDArray[np.float64]:
+    """Bits of the last axis."""
+    share = counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1)
+    return np.asarray(-(share * np.log2(np.where(share > 0, share, 1))).sum(axis=-1))
+
+
 # A closed list: a criterion brings its own sensitivity, so an analyst may not bring a criterion.
-Criterion = Max | LargestCell | WeightedMax | Gini | InfoGain
+Criterion = Max | LargestCell | WeightedMax | Gini | InfoGain | GainRatio
 
 
 @lru_cache(maxsize=16)
@@ -173,7 +205,7 @@ def criterion(choice: str | Criterion, domain: Domain) -> Criterion:
                 "the domain file, or choose max or gini."
             )
         return InfoGain(domain.max_rows)
-    for simple in (Max(), Gini(), LargestCell()):
+    for simple in (Max(), Gini(), LargestCell(), GainRatio()):
         if choice == simple.name:
             return simple
     raise QuestionError(

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -163,25 +164,53 @@ def rank(value: float | Fraction) -> Fraction:
     return exact
 
 
-def attributes(wanted: Sequence[str] | Sequence[Sequence[str]] | None, parts: int, domain: Domain) -> list[list[str]]:
-    """The attributes each part may choose from."""
+Candidate = str | tuple[str, int]  # a column, or a numeric one with the grid index from which rows go right
+
+
+def attributes(wanted: Sequence[Any] | None, parts: int, domain: Domain) -> list[list[Candidate]]:
+    """What each part may choose from."""
     if wanted is None:
-        own = [list(domain.attributes)] * parts
+        own: list[Any] = [list(domain.attributes)] * parts
     elif isinstance(wanted, str):
         own = [[wanted]] * parts
-    elif all(isinstance(name, str) for name in wanted):
-        own = [[str(name) for name in wanted]] * parts
+    elif all(_is_candidate(name) for name in wanted):
+        own = [list(wanted)] * parts
     else:
-        own = [[str(name) for name in names] for names in wanted]
+        own = list(wanted)
     if len(own) != parts:
         raise QuestionError(f"attributes were given for {len(own)} of {parts} parts; give one list for each.")
-    for names in {id(names): names for names in own}.values():
-        if not names:
-            raise QuestionError("there is no attribute to choose from; name at least one.")
-        for name in names:
-            if domain[name].name == domain.target:
-                raise QuestionError(f"'{name}' is the target; choose among the other columns.")
-    return own
+    checked: dict[int, list[Candidate]] = {}
+    for names in own:
+        if id(names) not in checked:
+            checked[id(names)] = [_candidate(name, domain) for name in names]
+            if not checked[id(names)]:
+                raise QuestionError("there is no attribute to choose from; name at least one.")
+    return [checked[id(names)] for names in own]
+
+
+def _is_candidate(value: object) -> bool:
+    pair = isinstance(value, tuple) and len(value) == 2 and not isinstance(value[1], str)
+    return isinstance(value, str) or (pair and isinstance(value[0], str))  # type: ignore[index]
+
+
+def _candidate(wanted: Any, domain: Domain) -> Candidate:
+    if not _is_candidate(wanted):
+        raise QuestionError("an attribute to choose from is a column or a pair (column, threshold).")
+    name = domain[str(wanted if isinstance(wanted, str) else wanted[0])].name
+    if name == domain.target:
+        raise QuestionError(f"'{name}' is the target; choose among the other columns.")
+    if isinstance(wanted, str):
+        return name
+    division = split(wanted, None, domain)
+    assert division is not None and division.thresholds is not None
+    return name, division.thresholds[0]
+
+
+def plain(candidates: Sequence[Candidate]) -> list[str]:
+    """Candidates without thresholds of their own."""
+    if not all(isinstance(candidate, str) for candidate in candidates):
+        raise QuestionError("name columns alone where their thresholds are to be chosen.")
+    return [str(candidate) for candidate in candidates]
 
 
 def residuals(model: AdditiveModel, tables: Sequence[tuple[str, ...]], caps: Sequence[int], domain: Domain) -> None:

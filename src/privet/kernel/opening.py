@@ -9,12 +9,12 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from privet.domain import Domain
 from privet.errors import DataError, LedgerError, QuestionError, UndeclaredDomain
-from privet.kernel.accounting import Scope, as_epsilon
+from privet.kernel.accounting import LARGEST, Scope, as_epsilon
 from privet.kernel.engines.duckdb import DuckDBEngine, Source, canonical
 from privet.kernel.ledger import MEMORY, Ledger
 from privet.kernel.query import Engine, Rows
-from privet.kernel.session import Session
-from privet.kernel.table import Epsilon, ProtectedTable
+from privet.kernel.session import PublicRows, Session
+from privet.kernel.table import Epsilon, ProtectedTable, PublicTable
 
 
 def open_table(
@@ -75,6 +75,17 @@ def open_table(
         raise
     limit = _limit(book, dataset, allowed)
     return ProtectedTable(Session(domain, engine, book, dataset, address, analyst, limit), Rows(), Scope())
+
+
+def open_public(
+    frame: Any, domain: Domain, *, rounded_noise: bool = False, printed_ranges: bool = False
+) -> PublicTable:
+    """A frame of public rows: plain trees, and published algorithms that are not private, run on it."""
+    book = Ledger.open(MEMORY)
+    book.register("public", source="public", budget=LARGEST, rows_per_person=domain.rows_per_person)
+    rules = PublicRows(rounded_noise, printed_ranges)
+    session = Session(domain, _coded_frame(frame, domain), book, "public", "public", "local", None, rules)
+    return PublicTable(session, Rows(), Scope())
 
 
 def source_of(data: str | Path) -> Source:

@@ -27,6 +27,7 @@ RESIDUAL_GRID = 2**10  # residuals are rounded down to multiples of 1 / RESIDUAL
 EXP_BITS = 14  # exp(-d / LOGIT_GRID) is 0 for d >= 2^EXP_BITS
 EXP_ONE = 2**20
 LARGEST_LOGIT = 2**24
+COIN_PRIME = 2**31 - 1  # coins are hashes modulo this prime: products stay within 64 bits
 MAX_STEPS = 200  # from the whole table to a part of a part of a part ...
 
 
@@ -73,13 +74,32 @@ class Divide:
     splits: tuple[Split | None, ...]
 
 
+@dataclass(frozen=True)
+class Scatter:
+    """Divide each part into `parts` by coins: the part of a row is a public hash of its own cells.
+
+    A public function of the row alone: one record more or less changes one part and
+    leaves every other row where it is, even for someone who knows the seed. Rows with
+    the same cells stay together.
+    """
+
+    parts: int
+    seed: int
+
+    def coefficients(self, domain: Domain) -> list[tuple[int, int]]:
+        """A multiplier and a constant below COIN_PRIME for each column, and for two last rounds."""
+        rng = np.random.default_rng(self.seed)
+        drawn = rng.integers(1, COIN_PRIME, size=(len(domain.columns) + 2, 2))
+        return [(int(factor), int(constant)) for factor, constant in drawn]
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Disjoint parts of the table, numbered from 0. Compared by identity, so that engines can cache them."""
 
     parts: int = 1
     parent: Rows | None = None
-    step: Keep | Divide | None = None
+    step: Keep | Divide | Scatter | None = None
     depth: int = 0
 
     def __post_init__(self) -> None:
@@ -92,6 +112,9 @@ class Rows:
     def divide(self, splits: Sequence[Split | None], domain: Domain) -> Rows:
         children = sum(split.children(domain) for split in splits if split is not None)
         return Rows(children, self, Divide(tuple(splits)), self.depth + 1)
+
+    def scatter(self, parts: int, seed: int) -> Rows:
+        return Rows(self.parts * parts, self, Scatter(parts, seed), self.depth + 1)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -33,6 +33,14 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class PublicRows:
+    """The rows are public: exact answers are allowed, and these errors of papers are repeated where asked for."""
+
+    rounded_noise: bool = False  # noise with holes (THEORY E-8)
+    printed_ranges: bool = False  # range weights without the sensitivity (THEORY E-4)
+
+
+@dataclass(frozen=True)
 class Session:
     """Everything a question needs besides itself."""
 
@@ -43,6 +51,7 @@ class Session:
     source: str
     analyst: str
     limit: Fraction | None = None  # what the table was opened with, where less than the ledger allows
+    public: PublicRows | None = None
 
     def remaining(self) -> Fraction:
         """What this analyst may still charge to the ledger."""
@@ -84,7 +93,8 @@ class Session:
         if key is not None and not (isinstance(key, str) and 0 < len(key) <= 200 and key.isprintable()):
             raise QuestionError("key must be a text of 1 to 200 printable characters.")
         identity = [self.source, self.domain.fingerprint, asked.rows.fingerprint, asked.question, repr(asked.details)]
-        losses = [str(loss) for loss in asked.losses]
+        texts = {each: str(loss) for each, loss in {id(loss): loss for loss in asked.losses}.items()}
+        losses = [texts[id(loss)] for loss in asked.losses]
         fingerprint = hashlib.sha256(json.dumps([identity, losses]).encode()).hexdigest()
 
         if key is not None:
@@ -146,5 +156,6 @@ class _Stands(accounting.Refused):
 
 
 def _listed(losses: Sequence[Fraction]) -> str:
-    lowest, highest = decimal_text(min(losses)), decimal_text(max(losses))
+    distinct = {id(loss): loss for loss in losses}.values()
+    lowest, highest = decimal_text(min(distinct)), decimal_text(max(distinct))
     return lowest if lowest == highest else f"{lowest} to {highest}"

@@ -6,20 +6,29 @@ the engine, one release for each part. A table is a partition with one part.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from privet.column import Nominal, decimal_text
 from privet.domain import Domain
-from privet.errors import PrivacyError, QuestionError
+from privet.errors import NotPrivate, PrivacyError, QuestionError
 from privet.kernel import answers, filters
 from privet.kernel.accounting import Scope, as_epsilon
-from privet.kernel.criteria import Criterion
+from privet.kernel.criteria import Criterion, GainRatio
 from privet.kernel.criteria import criterion as named_criterion
-from privet.kernel.mechanisms import ExponentialOverRanges, IntegerLaplace, PermuteAndFlip, ResidualLaplace
+from privet.kernel.mechanisms import (
+    SELECTIONS,
+    ExponentialOverRanges,
+    IntegerLaplace,
+    PermuteAndFlip,
+    ResidualLaplace,
+)
+from privet.kernel.published import ExactChoice, ExactValues, RoundedLaplace
 from privet.kernel.query import RESIDUAL_GRID, AdditiveModel, ResidualQuery, Rows, cell_count
 from privet.kernel.release import (
     About,
@@ -36,9 +45,12 @@ from privet.kernel.session import Asked, Budget, Session
 
 Epsilon = int | float | str | Fraction
 Epsilons = Epsilon | Sequence[Epsilon]
-SplitLike = str | Choice | tuple[str, int | float] | None
+SplitLike = str | Choice | tuple[str, int | float | Fraction] | None
+Candidate = str | tuple[str, int | float | Fraction]
 
 MAX_CELLS = 20_000_000
+
+T = TypeVar("T")
 
 
 class Parts:
@@ -108,6 +120,39 @@ class Parts:
 
     # -- dividing ---------------------------------------------------------------------------
 
+    def take(self, parts: Sequence[int]) -> Parts:
+        """Some of the parts, in the order given."""
+        if list(parts) == list(range(len(self))):
+            return self
+        if len(set(parts)) < len(parts) or not all(0 <= part < len(self) for part in parts):
+            raise QuestionError(f"take different parts by their numbers, 0 to {len(self) - 1}.")
+        return Parts(
+            self._session,
+            self._rows.keep(parts),
+            [self._scopes[part] for part in parts],
+            [self._labels[part] for part in parts],
+            [self._paths[part] for part in parts],
+        )
+
+    def scatter(self, parts: int, random_state: int) -> Parts:
+        """Divide every part into `parts` by coins that each row tosses for itself, from a public seed.
+
+        A coin is a hash of the row's own cells: a public function of the row, so the
+        new parts are disjoint like any others and share one charge.
+        """
+        if isinstance(parts, bool) or not isinstance(parts, int | np.integer) or not 1 <= parts <= 10_000:
+            raise QuestionError("scatter takes a whole number of parts, 1 to 10000.")
+        if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
+            raise QuestionError("random_state must be a whole number at or above 0.")
+        labels = [f"coin {coin + 1} of {parts}" for coin in range(parts)]
+        return Parts(
+            self._session,
+            self._rows.scatter(int(parts), int(random_state)),
+            [part for scope in self._scopes for part in scope.divide(parts)],
+            labels * len(self),
+            [f"{path} / {label}" for path in self._paths for label in labels],
+        )
+
     def where(self, conditions: Mapping[str, object] | None = None, /, **more: object) -> Parts:
         """The rows of each part that meet all conditions; they pay as the parts they come from."""
         if conditions is not None and not isinstance(conditions, Mapping):
@@ -153,7 +198,7 @@ class Parts:
 
     def count(self, epsilon: Epsilons, *, key: str | None = None) -> Releases[Count]:
         """How many rows each part has."""
-        noises = [IntegerLaplace(share) for share in self._shares(epsilon)]
+        noises = self._count_noises(epsilon)
         found, about = self._ask(
             "count", (), noises, lambda: answers.histogram(self._engine, self._rows, (), noises), key
         )
@@ -167,7 +212,7 @@ class Parts:
             raise QuestionError("a histogram takes the names of different columns, one after the other.")
         labels = tuple(self.domain[name].labels for name in columns)
         self._check_cells(columns)
-        noises = [IntegerLaplace(share) for share in self._shares(epsilon)]
+        noises = self._count_noises(epsilon)
         found, about = self._ask(
             f"histogram({', '.join(columns)})",
             columns,
@@ -178,6 +223,47 @@ class Parts:
         return Releases(
             Histogram(np.array(values, dtype=np.int64), columns, labels, noise, note)
             for values, noise, note in zip(found, noises, about, strict=True)
+        )
+
+    def histograms(
+        self, groups: Sequence[Sequence[tuple[str, ...]]], epsilon: Epsilons, *, key: str | None = None
+    ) -> list[tuple[Histogram, ...]]:
+        """Several histograms of each part, of its own groups of columns; together they cost epsilon, each the same."""
+        if len(groups) != len(self) or not all(own and all(own) for own in groups):
+            raise QuestionError(f"give each of the {len(self)} parts at least one group of columns.")
+        labels = {group: tuple(self.domain[name].labels for name in group) for own in groups for group in own}
+        for group in labels:
+            self._check_cells(group)
+        noises = [IntegerLaplace(e / len(own)) for e, own in zip(self._shares(epsilon), groups, strict=True)]
+        found, about = self._ask(
+            f"histograms({len(labels)} tables)",
+            tuple(tuple(own) for own in groups),
+            [(noise,) * len(own) for noise, own in zip(noises, groups, strict=True)],
+            lambda: answers.histograms(self._engine, self._rows, groups, noises),
+            key,
+        )
+        return [
+            tuple(
+                Histogram(np.array(values, dtype=np.int64), group, labels[group], noise, note)
+                for values, group in zip(mine, own, strict=True)
+            )
+            for mine, own, noise, note in zip(found, groups, noises, about, strict=True)
+        ]
+
+    def majority(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Releases[Choice]:
+        """The most frequent cell of a column; one record adds one to one count, so the exponent is monotone."""
+        labels = self.domain[column].labels
+        mechanisms = [PermuteAndFlip(share, 1, monotone=True) for share in self._shares(epsilon)]
+        found, about = self._ask(
+            f"majority({column})",
+            (),
+            mechanisms,
+            lambda: answers.majority(self._engine, self._rows, column, mechanisms),
+            key,
+        )
+        return Releases(
+            Choice(labels[code], None, mechanism, len(labels), 1, note)
+            for code, mechanism, note in zip(found, mechanisms, about, strict=True)
         )
 
     # -- numbers ----------------------------------------------------------------------------
@@ -247,37 +333,43 @@ class Parts:
         criterion: str | Criterion,
         epsilon: Epsilons,
         *,
-        attributes: Sequence[str] | Sequence[Sequence[str]] | None = None,
+        attributes: Sequence[Candidate] | Sequence[Sequence[Candidate]] | None = None,
         thresholds: bool = False,
+        mechanism: str = "permute-and-flip",
+        monotone: bool = True,
         key: str | None = None,
     ) -> Releases[Choice]:
         """The best attribute to split each part by, for predicting the target.
 
-        `attributes` limits the choice, for all parts or for each by itself. With
-        `thresholds` numeric attributes compete with every threshold of their grid
-        instead of their bins.
+        `attributes` limits the choice, for all parts or for each by itself; a pair
+        (column, threshold) stands for `column <= threshold`. With `thresholds` numeric
+        attributes compete with every threshold of their grid instead of their bins.
+        The other mechanisms are "exponential" and "noisy-max"; with `monotone=False` they are
+        twice as noisy as need be. Both are there to run published algorithms as they are.
         """
-        target = self.domain.target_column.name
         rule = named_criterion(criterion, self.domain)
         own = filters.attributes(attributes, len(self), self.domain)
-        shares = self._shares(epsilon)
-        mechanism = ExponentialOverRanges if thresholds else PermuteAndFlip
-        mechanisms: list[Any] = [mechanism(share, rule.sensitivity, monotone=True) for share in shares]
+        mechanisms = self._selections(rule, epsilon, "over ranges" if thresholds else mechanism, monotone)
+        if thresholds:
+            names = [filters.plain(candidates) for candidates in own]
+            details: object = (rule, own, True, monotone)
+        else:
+            details = (rule, own, mechanism, monotone)
+            plain = {name: None for names in own for name in names if isinstance(name, str)}
+            self._check_cells([*plain, self.domain.target_column.name], together=False)
 
         def noisy_answer() -> list[Any]:
             if thresholds:
-                return answers.threshold(self._engine, self._rows, own, self.domain, rule, mechanisms)
-            return answers.attribute(self._engine, self._rows, own, target, rule, mechanisms)
+                return answers.threshold(self._engine, self._rows, names, self.domain, rule, mechanisms)
+            return answers.attribute(self._engine, self._rows, own, self.domain, rule, mechanisms)
 
-        if not thresholds:
-            self._check_cells([*{name: None for names in own for name in names}, target], together=False)
-        found, about = self._ask(f"select({rule.name})", (rule, own, thresholds), mechanisms, noisy_answer, key)
+        found, about = self._ask(f"select({rule.name})", details, mechanisms, noisy_answer, key)
         choices = []
-        for (name, index), names, used, note in zip(found, own, mechanisms, about, strict=True):
+        for (name, index), mine, used, note in zip(found, own, mechanisms, about, strict=True):
             point = None if index is None else self.domain.numeric(name).value_at(index)
             # every attribute has base measure 1, so the best candidate has at least that over its grid points
-            spread = max(_points(self.domain, each) for each in names) if thresholds else 1
-            choices.append(Choice(name, point, used, len(names) * spread, rule.grid, note))
+            spread = max(_points(self.domain, str(each)) for each in mine) if thresholds else 1
+            choices.append(Choice(name, point, used, len(mine) * spread, rule.grid, note))
         return Releases(choices)
 
     def select_residuals(
@@ -345,6 +437,30 @@ class Parts:
     def _engine(self) -> Any:
         return self._session.engine
 
+    def _count_noises(self, epsilon: Epsilons) -> list[Any]:
+        """The noise of a count for each part; on public rows also none, or that of a paper."""
+        if self._exactly(epsilon):
+            return [ExactValues()] * len(self)
+        noise = RoundedLaplace if self._session.public and self._session.public.rounded_noise else IntegerLaplace
+        return _each(noise, self._shares(epsilon))
+
+    def _selections(self, rule: Criterion, epsilon: Epsilons, mechanism: str, monotone: bool) -> list[Any]:
+        if self._exactly(epsilon):
+            return [ExactChoice()] * len(self)
+        if isinstance(rule, GainRatio):
+            raise NotPrivate("the gain ratio of a split has no bounded sensitivity; choose max, gini or infogain.")
+        kinds = {**SELECTIONS, "over ranges": ExponentialOverRanges}
+        if mechanism not in kinds:
+            raise QuestionError(f"there is no selection '{mechanism}'; choose one of {', '.join(SELECTIONS)}.")
+        printed = self._session.public is not None and self._session.public.printed_ranges
+        # printed without the sensitivity (THEORY E-4): a unit of score is worth epsilon whatever the criterion
+        reach = rule.grid if printed and mechanism == "over ranges" else rule.sensitivity
+        return _each(lambda share: kinds[mechanism](share, reach, monotone), self._shares(epsilon))
+
+    def _exactly(self, epsilon: Epsilons) -> bool:
+        """Is an exact answer asked for? Only a table of public rows gives one."""
+        return self._session.public is not None and isinstance(epsilon, float) and epsilon == math.inf
+
     def _shares(self, epsilon: Epsilons) -> list[Fraction]:
         """The epsilon of each part, per record: a person may own several."""
         if isinstance(epsilon, list | tuple | np.ndarray):
@@ -352,26 +468,29 @@ class Parts:
                 raise QuestionError(
                     f"{len(epsilon)} epsilons were given for {len(self)} parts; give one, or one for each."
                 )
-            charged = [as_epsilon(each) for each in epsilon]
-        else:
-            charged = [as_epsilon(epsilon)] * len(self)
-        return [each / self.domain.rows_per_person for each in charged]
+            return [as_epsilon(each) / self.domain.rows_per_person for each in epsilon]
+        return [as_epsilon(epsilon) / self.domain.rows_per_person] * len(self)
 
     def _ask(
         self, question: str, details: object, mechanisms: Sequence[Any], noisy_answer: Any, key: str | None
     ) -> tuple[list[Any], list[About]]:
         if not mechanisms:
             return [], []
-        losses = [self._loss(mechanism) for mechanism in mechanisms]
+        losses = _each(self._loss, mechanisms)
         name = self._paths[0] if len(self) == 1 else f"{len(self)} parts, first {self._paths[0]}"
         asked = Asked(question, details, self._rows, self._scopes, name, losses, key)
+        if not any(losses):  # exact answers about public rows
+            return noisy_answer(), [About(question, Fraction(0), private=False)] * len(self)
         found, private, entry = self._session.ask(asked, noisy_answer)
-        return found, [About(question, loss, private, entry) for loss in losses]
+        private = private and self._session.public is None
+        return found, _each(lambda loss: About(question, loss, private, entry), losses)
 
     def _loss(self, mechanism: Any) -> Fraction:
         """What a person loses: every record of theirs loses what the mechanism says."""
-        used = mechanism if isinstance(mechanism, tuple) else (mechanism,)
-        return sum((each.loss for each in used), Fraction(0)) * self.domain.rows_per_person
+        if isinstance(mechanism, tuple):
+            return sum((each.loss for each in mechanism), Fraction(0)) * self.domain.rows_per_person
+        loss: Fraction = mechanism.loss
+        return loss * self.domain.rows_per_person
 
     def _check_cells(self, columns: Sequence[str], together: bool = True) -> None:
         sizes = [self.domain[name].size for name in columns]
@@ -428,6 +547,14 @@ class ProtectedTable:
         """Disjoint parts by the values or bins of a column; together they cost what the dearest costs."""
         return self._alone.partition(by, edges)
 
+    def parts(self) -> Parts:
+        """The table as a partition with one part: where a tree starts to grow."""
+        return self._alone
+
+    def scatter(self, parts: int, random_state: int) -> Parts:
+        """Disjoint parts by coins that each row tosses for itself, from a public seed."""
+        return self._alone.scatter(parts, random_state)
+
     def count(self, epsilon: Epsilon, *, key: str | None = None) -> Count:
         """How many rows there are."""
         return self._alone.count(epsilon, key=key)[0]
@@ -435,6 +562,10 @@ class ProtectedTable:
     def histogram(self, *columns: str, epsilon: Epsilon, key: str | None = None) -> Histogram:
         """Counts over all cells of some columns, empty ones included."""
         return self._alone.histogram(*columns, epsilon=epsilon, key=key)[0]
+
+    def majority(self, column: str, epsilon: Epsilon, *, key: str | None = None) -> Choice:
+        """The most frequent cell of a column."""
+        return self._alone.majority(column, epsilon, key=key)[0]
 
     def sum(self, column: str, epsilon: Epsilon, *, key: str | None = None) -> Sum:
         """The sum of a numeric column over the rows that have a value; values are clamped to the bounds."""
@@ -457,12 +588,22 @@ class ProtectedTable:
         criterion: str | Criterion,
         epsilon: Epsilon,
         *,
-        attributes: Sequence[str] | None = None,
+        attributes: Sequence[Candidate] | None = None,
         thresholds: bool = False,
+        mechanism: str = "permute-and-flip",
+        monotone: bool = True,
         key: str | None = None,
     ) -> Choice:
         """The best attribute for predicting the target; with `thresholds` jointly with a threshold for numbers."""
-        return self._alone.select(criterion, epsilon, attributes=attributes, thresholds=thresholds, key=key)[0]
+        return self._alone.select(
+            criterion,
+            epsilon,
+            attributes=attributes,
+            thresholds=thresholds,
+            mechanism=mechanism,
+            monotone=monotone,
+            key=key,
+        )[0]
 
     def select_residuals(
         self,
@@ -523,6 +664,27 @@ class ProtectedTable:
     @property
     def _alone(self) -> Parts:
         return Parts(self._session, self._rows, [self._scope], [self._path], [self._path])
+
+
+class PublicTable(ProtectedTable):
+    """Public rows behind the same methods: `epsilon=inf` answers exactly, and what papers did wrong can be shown."""
+
+    def bootstrap(self, seed: int) -> PublicTable:
+        """As many rows drawn with replacement, as MaxForest and bagging do: a row may count many times."""
+        session = replace(self._session, engine=self._session.engine.resampled(seed))  # type: ignore[attr-defined]
+        return PublicTable(session, Rows(), self._scope, f"bootstrap {seed}")
+
+    def allot(self, epsilon: Epsilon) -> PublicTable:
+        return PublicTable(self._session, self._rows, self._scope.allot(as_epsilon(epsilon)), self._path)
+
+
+def _each(make: Callable[[Any], T], values: Sequence[Any]) -> list[T]:
+    """`make` of every value, once for those that are one object: the parts of a level mostly pay the same."""
+    made: dict[int, T] = {}
+    for value in values:
+        if id(value) not in made:
+            made[id(value)] = make(value)
+    return [made[id(value)] for value in values]
 
 
 def _refuse_copy() -> NoReturn:

@@ -16,6 +16,7 @@ from privet.column import Numeric
 from privet.domain import Domain
 from privet.errors import DataError
 from privet.kernel.query import (
+    COIN_PRIME,
     RESIDUAL_GRID,
     AdditiveModel,
     CountQuery,
@@ -27,6 +28,7 @@ from privet.kernel.query import (
     ResidualQuery,
     Residuals,
     Rows,
+    Scatter,
     SumQuery,
     cell_count,
     exp_table,
@@ -56,7 +58,9 @@ class MemoryEngine:
         self._position = {name: position for position, name in enumerate(domain.names)}
         largest = max(column.size for column in domain)
         dtype = np.uint8 if largest <= 2**8 else np.uint16 if largest <= 2**16 else np.uint32
-        self._codes = np.stack([np.asarray(codes[name], dtype=dtype) for name in domain.names])
+        self._codes = np.empty((len(domain.names), len(codes[domain.names[0]])), dtype=dtype)
+        for position, name in enumerate(domain.names):
+            self._codes[position] = codes[name]
         grid_names = [column.name for column in numeric_columns(domain)]
         self._grid_position = {name: position for position, name in enumerate(grid_names)}
         size = self._codes.shape[1]
@@ -92,11 +96,10 @@ class MemoryEngine:
             else:
                 codes[column.name] = column.encode(values)
         fits = np.logical_and.reduce([code >= 0 for code in codes.values()])
-        return cls(
-            domain,
-            {name: code[fits] for name, code in codes.items()},
-            {name: grid[fits] for name, grid in grids.items()},
-        )
+        if not fits.all():
+            codes = {name: code[fits] for name, code in codes.items()}
+            grids = {name: grid[fits] for name, grid in grids.items()}
+        return cls(domain, codes, grids)
 
     def close(self) -> None:
         self.closed = True
@@ -201,6 +204,8 @@ class MemoryEngine:
             nodes = np.zeros(self._codes.shape[1], dtype=np.int32)
         elif isinstance(rows.step, Keep):
             nodes = self._keep(self._number(rows.parent), rows.parent.parts, rows.step)
+        elif isinstance(rows.step, Scatter):
+            nodes = self._scatter(self._number(rows.parent), rows.step)
         else:
             assert isinstance(rows.step, Divide)
             nodes = self._divide(self._number(rows.parent), rows.step)
@@ -246,6 +251,27 @@ class MemoryEngine:
             self._codes, self._grids, nodes, column, grid, first, bounds, np.array(thresholds, dtype=np.int64), divided
         )
         return divided
+
+    def _scatter(self, nodes: Nodes, step: Scatter) -> Nodes:
+        *columns, square, last = step.coefficients(self._domain)
+        hashed = np.zeros(len(nodes), dtype=np.int64)
+        for name, (factor, constant) in zip(self._domain.names, columns, strict=True):
+            grid = self._grid_position.get(name)
+            cell = self._codes[self._position[name]] if grid is None else self._grids[grid]
+            hashed = ((hashed + cell + 1) * factor + constant) % COIN_PRIME
+        hashed = (hashed * hashed % COIN_PRIME * square[0] + square[1]) % COIN_PRIME
+        hashed = (hashed * hashed % COIN_PRIME * last[0] + last[1]) % COIN_PRIME
+        coin = hashed * step.parts // COIN_PRIME
+        return np.where(nodes >= 0, nodes * step.parts + coin, -1).astype(np.int32)
+
+    def resampled(self, seed: int) -> MemoryEngine:
+        """As many rows drawn with replacement. A row may come often: for public tables alone (THEORY E-1)."""
+        copy = MemoryEngine.__new__(MemoryEngine)
+        copy.__dict__.update(self.__dict__)
+        drawn = np.random.default_rng(seed).integers(0, self._codes.shape[1], self._codes.shape[1])
+        copy._codes, copy._grids = self._codes[:, drawn], self._grids[:, drawn]
+        copy._lock, copy._nodes, copy._logits = threading.RLock(), OrderedDict(), None
+        return copy
 
     def _score(self, model: AdditiveModel) -> Counts:
         """Logits [class, row] of a released model, continued from the last one where it only added terms."""

@@ -19,6 +19,7 @@ from sqlglot import exp
 from privet.column import Numeric
 from privet.domain import Domain
 from privet.kernel.query import (
+    COIN_PRIME,
     EXP_BITS,
     EXP_ONE,
     RESIDUAL_GRID,
@@ -30,6 +31,7 @@ from privet.kernel.query import (
     Keep,
     ResidualQuery,
     Residuals,
+    Scatter,
     SumQuery,
     cell_count,
     exp_factors,
@@ -98,6 +100,10 @@ def quotient(left: Sql, right: Sql) -> Sql:
     return exp.IntDiv(this=_group(left), expression=_group(right))
 
 
+def remainder(left: Sql, divisor: int) -> Sql:
+    return exp.Mod(this=_group(left), expression=num(divisor))
+
+
 def big(tree: Sql) -> Sql:
     return exp.cast(tree, exp.DataType.Type.BIGINT)
 
@@ -113,9 +119,11 @@ def text(tree: Sql) -> Sql:
 # -- parts: which row lies where ----------------------------------------------------------------
 
 
-def node(step: Keep | Divide, parent: Sql, domain: Domain, dialect: Dialect) -> Sql:
+def node(step: Keep | Divide | Scatter, parent: Sql, domain: Domain, dialect: Dialect) -> Sql:
     """The part of a row after a step, from its part before it; NULL where it is in none."""
     position = {name: i for i, name in enumerate(domain.names)}
+    if isinstance(step, Scatter):
+        return add(times(big(parent), num(step.parts)), _coin(step, domain))
     if isinstance(step, Keep):
         conditions = [
             col(f"c{position[c.column]}").isin(*(num(code) for code in c.codes))
@@ -150,6 +158,22 @@ def node(step: Keep | Divide, parent: Sql, domain: Domain, dialect: Dialect) -> 
             child = case([(exp.LT(this=grid.copy(), expression=num(0)), num(beyond + 1)), *cuts], num(beyond))
         branches.append((parent.isin(*(num(part) for part in parts)), child))
     return add(dialect.look_up(offsets, parent), case(branches))
+
+
+def _coin(step: Scatter, domain: Domain) -> Sql:
+    """The hash of `Scatter` in whole numbers below 2^63."""
+    *columns, square, last = step.coefficients(domain)
+    hashed = big(num(0))
+    for i, (factor, constant) in enumerate(columns):
+        cell = big(col(f"g{i}" if isinstance(domain.columns[i], Numeric) else f"c{i}"))
+        hashed = remainder(add(times(add(hashed, cell, num(1)), num(factor)), num(constant)), COIN_PRIME)
+    return quotient(times(_squared(_squared(hashed, *square), *last), num(step.parts)), num(COIN_PRIME))
+
+
+def _squared(value: Sql, factor: int, constant: int) -> Sql:
+    # a cast keeps the value a 64-bit one; the square is its product with itself
+    square = remainder(times(value, value.copy()), COIN_PRIME)
+    return remainder(add(times(square, num(factor)), num(constant)), COIN_PRIME)
 
 
 # -- queries: one statement each, and how to read its answer ------------------------------------

@@ -1,0 +1,80 @@
+"""What some papers do and no private table may: for tables of public rows alone.
+
+Exact answers, exact choices and noise with holes let published algorithms and plain
+trees run through the same code as private ones, as baselines and as things to test.
+`PublicTable` is the only way in; every release made here says that it is not private.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.kernel.mechanisms import Integers, random_below
+
+
+@dataclass(frozen=True)
+class ExactValues:
+    """No noise at all."""
+
+    scale: ClassVar[float] = 0.0
+    deviation: ClassVar[float] = 0.0
+    loss: ClassVar[Fraction] = Fraction(0)
+
+    def release(self, exact_values: NDArray[Any]) -> Integers:
+        return np.asarray(exact_values, dtype=np.int64)
+
+    def error(self, confidence: float) -> int:
+        return 0
+
+
+@dataclass(frozen=True)
+class RoundedLaplace:
+    """Hanisch's noise: the inverse of the Laplace distribution at a uniform number of six digits, rounded to whole.
+
+    It is bounded and has holes, so that an output reachable from one table alone exists
+    at every epsilon (THEORY E-8): not private.
+    """
+
+    epsilon: Fraction
+
+    @property
+    def loss(self) -> Fraction:
+        """What the paper charges, not what is lost."""
+        return self.epsilon
+
+    @property
+    def scale(self) -> float:
+        return float(1 / self.epsilon)
+
+    @property
+    def deviation(self) -> float:
+        return math.sqrt(2) * self.scale
+
+    def release(self, exact_values: NDArray[Any]) -> Integers:
+        uniform = np.array([random_below(10**6) for _ in range(exact_values.size)]) / 10**6 - 0.5
+        noise = -self.scale * np.sign(uniform) * np.log1p(-2 * np.minimum(np.abs(uniform), 0.5 - 1e-6))
+        return np.asarray(exact_values + np.rint(noise).reshape(exact_values.shape), dtype=np.int64)
+
+    def error(self, confidence: float) -> int:
+        return math.ceil(-self.scale * math.log(1 - confidence))
+
+
+@dataclass(frozen=True)
+class ExactChoice:
+    """The index of the largest score; the first of equals."""
+
+    loss: ClassVar[Fraction] = Fraction(0)
+
+    def release(self, exact_scores: NDArray[Any], exact_sizes: Sequence[int] | None = None) -> Any:
+        best = int(np.argmax(exact_scores))
+        return best if exact_sizes is None else (best, 0)
+
+    def shortfall(self, candidates: int, confidence: float) -> float:
+        return 0.0

@@ -1,0 +1,528 @@
+"""ProtectedTable + Plan -> Ensemble: level by level, one batch of questions a level.
+
+`Growth` holds Parts, one for each open node. A level asks their sizes if the plan
+wants them, closes the nodes that stop, asks for the splits of the others, and divides
+them. Everything it sees is a release, and everything it decides is a function of
+releases and of public coins, so the kernel's charges are the whole cost (THEORY section 0).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.column import Numeric, decimal_text
+from privet.domain import Domain
+from privet.errors import BudgetExceeded, QuestionError
+from privet.kernel import (
+    Criterion,
+    GainRatio,
+    InfoGain,
+    Parts,
+    ProtectedTable,
+    PublicTable,
+    Releases,
+    as_epsilon,
+    criterion,
+)
+from privet.trees import prune
+from privet.trees.model import Ensemble, Tree
+from privet.trees.plan import Plan, Schedule
+from privet.trees.record import Privacy, Step
+
+Progress = Callable[[str], None]
+SplitOf = str | tuple[str, Fraction] | None  # an attribute by its cells, one at a threshold, or none: a leaf
+Attributes = tuple[str, ...]
+
+
+def grow(
+    table: ProtectedTable,
+    plan: Plan,
+    epsilon: Fraction,
+    rng: np.random.Generator,
+    *,
+    variant: str = "corrected",
+    reasons: Sequence[str] = (),
+    progress: Progress = lambda text: None,
+) -> Ensemble:
+    """Fit a plan within `epsilon`. What cannot be done is refused before anything is charged."""
+    domain = table.domain
+    _check(table, plan, epsilon)
+    record = _Record()
+    scope = table if plan.is_exact else table.allot(epsilon)
+    rows, prior, left = _whole_table(scope, plan, epsilon, record)
+    shares = plan.tree_shares(left)
+    depths = [plan.depth_for(domain, rows, share) for share in shares]
+    schedules = [plan.schedule(domain, share, depth) for share, depth in zip(shares, depths, strict=True)]
+    structures = _structures(plan, domain, depths, rng)
+    if not plan.is_exact:  # public rows bound the size of their tree themselves
+        _check_leaves(plan, domain, schedules, structures)
+    # coins before growth: the same seed scatters and draws the same, whatever the releases are
+    coins = int(rng.integers(2**31))
+    trees: list[Tree] = []
+    if plan.rows == "disjoint":
+        progress(f"growing {plan.trees} trees on disjoint rows")
+        parts = scope.scatter(plan.trees, coins)
+        trees = _Growth(plan, schedules[0], shares[0], record, 0, plan.trees, structures, progress).run(parts)
+    else:
+        for number, (share, schedule) in enumerate(zip(shares, schedules, strict=True)):
+            progress(f"growing tree {number + 1} of {plan.trees}")
+            own = scope if plan.is_exact else scope.allot(share)
+            if plan.rows == "bootstrap":
+                assert isinstance(own, PublicTable)
+                own = own.bootstrap(coins + number)
+            given = structures[number : number + 1]
+            trees += _Growth(plan, schedule, share, record, number, 1, given, progress).run(own.parts())
+    if plan.fallback and prior is None:
+        prior = tuple(float(count) for count in sum(tree.counts[0] for tree in trees))
+    elif not plan.fallback:
+        prior = None
+    found = list(dict.fromkeys([*reasons, *plan.errata, *([] if plan.errata else record.reasons)]))
+    if plan.is_exact:
+        found = ["it reads public rows without noise"]
+    privacy = Privacy(
+        plan.name,
+        variant,
+        epsilon,
+        domain.rows_per_person,
+        tuple(record.steps),
+        tuple(found),
+        disjoint=plan.rows == "disjoint",
+    )
+    return Ensemble(domain, tuple(trees), privacy, plan.vote, prior)
+
+
+def refill(
+    table: ProtectedTable, model: Ensemble, plan: Plan, epsilon: Fraction, progress: Progress = lambda text: None
+) -> Ensemble:
+    """Add the rows of another table to the leaves of a model: a new charge on the new rows, none on the old."""
+    if table.domain.fingerprint != model.domain.fingerprint:
+        raise QuestionError("the new rows have another domain than the model; open them with the model's domain.")
+    _check(table, plan, epsilon)
+    plan = replace(plan, depth=100, prior=Fraction(0), prune="none", consistency="none", trees=len(model.trees))
+    record = _Record()
+    scope = table.allot(epsilon)
+    trees = []
+    for number, (tree, share) in enumerate(zip(model.trees, plan.tree_shares(epsilon), strict=True)):
+        progress(f"filling tree {number + 1} of {len(model.trees)}")
+        schedule = plan.schedule(table.domain, share, tree.depth)
+        own = scope.allot(share).parts()
+        (new,) = _Growth(plan, schedule, share, record, number, 1, [tree], progress).run(own)
+        both = np.sqrt(tree.deviation**2 + new.deviation**2)
+        trees.append(tree.with_counts(tree.counts + new.counts, both))
+    # old and new rows are different records: a person in one of them loses what that one paid
+    reasons = tuple(dict.fromkeys([*model.privacy.reasons, *record.reasons]))
+    privacy = replace(model.privacy, added=(*model.privacy.added, epsilon), reasons=reasons)
+    prior = None if model.prior is None else tuple(float(c) for c in sum(tree.counts[0] for tree in trees))
+    return replace(model, trees=tuple(trees), privacy=privacy, prior=prior)
+
+
+# -- before anything is charged ---------------------------------------------------------------
+
+
+def _check(table: ProtectedTable, plan: Plan, epsilon: Fraction) -> None:
+    domain = table.domain
+    if len(domain.target_column.values) < 2:
+        raise QuestionError(
+            f"the target '{domain.target}' has one class, so there is nothing to predict; declare its other classes."
+        )
+    if not domain.attributes:
+        raise QuestionError("the domain declares no column besides the target; declare what to predict it from.")
+    if plan.errata and not isinstance(table, PublicTable):
+        raise QuestionError(
+            "an algorithm that is not private runs on rows that its caller declares public: fit(X, y) with unsafe=True."
+        )
+    if plan.is_exact:
+        return
+    if plan.split == "select":
+        _criterion(plan, domain)  # unknown, or without a bound: said now
+    left = table.budget.remaining
+    if epsilon > left:
+        raise BudgetExceeded(
+            f"cannot fit {plan.name} with epsilon={decimal_text(epsilon)}: the table has {decimal_text(left)} left. "
+            "Lower epsilon, or ask the data owner for more.",
+            requested=epsilon,
+            remaining=left,
+        )
+
+
+def _check_leaves(plan: Plan, domain: Domain, schedules: Sequence[Schedule], structures: Sequence[Tree]) -> None:
+    most = max(
+        [plan.most_leaves(domain, schedule) for schedule in schedules]
+        if not structures
+        else [tree.leaves for tree in structures]
+    )
+    if most > plan.max_leaves:
+        hint = "" if domain.max_rows or domain.rows or plan.stop != "noise" else "declare rows in the domain, "
+        raise QuestionError(
+            f"a tree of this plan may have {most} leaves, at most max_leaves={plan.max_leaves} are allowed: lower "
+            f"max_depth, declare coarser bins, {hint}or raise max_leaves. Nothing was charged."
+        )
+
+
+def _criterion(plan: Plan, domain: Domain) -> Criterion:
+    """The plan's criterion; on public rows information gain needs no bound of their number."""
+    if plan.is_exact and plan.criterion == "infogain":
+        return InfoGain(domain.max_rows or 2**40)
+    return criterion(plan.criterion, domain)
+
+
+def _whole_table(
+    scope: ProtectedTable, plan: Plan, epsilon: Fraction, record: _Record
+) -> tuple[float, tuple[float, ...] | None, Fraction]:
+    """The number of rows as far as it may be known, the class counts if they are bought, and what is left."""
+    domain = scope.domain
+    needs_rows = not isinstance(plan.depth, int)
+    if needs_rows and domain.rows is not None:
+        rows: float = domain.rows
+        needs_rows = False
+    else:
+        rows = 0
+    if plan.prior and (needs_rows or plan.fallback):
+        share = as_epsilon(epsilon * plan.prior)
+        counts = scope.histogram(domain.target_column.name, epsilon=share)
+        record.add(-1, 0, "prior", [counts])
+        rows = max(float(counts.values.sum()), 1.0) if needs_rows else rows
+        return rows, tuple(float(count) for count in counts.values), epsilon - share
+    if needs_rows:  # the size as it is: only on rows that are public (THEORY E-9)
+        rows = float(scope.count(math.inf))
+    return rows, None, epsilon
+
+
+def _structures(plan: Plan, domain: Domain, depths: Sequence[int], rng: np.random.Generator) -> list[Tree]:
+    """Random structures, drawn without looking at a row; none for plans that look."""
+    return [draw(plan, domain, depth, rng) for depth in depths] if plan.split == "random" else []
+
+
+def draw(plan: Plan, domain: Domain, depth: int, rng: np.random.Generator) -> Tree:
+    """A random tree: a node takes an attribute that its path has not used, or a random threshold of a numeric one."""
+    column, at = [], []
+    whole = {name: (1, c.grid_size) for name in domain.attributes if isinstance(c := domain[name], Numeric)}
+    position = {name: i for i, name in enumerate(domain.attributes)}
+    level: list[tuple[Attributes, dict[str, tuple[int, int]]]] = [(domain.attributes, whole)]
+    for remaining in range(depth, -1, -1):
+        below: list[tuple[Attributes, dict[str, tuple[int, int]]]] = []
+        for unused, bounds in level:
+            if remaining == 0 or not unused:
+                column.append(-1)
+                at.append(-1)
+                continue
+            name = unused[int(rng.integers(len(unused)))]
+            column.append(position[name])
+            if plan.numeric == "bins" or name not in bounds:
+                at.append(-1)
+                below += [(tuple(each for each in unused if each != name), bounds)] * domain[name].size
+                continue
+            low, high = bounds[name]  # the right side may begin at any of these grid indices
+            cut = int(rng.integers(low, high))
+            at.append(cut)
+            sides = ({**bounds, name: (low, cut)}, {**bounds, name: (cut + 1, high)})
+            for side in sides:
+                open_still = side[name][0] < side[name][1]
+                below.append((unused if open_still else tuple(each for each in unused if each != name), side))
+            below += [(tuple(each for each in unused if each != name), bounds)] * domain[name].missing
+        if len(column) + len(below) > 2 * plan.max_leaves:
+            raise QuestionError(
+                f"a random tree of this plan has more than max_leaves={plan.max_leaves} leaves: lower max_depth, "
+                "declare coarser bins, or raise max_leaves. Nothing was charged."
+            )
+        level = below
+    size, classes = len(column), len(domain.classes)
+    return Tree(
+        domain,
+        np.array(column, dtype=np.int64),
+        np.array(at, dtype=np.int64),
+        np.zeros((size, classes)),
+        np.zeros(size),
+        np.full(size, np.nan),
+    )
+
+
+# -- one level after the other ----------------------------------------------------------------
+
+
+class _Record:
+    """The steps of a fit, and why it is not private if it is not."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.reasons: list[str] = []
+
+    def add(self, tree: int, level: int, question: str, releases: Sequence[Any]) -> None:
+        first = releases[0]
+        self.steps.append(Step(tree, level, question, len(releases), first.epsilon, first.about.entry))
+        if not first.private:
+            self.reasons.append("its noise was seeded, or its rows are public")
+
+
+@dataclass(frozen=True)
+class _Nodes:
+    """The nodes of one level, in order: their tree and the attributes their path has left."""
+
+    tree: NDArray[np.int64]
+    unused: list[Attributes]
+
+
+class _Growth:
+    """One tree, or several on disjoint rows at once."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        schedule: Schedule,
+        budget: Fraction,
+        record: _Record,
+        number: int,
+        trees: int,
+        structures: Sequence[Tree],
+        progress: Progress,
+    ) -> None:
+        self._plan, self._schedule, self._budget, self._record = plan, schedule, budget, record
+        self._number, self._trees, self._structures = number, trees, structures
+        self._progress = progress
+        self._spent = Fraction(0)
+        self._levels: list[dict[str, Any]] = []
+        self._shorter: dict[tuple[Attributes, str], Attributes] = {}
+
+    def run(self, parts: Parts) -> list[Tree]:
+        domain = parts.domain
+        self._domain, self._target = domain, domain.target_column
+        self._position = {name: i for i, name in enumerate(domain.attributes)}
+        nodes = _Nodes(np.arange(len(parts)), [domain.attributes] * len(parts))
+        level = 0
+        while len(parts):
+            if level:
+                self._progress(f"tree {self._number + 1}, level {level}: {len(parts)} nodes")
+            parts, nodes = self._level(parts, nodes, level)
+            level += 1
+        return [self._finished(tree) for tree in range(self._trees)]
+
+    def _level(self, parts: Parts, nodes: _Nodes, level: int) -> tuple[Parts, _Nodes]:
+        count = len(parts)
+        shares = self._schedule.levels[level] if level < len(self._schedule.levels) else None
+        found: dict[str, Any] = {
+            "tree": nodes.tree,
+            "column": np.full(count, -1),
+            "at": np.full(count, -1),
+            "size": np.full(count, np.nan),
+            "size_deviation": np.zeros(count),
+            "counts": np.zeros((count, len(self._target.values))),
+            "deviation": np.zeros(count),
+        }
+        self._levels.append(found)
+        size_share = shares.size if shares is not None else self._schedule.leaf_size
+        if self._plan.is_exact:
+            exact = parts.histogram(self._target.name, epsilon=math.inf)
+            found["counts"] = exact.array().astype(np.float64)
+            found["size"] = found["counts"].sum(axis=1)
+        elif size_share:
+            sizes = parts.count(size_share)
+            self._record.add(self._number, level, "size", sizes)
+            self._spent += size_share
+            found["size"] = sizes.array().astype(np.float64)
+            found["size_deviation"][:] = sizes[0].noise.deviation
+        closing = self._closing(found, nodes, shares, size_share, level)
+        self._close(parts, found, np.flatnonzero(closing), level)
+        open_nodes = np.flatnonzero(~closing)
+        if not len(open_nodes):
+            return parts.take([]), nodes
+        assert shares is not None
+        rest = parts.take(open_nodes.tolist())
+        unused = [nodes.unused[i] for i in open_nodes]
+        splits = self._splits(rest, unused, shares, level, open_nodes, nodes)
+        found["column"][open_nodes] = [self._position[_name(split)] for split in splits]
+        found["at"][open_nodes] = [self._index(split) for split in splits]
+        children = [self._plan_children(split) for split in splits]
+        left = [self._left(names, split) for names, split in zip(unused, splits, strict=True)]
+        below = _Nodes(
+            np.repeat(nodes.tree[open_nodes], children),
+            [names for names, times in zip(left, children, strict=True) for _ in range(times)],
+        )
+        return rest.partition(list(splits)), below
+
+    def _closing(
+        self, found: dict[str, Any], nodes: _Nodes, shares: Any, size_share: Fraction, level: int
+    ) -> NDArray[np.bool_]:
+        """Which nodes become leaves, by what was released about them and what is public."""
+        count = len(nodes.tree)
+        if shares is None:
+            return np.ones(count, dtype=np.bool_)
+        if self._structures:
+            return np.concatenate([tree.is_leaf[tree.depths == level] for tree in self._structures])
+        closing = np.array([not names for names in nodes.unused])
+        if self._plan.stop == "noise":
+            cells = {names: max((self._cells(n) for n in names), default=1) for names in set(nodes.unused)}
+            largest = np.array([cells[names] for names in nodes.unused])
+            closing |= found["size"] / (largest * len(self._target.values)) < math.sqrt(2) / float(size_share)
+        elif self._plan.stop == "pure":
+            closing |= (found["counts"] > 0).sum(axis=1) < 2
+        # the public bound was checked before; luck against all odds must not fill the memory
+        if sum(len(each["tree"]) for each in self._levels) > 4 * self._plan.max_leaves * self._trees:
+            closing[:] = True
+        return closing
+
+    def _close(self, parts: Parts, found: dict[str, Any], closing: Any, level: int) -> None:
+        """Ask the leaves of this level what their rows are."""
+        if not len(closing) or self._plan.is_exact:
+            return
+        leaves = parts.take(closing.tolist())
+        # the path ledger: what a leaf's path has not spent, nobody else can
+        share = self._budget - self._spent if self._schedule.leaf is None else self._schedule.leaf
+        if self._plan.leaf == "label":
+            choices = leaves.majority(self._target.name, share)
+            self._record.add(self._number, level, "label", choices)
+            code = [self._target.texts.index(str(choice)) for choice in choices]
+            found["counts"][closing, code] = 1
+            return
+        counts = leaves.histogram(self._target.name, epsilon=share)
+        self._record.add(self._number, level, "class counts", counts)
+        found["counts"][closing] = counts.array()
+        found["deviation"][closing] = counts[0].noise.deviation
+
+    def _splits(
+        self, rest: Parts, unused: list[Attributes], shares: Any, level: int, open_nodes: Any, nodes: _Nodes
+    ) -> list[SplitOf]:
+        """The split of each open node."""
+        plan = self._plan
+        if self._structures:
+            return self._drawn(level)
+        if plan.split == "noisy-counts":
+            return self._by_noisy_counts(rest, unused, shares.split, level)
+        rule = _criterion(plan, self._domain)
+        epsilon = math.inf if plan.is_exact else shares.split
+        candidates: list[Any] = list(unused)
+        if plan.numeric == "separate":
+            candidates = self._with_points(rest, unused, rule, shares, level)
+        choices = rest.select(
+            rule,
+            epsilon,
+            attributes=candidates,
+            thresholds=plan.numeric == "joint",
+            mechanism=plan.mechanism,
+            monotone=plan.monotone,
+        )
+        self._pay(level, "split", choices, shares.split)
+        return [_split(choice) for choice in choices]
+
+    def _with_points(
+        self, rest: Parts, unused: list[Attributes], rule: Any, shares: Any, level: int
+    ) -> list[list[Any]]:
+        """A threshold for each numeric attribute of each node, before the attribute is chosen."""
+        numeric = [name for name in self._domain.attributes if isinstance(self._domain[name], Numeric)]
+        points: dict[str, Releases[Any]] = {}
+        # by information gain where the criterion is C4.5's gain ratio, as Quinlan does
+        by = InfoGain(self._domain.max_rows or 2**40) if isinstance(rule, GainRatio) else rule
+        for name in numeric:
+            share = shares.points / len(numeric)
+            epsilon = math.inf if self._plan.is_exact else share
+            points[name] = rest.select(by, epsilon, attributes=[name], thresholds=True)
+            self._pay(level, f"threshold of {name}", points[name], share)
+        return [
+            [(name, points[name][i].point) if name in points else name for name in names]
+            for i, names in enumerate(unused)
+        ]
+
+    def _by_noisy_counts(self, rest: Parts, unused: list[Attributes], share: Fraction, level: int) -> list[SplitOf]:
+        """The attribute of the best score after noise on every count it is made of (SuLQ)."""
+        target = self._target.name
+        groups: list[list[tuple[str, ...]]] = []
+        for names in unused:
+            groups.append([(name, target) for name in names])
+            if self._plan.marginals:
+                groups[-1] += [(name,) for name in names]
+        releases = rest.histograms(groups, share)
+        self._record.add(self._number, level, "all counts", [own[0] for own in releases])
+        self._spent += share
+        splits: list[SplitOf] = []
+        for names, own in zip(unused, releases, strict=True):
+            tables = [each.values for each in own]
+            totals: Sequence[Any] = tables[len(names) :] or [None] * len(names)
+            scores = [_noisy_gain(counts, total) for counts, total in zip(tables, totals, strict=False)]
+            splits.append(names[int(np.argmax(scores))])
+        return splits
+
+    def _drawn(self, level: int) -> list[SplitOf]:
+        splits: list[SplitOf] = []
+        for tree in self._structures:
+            for node in np.flatnonzero((tree.depths == level) & ~tree.is_leaf):
+                name = self._domain.attributes[int(tree.column[node])]
+                if tree.at[node] < 0:
+                    splits.append(name)
+                else:
+                    splits.append((name, self._domain.numeric(name).value_at(int(tree.at[node]) - 1)))
+        return splits
+
+    # -- small things -----------------------------------------------------------------------
+
+    def _pay(self, level: int, question: str, releases: Sequence[Any], share: Fraction) -> None:
+        if share:
+            self._record.add(self._number, level, question, releases)
+            self._spent += share
+
+    def _cells(self, name: str) -> int:
+        return self._plan.children(self._domain, name)
+
+    def _plan_children(self, split: SplitOf) -> int:
+        if isinstance(split, tuple):
+            return 2 + self._domain[split[0]].missing
+        return self._domain[_name(split)].size
+
+    def _index(self, split: SplitOf) -> int:
+        """The grid index from which rows go right, -1 for a split into cells."""
+        if not isinstance(split, tuple):
+            return -1
+        column = self._domain.numeric(split[0])
+        return int((split[1] - column.low) / column.step) + 1
+
+    def _left(self, names: Attributes, split: SplitOf) -> Attributes:
+        """The attributes a path may still use: a threshold does not use a column up."""
+        if isinstance(split, tuple):
+            return names
+        key = (names, _name(split))
+        if key not in self._shorter:
+            self._shorter[key] = tuple(name for name in names if name != split)
+        return self._shorter[key]
+
+    def _finished(self, tree: int) -> Tree:
+        """The arrays of one tree, made consistent and pruned."""
+        arrays = {
+            name: np.concatenate([level[name][level["tree"] == tree] for level in self._levels])
+            for name in ("column", "at", "counts", "deviation", "size", "size_deviation")
+        }
+        variance = arrays.pop("size_deviation") ** 2
+        if self._plan.is_exact:
+            arrays["size"] = np.full(len(variance), np.nan)
+        grown = Tree.grown(self._domain, **arrays)
+        if self._plan.consistency == "least-squares":
+            grown = prune.least_squares(grown, variance)
+        elif self._plan.consistency == "rescale":
+            grown = prune.rescale(grown)
+        if self._plan.prune == "error":
+            grown = prune.by_error(grown, self._plan.certainty)
+        elif self._plan.prune == "signal":
+            grown = prune.by_signal(grown)
+        return grown
+
+
+def _name(split: SplitOf) -> str:
+    assert split is not None
+    return split if isinstance(split, str) else split[0]
+
+
+def _split(choice: Any) -> SplitOf:
+    return str(choice) if choice.point is None else (str(choice), choice.point)
+
+
+def _noisy_gain(counts: NDArray[Any], totals: NDArray[Any] | None) -> float:
+    """sum n_jc lg(n_jc / n_j) over noisy counts, leaving out what is not above 0."""
+    cells = counts.astype(np.float64)
+    rows = np.maximum(cells, 0).sum(axis=1) if totals is None else totals.astype(np.float64)
+    rows = np.broadcast_to(rows[:, None], cells.shape)
+    fine = (cells > 0) & (rows > 0)
+    return float((cells[fine] * np.log2(cells[fine] / rows[fine])).sum())

@@ -1,0 +1,71 @@
+"""A domain read from the rows themselves: convenient, and a leak.
+
+scikit-learn users call `fit(X, y)` without a domain. Then the values, bounds and classes
+of the rows become public without a charge, so the estimator warns and the model says so.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from privet.column import Column, Nominal, Numeric, text_of
+from privet.domain import Domain
+from privet.errors import DataError
+
+FEW = 20  # whole numbers with at most so many different values are taken for codes
+BINS = 10
+
+
+def infer(frame: pd.DataFrame, target: str, classes: list[Any]) -> Domain:
+    """The domain of a frame; `max_rows` is the next power of two."""
+    columns = [_column(name, frame[name]) for name in frame.columns if name != target]
+    bound = 2 ** math.ceil(math.log2(max(len(frame), 2)))
+    return Domain((*columns, Nominal(target, tuple(classes))), target=target, max_rows=bound)
+
+
+def _column(name: str, values: pd.Series[Any]) -> Column:
+    missing = bool(values.isna().any())
+    numbers = _numbers(values)
+    if numbers is None:
+        texts = {text_of(value) for value in values.dropna().unique()} - {None, ""}
+        if not texts:
+            return Nominal(name, ("",), other=True, missing=True)
+        return Nominal(name, tuple(sorted(str(text) for text in texts)), other=True, missing=missing)
+    finite = numbers[np.isfinite(numbers)]
+    whole = bool((finite == np.floor(finite)).all())
+    distinct = np.unique(finite)
+    if whole and 0 < len(distinct) <= FEW and np.abs(distinct).max() < 2**53:
+        return Nominal(name, tuple(int(value) for value in distinct), ordered=True, other=True, missing=missing)
+    low, high = (float(distinct[0]), float(distinct[-1])) if len(distinct) else (0.0, 1.0)
+    return _numeric(name, low, high, whole, missing)
+
+
+def _numbers(values: pd.Series[Any]) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+    """A column as numbers, None where it has others."""
+    if values.dtype.kind == "c":
+        raise DataError("Complex data not supported; privet reads texts, numbers and booleans.")
+    if values.dtype.kind in "iuf":
+        return values.to_numpy(dtype=np.float64, na_value=np.nan)
+    if values.dtype == object and all(
+        isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in values.dropna()
+    ):
+        return pd.to_numeric(values).to_numpy(dtype=np.float64, na_value=np.nan)
+    return None
+
+
+def _numeric(name: str, low: float, high: float, whole: bool, missing: bool) -> Numeric:
+    """Bounds on a grid of about a thousand points, or of whole numbers."""
+    if whole and high - low < 2**20:
+        return Numeric(
+            name, Fraction(low), Fraction(high), Fraction(1), bins=min(BINS, int(high - low) + 1), missing=missing
+        )
+    span = high - low or abs(high) or 1.0
+    step = Fraction(10) ** (math.floor(math.log10(span)) - 3)
+    first, last = math.floor(Fraction(low) / step), math.ceil(Fraction(high) / step)
+    last = max(last, first + BINS)
+    return Numeric(name, first * step, last * step, step, bins=BINS, missing=missing)

@@ -1,0 +1,570 @@
+"""What a fit publishes: trees of released values, as frozen as what is printed.
+
+A tree is kept as arrays over its nodes in breadth-first order, so that the children
+of each node follow one another and prediction is a loop without recursion; `Split`
+and `Leaf` are how people see one node of it. An `Ensemble` is the published model: one
+tree or several, the domain they speak of, how they vote, and what they promise.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from privet.column import Numeric, decimal_text
+from privet.domain import Domain
+from privet.errors import DataError, DomainError, ModelError, UndeclaredDomain
+from privet.trees.record import Privacy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT, VERSION = "privet-model", 1
+VOTES = ("majority", "average", "weighted")
+MAX_NODES = 5_000_000
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Where rows end: estimated rows of each class, and the standard deviation of the noise in each number."""
+
+    counts: tuple[float, ...]
+    deviation: float
+
+    @property
+    def label(self) -> int:
+        """The number of the most frequent class; the first of equals."""
+        return int(np.argmax(self.counts))
+
+
+@dataclass(frozen=True)
+class Split:
+    """Where rows part: by the cells of an attribute or, with a threshold, into those at most as large and the rest."""
+
+    attribute: str
+    threshold: int | float | None
+    labels: tuple[str, ...]  # of the children, in their order
+    children: tuple[int, ...]  # their node numbers
+    counts: tuple[float, ...]  # the sums of the leaves below
+    deviation: float
+    size: float | None  # a released size, where one was bought
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One stop of a walk: the node, its number, and the conditions that lead to it."""
+
+    number: int
+    node: Split | Leaf
+    path: tuple[str, ...]
+
+    @property
+    def depth(self) -> int:
+        return len(self.path)
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A decision tree over a public domain, in arrays over its nodes.
+
+    `column[i]` is the position of the attribute that node i splits by, -1 for a leaf;
+    `at[i]` the grid index from which rows go right, -1 for a split into cells.
+    """
+
+    domain: Domain
+    column: Integers
+    at: Integers
+    counts: Floats  # [node, class]
+    deviation: Floats
+    size: Floats  # NaN where none was released
+    first: Integers = field(init=False)  # the first child, -1 for a leaf
+
+    def __post_init__(self) -> None:
+        children = self.arity
+        ends = 1 + np.cumsum(children)
+        # every node but the root is a child of one before it
+        if len(ends) == 0 or ends[-1] != len(ends) or (ends[:-1] <= np.arange(1, len(ends))).any():
+            raise ModelError("the nodes of a tree do not form a tree; it was not written by privet.")
+        object.__setattr__(self, "first", np.where(children > 0, ends - children, -1))
+        for array in (self.column, self.at, self.counts, self.deviation, self.size, self.first):
+            array.flags.writeable = False
+
+    @cached_property
+    def arity(self) -> Integers:
+        """How many children each node has."""
+        cells = np.array([*(self.domain[name].size for name in self.domain.attributes), 0], dtype=np.int64)
+        sides = np.array([*(2 + self.domain[n].missing for n in self.domain.attributes), 0], dtype=np.int64)
+        return np.where(self.at >= 0, sides[self.column], cells[self.column])
+
+    @classmethod
+    def grown(
+        cls, domain: Domain, column: Integers, at: Integers, counts: Floats, deviation: Floats, size: Floats
+    ) -> Tree:
+        """A tree whose leaves alone have counts: those of inner nodes are the sums of the leaves below."""
+        tree = cls(domain, column, at, counts.copy(), deviation.copy(), size)
+        counts, variance = tree.counts.copy(), tree.deviation**2
+        counts[~tree.is_leaf] = 0
+        variance[~tree.is_leaf] = 0
+        parents = tree.parents
+        for node in range(len(column) - 1, 0, -1):
+            counts[parents[node]] += counts[node]
+            variance[parents[node]] += variance[node]
+        return cls(domain, column, at, counts, np.sqrt(variance), size)
+
+    # -- looking around ---------------------------------------------------------------------
+
+    @property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        return np.asarray(self.column < 0)
+
+    @property
+    def leaves(self) -> int:
+        return int(self.is_leaf.sum())
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    @cached_property
+    def parents(self) -> Integers:
+        """The parent of each node; the root has -1."""
+        parents = np.full(len(self), -1, dtype=np.int64)
+        parents[1:] = np.repeat(np.arange(len(self)), self.arity)
+        return parents
+
+    @cached_property
+    def depths(self) -> Integers:
+        depths = np.zeros(len(self), dtype=np.int64)
+        for node in range(1, len(self)):
+            depths[node] = depths[self.parents[node]] + 1
+        return depths
+
+    @property
+    def depth(self) -> int:
+        return int(self.depths.max())
+
+    def node(self, number: int) -> Split | Leaf:
+        """One node, as people see it."""
+        counts = tuple(_plain(count) for count in self.counts[number].tolist())
+        deviation = float(self.deviation[number])
+        if self.column[number] < 0:
+            return Leaf(counts, deviation)
+        name = self.domain.attributes[int(self.column[number])]
+        column = self.domain[name]
+        labels, threshold = column.labels, None
+        if self.at[number] >= 0:
+            assert isinstance(column, Numeric)
+            point = column.value_at(int(self.at[number]) - 1)
+            threshold = column.number(point)
+            labels = (f"<= {decimal_text(point)}", f"> {decimal_text(point)}") + ("<missing>",) * column.missing
+        start = int(self.first[number])
+        size = None if math.isnan(self.size[number]) else _plain(float(self.size[number]))
+        return Split(name, threshold, labels, tuple(range(start, start + len(labels))), counts, deviation, size)
+
+    @property
+    def root(self) -> Split | Leaf:
+        return self.node(0)
+
+    def walk(self) -> Iterator[Visit]:
+        """Every node, children after their parent, depth first."""
+        waiting: list[tuple[int, tuple[str, ...]]] = [(0, ())]
+        while waiting:
+            number, path = waiting.pop()
+            node = self.node(number)
+            yield Visit(number, node, path)
+            if isinstance(node, Split):
+                below = zip(node.children, node.labels, strict=True)
+                waiting += reversed([(child, (*path, condition(node, label))) for child, label in below])
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row for each node: its parent, test, class counts and their noise."""
+        import pandas as pd
+
+        rows = []
+        for visit in self.walk():
+            node = visit.node
+            rows.append(
+                {
+                    "node": visit.number,
+                    "parent": int(self.parents[visit.number]),
+                    "depth": visit.depth,
+                    "condition": visit.path[-1] if visit.path else "",
+                    "split": node.attribute if isinstance(node, Split) else None,
+                    "threshold": node.threshold if isinstance(node, Split) else None,
+                    "size": node.size if isinstance(node, Split) else None,
+                    "label": self.domain.target_column.texts[int(np.argmax(node.counts))],
+                    **{text: count for text, count in zip(self.domain.target_column.texts, node.counts, strict=True)},
+                    "deviation": node.deviation,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def rules(self) -> list[str]:
+        """Every leaf as a sentence: if conditions then class."""
+        texts = self.domain.target_column.texts
+        return [
+            f"if {' and '.join(visit.path) or 'anything'} then {texts[visit.node.label]} "
+            f"({', '.join(f'{text} {count:.0f}' for text, count in zip(texts, visit.node.counts, strict=True))})"
+            for visit in self.walk()
+            if isinstance(visit.node, Leaf)
+        ]
+
+    # -- making other trees of it -----------------------------------------------------------
+
+    def cut(self, at: NDArray[np.bool_]) -> Tree:
+        """The tree in which these nodes are leaves, with the counts they have, and nothing is below them."""
+        kept = np.ones(len(self), dtype=np.bool_)
+        for node in range(1, len(self)):
+            above = self.parents[node]
+            kept[node] = kept[above] and not at[above]
+        column = np.where(at, -1, self.column)[kept]
+        split_at = np.where(at, -1, self.at)[kept]
+        return Tree(self.domain, column, split_at, self.counts[kept], self.deviation[kept], self.size[kept])
+
+    def with_counts(self, counts: Floats, deviation: Floats) -> Tree:
+        """The same structure with other leaf counts."""
+        return Tree.grown(self.domain, self.column, self.at, counts, deviation, self.size)
+
+    # -- prediction -------------------------------------------------------------------------
+
+    def find(self, codes: NDArray[np.int32], grids: NDArray[np.int32]) -> Integers:
+        """The node where each row ends: a leaf, or the last node that knows its value."""
+        ends = np.empty(codes.shape[1], dtype=np.int32)
+        missing = np.array([self.domain[name].missing for name in self.domain.attributes], dtype=np.bool_)
+        _walk(codes, grids, self.column, self.at, self.first, missing, ends)
+        return ends.astype(np.int64)
+
+    @cached_property
+    def shares(self) -> Floats:
+        """The class shares of each node: its counts above 0, even chances where none is, its parent's where all are 0."""
+        positive = np.maximum(self.counts, 0)
+        total = positive.sum(axis=1, keepdims=True)
+        classes = self.counts.shape[1]
+        # the label stays the largest count even where all are below 0
+        label = np.eye(classes)[np.argmax(self.counts, axis=1)]
+        even = (1 + 1e-6 * label) / (classes + 1e-6)
+        shares = np.where(total > 0, positive / np.where(total > 0, total, 1), even)
+        for node in np.flatnonzero(~self.counts.any(axis=1)):  # rising, so the parent's are known
+            if node:
+                shares[node] = shares[self.parents[node]]
+        return shares
+
+    @cached_property
+    def labels(self) -> Integers:
+        """The number of the most frequent class of each node; where nothing was counted, its parent's."""
+        return np.asarray(np.argmax(self.shares, axis=1))
+
+    # -- JSON -------------------------------------------------------------------------------
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """The nodes in breadth-first order; which children a split has follows from the domain."""
+        nodes = []
+        for number in range(len(self)):
+            node: dict[str, Any] = {}
+            if self.column[number] >= 0:
+                node["split"] = self.domain.attributes[int(self.column[number])]
+                if self.at[number] >= 0:
+                    node["at"] = int(self.at[number])
+            if not math.isnan(self.size[number]):
+                node["size"] = _plain(float(self.size[number]))
+            node["counts"] = [_plain(count) for count in self.counts[number].tolist()]
+            node["deviation"] = float(self.deviation[number])
+            nodes.append(node)
+        return nodes
+
+    @classmethod
+    def from_list(cls, nodes: Any, domain: Domain) -> Tree:
+        if not isinstance(nodes, list) or not 0 < len(nodes) <= MAX_NODES:
+            raise ModelError("a tree of the model has no list of nodes; it was not written by privet.")
+        position = {name: i for i, name in enumerate(domain.attributes)}
+        classes = len(domain.classes)
+        column = np.full(len(nodes), -1, dtype=np.int64)
+        at = np.full(len(nodes), -1, dtype=np.int64)
+        counts = np.empty((len(nodes), classes))
+        deviation, size = np.empty(len(nodes)), np.full(len(nodes), np.nan)
+        for number, node in enumerate(nodes):
+            if not isinstance(node, dict) or not set(node) <= {"split", "at", "size", "counts", "deviation"}:
+                raise ModelError(f"node {number} of the model is not a node; it was not written by privet.")
+            if "split" in node:
+                name = node["split"]
+                if not isinstance(name, str) or name not in position:
+                    raise ModelError(f"node {number} of the model splits by a column its domain does not declare.")
+                column[number] = position[name]
+                if "at" in node:
+                    at[number] = _grid_index(node["at"], domain, name, number)
+            elif "at" in node:
+                raise ModelError(f"node {number} of the model has a threshold and no column.")
+            counts[number] = _numbers(node.get("counts"), classes, number)
+            (deviation[number],) = _numbers([node.get("deviation")], 1, number)
+            if deviation[number] < 0:
+                raise ModelError(f"node {number} of the model has a negative deviation.")
+            if "size" in node:
+                (size[number],) = _numbers([node["size"]], 1, number)
+        return cls(domain, column, at, counts, deviation, size)
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """A published model: one tree or several over one domain, how they vote, and what they promise.
+
+    `prior` holds class counts for rows that fit no cell of a tree; without it such a row
+    takes the counts of the last node that it fits.
+    """
+
+    domain: Domain
+    trees: tuple[Tree, ...]
+    privacy: Privacy
+    vote: str = "majority"
+    prior: tuple[float, ...] | None = None
+
+    @property
+    def tree(self) -> Tree:
+        """The only tree."""
+        if len(self.trees) != 1:
+            raise ModelError(f"the model has {len(self.trees)} trees; take one of model.trees.")
+        return self.trees[0]
+
+    @property
+    def private(self) -> bool:
+        return self.privacy.private
+
+    # -- prediction -------------------------------------------------------------------------
+
+    def predict_proba(self, frame: Any) -> Floats:
+        """The share of each class for the rows of a frame; columns are found by name."""
+        codes, grids = self._coded(frame)
+        votes = np.zeros((codes.shape[1], len(self.domain.classes)))
+        for tree in self.trees:
+            ends = tree.find(codes, grids)
+            table = self._table(tree)
+            if self.prior is not None:
+                ends = np.where(tree.first[ends] >= 0, len(tree), ends)
+            votes += table[ends]
+        if self.vote == "weighted":
+            total = votes.sum(axis=1, keepdims=True)
+            return np.where(total > 0, votes / np.where(total > 0, total, 1), 1 / votes.shape[1])
+        return votes / len(self.trees)
+
+    def predict(self, frame: Any) -> NDArray[Any]:
+        """The class of each row of a frame."""
+        return np.asarray(self.class_values[np.argmax(self.predict_proba(frame), axis=1)])
+
+    @cached_property
+    def class_values(self) -> NDArray[Any]:
+        values = list(self.domain.classes)
+        kinds = {type(value) for value in values}
+        return np.array(values, dtype=None if len(kinds) == 1 else object)
+
+    def _table(self, tree: Tree) -> Floats:
+        """What each node of a tree says, and in the last row what the prior says."""
+        prior = np.array([self.prior if self.prior is not None else tree.counts[0]], dtype=np.float64)
+        if self.vote == "weighted":
+            return np.concatenate([np.maximum(tree.counts, 0), np.maximum(prior, 0)])
+        if self.vote == "majority" and len(self.trees) > 1:
+            return np.asarray(np.eye(len(self.domain.classes))[np.append(tree.labels, np.argmax(prior))])
+        positive = np.maximum(prior, 0)
+        even = np.full_like(prior, 1 / prior.shape[1])
+        return np.concatenate([tree.shares, positive / positive.sum() if positive.any() else even])
+
+    def _coded(self, frame: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Codes and grid indices of the attributes that some tree looks at."""
+        attributes = self.domain.attributes
+        by_cells = np.unique(np.concatenate([tree.column[(tree.column >= 0) & (tree.at < 0)] for tree in self.trees]))
+        by_grid = np.unique(np.concatenate([tree.column[tree.at >= 0] for tree in self.trees]))
+        rows = len(frame)
+        codes = np.empty((len(attributes) if len(by_cells) else 0, rows), dtype=np.int32)
+        grids = np.empty((len(attributes) if len(by_grid) else 0, rows), dtype=np.int32)
+        for position in by_cells:
+            codes[position] = self.domain[attributes[position]].encode(_column(frame, attributes[position]))
+        for position in by_grid:
+            grids[position] = self.domain.numeric(attributes[position]).to_grid(_column(frame, attributes[position]))
+        if not codes.size:
+            codes = np.empty((0, rows), dtype=np.int32)
+        return codes, grids
+
+    # -- looking at it ----------------------------------------------------------------------
+
+    def text(self, max_depth: int | None = None) -> str:
+        """The trees as indented text."""
+        from privet.trees.drawing import text
+
+        return text(self, max_depth)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """A page that draws the trees and says what they cost; written to a file if one is named."""
+        from privet.trees.drawing import page
+
+        content = page(self)
+        if path is not None:
+            Path(path).write_text(content, encoding="utf-8")
+        return content
+
+    def _repr_html_(self) -> str:
+        from privet.trees.drawing import svg
+
+        return svg(self.trees[0])
+
+    def __repr__(self) -> str:
+        kind = "a tree" if len(self.trees) == 1 else f"{len(self.trees)} trees"
+        leaves = sum(tree.leaves for tree in self.trees)
+        promise = f"epsilon {decimal_text(self.privacy.epsilon)}" if self.private else "NOT PRIVATE"
+        return f"<{self.privacy.algorithm}: {kind} with {leaves} leaves for '{self.domain.target}', {promise}>"
+
+    # -- JSON -------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """The model as a JSON text; docs/model.md describes it."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "privacy": self.privacy.to_dict(),
+            "domain": self.domain.to_toml(),
+            "vote": self.vote,
+            "prior": None if self.prior is None else [_plain(count) for count in self.prior],
+            "trees": [tree.to_list() for tree in self.trees],
+        }
+        return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def save(self, path: str | Path) -> None:
+        """Write the model as JSON."""
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Ensemble:
+        """Read a model that `save` wrote."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise ModelError(f"'{path}' is not UTF-8 text, so it is no model.") from None
+        except OSError as error:
+            raise ModelError(f"cannot read the model '{path}' ({error.strerror}); check the path.") from None
+        try:
+            return cls.from_json(text)
+        except ModelError as error:
+            raise ModelError(f"{path}: {error}") from None
+
+    @classmethod
+    def from_json(cls, text: str) -> Ensemble:
+        """Read the JSON text of a model; nothing in it is executed, and what is wrong with it is one sentence."""
+        try:
+            content = json.loads(text, parse_constant=_no_constant)
+        except (ValueError, RecursionError):
+            raise ModelError("the model is not valid JSON; it may be cut short.") from None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ModelError("this JSON is not a privet model.")
+        if content.get("version") != VERSION:
+            raise ModelError(f"the model has a version other than {VERSION}; read it with the privet that wrote it.")
+        try:
+            declared = content.get("domain")
+            domain = Domain.parse(declared if isinstance(declared, str) else "")
+            domain.to_toml().encode()  # half a surrogate pair cannot be written
+            classes = len(domain.target_column.values)
+        except (DomainError, DataError) as error:
+            raise ModelError(f"the model's domain cannot be used: {error}") from None
+        except UndeclaredDomain:
+            raise ModelError("the model's domain has no target.") from None
+        except Exception:
+            raise ModelError("the model's domain cannot be used; it was not written by privet.") from None
+        if content.get("vote") not in VOTES:
+            raise ModelError(f"the model's vote is not one of {', '.join(VOTES)}.")
+        prior = content.get("prior")
+        trees = content.get("trees")
+        if not isinstance(trees, list) or not 0 < len(trees) <= 100_000:
+            raise ModelError("the model has no trees.")
+        return cls(
+            domain,
+            tuple(Tree.from_list(nodes, domain) for nodes in trees),
+            _record(content.get("privacy")),
+            content["vote"],
+            None if prior is None else tuple(_numbers(prior, classes, 0)),
+        )
+
+
+def condition(split: Split, label: str) -> str:
+    """The condition under which a row goes to a child, as people read it."""
+    if split.threshold is not None and label != "<missing>":
+        return f"{split.attribute} {label}"
+    return f"{split.attribute} {'in ' if label.startswith('[') else '= '}{label}"
+
+
+def _record(content: Any) -> Privacy:
+    """A privacy record, if all of it can be added up, printed and written again."""
+    privacy = Privacy.from_dict(content)
+    texts = (privacy.algorithm, privacy.variant, *privacy.reasons, *(step.question for step in privacy.steps))
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        raise ModelError("the model's privacy record has text that is not Unicode.") from None
+    shared = 1
+    for loss in (privacy.epsilon, *privacy.added, *(step.epsilon for step in privacy.steps)):
+        shared = math.lcm(shared, loss.denominator)
+        if shared > 10**400 or loss > 10**9:
+            raise ModelError("the model's privacy record has losses too large or too long to add up.")
+    return privacy
+
+
+def _column(frame: Any, name: str) -> Any:
+    columns = list(getattr(frame, "column_names", frame.columns))
+    if name not in columns:
+        raise DataError(f"the rows to predict have no column '{name}', which the model looks at.")
+    if columns.count(name) > 1:
+        raise DataError(f"the rows to predict have several columns '{name}', which the model looks at; keep one.")
+    values = frame[name]
+    return values.to_pandas() if hasattr(values, "to_pandas") else values
+
+
+def _plain(number: float) -> int | float:
+    """An int where a number is whole: a released count looks like one."""
+    return int(number) if float(number).is_integer() and abs(number) < 2**53 else float(number)
+
+
+def _numbers(values: Any, length: int, number: int) -> Sequence[float]:
+    if not isinstance(values, list) or len(values) != length:
+        raise ModelError(f"node {number} of the model needs {length} numbers, one for each class.")
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**63:
+            raise ModelError(f"node {number} of the model has a number that is none, or too large.")
+    return [float(value) for value in values]
+
+
+def _grid_index(value: Any, domain: Domain, name: str, number: int) -> int:
+    column = domain[name]
+    if not isinstance(column, Numeric) or isinstance(value, bool) or not isinstance(value, int):
+        raise ModelError(f"node {number} of the model has a threshold that '{name}' does not have.")
+    if not 1 <= value < column.grid_size:
+        raise ModelError(f"node {number} of the model has a threshold outside the bounds of '{name}'.")
+    return value
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(name)
+
+
+@njit(cache=True)
+def _walk(codes: Any, grids: Any, column: Any, at: Any, first: Any, missing: Any, ends: Any) -> None:
+    for row in range(len(ends)):
+        node = 0
+        while first[node] >= 0:
+            position = column[node]
+            if at[node] < 0:
+                child = codes[position, row]
+            else:
+                index = grids[position, row]
+                child = 1 if index >= at[node] else 0
+                if index < 0:
+                    child = 2 if missing[position] else -1
+            if child < 0:
+                break
+            node = first[node] + child
+        ends[row] = node

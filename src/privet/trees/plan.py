@@ -1,0 +1,258 @@
+"""Plan: the choices that make an algorithm.
+
+All trees of the literature are one algorithm with different choices (Jostle 2018,
+figure 7): how the budget is shared along a path, when to stop, how to find a split, what
+numbers split at, what a leaf says, how to prune, how many trees there are and which rows
+each of them sees. A `Plan` names them; `grow` follows them; `presets` lists them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from typing import Any
+
+from privet.column import Numeric
+from privet.domain import Domain
+from privet.errors import QuestionError
+from privet.kernel import Criterion, as_epsilon
+
+EXACT = Fraction(0)  # the share of a question that public rows answer exactly
+
+
+@dataclass(frozen=True)
+class Level:
+    """What each node of one level pays: for its size, for thresholds and for the choice of its split."""
+
+    size: Fraction = Fraction(0)
+    points: Fraction = Fraction(0)
+    split: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The shares of one tree: a level for each depth that may split, then the leaf.
+
+    `leaf` is None where a leaf takes everything that its path has left (THEORY
+    section 0: the path ledger is exact); otherwise it pays `leaf`, and `leaf_size` for its
+    size at the last level.
+    """
+
+    levels: tuple[Level, ...]
+    leaf: Fraction | None = None
+    leaf_size: Fraction = Fraction(0)
+
+
+Budget = Callable[["Plan", Fraction, int, int], Schedule]  # plan, epsilon of a tree, depth, numeric attributes
+
+
+def even(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
+    """e = B / (2 (d + 1)) for the size and the choice of each node, and twice for a leaf (Friedman and Schuster)."""
+    e = as_epsilon(epsilon / (2 * (depth + 1)))
+    return _closed(plan, (Level(size=e, split=e),) * depth, leaf=e, leaf_size=e)
+
+
+def with_points(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
+    """e = B / ((2 + m) d + 2): as `even`, and e more for a threshold of each of m numeric attributes."""
+    e = as_epsilon(epsilon / ((2 + numeric) * depth + 2))
+    return _closed(plan, (Level(size=e, points=numeric * e, split=e),) * depth, leaf=e, leaf_size=e)
+
+
+def fixed(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
+    """B / (d + 1) for the choice of each level and for the leaf; sizes are not asked (Mohammed et al.)."""
+    e = as_epsilon(epsilon / (depth + 1))
+    return _closed(plan, (Level(split=e),) * depth, leaf=e)
+
+
+def harmonic(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
+    """B / (s k) for a choice with k levels to go, B / s for the leaf, s = 1 + 1/2 + ... + 1/d + 1 (Liu et al.)."""
+    return _harmonic(plan, epsilon, depth, power=1)
+
+
+def harmonic_squared(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
+    """As `harmonic` with k squared: the paper divides each level once more, among attributes it need not pay for."""
+    return _harmonic(plan, epsilon, depth, power=2)
+
+
+def _harmonic(plan: Plan, epsilon: Fraction, depth: int, power: int) -> Schedule:
+    total = 1 + sum((Fraction(1, k) for k in range(1, depth + 1)), Fraction(0))
+    levels = tuple(Level(split=as_epsilon(epsilon / (total * k**power))) for k in range(depth, 0, -1))
+    return _closed(plan, levels, leaf=as_epsilon(epsilon / total))
+
+
+def leaves_only(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
+    """Everything for the leaves: the structure is drawn without looking (Jagannathan et al.)."""
+    return _closed(plan, (Level(),) * depth, leaf=epsilon)
+
+
+def exact(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
+    """Nothing is charged: the rows are public."""
+    return Schedule((Level(),) * depth, leaf=EXACT)
+
+
+def _closed(plan: Plan, levels: tuple[Level, ...], leaf: Fraction, leaf_size: Fraction = Fraction(0)) -> Schedule:
+    # a forced leaf has no use for its size: its class counts tell it (THEORY E-4)
+    return Schedule(levels) if plan.remainder else Schedule(levels, leaf, leaf_size)
+
+
+def half_or_log(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> int:
+    """min(k / 2, log_b n - 1) for k attributes with b cells on average (Jagannathan et al.)."""
+    attributes = domain.attributes
+    return min(len(attributes) // 2, math.floor(_log(domain, rows)) - 1)
+
+
+def above_noise(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> int:
+    """As deep as an average leaf has more rows of each class than noise (Fletcher and Islam 2015, THEORY 2.7)."""
+    noise = math.sqrt(2) * len(domain.classes) / float(epsilon)
+    return math.floor(_log(domain, rows / noise))
+
+
+def _log(domain: Domain, rows: float) -> float:
+    """How often `rows` can be divided by the average number of cells."""
+    average = sum(domain[name].size for name in domain.attributes) / len(domain.attributes)
+    return math.log(max(rows, 1)) / math.log(max(average, 1.0001))
+
+
+DepthRule = Callable[["Plan", Domain, float, Fraction], int]  # plan, domain, rows, epsilon of a tree
+
+SPLITS = ("select", "noisy-counts", "random")
+NUMERIC = ("bins", "joint", "separate")
+STOPS = ("never", "noise", "pure")
+LEAVES = ("counts", "label")
+CONSISTENCY = ("none", "least-squares", "rescale")
+PRUNING = ("none", "error", "signal")
+ROWS = ("all", "disjoint", "bootstrap")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One algorithm. The fields are explained where they stand; `presets` has a Plan for every published one."""
+
+    name: str
+    budget: Budget
+    # how deep: a number, or a public rule of the domain and the number of rows
+    depth: int | DepthRule = 3
+    # how a node finds its split: a private selection, the best by noisy counts, or public coins
+    split: str = "select"
+    criterion: str | Criterion = "max"
+    mechanism: str = "permute-and-flip"
+    monotone: bool = True
+    # noisy-counts: also count the cells without their classes, as SuLQ-ID3 did
+    marginals: bool = False
+    # what numbers split at: their public bins; a threshold chosen together with the attribute (coins: drawn in the
+    # bounds the node has left); a threshold bought for each numeric attribute before the attribute is chosen
+    numeric: str = "bins"
+    # never; when an average class count in the children would drown in noise; when public rows are of one class
+    stop: str = "never"
+    leaf: str = "counts"
+    remainder: bool = True
+    consistency: str = "none"
+    prune: str = "none"
+    certainty: float = 0.25
+    trees: int = 1
+    # every tree all rows and its share of the budget; disjoint rows by coins and the whole budget each; or as many
+    # rows drawn with replacement, which is not private
+    rows: str = "all"
+    vote: str = "majority"
+    # the share of the budget that buys class counts of the whole table: for the depth, or as a fallback
+    prior: Fraction = Fraction(0)
+    # rows that fit no cell of a tree: True takes the prior or the root, False the last node they fit
+    fallback: bool = False
+    rounded_noise: bool = False
+    printed_ranges: bool = False
+    max_leaves: int = 100_000
+    # why it is not private: the errata of THEORY, empty if it is
+    errata: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        choices: dict[str, tuple[str, ...]] = {
+            "split": SPLITS,
+            "numeric": NUMERIC,
+            "stop": STOPS,
+            "leaf": LEAVES,
+            "consistency": CONSISTENCY,
+            "prune": PRUNING,
+            "rows": ROWS,
+            "vote": ("majority", "average", "weighted"),
+        }
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise QuestionError(f"a plan's {name} is one of {', '.join(known)}, not '{getattr(self, name)}'.")
+        for name, least, most in (("trees", 1, 10_000), ("max_leaves", 1, 5_000_000)):
+            _whole(name, getattr(self, name), least, most)
+        if isinstance(self.depth, int):
+            _whole("max_depth", self.depth, 0, 100)
+        if not 0 < self.certainty < 1:
+            raise QuestionError(f"the certainty factor of pruning lies between 0 and 1, not {self.certainty}.")
+
+    @property
+    def is_exact(self) -> bool:
+        """Does it read public rows without noise?"""
+        return self.budget is exact
+
+    @property
+    def buys_size(self) -> bool:
+        """Are the sizes of nodes asked for?"""
+        return self.stop != "never"
+
+    def tree_shares(self, epsilon: Fraction) -> list[Fraction]:
+        """The budget of each tree: equal shares of what all rows can lose, or all of it on disjoint rows."""
+        if self.rows == "disjoint":
+            return [epsilon] * self.trees
+        each = as_epsilon(epsilon / self.trees)
+        return [each] * (self.trees - 1) + [epsilon - each * (self.trees - 1)]
+
+    def depth_for(self, domain: Domain, rows: float, epsilon: Fraction) -> int:
+        """How deep a tree with this budget may grow."""
+        if isinstance(self.depth, int):
+            wanted = self.depth
+        else:
+            wanted = self.depth(self, domain, rows, epsilon)
+        reusable = self.numeric != "bins" and any(isinstance(domain[name], Numeric) for name in domain.attributes)
+        return max(0, min(wanted, 100) if reusable else min(wanted, len(domain.attributes)))
+
+    def schedule(self, domain: Domain, epsilon: Fraction, depth: int) -> Schedule:
+        numeric = sum(isinstance(domain[name], Numeric) for name in domain.attributes)
+        return self.budget(self, epsilon, depth, numeric if self.numeric == "separate" else 0)
+
+    def children(self, domain: Domain, name: str) -> int:
+        """How many children a split by this attribute has."""
+        column = domain[name]
+        if self.numeric != "bins" and isinstance(column, Numeric):
+            return 2 + column.missing
+        return column.size
+
+    def most_leaves(self, domain: Domain, schedule: Schedule) -> int:
+        """How many leaves one tree may have, by what is public.
+
+        Level by level the largest attributes are used up. Where sizes are asked and the
+        domain bounds the rows, at most rows / (threshold / 2) nodes pass the stop rule
+        by their size, and by their noise so few others that they are not counted.
+        """
+        sizes = sorted((self.children(domain, name) for name in domain.attributes), reverse=True)
+        reused = [self.children(domain, n) for n in domain.attributes if isinstance(domain[n], Numeric)]
+        bound = domain.max_rows or domain.rows
+        open_nodes, closed = 1, 0
+        for depth, level in enumerate(schedule.levels):
+            largest = sizes[depth] if depth < len(sizes) else 1
+            if self.numeric != "bins" and reused:
+                largest = max(largest, *reused)
+            going_on = open_nodes
+            if self.stop == "noise" and bound is not None and level.size > 0:
+                threshold = largest * len(domain.classes) * math.sqrt(2) / float(level.size)
+                going_on = min(open_nodes, 1 + math.floor(2 * bound / threshold))
+            closed += open_nodes - going_on
+            open_nodes = going_on * largest
+        return closed + open_nodes
+
+    def described(self) -> dict[str, Any]:
+        """The choices by name, functions by their names."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: getattr(value, "__name__", value) for name, value in values.items()}
+
+
+def _whole(name: str, value: object, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise QuestionError(f"{name} must be a whole number from {least} to {most}, not {value!r}.")

@@ -1,0 +1,186 @@
+"""What a model promises and what it cost: written into every model, printed as `clf.privacy_`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from privet.column import decimal_text
+from privet.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Step:
+    """One question of the grower: what it asked of how many nodes of one level, and what each of them paid."""
+
+    tree: int
+    level: int
+    question: str
+    parts: int
+    epsilon: Fraction
+    entry: int | None = None
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """The promise of a model: `epsilon` per person, pure, if `private`; otherwise `reasons` say why not."""
+
+    algorithm: str
+    variant: str
+    epsilon: Fraction
+    rows_per_person: int = 1
+    steps: tuple[Step, ...] = ()
+    reasons: tuple[str, ...] = ()
+    disjoint: bool = False  # the trees saw disjoint rows: their losses share a maximum
+    added: tuple[Fraction, ...] = ()  # what each table of rows added later was charged
+
+    @property
+    def private(self) -> bool:
+        return not self.reasons
+
+    @property
+    def spent(self) -> Fraction:
+        """What the dearest path through the trees was charged."""
+        shared = sum((step.epsilon for step in self.steps if step.tree < 0), Fraction(0))
+        trees = [self.tree_spent(tree) for tree in sorted({step.tree for step in self.steps if step.tree >= 0})]
+        return shared + (max(trees, default=Fraction(0)) if self.disjoint else sum(trees, Fraction(0)))
+
+    def tree_spent(self, tree: int) -> Fraction:
+        """The dearest path of one tree: a leaf at level l paid what its own level and all above asked."""
+        return max(self.paths(tree), default=Fraction(0))
+
+    def paths(self, tree: int) -> list[Fraction]:
+        """What each kind of path of a tree paid: one for each level that has leaves."""
+        along = Fraction(0)
+        found = []
+        levels = sorted({step.level for step in self.steps if step.tree == tree})
+        for level in levels:
+            here = [step for step in self.steps if step.tree == tree and step.level == level]
+            ends = sum((step.epsilon for step in here if step.question in LEAF_QUESTIONS), Fraction(0))
+            shared = sum((step.epsilon for step in here if step.question == "size"), Fraction(0))
+            inner = sum((s.epsilon for s in here if s.question not in (*LEAF_QUESTIONS, "size")), Fraction(0))
+            if ends:
+                found.append(along + shared + ends)
+            along += shared + inner
+        return found or ([along] if levels else [])
+
+    def __str__(self) -> str:
+        promise = f"epsilon {decimal_text(self.epsilon)} per person ({_rows(self.rows_per_person)}), pure"
+        if not self.private:
+            promise = "NOT PRIVATE: " + "; ".join(self.reasons)
+        lines = [f"{self.algorithm}, {self.variant} variant", promise]
+        lines.append(f"spent {_short(self.spent)} on the dearest path")
+        if self.added:
+            amounts = ", ".join(decimal_text(epsilon) for epsilon in self.added)
+            lines.append(f"rows added later lost {amounts}; a person in several of these tables loses the sum")
+        trees = sorted({step.tree for step in self.steps if step.tree >= 0})
+        if len(trees) > 1:
+            how = "disjoint rows, so they share the maximum" if self.disjoint else "all rows, so they add"
+            lines.append(f"{len(trees)} trees on {how}; the first of them:")
+        shown = [step for step in self.steps if step.tree <= 0]
+        if shown:
+            table = [("level", "question", "nodes", "epsilon")]
+            table += [
+                ("all" if step.tree < 0 else str(step.level), step.question, str(step.parts), _short(step.epsilon))
+                for step in shown
+            ]
+            widths = [max(len(row[i]) for row in table) for i in range(4)]
+            for row in table:
+                lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "algorithm": self.algorithm,
+            "variant": self.variant,
+            "private": self.private,
+            "reasons": list(self.reasons),
+            "epsilon": str(self.epsilon),
+            "spent": str(self.spent),
+            "rows_per_person": self.rows_per_person,
+            "disjoint": self.disjoint,
+            "added": [str(epsilon) for epsilon in self.added],
+            "steps": [
+                {
+                    "tree": step.tree,
+                    "level": step.level,
+                    "question": step.question,
+                    "parts": step.parts,
+                    "epsilon": str(step.epsilon),
+                    "entry": step.entry,
+                }
+                for step in self.steps
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Privacy:
+        """Read what `to_dict` wrote; anything else is a `ModelError`."""
+        try:
+            steps = tuple(
+                Step(
+                    _whole(step["tree"]),
+                    _whole(step["level"]),
+                    _text(step["question"]),
+                    _whole(step["parts"]),
+                    _loss(step["epsilon"]),
+                    None if step.get("entry") is None else _whole(step["entry"]),
+                )
+                for step in _list(content["steps"])
+            )
+            return cls(
+                _text(content["algorithm"]),
+                _text(content["variant"]),
+                _loss(content["epsilon"]),
+                _whole(content["rows_per_person"]),
+                steps,
+                tuple(_text(reason) for reason in _list(content["reasons"])),
+                content["disjoint"] is True,
+                tuple(_loss(epsilon) for epsilon in _list(content["added"])),
+            )
+        except (KeyError, TypeError, AttributeError):
+            raise ModelError("the model's privacy record is incomplete; it was not written by privet.") from None
+
+
+# the questions that end a path
+LEAF_QUESTIONS = ("class counts", "label")
+
+
+def _rows(number: int) -> str:
+    return "1 row" if number == 1 else f"at most {number} rows"
+
+
+def _short(number: Fraction) -> str:
+    text = decimal_text(number)
+    return text if len(text) <= 12 else f"{float(number):.6g}"
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or len(value) > 1000:
+        raise TypeError
+    return value
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**62:
+        raise TypeError
+    return value
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError
+    return value
+
+
+def _loss(value: object) -> Fraction:
+    text = _text(value)
+    numerator, _, denominator = text.partition("/")
+    if not numerator.isascii() or not numerator.isdigit() or len(text) > 400:
+        raise TypeError
+    if denominator and not (denominator.isascii() and denominator.isdigit() and int(denominator)):
+        raise TypeError
+    return Fraction(int(numerator), int(denominator or 1))
