@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numba import njit
@@ -32,6 +32,7 @@ FORMAT, VERSION = "privet-model", 1
 VOTES = ("majority", "average", "weighted")
 MAX_NODES = 5_000_000
 
+A = TypeVar("A", bound=NDArray[Any])
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -42,11 +43,7 @@ class Leaf:
 
     counts: tuple[float, ...]
     deviation: float
-
-    @property
-    def label(self) -> int:
-        """The number of the most frequent class; the first of equals."""
-        return int(np.argmax(self.counts))
+    label: int  # the number of the class it predicts
 
 
 @dataclass(frozen=True)
@@ -141,14 +138,14 @@ class Tree:
         """The parent of each node; the root has -1."""
         parents = np.full(len(self), -1, dtype=np.int64)
         parents[1:] = np.repeat(np.arange(len(self)), self.arity)
-        return parents
+        return _frozen(parents)
 
     @cached_property
     def depths(self) -> Integers:
         depths = np.zeros(len(self), dtype=np.int64)
         for node in range(1, len(self)):
             depths[node] = depths[self.parents[node]] + 1
-        return depths
+        return _frozen(depths)
 
     @property
     def depth(self) -> int:
@@ -159,7 +156,7 @@ class Tree:
         counts = tuple(_plain(count) for count in self.counts[number].tolist())
         deviation = float(self.deviation[number])
         if self.column[number] < 0:
-            return Leaf(counts, deviation)
+            return Leaf(counts, deviation, int(self.labels[number]))
         name = self.domain.attributes[int(self.column[number])]
         column = self.domain[name]
         labels, threshold = column.labels, None
@@ -191,7 +188,7 @@ class Tree:
         """One row for each node: its parent, test, class counts and their noise."""
         import pandas as pd
 
-        rows = []
+        rows, texts = [], self.domain.target_column.texts
         for visit in self.walk():
             node = visit.node
             rows.append(
@@ -203,8 +200,8 @@ class Tree:
                     "split": node.attribute if isinstance(node, Split) else None,
                     "threshold": node.threshold if isinstance(node, Split) else None,
                     "size": node.size if isinstance(node, Split) else None,
-                    "label": self.domain.target_column.texts[int(np.argmax(node.counts))],
-                    **{text: count for text, count in zip(self.domain.target_column.texts, node.counts, strict=True)},
+                    "label": texts[int(self.labels[visit.number])],
+                    **{f"rows of {text}": count for text, count in zip(texts, node.counts, strict=True)},
                     "deviation": node.deviation,
                 }
             )
@@ -247,7 +244,7 @@ class Tree:
 
     @cached_property
     def shares(self) -> Floats:
-        """The class shares of each node: its counts above 0, even chances where none is, its parent's where all are 0."""
+        """The class shares of each node: of its counts above 0; even where none is; its parent's where all are 0."""
         positive = np.maximum(self.counts, 0)
         total = positive.sum(axis=1, keepdims=True)
         classes = self.counts.shape[1]
@@ -258,12 +255,12 @@ class Tree:
         for node in np.flatnonzero(~self.counts.any(axis=1)):  # rising, so the parent's are known
             if node:
                 shares[node] = shares[self.parents[node]]
-        return shares
+        return _frozen(shares)
 
     @cached_property
     def labels(self) -> Integers:
         """The number of the most frequent class of each node; where nothing was counted, its parent's."""
-        return np.asarray(np.argmax(self.shares, axis=1))
+        return _frozen(np.argmax(self.shares, axis=1))
 
     # -- JSON -------------------------------------------------------------------------------
 
@@ -403,7 +400,7 @@ class Ensemble:
 
     def to_html(self, path: str | Path | None = None) -> str:
         """A page that draws the trees and says what they cost; written to a file if one is named."""
-        from privet.trees.drawing import page
+        from privet.trees.page import page
 
         content = page(self)
         if path is not None:
@@ -463,7 +460,7 @@ class Ensemble:
             raise ModelError("the model is not valid JSON; it may be cut short.") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise ModelError("this JSON is not a privet model.")
-        if content.get("version") != VERSION:
+        if content.get("version") != VERSION or content["version"] is True:
             raise ModelError(f"the model has a version other than {VERSION}; read it with the privet that wrote it.")
         try:
             declared = content.get("domain")
@@ -485,7 +482,7 @@ class Ensemble:
         return cls(
             domain,
             tuple(Tree.from_list(nodes, domain) for nodes in trees),
-            _record(content.get("privacy")),
+            Privacy.from_dict(content.get("privacy")),
             content["vote"],
             None if prior is None else tuple(_numbers(prior, classes, 0)),
         )
@@ -498,23 +495,11 @@ def condition(split: Split, label: str) -> str:
     return f"{split.attribute} {'in ' if label.startswith('[') else '= '}{label}"
 
 
-def _record(content: Any) -> Privacy:
-    """A privacy record, if all of it can be added up, printed and written again."""
-    privacy = Privacy.from_dict(content)
-    texts = (privacy.algorithm, privacy.variant, *privacy.reasons, *(step.question for step in privacy.steps))
-    try:
-        "".join(texts).encode()
-    except UnicodeEncodeError:
-        raise ModelError("the model's privacy record has text that is not Unicode.") from None
-    shared = 1
-    for loss in (privacy.epsilon, *privacy.added, *(step.epsilon for step in privacy.steps)):
-        shared = math.lcm(shared, loss.denominator)
-        if shared > 10**400 or loss > 10**9:
-            raise ModelError("the model's privacy record has losses too large or too long to add up.")
-    return privacy
-
-
 def _column(frame: Any, name: str) -> Any:
+    if not hasattr(frame, "columns"):
+        raise DataError(
+            f"a model predicts for the rows of a frame with named columns, not of a {type(frame).__name__}."
+        )
     columns = list(getattr(frame, "column_names", frame.columns))
     if name not in columns:
         raise DataError(f"the rows to predict have no column '{name}', which the model looks at.")
@@ -522,6 +507,11 @@ def _column(frame: Any, name: str) -> Any:
         raise DataError(f"the rows to predict have several columns '{name}', which the model looks at; keep one.")
     values = frame[name]
     return values.to_pandas() if hasattr(values, "to_pandas") else values
+
+
+def _frozen(array: A) -> A:
+    array.flags.writeable = False
+    return array
 
 
 def _plain(number: float) -> int | float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -43,27 +44,15 @@ class Privacy:
     def spent(self) -> Fraction:
         """What the dearest path through the trees was charged."""
         shared = sum((step.epsilon for step in self.steps if step.tree < 0), Fraction(0))
-        trees = [self.tree_spent(tree) for tree in sorted({step.tree for step in self.steps if step.tree >= 0})]
+        by_tree: dict[int, list[Step]] = {}
+        for step in self.steps:
+            by_tree.setdefault(step.tree, []).append(step)
+        trees = [max(_paths(steps), default=Fraction(0)) for tree, steps in by_tree.items() if tree >= 0]
         return shared + (max(trees, default=Fraction(0)) if self.disjoint else sum(trees, Fraction(0)))
-
-    def tree_spent(self, tree: int) -> Fraction:
-        """The dearest path of one tree: a leaf at level l paid what its own level and all above asked."""
-        return max(self.paths(tree), default=Fraction(0))
 
     def paths(self, tree: int) -> list[Fraction]:
         """What each kind of path of a tree paid: one for each level that has leaves."""
-        along = Fraction(0)
-        found = []
-        levels = sorted({step.level for step in self.steps if step.tree == tree})
-        for level in levels:
-            here = [step for step in self.steps if step.tree == tree and step.level == level]
-            ends = sum((step.epsilon for step in here if step.question in LEAF_QUESTIONS), Fraction(0))
-            shared = sum((step.epsilon for step in here if step.question == "size"), Fraction(0))
-            inner = sum((s.epsilon for s in here if s.question not in (*LEAF_QUESTIONS, "size")), Fraction(0))
-            if ends:
-                found.append(along + shared + ends)
-            along += shared + inner
-        return found or ([along] if levels else [])
+        return _paths([step for step in self.steps if step.tree == tree])
 
     def __str__(self) -> str:
         promise = f"epsilon {decimal_text(self.epsilon)} per person ({_rows(self.rows_per_person)}), pure"
@@ -119,6 +108,7 @@ class Privacy:
     @classmethod
     def from_dict(cls, content: Any) -> Privacy:
         """Read what `to_dict` wrote; anything else is a `ModelError`."""
+        incomplete = ModelError("the model's privacy record is incomplete; it was not written by privet.")
         try:
             steps = tuple(
                 Step(
@@ -131,7 +121,7 @@ class Privacy:
                 )
                 for step in _list(content["steps"])
             )
-            return cls(
+            privacy = cls(
                 _text(content["algorithm"]),
                 _text(content["variant"]),
                 _loss(content["epsilon"]),
@@ -141,12 +131,43 @@ class Privacy:
                 content["disjoint"] is True,
                 tuple(_loss(epsilon) for epsilon in _list(content["added"])),
             )
+            claimed = content["private"]
         except (KeyError, TypeError, AttributeError):
-            raise ModelError("the model's privacy record is incomplete; it was not written by privet.") from None
+            raise incomplete from None
+        if privacy.rows_per_person < 1 or claimed is not privacy.private:
+            raise incomplete
+        _check_sums(privacy)
+        if privacy.private and privacy.spent > privacy.epsilon:
+            raise ModelError("the model's privacy record spends more than it promises; it was not written by privet.")
+        return privacy
+
+
+def _paths(steps: list[Step]) -> list[Fraction]:
+    """A leaf paid what its level asks of leaves, and what all levels above ask of nodes that split."""
+    along, found = Fraction(0), []
+    levels: dict[int, list[Step]] = {}
+    for step in steps:
+        levels.setdefault(step.level, []).append(step)
+    for _, here in sorted(levels.items()):
+        ends = sum((step.epsilon for step in here if step.question in LEAF_QUESTIONS), Fraction(0))
+        sizes = sum((step.epsilon for step in here if step.question == "size"), Fraction(0))
+        if ends:
+            found.append(along + sizes + ends)
+        along += sum((step.epsilon for step in here), Fraction(0)) - ends
+    return found or ([along] if levels else [])
 
 
 # the questions that end a path
 LEAF_QUESTIONS = ("class counts", "label")
+
+
+def _check_sums(privacy: Privacy) -> None:
+    """Losses of a foreign record must not be so long that adding or printing them fails."""
+    shared = 1
+    for loss in (privacy.epsilon, *privacy.added, *(step.epsilon for step in privacy.steps)):
+        shared = math.lcm(shared, loss.denominator)
+        if shared > 10**400 or loss > 10**9:
+            raise ModelError("the model's privacy record has losses too large or too long to add up.")
 
 
 def _rows(number: int) -> str:
@@ -159,7 +180,7 @@ def _short(number: Fraction) -> str:
 
 
 def _text(value: object) -> str:
-    if not isinstance(value, str) or len(value) > 1000:
+    if not isinstance(value, str) or len(value) > 1000 or any(0xD800 <= ord(char) < 0xE000 for char in value):
         raise TypeError
     return value
 

@@ -1,0 +1,36 @@
+"""Rows that are not private: what a model predicts for, and what a plain tree is grown on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from privet.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CHUNK = 200_000
+
+
+def read(path: str | Path) -> Iterator[pd.DataFrame]:
+    """The rows of a CSV file, as texts and in chunks, or of a Parquet file."""
+    import duckdb
+    import pandas as pd
+
+    path = Path(path)
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise DataError(f"cannot read '{path}'; rows come as a .csv or .parquet file.")
+    if not path.is_file():
+        raise DataError(f"there is no file '{path}'; check the path.")
+    try:
+        if path.suffix.lower() == ".parquet":
+            yield duckdb.read_parquet(str(path)).df()
+            return
+        with pd.read_csv(path, dtype=str, keep_default_na=False, chunksize=CHUNK, encoding="utf-8-sig") as chunks:
+            yield from chunks
+    except pd.errors.EmptyDataError:
+        raise DataError(f"'{path}' is empty; it needs a first line with the names of the columns.") from None
+    except (pd.errors.ParserError, UnicodeDecodeError, duckdb.Error):
+        raise DataError(f"'{path}' is not what its name says; mend it.") from None
