@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import privet
+from privet.trees.presets import PRESETS
 
 COMMAND = [sys.executable, "-c", "from privet.cli import main; main()"]
 
@@ -135,11 +136,85 @@ def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
         done = run("demo", "--folder", "story", "--rows", "1000", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert "5. Which attribute tells most about income?" in done.stdout
-        assert "The ledger: 0.8 of 1.0 spent" in done.stdout
+        assert "6. Who earns more? A tree" in done.stdout
+        assert "The ledger: 1.8 of 2.0 spent" in done.stdout
     report = (tmp_path / "story" / "report.html").read_text(encoding="utf-8")
-    assert report.count("<section>") == 6
-    assert report.count("<svg") == 4
-    assert "http://" not in report and "https://" not in report  # it opens without a network
+    assert report.count("<section>") == 7
+    assert report.count("<svg") == 5
+    assert (tmp_path / "story" / "model.json").exists()
+    loads = report.replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert "http://" not in loads and "https://" not in loads  # it opens without a network
+
+
+def test_a_model_is_fitted_shown_and_used(folder: Path) -> None:
+    done = run("fit", "people.csv", "-d", "people.toml", "-b", "1", "-e", "0.5", "-o", "model.json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "epsilon 0.5 per person" in done.stdout and "0.5 left" in done.stderr
+    shown = run("show", "model.json", cwd=folder)
+    assert shown.stdout.startswith("<diffpid3: a tree with") and "class counts" in shown.stdout
+    assert run("show", "model.json", "--rules", cwd=folder).stdout.startswith("if ")
+    assert json.loads(run("show", "model.json", "--json", cwd=folder).stdout)["privacy"]["private"] is True
+    assert run("show", "model.json", "--html", "model.html", cwd=folder).returncode == 0
+    assert "<svg" in (folder / "model.html").read_text(encoding="utf-8")
+    predicted = run("predict", "model.json", "people.csv", "--shares", cwd=folder).stdout.splitlines()
+    rows = (folder / "people.csv").read_text(encoding="utf-8").splitlines()
+    assert predicted[0].startswith("prediction,share of ") and len(predicted) == len(rows)
+    written = run("predict", "model.json", "people.csv", "-o", "found.csv", cwd=folder)
+    assert written.returncode == 0
+    assert [line.split(",")[0] for line in predicted] == (folder / "found.csv").read_text().splitlines()
+    lines = run("predict", "model.json", "people.csv", "--json", cwd=folder).stdout.splitlines()
+    assert json.loads(lines[0])["prediction"] == predicted[1].split(",")[0]
+    refused = run("fit", "people.csv", "-d", "people.toml", "-e", "0.6", "-o", "more.json", cwd=folder)
+    assert refused.returncode == 1 and "the table has 0.5 left" in refused.stderr
+    assert not (folder / "more.json").exists()
+    budget = json.loads(run("budget", "show", "people.csv", "--json", cwd=folder).stdout)
+    assert next(iter(budget.values()))["spent"] == "0.5"
+
+
+def test_every_preset_is_listed_and_fits_by_name(folder: Path) -> None:
+    helped = run("fit", "--help", cwd=folder).stdout
+    for name, preset in PRESETS.items():
+        assert name in helped and preset.citation in " ".join(helped.split()) and preset.line in helped
+        flags = ["--unsafe"] if preset.published is None else ["-b", "100", "-e", "1"]
+        words = ["fit", "people.csv", "-d", "people.toml", "-a", name, "--json", "-o", "m.json", *flags]
+        done = run(*words, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["private"] is (preset.published is not None)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-a", "nosuch", "-e", "1"], "there is no algorithm 'nosuch'"),
+        ([], "fit needs --epsilon"),
+        (["-e", "0"], "epsilon must be a number"),
+        (["-a", "id3"], "say so with --unsafe"),
+        (["-e", "1", "--unsafe"], "leave out --unsafe"),
+        (["-e", "1", "-a", "jagannathan", "--criterion", "gini"], "jagannathan has no choice --criterion"),
+        (["-e", "1", "--criterion", "nice"], "there is no criterion 'nice'"),
+        (["-e", "1", "--depth", "-1"], "max_depth must be a whole number"),
+        (["-e", "1", "-a", "maxforest", "--variant", "published"], "E-1"),
+        (["-e", "1", "-o", "no/such/folder.json"], "there is no folder"),
+    ],
+)
+def test_a_fit_that_cannot_be_is_one_sentence_and_charges_nothing(folder: Path, words: list[str], said: str) -> None:
+    assert said in fails("fit", "people.csv", "-d", "people.toml", "-b", "1", "-o", "m.json", *words, cwd=folder)
+    if (folder / "people.csv.ledger").exists():
+        budget = json.loads(run("budget", "show", "people.csv", "--json", cwd=folder).stdout)
+        assert next(iter(budget.values()))["spent"] == "0"
+
+
+def test_a_foreign_or_broken_model_is_one_sentence(folder: Path) -> None:
+    (folder / "broken.json").write_text('{"format": "privet-model", "version": 1, "trees": [[{')
+    for words in (["show", "broken.json"], ["show", "none.json"], ["predict", "broken.json", "people.csv"]):
+        assert "json" in fails(*words, cwd=folder)
+    random = ("-a", "hanisch-tree", "-b", "1", "-e", "1", "-o", "m.json")
+    fitted = run("fit", "people.csv", "-d", "people.toml", *random, cwd=folder)
+    assert fitted.returncode == 0, fitted.stderr
+    (folder / "empty.csv").write_text("")
+    (folder / "other.csv").write_text("colour\nred\n")
+    for rows in ("empty.csv", "other.csv", "none.csv", "people.toml"):
+        fails("predict", "m.json", rows, cwd=folder)
 
 
 def test_version_and_usage() -> None:

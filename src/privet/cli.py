@@ -451,7 +451,7 @@ def demo(
 ) -> None:
     """Show the whole story on generated data and write a report.
 
-    Five questions to a private table, their answers with error bars, and the ledger.
+    Five questions to a private table, their answers with error bars, a tree, and the ledger.
 
     Example: privet demo --folder privet-demo
     """

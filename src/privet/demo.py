@@ -19,8 +19,11 @@ from rich.table import Table
 from privet import datasets
 from privet.column import decimal_text
 from privet.kernel import Budget, Count, Mean, ProtectedTable, open_table
+from privet.trees.drawing import svg
+from privet.trees.model import Ensemble
 
-_BUDGET = "1.0"
+_BUDGET = "2.0"
+_TREE = "1.0"
 
 
 @dataclass(frozen=True)
@@ -46,17 +49,30 @@ class Step:
     error: str
 
 
+@dataclass(frozen=True)
+class Grown:
+    """The tree of the story, and how often it and its rivals are right about people it never saw."""
+
+    model: Ensemble
+    accuracy: float
+    without_noise: float
+    majority: float
+
+
 def run(folder: Path, rows: int) -> None:
-    """Generate people, open their table, ask five questions, write report.html."""
+    """Generate people, open their table, ask five questions, grow a tree, write report.html."""
     console = Console(stderr=True)
     people, address = _generate(folder, rows, console)
     domain_file = folder / "census.toml"
     datasets.census_domain().save(domain_file)
     with open_table(address, domain_file.as_posix(), budget=_BUDGET) as table:
         steps = _ask(table, people)
-        _print(steps, table.budget)
+        grown = _grow(table, people)
+        _print(steps, grown, table.budget)
         report = folder / "report.html"
-        report.write_text(_report(steps, table, rows), encoding="utf-8")
+        report.write_text(_report(steps, grown, table, rows), encoding="utf-8")
+    grown.model.save(folder / "model.json")
+    console.print(f"model: {folder / 'model.json'}")
     console.print(f"report: {report}")
 
 
@@ -135,14 +151,32 @@ def _ask(table: ProtectedTable, people: pd.DataFrame) -> list[Step]:
     ]
 
 
+def _grow(table: ProtectedTable, people: pd.DataFrame) -> Grown:
+    """A private tree, and beside it C4.5 on the rows themselves, which only their owner could run."""
+    from privet.trees.estimators import C45Classifier, DiffPC45Classifier
+
+    target = table.domain.target_column.name
+    tree = DiffPC45Classifier(epsilon=_TREE, criterion="gini").fit(table)
+    plain = C45Classifier(domain=table.domain).fit(people.drop(columns=target), people[target])
+    others = datasets.census(20_000, seed=1)
+    truth = others[target]
+    attributes = others.drop(columns=target)
+    return Grown(
+        tree.model_,
+        float((tree.predict(attributes) == truth).mean()),
+        float((plain.predict(attributes) == truth).mean()),
+        float(truth.value_counts(normalize=True).max()),
+    )
+
+
 def _bar(label: str, release: Count | Mean, truth: float) -> Bar:
     low, high = release.interval(0.95)
     return Bar(label, float(release), low, high, float(truth))
 
 
-def _print(steps: list[Step], budget: Budget) -> None:
+def _print(steps: list[Step], grown: Grown, budget: Budget) -> None:
     console = Console(highlight=False)
-    console.print("Five questions to a table nobody may see; errors with 95% confidence")
+    console.print("Five questions to a table nobody may see, and a tree; errors with 95% confidence")
     for number, step in enumerate(steps, start=1):
         console.print(f"\n[bold]{number}. {step.question}[/bold]")
         console.print(f"   [dim]{step.code}[/dim]")
@@ -150,12 +184,26 @@ def _print(steps: list[Step], budget: Budget) -> None:
         if len(step.bars) > 2:
             for bar in step.bars:
                 console.print(f"     {bar.label:<20} {bar.value:>9.0f}   {bar.low:.0f} to {bar.high:.0f}")
+    console.print("\n[bold]6. Who earns more? A tree[/bold]")
+    console.print(f"   [dim]{_TREE_CODE}[/dim]")
+    console.print(f"   [green]{grown.accuracy:.1%} right[/green]  ({_beside(grown)})")
+    print("\n".join(f"   {line}" for line in grown.model.text().splitlines()[1:]))
     ledger = Table(title=f"\nThe ledger: {decimal_text(budget.spent)} of {_BUDGET} spent", title_justify="left")
     for heading in ("entry", "question", "on", "epsilon", "charged"):
         ledger.add_column(heading)
     for entry in budget.entries:
         ledger.add_row(str(entry.id), entry.question, entry.scope, entry.epsilon, decimal_text(entry.loss))
     console.print(ledger)
+
+
+_TREE_CODE = f'DiffPC45Classifier(epsilon={_TREE}, criterion="gini").fit(table)'
+
+
+def _beside(grown: Grown) -> str:
+    return (
+        f"of 20,000 people it never saw; always the larger class: {grown.majority:.1%}, C4.5 on the rows themselves, "
+        f"without privacy: {grown.without_noise:.1%}"
+    )
 
 
 # -- the report: one self-contained page ----------------------------------------------------------
@@ -180,7 +228,7 @@ svg text { font: 12px system-ui, sans-serif; fill: var(--ink); } svg .tick { fil
 """
 
 
-def _report(steps: list[Step], table: ProtectedTable, rows: int) -> str:
+def _report(steps: list[Step], grown: Grown, table: ProtectedTable, rows: int) -> str:
     sections = "".join(
         f"<section><h2>{html.escape(step.question)}</h2><p><code>{html.escape(step.code)}</code></p>"
         f'<p><span class="answer">{html.escape(step.answer)}</span> '
@@ -192,15 +240,22 @@ def _report(steps: list[Step], table: ProtectedTable, rows: int) -> str:
         f'<td class="number">{entry.epsilon}</td><td class="number">{decimal_text(entry.loss)}</td></tr>'
         for entry in table.budget.entries
     )
+    tree = (
+        f"<section><h2>Who earns more? A tree</h2><p><code>{html.escape(_TREE_CODE)}</code></p>"
+        f'<p><span class="answer">{grown.accuracy:.1%} right</span> '
+        f'<span class="error">{html.escape(_beside(grown))} · epsilon {_TREE}</span></p>'
+        f'<div class="scroll">{svg(grown.model.tree)}</div><p>Blue and orange are the shares of low and high incomes '
+        "in a leaf, the numbers how many people of each it counted, with noise.</p></section>"
+    )
     spent, left = decimal_text(table.budget.spent), decimal_text(table.budget.remaining)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>privet: five questions to a private table</title><style>{_STYLE}</style></head><body>
-<h1>Five questions to a table nobody may see</h1>
+<title>privet: five questions to a private table, and a tree</title><style>{_STYLE}</style></head><body>
+<h1>Five questions to a table nobody may see, and a tree</h1>
 <p>{rows} generated people lie in a DuckDB table. An analyst may spend epsilon = {_BUDGET} on it and never sees a row:
 every answer carries noise, and says how much. Each chart shows the noisy answer with its 95% interval;
 <span class="truth">the mark is the true value</span>, known here only because the people are made up.</p>
-{sections}
+{sections}{tree}
 <section><h2>The ledger</h2><p>{spent} spent, {left} left. Entries are on disk before the table is asked, and cannot be
 changed. Asking women and men at once costs what one of them costs: their rows are disjoint.</p>
 <div class="scroll"><table><tr><th>entry</th><th>question</th><th>on</th><th class="number">epsilon</th>

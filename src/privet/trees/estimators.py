@@ -239,12 +239,14 @@ class _Fillable(TreeClassifier):
             if not self._by_name:
                 validate_data(self, X_checked, reset=False, skip_check_array=True)
             known = (self.n_features_in_, getattr(self, "feature_names_in_", None), self._by_name, self.classes_)
-            table, plan, _ = self._opened(_named(X_checked, list(self.domain_.attributes)), y, self.domain_)
-            self.n_features_in_, names, self._by_name, self.classes_ = known
-            if names is None:
-                self.__dict__.pop("feature_names_in_", None)
-            else:
-                self.feature_names_in_ = names
+            try:
+                table, plan, _ = self._opened(_named(X_checked, list(self.domain_.attributes)), y, self.domain_)
+            finally:  # what the first fit found out about its rows holds, also where these are refused
+                self.n_features_in_, names, self._by_name, self.classes_ = known
+                if names is None:
+                    self.__dict__.pop("feature_names_in_", None)
+                else:
+                    self.feature_names_in_ = names
         else:
             table, plan, _ = self._opened(X, y, self.domain_)
         try:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from privet.column import Numeric, decimal_text
 from privet.domain import Domain
-from privet.errors import BudgetExceeded, QuestionError
+from privet.errors import BudgetExceeded, NotPrivate, QuestionError
 from privet.kernel import (
     Criterion,
     GainRatio,
@@ -56,13 +56,15 @@ def grow(
     _check(table, plan, epsilon)
     record = _Record()
     scope = table if plan.is_exact else table.allot(epsilon)
-    rows, prior, left = _whole_table(scope, plan, epsilon, record)
-    shares = plan.tree_shares(left)
-    depths = [plan.depth_for(domain, rows, share) for share in shares]
-    schedules = [plan.schedule(domain, share, depth) for share, depth in zip(shares, depths, strict=True)]
-    structures = _structures(plan, domain, depths, rng)
-    if not plan.is_exact:  # public rows bound the size of their tree themselves
-        _check_leaves(plan, domain, schedules, structures)
+    bought = _prior_share(plan, domain, epsilon)
+    shares = plan.tree_shares(epsilon - bought)
+    rows = _known_rows(scope, plan, bought)
+    planned = None if rows is None else _planned(plan, domain, shares, rows, rng)
+    prior = _prior(scope, bought, record)
+    if planned is None:
+        assert prior is not None
+        planned = _planned(plan, domain, shares, max(sum(prior), 1.0), rng, bought=True)
+    schedules, structures = planned
     # coins before growth: the same seed scatters and draws the same, whatever the releases are
     coins = int(rng.integers(2**31))
     trees: list[Tree] = []
@@ -105,7 +107,10 @@ def refill(
     if table.domain.fingerprint != model.domain.fingerprint:
         raise QuestionError("the new rows have another domain than the model; open them with the model's domain.")
     _check(table, plan, epsilon)
-    plan = replace(plan, depth=100, prior=Fraction(0), prune="none", consistency="none", trees=len(model.trees))
+    # every tree sees all new rows, also where each saw rows of its own before
+    plan = replace(
+        plan, depth=100, prior=Fraction(0), prune="none", consistency="none", trees=len(model.trees), rows="all"
+    )
     record = _Record()
     scope = table.allot(epsilon)
     trees = []
@@ -134,14 +139,16 @@ def _check(table: ProtectedTable, plan: Plan, epsilon: Fraction) -> None:
         )
     if not domain.attributes:
         raise QuestionError("the domain declares no column besides the target; declare what to predict it from.")
-    if plan.errata and not isinstance(table, PublicTable):
+    if (plan.errata or plan.rows == "bootstrap") and not isinstance(table, PublicTable):
         raise QuestionError(
             "an algorithm that is not private runs on rows that its caller declares public: fit(X, y) with unsafe=True."
         )
     if plan.is_exact:
         return
     if plan.split == "select":
-        _criterion(plan, domain)  # unknown, or without a bound: said now
+        rule = _criterion(plan, domain)  # unknown, or without a bound: said now
+        if isinstance(rule, GainRatio):
+            raise NotPrivate("the gain ratio of a split has no bounded sensitivity; choose max, gini or infogain.")
     left = table.budget.remaining
     if epsilon > left:
         raise BudgetExceeded(
@@ -173,31 +180,51 @@ def _criterion(plan: Plan, domain: Domain) -> Criterion:
     return criterion(plan.criterion, domain)
 
 
-def _whole_table(
-    scope: ProtectedTable, plan: Plan, epsilon: Fraction, record: _Record
-) -> tuple[float, tuple[float, ...] | None, Fraction]:
-    """The number of rows as far as it may be known, the class counts if they are bought, and what is left."""
-    domain = scope.domain
-    needs_rows = not isinstance(plan.depth, int)
-    if needs_rows and domain.rows is not None:
-        rows: float = domain.rows
-        needs_rows = False
-    else:
-        rows = 0
-    if plan.prior and (needs_rows or plan.fallback):
-        share = as_epsilon(epsilon * plan.prior)
-        counts = scope.histogram(domain.target_column.name, epsilon=share)
-        record.add(-1, 0, "prior", [counts])
-        rows = max(float(counts.values.sum()), 1.0) if needs_rows else rows
-        return rows, tuple(float(count) for count in counts.values), epsilon - share
-    if needs_rows:  # the size as it is: only on rows that are public (THEORY E-9)
-        rows = float(scope.count(math.inf))
-    return rows, None, epsilon
+def _prior_share(plan: Plan, domain: Domain, epsilon: Fraction) -> Fraction:
+    """What buys class counts of the whole table: for the depth where rows are not public, or as a fallback."""
+    needed = plan.fallback or not (isinstance(plan.depth, int) or domain.rows is not None)
+    return as_epsilon(epsilon * plan.prior) if plan.prior and needed else Fraction(0)
 
 
-def _structures(plan: Plan, domain: Domain, depths: Sequence[int], rng: np.random.Generator) -> list[Tree]:
-    """Random structures, drawn without looking at a row; none for plans that look."""
-    return [draw(plan, domain, depth, rng) for depth in depths] if plan.split == "random" else []
+def _known_rows(scope: ProtectedTable, plan: Plan, bought: Fraction) -> float | None:
+    """The number of rows as far as a depth needs it; None where it has to be bought."""
+    if isinstance(plan.depth, int):
+        return 0.0
+    if scope.domain.rows is not None:
+        return float(scope.domain.rows)
+    # the size as it is: only on rows that are public (THEORY E-9)
+    return None if bought else float(scope.count(math.inf))
+
+
+def _prior(scope: ProtectedTable, share: Fraction, record: _Record) -> tuple[float, ...] | None:
+    """The class counts of the whole table, if they are bought."""
+    if not share:
+        return None
+    counts = scope.histogram(scope.domain.target_column.name, epsilon=share)
+    record.add(-1, 0, "prior", [counts])
+    return tuple(float(count) for count in counts.values)
+
+
+def _planned(
+    plan: Plan, domain: Domain, shares: Sequence[Fraction], rows: float, rng: np.random.Generator, bought: bool = False
+) -> tuple[list[Schedule], list[Tree]]:
+    """The schedule of each tree, and the structures of those that are drawn without looking at a row.
+
+    A tree that does not fit is refused; where its depth follows from a bought number of rows it
+    is too late for that, and it is made less deep.
+    """
+    depths = [plan.depth_for(domain, rows, share) for share in shares]
+    while True:
+        try:
+            schedules = [plan.schedule(domain, share, depth) for share, depth in zip(shares, depths, strict=True)]
+            structures = [draw(plan, domain, depth, rng) for depth in depths] if plan.split == "random" else []
+            if not plan.is_exact:  # public rows bound the size of their tree themselves
+                _check_leaves(plan, domain, schedules, structures)
+            return schedules, structures
+        except QuestionError:
+            if not bought or not any(depths):
+                raise
+        depths = [min(depth, max(depths) - 1) for depth in depths]
 
 
 def draw(plan: Plan, domain: Domain, depth: int, rng: np.random.Generator) -> Tree:

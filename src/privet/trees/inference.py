@@ -32,7 +32,9 @@ def _column(name: str, values: pd.Series[Any]) -> Column:
     missing = bool(values.isna().any())
     numbers = _numbers(values)
     if numbers is None:
-        texts = {text_of(value) for value in values.dropna().unique()} - {None, ""}
+        texts = {text_of(value) for value in values.dropna().unique()} - {None}
+        missing = missing or "" in texts  # an empty text is a missing value
+        texts.discard("")
         if not texts:
             return Nominal(name, ("",), other=True, missing=True)
         return Nominal(name, tuple(sorted(str(text) for text in texts)), other=True, missing=missing)
@@ -60,11 +62,13 @@ def _numbers(values: pd.Series[Any]) -> np.ndarray[Any, np.dtype[np.float64]] | 
 
 def _numeric(name: str, low: float, high: float, whole: bool, missing: bool) -> Numeric:
     """Bounds on a grid of about a thousand points, or of whole numbers."""
-    if whole and high - low < 2**20:
+    size = max(abs(low), abs(high))
+    if whole and high - low < 2**20 and size < 2**52:
         return Numeric(
             name, Fraction(low), Fraction(high), Fraction(1), bins=min(BINS, int(high - low) + 1), missing=missing
         )
-    span = high - low or abs(high) or 1.0
+    # no finer than floats of this size can tell apart, or than a domain file can write
+    span = max(min(high - low, 1e308) or size, size * 1e-5, 1e-12)
     step = Fraction(10) ** (math.floor(math.log10(span)) - 3)
     first, last = math.floor(Fraction(low) / step), math.ceil(Fraction(high) / step)
     last = max(last, first + BINS)

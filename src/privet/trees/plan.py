@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from privet.column import Numeric
 from privet.domain import Domain
 from privet.errors import QuestionError
@@ -181,9 +183,9 @@ class Plan:
             if getattr(self, name) not in known:
                 raise QuestionError(f"a plan's {name} is one of {', '.join(known)}, not '{getattr(self, name)}'.")
         for name, least, most in (("trees", 1, 10_000), ("max_leaves", 1, 5_000_000)):
-            _whole(name, getattr(self, name), least, most)
-        if isinstance(self.depth, int):
-            _whole("max_depth", self.depth, 0, 100)
+            object.__setattr__(self, name, _whole(name, getattr(self, name), least, most))
+        if not callable(self.depth):
+            object.__setattr__(self, "depth", _whole("max_depth", self.depth, 0, 100))
         if not 0 < self.certainty < 1:
             raise QuestionError(f"the certainty factor of pruning lies between 0 and 1, not {self.certainty}.")
 
@@ -215,7 +217,13 @@ class Plan:
 
     def schedule(self, domain: Domain, epsilon: Fraction, depth: int) -> Schedule:
         numeric = sum(isinstance(domain[name], Numeric) for name in domain.attributes)
-        return self.budget(self, epsilon, depth, numeric if self.numeric == "separate" else 0)
+        points = numeric if self.numeric == "separate" else 0
+        found = self.budget(self, epsilon, depth, points)
+        asked = {"size": self.stop == "noise", "split": True, "points": points > 0}
+        for name in asked if self.split != "random" and not self.is_exact else ():
+            if asked[name] and not all(getattr(level, name) for level in found.levels):
+                raise QuestionError(f"the budget '{self.budget.__name__}' leaves nothing for the {name} of a node.")
+        return found
 
     def children(self, domain: Domain, name: str) -> int:
         """How many children a split by this attribute has."""
@@ -253,6 +261,8 @@ class Plan:
         return {name: getattr(value, "__name__", value) for name, value in values.items()}
 
 
-def _whole(name: str, value: object, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+def _whole(name: str, value: object, least: int, most: int) -> int:
+    """A whole number, also one of numpy's as a search over parameters hands them out."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
         raise QuestionError(f"{name} must be a whole number from {least} to {most}, not {value!r}.")
+    return int(value)

@@ -158,7 +158,7 @@ def _snr(
         depth=above_noise if max_depth is None else max_depth,
         split="random",
         prune="signal",
-        trees=len(domain.attributes) if n_estimators is None else n_estimators,
+        trees=max(1, len(domain.attributes)) if n_estimators is None else n_estimators,
         vote=vote,
         prior=PRIOR,
         **more,
