@@ -24,10 +24,11 @@ from privet.kernel.opening import ledger_path, open_public, open_table, source_o
 from privet.kernel.query import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel
 from privet.kernel.release import Choice, Count, Histogram, Mean, Quantile, Release, Releases, ResidualSums, Sum
 from privet.kernel.session import Budget
-from privet.kernel.table import Parts, ProtectedTable, PublicTable
+from privet.kernel.table import MAX_CELLS, Parts, ProtectedTable, PublicTable
 
 __all__ = [
     "LOGIT_GRID",
+    "MAX_CELLS",
     "RESIDUAL_GRID",
     "AdditiveModel",
     "Budget",

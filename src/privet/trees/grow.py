@@ -17,28 +17,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.column import Numeric, decimal_text
+from privet.column import decimal_text
 from privet.domain import Domain
 from privet.errors import BudgetExceeded, NotPrivate, QuestionError
 from privet.kernel import (
-    Criterion,
     GainRatio,
-    InfoGain,
     Parts,
     ProtectedTable,
     PublicTable,
-    Releases,
     as_epsilon,
-    criterion,
 )
 from privet.trees import prune
 from privet.trees.model import Ensemble, Tree
 from privet.trees.plan import Plan, Schedule
 from privet.trees.record import Privacy, Step
+from privet.trees.splitting import Attributes, SplitOf, attribute_of, find_splits, rule_of
+from privet.trees.structure import draw
 
 Progress = Callable[[str], None]
-SplitOf = str | tuple[str, Fraction] | None  # an attribute by its cells, one at a threshold, or none: a leaf
-Attributes = tuple[str, ...]
 
 
 def grow(
@@ -146,7 +142,7 @@ def _check(table: ProtectedTable, plan: Plan, epsilon: Fraction) -> None:
     if plan.is_exact:
         return
     if plan.split == "select":
-        rule = _criterion(plan, domain)  # unknown, or without a bound: said now
+        rule = rule_of(plan, domain)  # unknown, or without a bound: said now
         if isinstance(rule, GainRatio):
             raise NotPrivate("the gain ratio of a split has no bounded sensitivity; choose max, gini or infogain.")
     left = table.budget.remaining
@@ -171,13 +167,6 @@ def _check_leaves(plan: Plan, domain: Domain, schedules: Sequence[Schedule], str
             f"a tree of this plan may have {most} leaves, at most max_leaves={plan.max_leaves} are allowed: lower "
             f"max_depth, declare coarser bins, {hint}or raise max_leaves. Nothing was charged."
         )
-
-
-def _criterion(plan: Plan, domain: Domain) -> Criterion:
-    """The plan's criterion; on public rows information gain needs no bound of their number."""
-    if plan.is_exact and plan.criterion == "infogain":
-        return InfoGain(domain.max_rows or 2**40)
-    return criterion(plan.criterion, domain)
 
 
 def _prior_share(plan: Plan, domain: Domain, epsilon: Fraction) -> Fraction:
@@ -225,50 +214,6 @@ def _planned(
             if not bought or not any(depths):
                 raise
         depths = [min(depth, max(depths) - 1) for depth in depths]
-
-
-def draw(plan: Plan, domain: Domain, depth: int, rng: np.random.Generator) -> Tree:
-    """A random tree: a node takes an attribute that its path has not used, or a random threshold of a numeric one."""
-    column, at = [], []
-    whole = {name: (1, c.grid_size) for name in domain.attributes if isinstance(c := domain[name], Numeric)}
-    position = {name: i for i, name in enumerate(domain.attributes)}
-    level: list[tuple[Attributes, dict[str, tuple[int, int]]]] = [(domain.attributes, whole)]
-    for remaining in range(depth, -1, -1):
-        below: list[tuple[Attributes, dict[str, tuple[int, int]]]] = []
-        for unused, bounds in level:
-            if remaining == 0 or not unused:
-                column.append(-1)
-                at.append(-1)
-                continue
-            name = unused[int(rng.integers(len(unused)))]
-            column.append(position[name])
-            if plan.numeric == "bins" or name not in bounds:
-                at.append(-1)
-                below += [(tuple(each for each in unused if each != name), bounds)] * domain[name].size
-                continue
-            low, high = bounds[name]  # the right side may begin at any of these grid indices
-            cut = int(rng.integers(low, high))
-            at.append(cut)
-            sides = ({**bounds, name: (low, cut)}, {**bounds, name: (cut + 1, high)})
-            for side in sides:
-                open_still = side[name][0] < side[name][1]
-                below.append((unused if open_still else tuple(each for each in unused if each != name), side))
-            below += [(tuple(each for each in unused if each != name), bounds)] * domain[name].missing
-        if len(column) + len(below) > 2 * plan.max_leaves:
-            raise QuestionError(
-                f"a random tree of this plan has more than max_leaves={plan.max_leaves} leaves: lower max_depth, "
-                "declare coarser bins, or raise max_leaves. Nothing was charged."
-            )
-        level = below
-    size, classes = len(column), len(domain.classes)
-    return Tree(
-        domain,
-        np.array(column, dtype=np.int64),
-        np.array(at, dtype=np.int64),
-        np.zeros((size, classes)),
-        np.zeros(size),
-        np.full(size, np.nan),
-    )
 
 
 # -- one level after the other ----------------------------------------------------------------
@@ -350,8 +295,7 @@ class _Growth:
             found["size"] = found["counts"].sum(axis=1)
         elif size_share:
             sizes = parts.count(size_share)
-            self._record.add(self._number, level, "size", sizes)
-            self._spent += size_share
+            self._pay(level, "size", sizes)
             found["size"] = sizes.array().astype(np.float64)
             found["size_deviation"][:] = sizes[0].noise.deviation
         closing = self._closing(found, nodes, shares, size_share, level)
@@ -362,8 +306,13 @@ class _Growth:
         assert shares is not None
         rest = parts.take(open_nodes.tolist())
         unused = [nodes.unused[i] for i in open_nodes]
-        splits = self._splits(rest, unused, shares, level, open_nodes, nodes)
-        found["column"][open_nodes] = [self._position[_name(split)] for split in splits]
+        if self._structures:
+            splits = self._drawn(level)
+        else:
+            splits, asked = find_splits(rest, unused, self._plan, shares)
+            for question, releases in asked.items():
+                self._pay(level, question, releases)
+        found["column"][open_nodes] = [self._position[attribute_of(split)] for split in splits]
         found["at"][open_nodes] = [self._index(split) for split in splits]
         children = [self._plan_children(split) for split in splits]
         left = [self._left(names, split) for names, split in zip(unused, splits, strict=True)]
@@ -371,7 +320,7 @@ class _Growth:
             np.repeat(nodes.tree[open_nodes], children),
             [names for names, times in zip(left, children, strict=True) for _ in range(times)],
         )
-        return rest.partition(list(splits)), below
+        return rest.partition([*splits]), below
 
     def _closing(
         self, found: dict[str, Any], nodes: _Nodes, shares: Any, size_share: Fraction, level: int
@@ -412,68 +361,6 @@ class _Growth:
         found["counts"][closing] = counts.array()
         found["deviation"][closing] = counts[0].noise.deviation
 
-    def _splits(
-        self, rest: Parts, unused: list[Attributes], shares: Any, level: int, open_nodes: Any, nodes: _Nodes
-    ) -> list[SplitOf]:
-        """The split of each open node."""
-        plan = self._plan
-        if self._structures:
-            return self._drawn(level)
-        if plan.split == "noisy-counts":
-            return self._by_noisy_counts(rest, unused, shares.split, level)
-        rule = _criterion(plan, self._domain)
-        epsilon = math.inf if plan.is_exact else shares.split
-        candidates: list[Any] = list(unused)
-        if plan.numeric == "separate":
-            candidates = self._with_points(rest, unused, rule, shares, level)
-        choices = rest.select(
-            rule,
-            epsilon,
-            attributes=candidates,
-            thresholds=plan.numeric == "joint",
-            mechanism=plan.mechanism,
-            monotone=plan.monotone,
-        )
-        self._pay(level, "split", choices, shares.split)
-        return [_split(choice) for choice in choices]
-
-    def _with_points(
-        self, rest: Parts, unused: list[Attributes], rule: Any, shares: Any, level: int
-    ) -> list[list[Any]]:
-        """A threshold for each numeric attribute of each node, before the attribute is chosen."""
-        numeric = [name for name in self._domain.attributes if isinstance(self._domain[name], Numeric)]
-        points: dict[str, Releases[Any]] = {}
-        # by information gain where the criterion is C4.5's gain ratio, as Quinlan does
-        by = InfoGain(self._domain.max_rows or 2**40) if isinstance(rule, GainRatio) else rule
-        for name in numeric:
-            share = shares.points / len(numeric)
-            epsilon = math.inf if self._plan.is_exact else share
-            points[name] = rest.select(by, epsilon, attributes=[name], thresholds=True)
-            self._pay(level, f"threshold of {name}", points[name], share)
-        return [
-            [(name, points[name][i].point) if name in points else name for name in names]
-            for i, names in enumerate(unused)
-        ]
-
-    def _by_noisy_counts(self, rest: Parts, unused: list[Attributes], share: Fraction, level: int) -> list[SplitOf]:
-        """The attribute of the best score after noise on every count it is made of (SuLQ)."""
-        target = self._target.name
-        groups: list[list[tuple[str, ...]]] = []
-        for names in unused:
-            groups.append([(name, target) for name in names])
-            if self._plan.marginals:
-                groups[-1] += [(name,) for name in names]
-        releases = rest.histograms(groups, share)
-        self._record.add(self._number, level, "all counts", [own[0] for own in releases])
-        self._spent += share
-        splits: list[SplitOf] = []
-        for names, own in zip(unused, releases, strict=True):
-            tables = [each.values for each in own]
-            totals: Sequence[Any] = tables[len(names) :] or [None] * len(names)
-            scores = [_noisy_gain(counts, total) for counts, total in zip(tables, totals, strict=False)]
-            splits.append(names[int(np.argmax(scores))])
-        return splits
-
     def _drawn(self, level: int) -> list[SplitOf]:
         splits: list[SplitOf] = []
         for tree in self._structures:
@@ -487,10 +374,11 @@ class _Growth:
 
     # -- small things -----------------------------------------------------------------------
 
-    def _pay(self, level: int, question: str, releases: Sequence[Any], share: Fraction) -> None:
-        if share:
+    def _pay(self, level: int, question: str, releases: Sequence[Any]) -> None:
+        """Write down what every node that goes on has paid; public rows pay nothing."""
+        if releases[0].epsilon:
             self._record.add(self._number, level, question, releases)
-            self._spent += share
+            self._spent += releases[0].epsilon
 
     def _cells(self, name: str) -> int:
         return self._plan.children(self._domain, name)
@@ -498,7 +386,7 @@ class _Growth:
     def _plan_children(self, split: SplitOf) -> int:
         if isinstance(split, tuple):
             return 2 + self._domain[split[0]].missing
-        return self._domain[_name(split)].size
+        return self._domain[attribute_of(split)].size
 
     def _index(self, split: SplitOf) -> int:
         """The grid index from which rows go right, -1 for a split into cells."""
@@ -511,7 +399,7 @@ class _Growth:
         """The attributes a path may still use: a threshold does not use a column up."""
         if isinstance(split, tuple):
             return names
-        key = (names, _name(split))
+        key = (names, attribute_of(split))
         if key not in self._shorter:
             self._shorter[key] = tuple(name for name in names if name != split)
         return self._shorter[key]
@@ -535,21 +423,3 @@ class _Growth:
         elif self._plan.prune == "signal":
             grown = prune.by_signal(grown)
         return grown
-
-
-def _name(split: SplitOf) -> str:
-    assert split is not None
-    return split if isinstance(split, str) else split[0]
-
-
-def _split(choice: Any) -> SplitOf:
-    return str(choice) if choice.point is None else (str(choice), choice.point)
-
-
-def _noisy_gain(counts: NDArray[Any], totals: NDArray[Any] | None) -> float:
-    """sum n_jc lg(n_jc / n_j) over noisy counts, leaving out what is not above 0."""
-    cells = counts.astype(np.float64)
-    rows = np.maximum(cells, 0).sum(axis=1) if totals is None else totals.astype(np.float64)
-    rows = np.broadcast_to(rows[:, None], cells.shape)
-    fine = (cells > 0) & (rows > 0)
-    return float((cells[fine] * np.log2(cells[fine] / rows[fine])).sum())

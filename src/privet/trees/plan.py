@@ -101,8 +101,7 @@ def _closed(plan: Plan, levels: tuple[Level, ...], leaf: Fraction, leaf_size: Fr
 
 def half_or_log(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> int:
     """min(k / 2, log_b n - 1) for k attributes with b cells on average (Jagannathan et al.)."""
-    attributes = domain.attributes
-    return min(len(attributes) // 2, math.floor(_log(domain, rows)) - 1)
+    return min(max(1, len(domain.attributes) // 2), math.floor(_log(domain, rows)) - 1)
 
 
 def above_noise(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> int:

@@ -1,0 +1,118 @@
+"""How nodes find their splits: by a private selection, by thresholds bought before it, or by noisy counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.column import Numeric
+from privet.domain import Domain
+from privet.kernel import MAX_CELLS, Criterion, GainRatio, InfoGain, Parts, criterion
+from privet.trees.plan import Level, Plan
+
+SplitOf = str | tuple[str, Fraction]  # an attribute by its cells, or at a threshold
+Attributes = tuple[str, ...]
+Asked = dict[str, list[Any]]  # each question, and what it released for every node
+
+
+def find_splits(parts: Parts, unused: Sequence[Attributes], plan: Plan, shares: Level) -> tuple[list[SplitOf], Asked]:
+    """The split of each node among the attributes its path has not used, and what was asked for it."""
+    splits: list[SplitOf] = []
+    asked: Asked = {}
+    for nodes in _batches(parts):
+        some, names = parts.take(nodes), [unused[node] for node in nodes]
+        if plan.split == "noisy-counts":
+            splits += _by_noisy_counts(some, names, plan, shares, asked)
+        else:
+            splits += _by_selection(some, names, plan, shares, asked)
+    return splits, asked
+
+
+def attribute_of(split: SplitOf) -> str:
+    return split if isinstance(split, str) else split[0]
+
+
+def rule_of(plan: Plan, domain: Domain) -> Criterion:
+    """The plan's criterion; on public rows information gain needs no bound of their number."""
+    if plan.is_exact and plan.criterion == "infogain":
+        return InfoGain(domain.max_rows or 2**40)
+    return criterion(plan.criterion, domain)
+
+
+def _batches(parts: Parts) -> Iterator[list[int]]:
+    """As many nodes at a time as one question may have cells: disjoint parts share the charge all the same."""
+    domain = parts.domain
+    cells = sum(domain[name].size for name in domain.attributes) * len(domain.classes)
+    most = max(1, MAX_CELLS // cells)
+    for start in range(0, len(parts), most):
+        yield list(range(start, min(start + most, len(parts))))
+
+
+def _by_selection(parts: Parts, unused: Sequence[Attributes], plan: Plan, shares: Level, asked: Asked) -> list[SplitOf]:
+    rule = rule_of(plan, parts.domain)
+    candidates: Sequence[Any] = unused
+    if plan.numeric == "separate":
+        candidates = _with_points(parts, unused, plan, rule, shares, asked)
+    choices = parts.select(
+        rule,
+        math.inf if plan.is_exact else shares.split,
+        attributes=candidates,
+        thresholds=plan.numeric == "joint",
+        mechanism=plan.mechanism,
+        monotone=plan.monotone,
+    )
+    asked.setdefault("split", []).extend(choices)
+    return [str(choice) if choice.point is None else (str(choice), choice.point) for choice in choices]
+
+
+def _with_points(
+    parts: Parts, unused: Sequence[Attributes], plan: Plan, rule: Criterion, shares: Level, asked: Asked
+) -> list[list[Any]]:
+    """A threshold for each numeric attribute of each node, before the attribute is chosen."""
+    domain = parts.domain
+    numeric = [name for name in domain.attributes if isinstance(domain[name], Numeric)]
+    # by information gain where the criterion is C4.5's gain ratio, as Quinlan does
+    by = InfoGain(domain.max_rows or 2**40) if isinstance(rule, GainRatio) else rule
+    points = {}
+    for name in numeric:
+        epsilon = math.inf if plan.is_exact else shares.points / len(numeric)
+        points[name] = parts.select(by, epsilon, attributes=[name], thresholds=True)
+        asked.setdefault(f"threshold of {name}", []).extend(points[name])
+    return [
+        [(name, points[name][node].point) if name in points else name for name in names]
+        for node, names in enumerate(unused)
+    ]
+
+
+def _by_noisy_counts(
+    parts: Parts, unused: Sequence[Attributes], plan: Plan, shares: Level, asked: Asked
+) -> list[SplitOf]:
+    """The attribute of the best score after noise on every count it is made of (SuLQ)."""
+    target = parts.domain.target_column.name
+    groups: list[list[tuple[str, ...]]] = []
+    for names in unused:
+        groups.append([(name, target) for name in names])
+        if plan.marginals:
+            groups[-1] += [(name,) for name in names]
+    splits: list[SplitOf] = []
+    for names, own in zip(unused, parts.histograms(groups, shares.split), strict=True):
+        asked.setdefault("all counts", []).append(own[0])
+        tables = [each.values for each in own]
+        totals: Sequence[Any] = tables[len(names) :] or [None] * len(names)
+        scores = [_noisy_gain(counts, total) for counts, total in zip(tables, totals, strict=False)]
+        splits.append(names[int(np.argmax(scores))])
+    return splits
+
+
+def _noisy_gain(counts: NDArray[Any], totals: NDArray[Any] | None) -> float:
+    """sum n_jc lg(n_jc / n_j) over noisy counts, leaving out what is not above 0."""
+    cells = counts.astype(np.float64)
+    rows = np.maximum(cells, 0).sum(axis=1) if totals is None else totals.astype(np.float64)
+    rows = np.broadcast_to(rows[:, None], cells.shape)
+    fine = (cells > 0) & (rows > 0)
+    return float((cells[fine] * np.log2(cells[fine] / rows[fine])).sum())
