@@ -28,7 +28,7 @@ import threading
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -86,6 +86,8 @@ _NOTHING = Fraction(0)
 class Scope:
     """A set of rows that pays for what is asked of it."""
 
+    __slots__ = ("_cap", "_division", "_lock", "_process", "_root", "spent")
+
     def __init__(self, cap: Fraction | None = None, division: _Division | None = None) -> None:
         self.spent = _NOTHING
         self._cap = cap
@@ -119,7 +121,7 @@ class Scope:
         above = self._division.dearest - self.spent + self._division.parent.headroom(root_remaining)
         return max(Fraction(0), above if self._cap is None else min(self._cap - self.spent, above))
 
-    def _add(self, loss: Fraction, undo: list[Callable[[], None]], sums: _Sums) -> Fraction:
+    def _add(self, loss: Fraction, undo: _Undo, sums: _Sums) -> Fraction:
         """Add a loss here and in all ancestors; the part of it that reaches the root."""
         before = self.spent
         # thousands of siblings have spent the same and lose the same: one addition serves them all
@@ -129,7 +131,7 @@ class Scope:
             sums[id(before), id(loss)] = before, loss, after
         if self._cap is not None and after > self._cap:
             raise _CapReached(self._cap - before)
-        undo.append(lambda: setattr(self, "spent", before))
+        undo.spent += (self, before)
         self.spent = after
         division = self._division
         if division is None:
@@ -137,7 +139,7 @@ class Scope:
         dearest = division.dearest
         if after is dearest or after <= dearest:
             return _NOTHING
-        undo.append(lambda: setattr(division, "dearest", dearest))
+        undo.dearest += (division, dearest)
         division.dearest = after
         return division.parent._add(after - dearest, undo, sums)
 
@@ -146,8 +148,23 @@ class Scope:
 _Sums = dict[tuple[int, int], tuple[Fraction, Fraction, Fraction]]
 
 
+class _Undo:
+    """What a charge has changed: scopes and divisions, each followed by its number before."""
+
+    def __init__(self) -> None:
+        self.spent: list[Any] = []
+        self.dearest: list[Any] = []
+
+    def run(self) -> None:
+        for numbers, name in ((self.dearest, "dearest"), (self.spent, "spent")):
+            for i in range(len(numbers) - 2, -1, -2):
+                setattr(numbers[i], name, numbers[i + 1])
+
+
 class _Division:
     """Disjoint parts of one scope."""
+
+    __slots__ = ("dearest", "parent")
 
     def __init__(self, parent: Scope) -> None:
         self.parent = parent
@@ -178,14 +195,13 @@ def charge(charges: Sequence[tuple[Scope, Fraction]], commit: Callable[[Fraction
             "this table was opened in another process, whose budget a copy may not spend; open it again in this one."
         )
     with root._lock:
-        undo: list[Callable[[], None]] = []
+        undo = _Undo()
         try:
             sums: _Sums = {}
             reached = [scope._add(loss, undo, sums) for scope, loss in charges]
             return commit(sum((loss for loss in reached if loss), _NOTHING))
         except BaseException as error:
-            for step in reversed(undo):
-                step()
+            undo.run()
             if not isinstance(error, Refused | PrivacyError | _CapReached):
                 for scope, loss in charges:
                     scope.spent += loss

@@ -195,17 +195,20 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
-        shares = self.predict_proba(X)
-        return np.asarray(self.classes_[np.argmax(shares, axis=1)])
+        check_is_fitted(self, "model_")
+        return np.asarray(self.classes_[self.model_.predict_codes(self._rows(X))])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The share of each class for each row, in the order of `classes_`."""
         check_is_fitted(self, "model_")
+        return self.model_.predict_proba(self._rows(X))
+
+    def _rows(self, X: Any) -> pd.DataFrame:
+        """Rows to predict, as a frame with the columns of the domain."""
         X = _checked(X)
-        if self._by_name and hasattr(X, "columns"):
-            return self.model_.predict_proba(X)  # by name: other columns may be there, the target say
-        validate_data(self, X, reset=False, skip_check_array=True)
-        return self.model_.predict_proba(_named(X, list(self.model_.domain.attributes)))
+        if not (self._by_name and hasattr(X, "columns")):  # by name other columns may be there, the target say
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return _named(X, list(self.model_.domain.attributes))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """The logarithm of `predict_proba`."""

@@ -237,10 +237,10 @@ class Tree:
 
     def find(self, codes: NDArray[np.int32], grids: NDArray[np.int32]) -> Integers:
         """The node where each row ends: a leaf, or the last node that knows its value."""
-        ends = np.empty(codes.shape[1], dtype=np.int32)
+        ends = np.empty(codes.shape[1], dtype=np.int64)
         missing = np.array([self.domain[name].missing for name in self.domain.attributes], dtype=np.bool_)
         _walk(codes, grids, self.column, self.at, self.first, missing, ends)
-        return ends.astype(np.int64)
+        return ends
 
     @cached_property
     def shares(self) -> Floats:
@@ -341,21 +341,30 @@ class Ensemble:
     def predict_proba(self, frame: Any) -> Floats:
         """The share of each class for the rows of a frame; columns are found by name."""
         codes, grids = self._coded(frame)
-        votes = np.zeros((codes.shape[1], len(self.domain.classes)))
+        votes: Any = None
         for tree in self.trees:
-            ends = tree.find(codes, grids)
-            table = self._table(tree)
-            if self.prior is not None:
-                ends = np.where(tree.first[ends] >= 0, len(tree), ends)
-            votes += table[ends]
+            said = self._table(tree)[self._ends(tree, codes, grids)]
+            votes = said if votes is None else votes + said
         if self.vote == "weighted":
             total = votes.sum(axis=1, keepdims=True)
             return np.where(total > 0, votes / np.where(total > 0, total, 1), 1 / votes.shape[1])
-        return votes / len(self.trees)
+        return np.asarray(votes if len(self.trees) == 1 else votes / len(self.trees))
+
+    def predict_codes(self, frame: Any) -> Integers:
+        """The number of the class of each row: the largest share, the first of equals."""
+        if len(self.trees) > 1:
+            return np.asarray(np.argmax(self.predict_proba(frame), axis=1))
+        (tree,) = self.trees
+        return np.asarray(np.argmax(self._table(tree), axis=1)[self._ends(tree, *self._coded(frame))])
 
     def predict(self, frame: Any) -> NDArray[Any]:
         """The class of each row of a frame."""
-        return np.asarray(self.class_values[np.argmax(self.predict_proba(frame), axis=1)])
+        return np.asarray(self.class_values[self.predict_codes(frame)])
+
+    def _ends(self, tree: Tree, codes: NDArray[np.int32], grids: NDArray[np.int32]) -> Integers:
+        """The row of `_table` for each row to predict."""
+        ends = tree.find(codes, grids)
+        return ends if self.prior is None else np.where(tree.first[ends] >= 0, len(tree), ends)
 
     @cached_property
     def class_values(self) -> NDArray[Any]:
