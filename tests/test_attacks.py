@@ -18,6 +18,7 @@ import tokenize
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -35,14 +36,15 @@ from privet.errors import (
     DataError,
     EngineFailed,
     KeyReused,
+    NotPrivate,
     PrivacyError,
     PrivetError,
     QuestionError,
     UndeclaredDomain,
 )
-from privet.kernel import Ledger
+from privet.kernel import GainRatio, Ledger, Release, open_public, published
 from privet.kernel.engines.memory import MemoryEngine
-from privet.kernel.query import ResidualQuery, Rows, SumQuery
+from privet.kernel.query import CountQuery, GridQuery, ResidualQuery, Rows, SumQuery
 
 EXACT = 10_000  # at this epsilon no noise is to be seen
 LARGE = 1_000_000
@@ -74,6 +76,12 @@ QUESTIONS: dict[str, Callable[[Any], Any]] = {
     "residual sums": lambda table: table.residual_sums(MODEL, ("job", "wage"), (9, 9), 1),
     "parts": lambda table: table.partition("job").partition("wage").count(1),
     "level": lambda table: table.partition("wage").select("max", 1),
+    "pairs": lambda table: table.select("gini", 1, attributes=["job", ("wage", 99.5)], mechanism="noisy-max"),
+    "exponential": lambda table: table.select("max", 1, mechanism="exponential", monotone=False),
+    "majority": lambda table: table.partition("job").majority("wage", 1),
+    "histograms": lambda table: table.parts().histograms([[("job",), ("wage", "ill")]], 1),
+    "coins": lambda table: table.scatter(3, 7).select("max", 1, attributes=["job", ("wage", 500)]),
+    "taken": lambda table: table.partition("job").take([2, 0]).count(1),
 }
 
 
@@ -558,6 +566,33 @@ def test_keys_are_never_read_from_data(kind: str, tmp_path: Path) -> None:
     assert labels[0][0] == ["clerk", "nurse", "<other>"]
 
 
+@each_source
+def test_whoever_knows_the_seed_of_the_coins_sees_one_part_change(kind: str, tmp_path: Path) -> None:
+    """Coins that depend on other rows, or on their order, would move rows between parts: all parts would tell."""
+    row = ["nurse", 250.25, "yes"]
+    before, after = neighbours(row)
+    first = pd.concat([after.iloc[-1:], before], ignore_index=True)  # the row may come at any place
+    for seed in range(4):
+        exact, noisy = [], []
+        for number, frame in enumerate((before, after, first)):
+            with opened(frame, kind, tmp_path / f"{seed} {number}", {"wage": "DOUBLE"}) as table:
+                parts = table.scatter(5, random_state=seed)
+                engine, rows = table._session.engine, parts._rows
+                (grid,) = engine.exact_grid(GridQuery(rows, ("wage",), "ill"))
+                cells = {
+                    (p, i): n for p, i, n in zip(grid.part, grid.index, map(tuple, grid.exact_counts), strict=True)
+                }
+                exact.append((engine.exact_counts(CountQuery(rows, (DOMAIN.names,)))[0], cells))
+                with privet.testing.seeded_noise(1):
+                    noisy.append(parts.count(1).array())
+        assert np.array_equal(exact[1][0], exact[2][0]) and exact[1][1] == exact[2][1]
+        change = exact[1][0] - exact[0][0]
+        assert change.sum() == np.abs(change).sum() == 1
+        assert len(set(exact[1][1].items()) - set(exact[0][1].items())) == 1
+        # what is asked of the other parts is the same, noise included
+        assert np.count_nonzero(noisy[1] - noisy[0]) == 1
+
+
 # --- 12, 13, 15: asking again, asking about nobody ------------------------------------------------------------------
 
 
@@ -710,6 +745,85 @@ def test_seeds_are_for_tests_and_leave_a_mark(table: privet.ProtectedTable) -> N
         marked = table.count(1, key="k")
     assert not marked.private and not table.count(1, key="k").private  # also when it comes from the ledger
     assert table.count(1).private
+
+
+# --- exact answers are for public rows -------------------------------------------------------------------------------
+
+ENDLESS = [math.inf, np.float64("inf"), np.float32("inf"), Decimal("Infinity"), "inf", "Infinity", 1e999, math.nan]
+ENDLESS += [[math.inf], (math.inf,), np.array([math.inf]), [math.nan], -math.inf, 10**400, Fraction(10**400), None]
+
+
+ASK_WITH: list[Callable[[Any, Any], Any]] = [
+    lambda parts, epsilon: parts.count(epsilon),
+    lambda parts, epsilon: parts.histogram("job", epsilon=epsilon),
+    lambda parts, epsilon: parts.histograms([[("job",), ("ill",)]], epsilon),
+    lambda parts, epsilon: parts.majority("job", epsilon),
+    lambda parts, epsilon: parts.sum("wage", epsilon),
+    lambda parts, epsilon: parts.median("wage", epsilon),
+    lambda parts, epsilon: parts.select("max", epsilon),
+    lambda parts, epsilon: parts.select("max", epsilon, mechanism="noisy-max"),
+    lambda parts, epsilon: parts.select("max", epsilon, thresholds=True),
+]
+
+
+@each_source
+def test_no_epsilon_is_so_large_that_an_answer_is_exact(kind: str, tmp_path: Path) -> None:
+    """Public rows are asked with epsilon=inf; the same words to a private table would be an answer without noise."""
+    with opened(people(), kind, tmp_path) as table:
+        for each in (table, table.where(job="clerk"), table.partition("job")["clerk"], table.scatter(2, 1)[0]):
+            for epsilon in ENDLESS:
+                for ask in ASK_WITH:
+                    with pytest.raises(QuestionError):
+                        ask(each.parts(), epsilon)
+        assert table.budget.entries == [] and table.budget.spent == 0
+
+
+@each_source
+def test_what_papers_did_wrong_is_not_on_offer(kind: str, tmp_path: Path) -> None:
+    """The gain ratio has no sensitivity, and a bootstrap counts a row as often as it is drawn: both cost more than
+    any epsilon says.
+    """
+    with opened(people(), kind, tmp_path) as table:
+        parts = table.partition("job")
+        for each in (table, table.allot(1), table.where(job="clerk"), parts, parts[0], parts.take([1]), table.parts()):
+            assert not hasattr(each, "bootstrap") and not hasattr(each, "resampled")
+            for rule in ("gain-ratio", GainRatio()):
+                for epsilon in (1, math.inf):
+                    for more in ({}, {"thresholds": True}, {"attributes": [("wage", 10)]}, {"mechanism": "noisy-max"}):
+                        with pytest.raises(NotPrivate):
+                            each.select(rule, epsilon, **more)
+            for own in (published.ExactChoice, published.ExactChoice(), published.ExactValues, "exact", "max"):
+                with pytest.raises(QuestionError):
+                    each.select("max", 1, mechanism=own)
+        assert table.budget.entries == []
+        assert table._session.public is None
+    with pytest.raises(TypeError):
+        privet.open(people(), DOMAIN, budget=1, rounded_noise=True)  # type: ignore[call-arg]
+
+
+def releases_of(answer: Any) -> Iterator[Release]:
+    if isinstance(answer, Release):
+        yield answer
+    else:
+        for each in answer:
+            yield from releases_of(each)
+
+
+@pytest.mark.parametrize("rules", [{}, {"rounded_noise": True, "printed_ranges": True}], ids=["plain", "printed"])
+def test_what_public_rows_answer_never_passes_for_private(rules: dict[str, bool]) -> None:
+    """An answer of a table without a budget to defend, stamped as private, would be published as if it were."""
+    table = open_public(people(), DOMAIN, **rules)
+    for each in (table, table.allot(1000), table.bootstrap(3), table.where(job="clerk"), table.partition("ill")[0]):
+        answers = [ask(each) for ask in QUESTIONS.values()]
+        answers += [each.count(math.inf), each.histogram("job", epsilon=math.inf), each.select("gini", math.inf)]
+        answers += [each.partition("job").count(math.inf), each.select("gain-ratio", math.inf, thresholds=True)]
+        for release in releases_of(answers):
+            assert not release.private and not pickle.loads(pickle.dumps(release)).private
+            assert "NOT PRIVATE" in repr(release)
+    for _ in range(2):  # also when it comes from the ledger
+        assert not table.count(1, key="k").private
+    for release in releases_of([ask(privet.open(people(), DOMAIN, budget=1)) for ask in QUESTIONS.values()]):
+        assert release.private and "NOT PRIVATE" not in repr(release)
 
 
 # --- what errors carry -----------------------------------------------------------------------------------------------

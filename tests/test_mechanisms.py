@@ -18,13 +18,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from opendp.domains import atom_domain, vector_domain
-from opendp.measurements import make_laplace
-from opendp.metrics import l1_distance
 
 from privet.kernel import (
+    Exponential,
     ExponentialOverRanges,
     IntegerLaplace,
+    NoisyMax,
     PermuteAndFlip,
     ResidualLaplace,
     mechanisms,
@@ -48,9 +47,12 @@ Probabilities = Callable[[Scores], NDArray[np.float64]]
 
 
 def neighbours(sensitivity: int, monotone: bool) -> Iterator[tuple[Scores, Scores]]:
-    """All pairs of three small scores of which each moves by at most the sensitivity: all up, or any way."""
+    """All pairs of three small scores of which each moves by at most the sensitivity: all up, or any way.
+
+    And of one score far behind the others: where choosing it is rare, some selections lose most.
+    """
     moves = range(0 if monotone else -sensitivity, sensitivity + 1)
-    for scores in itertools.product(range(5), repeat=3):
+    for scores in [*itertools.product(range(5), repeat=3), (0, 900, 900)]:
         for move in itertools.product(moves, repeat=3):
             yield scores, tuple(a + b for a, b in zip(scores, move, strict=True))
 
@@ -67,12 +69,21 @@ def permute_and_flip(sensitivity: int, monotone: bool) -> Probabilities:
 
 
 def exponential(sensitivity: int, monotone: bool) -> Probabilities:
+    return lru_cache(None)(Exponential(EPSILON, sensitivity, monotone).probabilities)
+
+
+def noisy_max(sensitivity: int, monotone: bool) -> Probabilities:
+    return lru_cache(None)(NoisyMax(EPSILON, sensitivity, monotone).probabilities)
+
+
+def exponential_over_ranges(sensitivity: int, monotone: bool) -> Probabilities:
     """The probability of one point of each range."""
     mechanism = ExponentialOverRanges(EPSILON, sensitivity, monotone)
     return lru_cache(None)(lambda scores: mechanism.probabilities(scores, SIZES) / np.array(SIZES))
 
 
-SELECTIONS = pytest.mark.parametrize("selection", [permute_and_flip, exponential])
+SELECTIONS = pytest.mark.parametrize("selection", [permute_and_flip, exponential, noisy_max, exponential_over_ranges])
+PLAIN = [PermuteAndFlip, Exponential, NoisyMax]
 
 
 @SELECTIONS
@@ -81,21 +92,51 @@ SELECTIONS = pytest.mark.parametrize("selection", [permute_and_flip, exponential
 def test_a_selection_loses_epsilon_at_worst_and_not_much_less(selection: Any, sensitivity: int, monotone: bool) -> None:
     probabilities = selection(sensitivity, monotone)
     worst = max(loss(probabilities(a), probabilities(b)) for a, b in neighbours(sensitivity, monotone))
-    assert 0.999 * EPSILON < worst <= EPSILON + Fraction(1, 10**12)
+    # the noisy maximum comes near its loss as one over how far behind a candidate is
+    nearly = 0.99 if selection is noisy_max else 0.999
+    assert nearly * EPSILON < worst <= EPSILON + Fraction(1, 10**12)
 
 
 @SELECTIONS
 def test_the_monotone_exponent_would_lose_twice_as_much_on_scores_that_are_not(selection: Any) -> None:
     probabilities = selection(1, True)
     worst = max(loss(probabilities(a), probabilities(b)) for a, b in neighbours(1, False))
-    assert worst == pytest.approx(2 * float(EPSILON), rel=1e-3)
+    assert worst == pytest.approx(2 * float(EPSILON), rel=1e-2 if selection is noisy_max else 1e-3)
+
+
+@given(
+    kind=st.sampled_from(PLAIN),
+    epsilon=st.sampled_from([Fraction(1, 3), Fraction(1), Fraction(5, 2)]),
+    sensitivity=st.integers(1, 3),
+    monotone=st.booleans(),
+    up=st.booleans(),
+    moved=st.lists(st.tuples(st.integers(0, 25), st.integers(-3, 3)), min_size=1, max_size=5),
+)
+@PROPERTY
+def test_no_move_of_scores_within_the_sensitivity_costs_more_than_epsilon(
+    kind: Any,
+    epsilon: Fraction,
+    sensitivity: int,
+    monotone: bool,
+    up: bool,
+    moved: list[tuple[int, int]],
+) -> None:
+    moves = [max(-sensitivity, min(sensitivity, move)) for _, move in moved]
+    if monotone:
+        moves = [abs(move) if up else -abs(move) for move in moves]
+    before = [score for score, _ in moved]
+    after = [score + move for score, move in zip(before, moves, strict=True)]
+    mechanism = kind(epsilon, sensitivity, monotone)
+    assert mechanism.loss == epsilon
+    # the sums of a noisy maximum leave out what is less probable than 1e-12
+    assert loss(mechanism.probabilities(before), mechanism.probabilities(after)) <= float(epsilon) + 1e-9
 
 
 @pytest.mark.parametrize("candidates", [1, 2, 3, 10, 300])
 def test_probabilities_of_a_selection_add_up_to_one(candidates: int) -> None:
     scores = [(7 * i) % 11 for i in range(candidates)]
     for found in (
-        PermuteAndFlip(EPSILON, 2, True).probabilities(scores),
+        *(kind(EPSILON, 2, True).probabilities(scores) for kind in PLAIN),
         ExponentialOverRanges(EPSILON, 2, True).probabilities(scores, [1 + i for i in range(candidates)]),
     ):
         assert len(found) == candidates and (found > 0).all()
@@ -114,6 +155,27 @@ def test_permute_and_flip_is_a_walk_through_a_random_order() -> None:
     assert PermuteAndFlip(EPSILON, 1, True).probabilities(scores) == pytest.approx(expected, abs=1e-14)
 
 
+def test_the_exponential_mechanism_is_the_one_over_ranges_of_one_point() -> None:
+    scores = [4, 3, 3, 1, -20]
+    for monotone in (True, False):
+        expected = ExponentialOverRanges(EPSILON, 2, monotone).probabilities(scores, [1] * 5)
+        assert Exponential(EPSILON, 2, monotone).probabilities(scores) == pytest.approx(expected, abs=1e-14)
+
+
+@pytest.mark.parametrize("scores", [[2, 2, 2], [0, 2, 1], [3, 0, 3], [0, 5]])
+def test_a_noisy_maximum_is_the_first_of_the_largest_noisy_scores(scores: list[int]) -> None:
+    mechanism = NoisyMax(EPSILON, 1, False)
+    span = np.arange(-90, 91)  # noise of scale 2.9: beyond lie less than 1e-13
+    single = np.array([IntegerLaplace(mechanism.rate).probability(int(noise)) for noise in span])
+    expected = np.zeros(len(scores))
+    for first, weight in zip(span, single, strict=True):
+        others = np.meshgrid(*(span + score for score in scores[1:]), indexing="ij")
+        weights = np.multiply.reduce(np.meshgrid(*([single] * (len(scores) - 1)), indexing="ij"))
+        winner = np.argmax(np.stack([np.full(weights.shape, first + scores[0]), *others]), axis=0)
+        expected += weight * np.bincount(winner.ravel(), weights.ravel(), minlength=len(scores))
+    assert mechanism.probabilities(scores) == pytest.approx(expected, abs=1e-11)
+
+
 @given(
     scores=st.lists(st.integers(0, 60), min_size=1, max_size=8),
     confidence=st.sampled_from([0.5, 0.9, 0.99]),
@@ -122,9 +184,10 @@ def test_permute_and_flip_is_a_walk_through_a_random_order() -> None:
 @PROPERTY
 def test_a_choice_falls_short_as_rarely_as_it_says(scores: list[int], confidence: float, epsilon: Fraction) -> None:
     missing = max(scores) - np.array(scores)
-    flip, ranges = PermuteAndFlip(epsilon, 1, True), ExponentialOverRanges(epsilon, 1, False)
+    plain = [kind(epsilon, 1, monotone) for kind in PLAIN for monotone in (True, False)]
+    ranges = ExponentialOverRanges(epsilon, 1, False)
     for mechanism, found in (
-        (flip, flip.probabilities(scores)),
+        *((choose, choose.probabilities(scores)) for choose in plain),
         (ranges, ranges.probabilities(scores, [1] * len(scores))),
     ):
         within = found[missing <= mechanism.shortfall(len(scores), confidence) + 1e-9].sum()
@@ -145,8 +208,17 @@ def test_noise_is_never_narrower_than_its_loss_demands(epsilon: Fraction, sensit
     exact = sensitivity / epsilon
     assert noise.loss == epsilon
     assert exact <= Fraction(noise.scale) <= exact * (1 + Fraction(1, 10**15))
-    oracle = make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=noise.scale)
-    assert Fraction(oracle.map(sensitivity)) <= epsilon
+
+
+@given(st.fractions(Fraction(1, 10**9), Fraction(20)), st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=40))
+@example(Fraction(1), [0, 1, 2**63, 2**64 - 1, int(2**64 * math.exp(-1)), int(2**64 * math.exp(-1)) + 1])
+@PROPERTY
+def test_floats_decide_a_geometric_number_only_where_decimals_agree(rate: Fraction, words: list[int]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mechanisms, "random_words", lambda count: np.array(words, dtype=np.uint64))
+        patch.setattr(mechanisms, "random_bits", lambda bits: 2 ** (bits - 1))
+        found = mechanisms._geometric(rate, len(words)).tolist()
+        assert found == [mechanisms._exact_geometric(rate, word) for word in words]
 
 
 @given(EPSILONS, SENSITIVITIES, st.booleans())
@@ -154,10 +226,8 @@ def test_noise_is_never_narrower_than_its_loss_demands(epsilon: Fraction, sensit
 def test_the_exponent_of_a_selection_is_its_loss_over_its_reach(
     epsilon: Fraction, sensitivity: int, monotone: bool
 ) -> None:
-    for mechanism in (
-        PermuteAndFlip(epsilon, sensitivity, monotone),
-        ExponentialOverRanges(epsilon, sensitivity, monotone),
-    ):
+    for kind in (*PLAIN, ExponentialOverRanges):
+        mechanism = kind(epsilon, sensitivity, monotone)
         assert mechanism.loss == epsilon
         assert mechanism.rate * sensitivity * (1 if monotone else 2) == epsilon
 
@@ -187,6 +257,15 @@ def test_the_error_is_the_smallest_that_holds_often_enough(epsilon: Fraction, co
         assert inside - 2 * noise.probability(error) < confidence + 1e-9
 
 
+@given(st.fractions(Fraction(1, 30), 20, max_denominator=100), st.integers(1, 5))
+@PROPERTY
+def test_the_deviation_is_that_of_the_probabilities(epsilon: Fraction, sensitivity: int) -> None:
+    noise = IntegerLaplace(epsilon, sensitivity)
+    reach = 50 + int(40 * noise.scale)
+    square = sum(x * x * noise.probability(x) for x in range(-reach, reach + 1))
+    assert noise.deviation == pytest.approx(math.sqrt(square), rel=1e-9)
+
+
 # -- extremes -----------------------------------------------------------------------------------
 
 
@@ -214,11 +293,14 @@ def test_noise_keeps_the_shape(shape: tuple[int, ...]) -> None:
 
 def test_scores_as_far_apart_as_integers_go_choose_the_best() -> None:
     far = np.array([-(2**63), 2**63 - 1, 0])
-    assert PermuteAndFlip(Fraction(1), 1, True).release(far) == 1
+    for kind in (PermuteAndFlip, NoisyMax):
+        assert kind(Fraction(1), 1, True).release(far) == 1
+    assert Exponential(Fraction(1), 1, True).release(far // 4) == 1
 
 
 def test_a_single_candidate_is_chosen() -> None:
-    assert PermuteAndFlip(EPSILON, 1, True).release(np.array([-3])) == 0
+    for kind in PLAIN:
+        assert kind(EPSILON, 1, True).release(np.array([-3])) == 0
     assert ExponentialOverRanges(EPSILON, 1, True).release(np.array([-3]), [1]) == (0, 0)
 
 
@@ -361,7 +443,7 @@ def draw() -> list[Any]:
     wide = Fraction(1, 10**9)
     return [
         IntegerLaplace(wide).release(np.zeros(4, dtype=np.int64)).tolist(),
-        [PermuteAndFlip(wide, 1, True).release(np.zeros(1000, dtype=np.int64)) for _ in range(8)],
+        *([kind(wide, 1, True).release(np.zeros(1000, dtype=np.int64)) for _ in range(8)] for kind in PLAIN),
         list(ExponentialOverRanges(wide, 1, True).release(np.zeros(50, dtype=np.int64), [10**30] * 50)),
         random_below(10**30),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import itertools
 import math
 import os
 import pickle
@@ -17,6 +18,8 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import binom
 
 import privet
@@ -29,12 +32,28 @@ from privet.errors import (
     EngineFailed,
     KeyReused,
     LedgerError,
+    NotPrivate,
     PrivacyError,
     PrivetError,
     QuestionError,
     UndeclaredDomain,
 )
-from privet.kernel import Choice, Count, Histogram, Max, Mean, Parts, Quantile, Releases, Sum, WeightedMax
+from privet.kernel import (
+    Choice,
+    Count,
+    GainRatio,
+    Histogram,
+    Max,
+    Mean,
+    Parts,
+    PublicTable,
+    Quantile,
+    Releases,
+    Sum,
+    WeightedMax,
+    open_public,
+    published,
+)
 
 # At this epsilon a count is off with probability below exp(-10000): answers can be compared with the truth.
 EXACT = 10_000
@@ -203,6 +222,36 @@ def test_select_finds_the_attribute_and_the_threshold_that_tell_the_class(people
     best = people.select("max", EXACT, thresholds=True)
     assert (best, best.threshold) == ("age", 50)
     assert str(people.select(WeightedMax.of([1, 2]), EXACT)) in DOMAIN.attributes
+    for mechanism in ("permute-and-flip", "exponential", "noisy-max"):
+        best = people.select("gini", EXACT, attributes=["sex", ("age", 30), ("age", 50)], mechanism=mechanism)
+        assert (best, best.threshold) == ("age", 50)
+
+
+def test_coins_divide_the_table_and_every_part_of_it(people: privet.ProtectedTable) -> None:
+    coins = people.scatter(3, random_state=5)
+    assert coins.labels == ["coin 1 of 3", "coin 2 of 3", "coin 3 of 3"]
+    assert coins.paths[0] == "all rows / coin 1 of 3"
+    assert sum(coins.count(EXACT)) == len(FRAME) and min(coins.count(EXACT)) > 60
+    parts = people.partition("income").scatter(2, random_state=5)
+    assert parts.paths[3] == "all rows / income = high / coin 2 of 2"
+    low, high = parts.count(EXACT)[:2], parts.count(EXACT)[2:]
+    assert [sum(low), sum(high)] == [(FRAME["income"] == label).sum() for label in ("low", "high")]
+
+
+def test_some_parts_can_be_taken_in_any_order(people: privet.ProtectedTable) -> None:
+    some = people.partition("sex").take([3, 0])
+    assert some.labels == ["<missing>", "Female"]
+    assert some.paths == ["all rows / sex = <missing>", "all rows / sex = Female"]
+    assert some.count(EXACT).array().tolist() == [(SEX == "<missing>").sum(), (SEX == "Female").sum()]
+    assert (
+        some.partition("income")["all rows / sex = Female / income = low"].count(EXACT)
+        == ((SEX == "Female") & (FRAME["income"] == "low")).sum()
+    )
+
+
+def test_the_majority_is_the_most_frequent_cell(people: privet.ProtectedTable) -> None:
+    assert people.majority("sex", EXACT) == "Female"
+    assert people.partition(("age", 50)).majority("income", EXACT)[:2] == ("low", "high")
 
 
 def test_residuals_of_a_released_model(people: privet.ProtectedTable) -> None:
@@ -394,6 +443,8 @@ def test_a_closed_partition_asks_and_charges_nothing(table: privet.ProtectedTabl
     assert len(nothing) == 0
     assert nothing.count(1) == () and nothing.histogram("sex", epsilon=1) == ()
     assert nothing.partition("sex").count(1) == ()
+    assert nothing.scatter(3, 1).count(1) == () and nothing.histograms([], 1) == []
+    assert table.partition("sex").take([]).majority("age", 1) == ()
     assert table.budget.entries == []
 
 
@@ -410,6 +461,17 @@ WRONG_PARTITIONS: dict[str, tuple[Callable[[privet.ProtectedTable], Any], type[E
     "too few splits": (lambda table: table.partition("sex").partition(["age"]), QuestionError),
     "pair without threshold": (lambda table: table.partition([("age",)]), QuestionError),
     "no such part": (lambda table: table.partition("sex")["Martian"], QuestionError),
+    "take a part twice": (lambda table: table.partition("sex").take([1, 1]), QuestionError),
+    "take a part beyond the last": (lambda table: table.partition("sex").take([0, 4]), QuestionError),
+    "take a part before the first": (lambda table: table.partition("sex").take([-1]), QuestionError),
+}
+WRONG_PARTITIONS |= {
+    f"scatter into {parts!r}": (lambda table, parts=parts: table.scatter(parts, 1), QuestionError)
+    for parts in (0, -1, 2.0, 2.5, "3", True, None, 10_001, math.nan, math.inf, [2])
+}
+WRONG_PARTITIONS |= {
+    f"scatter by {seed!r}": (lambda table, seed=seed: table.scatter(2, seed), QuestionError)
+    for seed in (-1, None, 1.0, 1.5, True, "7", math.nan)
 }
 
 
@@ -460,6 +522,8 @@ def test_every_question_answers_all_parts_with_one_charge(table: privet.Protecte
         parts.select("max", EXACT, thresholds=True),
         parts.select_residuals(model, [("age",), ("sex",)], (100, 100), EXACT),
         parts.residual_sums(model, ("age",), (100, 100), EXACT),
+        parts.select("max", EXACT, attributes=["age", ("age", 30)], mechanism="exponential"),
+        parts.majority("age", EXACT),
     ]
     assert all(isinstance(answer, Releases) and len(answer) == 4 for answer in answers)
     assert len(table.budget.entries) == len(answers)
@@ -478,6 +542,29 @@ WRONG_QUESTIONS: dict[str, tuple[Callable[[privet.ProtectedTable], Any], type[Ex
     "no columns": (lambda table: table.histogram(epsilon=1), QuestionError),
     "a column twice": (lambda table: table.histogram("sex", "sex", epsilon=1), QuestionError),
     "unknown criterion": (lambda table: table.select("best", 1), QuestionError),
+    "unknown mechanism": (lambda table: table.select("max", 1, mechanism="best"), QuestionError),
+    "a mechanism of one's own": (lambda table: table.select("max", 1, mechanism=published.ExactChoice), QuestionError),
+    "gain ratio": (lambda table: table.select("gain-ratio", 1), NotPrivate),
+    "gain ratio with thresholds": (lambda table: table.select(GainRatio(), 1, thresholds=True), NotPrivate),
+    "gain ratio without an end": (lambda table: table.select(GainRatio(), math.inf), NotPrivate),
+    "own gain ratio": (lambda table: table.select(type("Mine", (GainRatio,), {"sensitivity": 1})(), 1), QuestionError),
+    "a pair of texts": (lambda table: table.select("max", 1, attributes=[("sex", 5)]), QuestionError),
+    "a pair with the target": (lambda table: table.select("max", 1, attributes=[("income", 5)]), QuestionError),
+    "a pair of nobody knows what": (lambda table: table.select("max", 1, attributes=[("zip", 5)]), UndeclaredDomain),
+    "a pair outside": (lambda table: table.select("max", 1, attributes=["sex", ("age", 100)]), QuestionError),
+    "a pair below": (lambda table: table.select("max", 1, attributes=["sex", ("age", -1)]), QuestionError),
+    "a pair with nan": (lambda table: table.select("max", 1, attributes=[("age", math.nan)]), QuestionError),
+    "a pair with nothing": (lambda table: table.select("max", 1, attributes=[("age", None)]), QuestionError),
+    "three of a pair": (lambda table: table.select("max", 1, attributes=["sex", ("age", 1, 2)]), QuestionError),
+    "pairs where thresholds are chosen": (
+        lambda table: table.select("max", 1, attributes=[("age", 30)], thresholds=True),
+        QuestionError,
+    ),
+    "majority of an unknown column": (lambda table: table.majority("name", 1), UndeclaredDomain),
+    "histograms of nothing": (lambda table: table.parts().histograms([[]], 1), QuestionError),
+    "a histogram of no column": (lambda table: table.parts().histograms([[("sex",), ()]], 1), QuestionError),
+    "histograms for other parts": (lambda table: table.parts().histograms([[("sex",)]] * 2, 1), QuestionError),
+    "a histogram of an unknown column": (lambda table: table.parts().histograms([[("name",)]], 1), UndeclaredDomain),
     "own criterion": (lambda table: table.select(type("Mine", (Max,), {"sensitivity": 0})(), 1), QuestionError),
     "the target as attribute": (lambda table: table.select("max", 1, attributes=["income"]), QuestionError),
     "no attributes": (lambda table: table.select("max", 1, attributes=[]), QuestionError),
@@ -507,6 +594,18 @@ WRONG_QUESTIONS: dict[str, tuple[Callable[[privet.ProtectedTable], Any], type[Ex
         QuestionError,
     ),
 }
+# What a person sees today instead: a TypeError, or an engine that fails after the charge.
+WRONG_WITHOUT_A_SENTENCE: dict[str, Callable[[privet.ProtectedTable], Any]] = {
+    "take by label": lambda table: table.partition("sex").take(["Male"]),
+    "take half a part": lambda table: table.partition("sex").take([0.5]),
+    "the mechanism of thresholds": lambda table: table.select("max", 1, mechanism="over ranges"),
+    "an unknown mechanism of thresholds": lambda table: table.select("max", 1, thresholds=True, mechanism="best"),
+    "a list of mechanisms": lambda table: table.select("max", 1, mechanism=["exponential"]),
+    "a number as attribute": lambda table: table.select("max", 1, attributes=[3]),
+    "one list for two parts": lambda table: table.partition("income").select("max", 1, attributes=["age", ["sex"]]),
+    "a histogram of a list": lambda table: table.parts().histograms([[["sex"]]], 1),
+    "a histogram of a column twice": lambda table: table.parts().histograms([[("sex", "sex")]], 1),
+}
 EPSILONS = [0, -1, -0.0, math.nan, math.inf, "abc", "", "1e-400", 1e-320, "0", "-1", "1/0", "0/1", 10**7, None, True]
 EPSILONS += [
     1j,
@@ -534,6 +633,13 @@ def test_a_wrong_question_is_refused_in_a_sentence(table: privet.ProtectedTable,
     assert table.budget.entries == []
 
 
+@pytest.mark.parametrize("wrong", WRONG_WITHOUT_A_SENTENCE)
+def test_a_wrong_question_is_refused_before_anything_else_goes_wrong(table: privet.ProtectedTable, wrong: str) -> None:
+    with pytest.raises(QuestionError, match=r"\.$"):
+        WRONG_WITHOUT_A_SENTENCE[wrong](table)
+    assert table.budget.entries == []
+
+
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=repr)
 def test_a_wrong_epsilon_is_refused_by_every_question(table: privet.ProtectedTable, epsilon: Any) -> None:
     model = privet.AdditiveModel((0, 0))
@@ -546,6 +652,12 @@ def test_a_wrong_epsilon_is_refused_by_every_question(table: privet.ProtectedTab
         lambda: table.quantile("age", 0.1, epsilon),
         lambda: table.histogram("sex", epsilon=epsilon),
         lambda: table.select("max", epsilon),
+        lambda: table.select("max", epsilon, thresholds=True),
+        lambda: table.select("max", epsilon, attributes=[("age", 30)], mechanism="noisy-max", monotone=False),
+        lambda: table.majority("sex", epsilon),
+        lambda: parts.histograms([[("sex",)], [("age",), ("sex",)]], epsilon),
+        lambda: parts.histograms([[("sex",)], [("age",)]], [1, epsilon]),
+        lambda: table.scatter(2, 1).majority("sex", [epsilon, 1]),
         lambda: table.select_residuals(model, [("sex",)], (1, 1), epsilon),
         lambda: table.residual_sums(model, ("sex",), (1, 1), epsilon),
         lambda: parts.count([1, epsilon]),
@@ -579,6 +691,21 @@ def test_a_question_with_too_many_cells_is_refused_before_it_is_charged() -> Non
     table = privet.open(pd.DataFrame({"a": [1], "b": [2], "c": [3]}), wide, budget=1)
     with pytest.raises(QuestionError, match="1000000000 cells"):
         table.histogram("a", "b", "c", epsilon=1)
+    with pytest.raises(QuestionError, match="1000000000 cells"):
+        table.parts().histograms([[("a",), ("a", "b", "c")]], 1)
+    assert table.budget.entries == []
+
+
+def test_a_majority_or_coins_of_too_many_parts_are_refused_before_they_are_charged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("privet.kernel.table.MAX_CELLS", 1_000)
+    wide = Domain(tuple(Nominal(name, tuple(range(100))) for name in "ab"))
+    table = privet.open(pd.DataFrame({"a": [1], "b": [2]}), wide, budget=1)
+    with pytest.raises(QuestionError, match="10000 cells"):
+        table.partition("a").majority("b", 1)
+    with pytest.raises(QuestionError, match="2000 parts"):
+        table.partition("a").scatter(20, 1)
     assert table.budget.entries == []
 
 
@@ -624,6 +751,7 @@ def test_every_release_knows_what_it_answers_and_costs(table: privet.ProtectedTa
         "quantile(age, 0.5)": table.median("age", 2),
         "histogram(sex, age)": table.histogram("sex", "age", epsilon=2),
         "select(max)": table.select("max", 2),
+        "majority(sex)": table.majority("sex", 2),
         "residual_sums(sex)": table.residual_sums(model, ("sex",), (1, 1), 2),
     }
     for number, (question, answer) in enumerate(answers.items(), start=1):
@@ -646,6 +774,8 @@ def test_releases_can_be_pickled_and_copied(table: privet.ProtectedTable) -> Non
         table.histogram("sex", "age", epsilon=1),
         table.select("max", 1),
         table.select("max", 1, thresholds=True),
+        table.select("max", 1, attributes=[("age", 30)], mechanism="noisy-max"),
+        table.majority("sex", 1),
         table.residual_sums(model, ("sex",), (1, 1), 1),
         table.partition("sex").count(1),
     ]
@@ -801,6 +931,140 @@ def test_siblings_cost_what_the_dearest_costs(table: privet.ProtectedTable) -> N
     assert table.budget.spent == Fraction(1, 10)
 
 
+def test_coins_cost_what_the_dearest_costs_and_a_second_toss_adds(table: privet.ProtectedTable) -> None:
+    parts = table.scatter(3, 1)
+    parts.count([1, 4, 2])
+    parts[0].count(3)  # within what the second part has made the table pay
+    assert table.budget.spent == 4
+    assert [LARGE - left for left in parts.remaining] == [4, 4, 2]
+    parts.scatter(2, 9).count(1)  # coins of coins lie within their part
+    assert table.budget.spent == 5
+    table.scatter(3, 1).count(1)  # the same coins are another look at every row
+    assert table.budget.spent == 6
+    table.parts().count(1)  # the table itself, not a part of it
+    assert table.budget.spent == 7
+
+
+def test_a_part_taken_twice_pays_twice(table: privet.ProtectedTable) -> None:
+    parts = table.partition("sex")
+    parts.take([0, 2]).count(1)
+    parts.take([2, 1]).count(1)
+    assert [part.budget.spent for part in parts] == [1, 1, 2, 0]
+    assert table.budget.spent == 2
+    parts.take([3]).count(2)  # within what part 2 has made the table pay
+    assert table.budget.spent == 2
+    parts.take([0, 2]).take([1]).partition("income").count([1, 2])  # deeper parts are still of part 2
+    assert (parts[2].budget.spent, table.budget.spent) == (4, 4)
+    parts.take([0, 1, 2, 3]).count(1)
+    parts.count(1)
+    assert table.budget.spent == 6
+
+
+def test_taken_parts_stay_within_an_allotment(table: privet.ProtectedTable) -> None:
+    parts = table.allot(1).partition("income")
+    parts.take([1]).count(1)
+    with pytest.raises(BudgetExceeded):
+        parts.take([1, 0]).count("0.5")
+    assert parts.remaining == [1, 0]
+    parts.take([0]).scatter(2, 3).count(1)
+    assert (parts.remaining, table.budget.spent) == ([0, 0], 1)
+
+
+@given(st.lists(st.tuples(st.permutations(range(4)), st.integers(0, 4), st.integers(1, 9)), max_size=6))
+@settings(derandomize=True, deadline=None, max_examples=30)
+def test_the_table_pays_the_dearest_part_however_parts_are_taken(asked: list[tuple[list[int], int, int]]) -> None:
+    table = privet.open(FRAME.iloc[:5], DOMAIN, budget=LARGE)
+    parts = table.partition("sex")
+    paid = [0] * 4
+    for order, size, tenths in asked:
+        some = parts.take(order[:size])
+        if size % 2:
+            some.majority("age", Fraction(tenths, 10))
+        else:
+            some.take(range(size)).scatter(2, tenths).count(Fraction(tenths, 10))
+        for part in order[:size]:
+            paid[part] += tenths
+    assert [part.budget.spent * 10 for part in parts] == paid
+    assert table.budget.spent * 10 == max(paid)
+
+
+def test_several_histograms_cost_exactly_what_was_asked_for(table: privet.ProtectedTable) -> None:
+    parts = table.partition("income")
+    groups = [[("sex",), ("age",), ("sex", "age"), ("sex",), ("body height",), ("age", "income"), ("income",)]]
+    groups.append([("age",)])
+    third = Fraction(1, 3)
+    found = parts.histograms(groups, [third, 2 * third])
+    assert [len(own) for own in found] == [7, 1]
+    assert sum(each.noise.loss for each in found[0]) == third
+    assert {each.noise.loss for each in found[0]} == {third / 7}
+    assert found[1][0].noise.loss == 2 * third
+    assert found[0][5].columns == ("age", "income") and found[0][5].values.shape == (5, 2)
+    assert [part.budget.spent for part in parts] == [third, 2 * third]
+    assert table.budget.spent == 2 * third
+    (entry,) = table.budget.entries
+    assert {each.about.entry for own in found for each in own} == {entry.id}
+    again = parts.histograms(groups, 1, key="k")
+    stored = parts.histograms(groups, 1, key="k")
+    assert [each.values.tolist() for own in again for each in own] == [
+        each.values.tolist() for own in stored for each in own
+    ]
+    with pytest.raises(KeyReused):
+        parts.histograms([groups[1], groups[1]], 1, key="k")
+
+
+def test_each_of_several_histograms_says_what_it_cost(table: privet.ProtectedTable) -> None:
+    ((sex, age),) = table.parts().histograms([[("sex",), ("age",)]], 1)
+    assert sex.epsilon == age.epsilon == Fraction(1, 2)
+
+
+def test_a_majority_and_a_choice_cost_what_was_asked_for(table: privet.ProtectedTable) -> None:
+    parts = table.partition("income")
+    parts.majority("sex", [1, "0.5"])
+    assert (table.budget.spent, table.budget.entries[-1].question) == (1, "majority(sex)")
+    answer = table.majority("sex", 1)
+    assert isinstance(answer, Choice) and answer.threshold is None
+    assert answer.shortfall(0.95) == pytest.approx(math.log(4 / 0.05))  # four cells, a unit of score is worth 1
+    for number, mechanism in enumerate(("permute-and-flip", "exponential", "noisy-max")):
+        for monotone in (True, False):
+            choice = parts.select("gini", 1, attributes=["sex", ("age", 30)], mechanism=mechanism, monotone=monotone)[0]
+            assert (choice.epsilon, choice.mechanism.loss, choice.candidates) == (1, 1, 2)
+            assert choice.mechanism.rate == Fraction(1, 2048 if monotone else 4096)  # of 1 / 1024
+        assert table.budget.spent == 2 + 2 * (number + 1)
+
+
+def test_a_key_tells_choices_apart_by_their_candidates_and_mechanism(table: privet.ProtectedTable) -> None:
+    def ask(**more: Any) -> Choice:
+        return table.select("max", 1, key="k", **{"attributes": ["sex", ("age", 30)], **more})
+
+    first = ask()
+    assert all(repr(ask()) == repr(first) for _ in range(3))
+    assert repr(ask(attributes=["sex", ("age", 30.5)])) == repr(first)  # the same point of the grid
+    for other in (
+        {"attributes": ["sex", ("age", 31)]},
+        {"attributes": [("age", 30), "sex"]},
+        {"attributes": ["sex", "age"]},
+        {"mechanism": "exponential"},
+        {"monotone": False},
+        {"attributes": ["sex", "age"], "thresholds": True},
+    ):
+        with pytest.raises(KeyReused):
+            ask(**other)
+    for coins in (table.scatter(2, 1), table.scatter(2, 2), table.scatter(3, 1)):
+        with pytest.raises(KeyReused):
+            coins.count(1, key="k")
+    table.scatter(2, 1).count(1, key="coins")
+    with pytest.raises(KeyReused):
+        table.scatter(2, 2).count(1, key="coins")
+    assert table.budget.spent == 2
+
+
+def test_parts_may_be_taken_by_the_numbers_of_numpy(tmp_path: Path) -> None:
+    with privet.open(write_csv(tmp_path), DOMAIN, budget=LARGE) as table:
+        parts = table.partition("sex")
+        answer = parts.take([1]).count(EXACT, key="k")
+        assert parts.take(np.flatnonzero([0, 1])).count(EXACT, key="k") == answer
+
+
 def test_a_part_may_use_what_its_siblings_have_made_the_table_pay() -> None:
     table = privet.open(FRAME, DOMAIN, budget=1)
     parts = table.partition("income")
@@ -835,6 +1099,11 @@ def test_people_with_several_rows_get_more_noise_for_the_same_charge() -> None:
         lambda table: 1 / float(table.select("max", 1).mechanism.rate),
         lambda table: 1 / float(table.select("max", 1, thresholds=True).mechanism.rate),
         lambda table: table.residual_sums(privet.AdditiveModel((0, 0)), ("sex",), (9, 9), 1).noise.own[0].scale,
+        lambda table: 1 / float(table.select("max", 1, mechanism="exponential").mechanism.rate),
+        lambda table: 1 / float(table.select("max", 1, attributes=[("age", 9)], mechanism="noisy-max").mechanism.rate),
+        lambda table: 1 / float(table.majority("sex", 1).mechanism.rate),
+        lambda table: table.parts().histograms([[("sex",), ("age",)]], 1)[0][1].noise.scale,
+        lambda table: table.scatter(2, 1).count(1)[1].noise.scale,
     ]
     for ask in asks:
         assert ask(five) == pytest.approx(5 * ask(one))
@@ -853,6 +1122,10 @@ def test_seeded_noise_gives_the_same_answers_everywhere_and_says_so(people: priv
                 table.median("age", 1),
                 *parts.select("max", 1),
                 table.select("gini", 1, thresholds=True),
+                *parts.select("max", 1, attributes=["sex", ("age", 30), ("body height", 1.5)], mechanism="exponential"),
+                table.select("gini", 1, mechanism="noisy-max", monotone=False),
+                *table.scatter(3, 4).majority("age", 1),
+                *(each for own in parts.histograms([[("sex",), ("age",)]] * 4, 1) for each in own),
                 table.histogram("sex", "age", epsilon=1),
                 table.residual_sums(privet.AdditiveModel((0, 0)), ("sex",), (9, 9), 1),
             ]
@@ -914,6 +1187,124 @@ def test_the_budget_of_a_closed_table_can_still_be_read(tmp_path: Path) -> None:
     with privet.open(write_csv(tmp_path), DOMAIN, budget=1) as table:
         table.count(Fraction(1, 4))
     assert table.budget.spent == Fraction(1, 4)
+
+
+# --- public rows --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def public() -> PublicTable:
+    return open_public(FRAME, DOMAIN)
+
+
+@pytest.mark.parametrize("exactly", [math.inf, np.float64("inf")], ids=repr)
+def test_public_rows_answer_exactly_where_no_epsilon_is_given(public: PublicTable, exactly: float) -> None:
+    count = public.count(exactly)
+    assert count == len(FRAME) and count.interval() == (300, 300) and count.noise.deviation == 0
+    found = public.partition("sex").histogram("income", epsilon=exactly)
+    assert (
+        found.array().tolist()
+        == pd.crosstab(SEX, FRAME["income"]).loc[list(DOMAIN["sex"].labels), ["low", "high"]].to_numpy().tolist()
+    )
+    best = public.select("max", exactly, thresholds=True)
+    assert (best, best.threshold, best.shortfall()) == ("age", 50, 0)
+    assert public.select("infogain", exactly, attributes=["sex", ("age", 50), ("age", 30)]).threshold == 50
+    for answer in (count, *found, best):
+        assert (answer.epsilon, answer.private) == (0, False)
+        assert "epsilon 0, NOT PRIVATE" in repr(answer)
+    assert public.budget.entries == []
+
+
+def test_public_rows_have_no_exact_answer_to_other_questions_and_charge_for_noisy_ones(public: PublicTable) -> None:
+    for ask in (
+        lambda: public.sum("age", math.inf),
+        lambda: public.median("age", math.inf),
+        lambda: public.partition("income").count([1, math.inf]),
+        lambda: public.count("inf"),
+        lambda: public.allot(math.inf),
+    ):
+        with pytest.raises(QuestionError, match=r"not '?inf"):
+            ask()
+    with pytest.raises(NotPrivate):
+        public.select("gain-ratio", 1)
+    assert public.budget.spent == 0
+    some = public.allot(1)
+    some.count(1)
+    assert isinstance(some, PublicTable) and public.budget.spent == 1
+    with pytest.raises(BudgetExceeded):
+        some.count(1)
+
+
+def entropy(counts: Any) -> float:
+    shares = np.array([n / sum(counts) for n in counts if n])
+    return float(-(shares * np.log2(shares)).sum())
+
+
+def test_the_gain_ratio_is_that_of_c45(public: PublicTable) -> None:
+    """The highest ratio among the candidates whose gain is at least the average."""
+    income = FRAME["income"]
+    sides = {
+        f"age {at}": AGE.map(lambda age, at=at: 2 if math.isnan(age) else int(age > at)) for at in (0, 2, 20, 45, 60)
+    }
+    sides |= {"sex": SEX, "body height": FRAME["body height"] >= 1.5}
+    gains, ratios = {}, {}
+    for name, side in sides.items():
+        table = pd.crosstab(side, income).to_numpy()
+        within = sum(cell.sum() / len(FRAME) * entropy(cell) for cell in table)
+        gains[name] = entropy(table.sum(axis=0)) - within
+        ratios[name] = gains[name] / entropy(table.sum(axis=1))
+    guarded = 0
+    for some in (each for size in (1, 2, 3) for each in itertools.combinations(sides, size)):
+        average = sum(gains[name] for name in some) / len(some)
+        expected = max((name for name in some if gains[name] >= average - 1e-12), key=ratios.__getitem__)
+        guarded += expected != max(some, key=ratios.__getitem__)
+        candidates = [("age", int(name[4:])) if name.startswith("age") else name for name in some]
+        found = public.select("gain-ratio", math.inf, attributes=candidates)
+        assert (str(found) if found.threshold is None else f"{found} {found.threshold}") == expected
+    assert guarded  # a high ratio of a low gain is among them
+
+
+def test_a_bootstrap_draws_as_many_rows_with_replacement() -> None:
+    domain = Domain((Nominal("id", tuple(range(300))), Numeric("x", Fraction(0), Fraction(600), Fraction(1), bins=600)))
+    table = open_public(pd.DataFrame({"id": range(300), "x": range(0, 600, 2)}), domain)
+    drawn = {seed: np.asarray(table.bootstrap(seed).histogram("id", epsilon=math.inf)) for seed in (1, 2)}
+    for seed, times in drawn.items():
+        assert times.sum() == 300 and 0.55 < (times > 0).mean() < 0.71  # 1 - 1/e are drawn at least once
+        assert np.array_equal(times, np.asarray(table.bootstrap(seed).histogram("id", epsilon=math.inf)))
+        values = table.bootstrap(seed).partition("x", edges=list(range(1, 599, 2))).count(math.inf).array()
+        assert np.array_equal(values, times)  # rows stay whole
+    assert not np.array_equal(drawn[1], drawn[2])
+    assert (np.asarray(table.histogram("id", epsilon=math.inf)) == 1).all()
+
+
+def test_a_key_of_the_table_is_not_one_of_its_bootstrap(public: PublicTable) -> None:
+    public.histogram("sex", epsilon=1, key="k")
+    with pytest.raises(KeyReused):
+        public.bootstrap(1).histogram("sex", epsilon=1, key="k")
+
+
+def test_a_closed_public_table_gives_no_answers(public: PublicTable) -> None:
+    public.close()
+    with pytest.raises(DataError, match="was closed"):
+        public.count(math.inf)
+
+
+def test_rounded_noise_is_bounded_and_has_holes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six digits of a uniform number have a last one: below it there is no noise, and a gap before it."""
+    table = open_public(FRAME, DOMAIN, rounded_noise=True)
+    digits = iter([0, 1, 2, 3, 500_000, 999_998, 999_999])
+    monkeypatch.setattr(published, "random_below", lambda bound: next(digits))
+    found = [table.count(Fraction(1, 100)) - len(FRAME) for _ in range(7)]
+    assert found == [-1312, -1312, -1243, -1202, 0, 1243, 1312]
+    assert not table._session.public.printed_ranges
+
+
+def test_printed_ranges_leave_the_sensitivity_out(public: PublicTable) -> None:
+    printed = open_public(FRAME, DOMAIN, printed_ranges=True)
+    for rule, grid, sensitivity in (("max", 1, 1), ("gini", 1024, 2048)):
+        rates = [each.select(rule, 1, thresholds=True).mechanism.rate for each in (printed, public)]
+        assert rates == [Fraction(1, grid), Fraction(1, sensitivity)]
+        assert printed.select(rule, 1).mechanism.rate == Fraction(1, sensitivity)  # of ranges alone
 
 
 # --- opening ------------------------------------------------------------------------------------------------------

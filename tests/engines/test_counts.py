@@ -19,9 +19,11 @@ from hypothesis import strategies as st
 import privet
 from privet.column import Column, Nominal, Numeric, text_of
 from privet.domain import Domain
+from privet.kernel import Gini, InfoGain, Max, answers
 from privet.kernel.engines.duckdb import DuckDBEngine, Source
 from privet.kernel.engines.memory import MemoryEngine
 from privet.kernel.query import (
+    COIN_PRIME,
     EXP_BITS,
     EXP_ONE,
     LOGIT_GRID,
@@ -35,6 +37,7 @@ from privet.kernel.query import (
     ResidualQuery,
     Residuals,
     Rows,
+    Scatter,
     Split,
     SumQuery,
     exp_factors,
@@ -72,6 +75,8 @@ class Reference:
         if isinstance(rows.step, Keep):
             fits = all(self._meets(condition, codes, grids) for condition in rows.step.conditions)
             return rows.step.parts.index(part) if fits and part in rows.step.parts else None
+        if isinstance(rows.step, Scatter):
+            return part * rows.step.parts + self._coin(rows.step, codes, grids)
         split = rows.step.splits[part]
         if split is None:
             return None
@@ -82,6 +87,17 @@ class Reference:
         if index is None:
             return first + len(split.thresholds) + 1
         return first + sum(threshold <= index for threshold in split.thresholds)
+
+    def _coin(self, step: Scatter, codes: dict[str, int], grids: dict[str, int | None]) -> int:
+        """The hash of a row, in Python's unbounded integers."""
+        *columns, square, last = step.coefficients(self.domain)
+        hashed = 0
+        for column, (factor, constant) in zip(self.domain, columns, strict=True):
+            cell = grids[column.name] if isinstance(column, Numeric) else codes[column.name]
+            hashed += ((0 if cell is None else cell + 1) * factor + constant) % COIN_PRIME
+        for factor, constant in (square, last):
+            hashed = (hashed**2 * factor + constant) % COIN_PRIME
+        return hashed * step.parts // COIN_PRIME
 
     def _meets(self, condition: Condition, codes: dict[str, int], grids: dict[str, int | None]) -> bool:
         if condition.codes is not None:
@@ -361,12 +377,15 @@ def tables(draw: Callable[..., Any], classes: Sequence[int] = ()) -> tuple[Domai
 
 @st.composite
 def programs(draw: Callable[..., Any], domain: Domain) -> Rows:
-    """A chain of up to three steps: parts kept in any order, conditions, splits, thresholds, closed parts."""
+    """A chain of up to three steps: parts kept in any order, conditions, splits, thresholds, closed parts, coins."""
     rows = Rows()
     for _ in range(draw(st.integers(0, 3))):
         if rows.parts == 0 or rows.parts > 60:
             break
-        if draw(FLAGS):
+        kind = draw(st.sampled_from(["keep", "divide", "scatter"]))
+        if kind == "scatter":
+            rows = rows.scatter(draw(st.integers(1, 5)), draw(st.integers(0, 2**64)))
+        elif kind == "keep":
             parts = draw(st.lists(st.integers(0, rows.parts - 1), min_size=1, max_size=8, unique=True))
             rows = rows.keep(parts, tuple(draw(st.lists(conditions(domain), max_size=2))))
         else:
@@ -689,6 +708,217 @@ def test_old_numberings_are_computed_again(stores: Any) -> None:
             assert_same(ask(engine, query), ask(Reference(PEOPLE, held), query))
 
 
+# --- coins -----------------------------------------------------------------------------------------------------------
+
+
+def full_cells(where: Rows, domain: Domain = PEOPLE) -> list[Any]:
+    """Queries that show in which part every kind of row lies."""
+    return [CountQuery(where, (domain.names,)), GridQuery(where, domain.names)]
+
+
+@each_storage
+@pytest.mark.parametrize("seed", [0, 7, 2**32, 10**30])
+def test_coins_are_the_hash_of_a_row_wherever_it_is_stored(stores: Any, storage: str, seed: int) -> None:
+    rows = people(80)
+    coins = Rows().scatter(3, seed)
+    levels = [coins, by_sex_and_age().scatter(4, seed), coins.divide([Split("age", (30,)), None, Split("sex")], PEOPLE)]
+    levels += [
+        coins.keep([2, 0], (Condition("age", None, 10, 60),)),
+        coins.scatter(2, seed + 1),
+        Rows().scatter(1, seed),
+    ]
+    queries = [query for where in levels for query in (*people_queries(where), *full_cells(where))]
+    check(stores, storage, PEOPLE, PEOPLE_TYPES, rows, queries)
+
+
+@each_storage
+def test_coins_of_the_largest_grids_stay_in_64_bits(stores: Any, storage: str) -> None:
+    # an overflow would wrap in one engine and be an error, which one row can cause, in another
+    last = 2**31 - 1
+    domain = Domain(tuple(Numeric(name, Fraction(0), Fraction(last), Fraction(1), bins=2) for name in "abcd"))
+    rng = random.Random(2)
+    rows = [tuple(rng.choice([0, 1, last - 1, last, rng.randrange(last)]) for _ in "abcd") for _ in range(60)]
+    wheres = [Rows().scatter(10_000, seed) for seed in range(10)]
+    queries = [CountQuery(where, ((),)) for where in wheres]
+    check(stores, storage, domain, ["BIGINT"] * 4, [*rows, (last,) * 4], queries)
+
+
+def test_coins_of_a_table_with_many_columns(stores: Any) -> None:
+    domain = Domain(tuple(Nominal(f"a{i}", ("0", "1"), missing=True) for i in range(300)))
+    rng = random.Random(4)
+    rows = [[rng.choice(["0", "1", None]) for _ in domain.names] for _ in range(20)]
+    check(stores, "csv", domain, ["VARCHAR"] * 300, rows, [CountQuery(Rows().scatter(5, 1), ((), ("a7",)))])
+
+
+@each_storage
+def test_a_row_more_changes_one_part_and_moves_no_other_row(stores: Any, storage: str) -> None:
+    rows = people(60)
+    wheres = [Rows().scatter(5, seed) for seed in range(3)]
+
+    def cells(each: Any) -> list[np.ndarray]:
+        with stores.open(storage, PEOPLE, PEOPLE_TYPES, each) as (engine, _):
+            return [engine.exact_counts(CountQuery(where, (PEOPLE.names,)))[0] for where in wheres]
+
+    before = cells(rows)
+    there = next(row for row in rows if row[0] == "f" and row[2] == "no")
+    for row in (there, ("f", 99, "yes"), ("x", None, "no")):
+        for at in (0, 30, 60):
+            for old, new in zip(before, cells([*rows[:at], row, *rows[at:]]), strict=True):
+                assert np.abs(new - old).sum() == (new - old).max() == 1
+
+
+@each_storage
+def test_rows_with_the_same_cells_share_a_part_and_every_row_lies_in_one(stores: Any, storage: str) -> None:
+    rows = people(50)
+    where = Rows().scatter(4, 11)
+    with stores.open(storage, PEOPLE, PEOPLE_TYPES, rows * 3) as (engine, held):
+        (total,) = engine.exact_counts(CountQuery(Rows(), ((),)))
+        (found,) = engine.exact_counts(CountQuery(where, ((),)))
+        kinds = {(*codes.values(), *grids.values()) for codes, grids in Reference(PEOPLE, held).rows}
+        grid = engine.exact_grid(GridQuery(where.divide([Split("sex")] * 4, PEOPLE), ("age",), "ill"))[0]
+    assert found.sum() == total[0] > 0
+    assert (found > 0).all() and (found % 3 == 0).all()
+    assert (grid.exact_counts > 0).sum() == len(kinds)  # no kind of row is in two parts
+
+
+@pytest.fixture(scope="module", params=["memory", "csv"])
+def census(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    frame, domain = privet.datasets.census(20_000, seed=1), privet.datasets.census_domain()
+    if request.param == "memory":
+        yield MemoryEngine.from_frame(frame, domain)
+        return
+    path = tmp_path_factory.mktemp("census") / "census.csv"
+    frame.to_csv(path, index=False)
+    engine = DuckDBEngine(Source(path), domain)
+    yield engine
+    engine.close()
+
+
+def within(found: np.ndarray, expected: np.ndarray | float) -> bool:
+    """Counts as of fair coins: within five standard deviations. Seeds are fixed, so there is no false alarm."""
+    return bool((np.abs(found - expected) <= 5 * np.sqrt(expected)).all())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_coins_are_fair_and_independent_of_the_columns(census: Any, seed: int) -> None:
+    where = Rows().scatter(10, seed)
+    size, income, sex = census.exact_counts(CountQuery(where, ((), ("income",), ("sex", "income"))))
+    assert size.sum() == 20_000 and within(size, 2_000)
+    for found in (income, sex):
+        assert within(found, found.sum(axis=0) / 10)
+
+
+def test_coins_of_different_seeds_are_independent_and_of_the_same_seed_the_same(census: Any) -> None:
+    one, other = ((parts, seed) for parts, seed in ((5, 1), (5, 2)))
+    (crossed,) = census.exact_counts(CountQuery(Rows().scatter(*one).scatter(*other), ((),)))
+    assert within(crossed, 20_000 / 25)
+    (again,) = census.exact_counts(CountQuery(Rows().scatter(*one).scatter(*one), ((),)))
+    assert np.count_nonzero(again) == 5 and (np.flatnonzero(again) % 6 == 0).all()
+
+
+# --- choices and histograms of parts ---------------------------------------------------------------------------------
+
+RULES = {"max": Max(), "gini": Gini(), "infogain": InfoGain(1000)}
+
+
+class Watch:
+    """A selection that remembers its scores and takes the first candidate."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def release(self, scores: Any) -> int:
+        self.seen = scores.tolist()
+        return 0
+
+
+def plain_score(rule: str, cells: dict[Any, list[int]]) -> int:
+    """A criterion of one table, cell by cell, from the class counts of each."""
+    if rule == "max":
+        return sum(map(max, cells.values()))
+    table = np.array(list(cells.values()), dtype=np.int64)
+    return int(RULES[rule].exact_scores(table[None])[0])
+
+
+@each_storage
+@pytest.mark.parametrize("rule", RULES)
+def test_candidates_are_scored_as_by_counting_rows(stores: Any, storage: str, rule: str) -> None:
+    candidates: list[Any] = ["sex", ("age", 10), ("age", 1), "age", ("age", 40), ("age", 100)]
+    where = Rows().divide([Split("sex")], PEOPLE).scatter(2, 5)
+    own = [candidates if part % 2 else candidates[::-2] for part in range(where.parts)]
+    with stores.open(storage, PEOPLE, PEOPLE_TYPES, people(90)) as (engine, held):
+        watches = [Watch() for _ in own]
+        chosen = answers.attribute(engine, where, own, PEOPLE, RULES[rule], watches)
+        reference = Reference(PEOPLE, held)
+    for part, (mine, watch) in enumerate(zip(own, watches, strict=True)):
+        expected = []
+        for candidate in mine:
+            sides = range(3) if isinstance(candidate, tuple) else range(PEOPLE[candidate].size)
+            cells = {side: [0, 0] for side in sides}
+            for lies, codes, grids in reference._inside(where):
+                if lies != part:
+                    continue
+                if isinstance(candidate, tuple):
+                    index = grids[candidate[0]]
+                    side = 2 if index is None else int(index >= candidate[1])
+                else:
+                    side = codes[candidate]
+                cells[side][codes["ill"]] += 1
+            expected.append(plain_score(rule, cells))
+        assert watch.seen == expected
+        first = mine[0]
+        # a choice names the last grid index that goes left
+        assert chosen[part] == ((first, None) if isinstance(first, str) else (first[0], first[1] - 1))
+
+
+def opened(stores: Any, storage: str, rows: Any) -> privet.ProtectedTable:
+    """A table that an analyst would hold, over the rows in a storage."""
+    if storage == "memory":
+        return privet.open(pd.DataFrame(rows, columns=PEOPLE.names), PEOPLE, budget=10**6)
+    source, _ = stores.write(storage, PEOPLE.names, PEOPLE_TYPES, rows)
+    address = f"duckdb:///{source.path}?table=t" if source.table else source.path
+    return privet.open(address, PEOPLE, budget=10**6, snapshot=storage == "parquet")
+
+
+@each_storage
+@pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential", "noisy-max"])
+def test_seeded_choices_of_pairs_majorities_and_histograms_are_the_same_everywhere(
+    stores: Any, storage: str, mechanism: str
+) -> None:
+    candidates: list[Any] = ["sex", ("age", 9), ("age", 39.5), "age"]
+
+    def said(table: privet.ProtectedTable) -> list[Any]:
+        with privet.testing.seeded_noise(3):
+            parts = table.scatter(3, 8).partition("sex").take([8, 0, 4, 3])
+            chosen = parts.select("gini", 1, attributes=candidates, mechanism=mechanism)
+            groups = [[("age",), ("sex", "ill")], [("ill",)], [("ill",), ("sex",), ("age",)], [("age", "ill")]]
+            return [
+                [(str(each), each.threshold) for each in chosen],
+                [str(each) for each in parts.majority("age", 1)],
+                [each.values.tolist() for own in parts.histograms(groups, 1) for each in own],
+                parts.partition(chosen).count(1).array().tolist(),
+            ]
+
+    rows = people(70)
+    with opened(stores, storage, rows) as table, opened(stores, "memory", rows) as oracle:
+        assert said(table) == said(oracle)
+
+
+@each_storage
+def test_majorities_and_histograms_are_those_of_the_rows(stores: Any, storage: str) -> None:
+    rows = people(200)
+    reference = Reference(PEOPLE, rows)
+    where = Rows().divide([Split("sex")], PEOPLE).scatter(2, 8)
+    ages, both = reference.exact_counts(CountQuery(where, (("age",), ("ill", "sex"))))
+    with opened(stores, storage, rows) as table:
+        parts = table.partition("sex").scatter(2, 8)
+        labels = PEOPLE["age"].labels
+        for choice, exact in zip(parts.majority("age", 10_000), ages, strict=True):
+            assert exact[labels.index(choice)] == exact.max()
+        for own, age, other in zip(parts.histograms([[("age",), ("ill", "sex")]] * 6, 20_000), ages, both, strict=True):
+            assert_same([each.values for each in own], [age, other])
+
+
 # --- residuals -------------------------------------------------------------------------------------------------------
 
 
@@ -788,7 +1018,21 @@ def test_a_select_over_64_parts_is_one_statement_besides_the_node_table(
     table.close()
 
 
-@pytest.mark.parametrize("question", ["count", "histogram", "sum", "quantile", "thresholds", "residuals"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "count",
+        "histogram",
+        "sum",
+        "quantile",
+        "thresholds",
+        "residuals",
+        "pairs",
+        "histograms",
+        "majority",
+        "coins",
+    ],
+)
 def test_every_question_about_parts_is_one_statement(
     tmp_path: Path, record_statements: Callable[[Any], list[str]], question: str
 ) -> None:
@@ -811,6 +1055,10 @@ def test_every_question_about_parts_is_one_statement(
             "sum": lambda: parts.mean("x", 1),
             "quantile": lambda: parts.median("x", 1),
             "thresholds": lambda: parts.select("max", 1, thresholds=True),
+            "pairs": lambda: parts.select("max", 1, attributes=[("x", 3), ("x", 5)]),
+            "histograms": lambda: parts.histograms([[("x",), ("a", "y")]] * 8, 1),
+            "majority": lambda: parts.majority("x", 1),
+            "coins": lambda: table.scatter(8, 1).count(1),
             "residuals": lambda: parts.select_residuals(AdditiveModel((0, 0)), [("a",), ("a", "x")], (9, 9), 1),
         }
         statements = record_statements(table._session.engine)

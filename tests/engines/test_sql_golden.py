@@ -58,6 +58,7 @@ ASK: dict[str, Callable[[DuckDBEngine], Any]] = {
     "residuals": lambda engine: engine.exact_residuals(_residuals()),
     "snapshot": lambda engine: engine.snapshot(),
     "sums": lambda engine: engine.exact_sums(SumQuery(Rows(), "order")),
+    "coins": lambda engine: engine._numbering(PARTS.scatter(3, 7)),
 }
 
 

@@ -18,14 +18,25 @@ from opendp.domains import atom_domain, vector_domain
 from opendp.measurements import make_laplace, make_noisy_max
 from opendp.measures import max_divergence, zero_concentrated_divergence
 from opendp.metrics import l1_distance, linf_distance
+from opendp.mod import enable_features
 from scipy.stats import binom
 
 import privet
 from privet.column import Nominal, Numeric
 from privet.domain import Domain
-from privet.kernel import ExponentialOverRanges, IntegerLaplace, PermuteAndFlip, ResidualLaplace, mechanisms
+from privet.kernel import (
+    Exponential,
+    ExponentialOverRanges,
+    IntegerLaplace,
+    NoisyMax,
+    PermuteAndFlip,
+    ResidualLaplace,
+    mechanisms,
+)
 
 Follows = Callable[..., None]
+
+enable_features("contrib")
 
 INTEGERS = vector_domain(atom_domain(T="i64"))
 ONE = Fraction(1)
@@ -82,13 +93,16 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 @pytest.mark.parametrize("monotone", [True, False])
-def test_permute_and_flip_follows_its_distribution(path: str, monotone: bool, assert_follows: Follows) -> None:
-    """n = 4,000 per scale. Would catch a wrong exponent, and a preference for early or late candidates."""
+@pytest.mark.parametrize("kind", [PermuteAndFlip, Exponential, NoisyMax])
+def test_a_selection_follows_its_distribution(path: str, kind: Any, monotone: bool, assert_follows: Follows) -> None:
+    """n = 4,000 per scale. Would catch a wrong exponent, a preference for early or late candidates (of a noisy maximum
+    other than the first of equals), and an exact path that differs from the fast one.
+    """
     scores = [12, *[6] * 10, *[3] * 4, -5]
     sensitivity = 2 if monotone else 1
 
-    def choice(factor: Fraction) -> PermuteAndFlip:
-        return PermuteAndFlip(ONE / factor, sensitivity, monotone)
+    def choice(factor: Fraction) -> Any:
+        return kind(ONE / factor, sensitivity, monotone)
 
     def sample(factor: Fraction) -> Iterable[int]:
         return [choice(factor).release(np.array(scores)) for _ in range(4_000)]

@@ -3,7 +3,7 @@
 A `Scope` is a set of rows that pays. Its losses add up. `divide` splits it into
 disjoint parts, each a scope of its own; a record lies in one part only, so the
 parent pays the maximum over the parts, not their sum. Parts can be divided again:
-a whole tree charges its dearest path (THEORY section 0, adaptive parallel
+a whole tree charges its dearest path (adaptive parallel
 composition: which part is split how, and for how much, may depend on releases).
 Two divisions of one scope add, even by the same column.
 

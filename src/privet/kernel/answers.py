@@ -188,7 +188,7 @@ def threshold(
 ) -> list[tuple[str, int | None]]:
     """The noisily best of each part's nominal attributes and (numeric attribute, grid index) pairs, jointly.
 
-    Each attribute has base measure 1: a numeric one spreads it evenly over its grid points (THEORY 2.3 "+").
+    Each attribute has base measure 1: a numeric one spreads it evenly over its grid points.
     """
     names = list(dict.fromkeys(name for own in attributes for name in own))
     exact = engine.exact_grid(GridQuery(rows, tuple(names), domain.target))

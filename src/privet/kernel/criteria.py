@@ -1,4 +1,4 @@
-"""How good a split is: integer scores with their sensitivity (THEORY section 1).
+"""How good a split is: integer scores with their sensitivity.
 
 A criterion scores a table n[cell, class]. Adding one record moves all scores of a
 criterion in one direction and each by at most `sensitivity`, in units of 1 / `grid`, so a selection may use

@@ -177,6 +177,8 @@ def attributes(wanted: Sequence[Any] | None, parts: int, domain: Domain) -> list
         own = [list(wanted)] * parts
     else:
         own = list(wanted)
+    if not all(isinstance(names, list | tuple) for names in own):
+        raise QuestionError("attributes are a list of columns, or a list of such lists, one for each part.")
     if len(own) != parts:
         raise QuestionError(f"attributes were given for {len(own)} of {parts} parts; give one list for each.")
     checked: dict[int, list[Candidate]] = {}

@@ -39,7 +39,7 @@ class RoundedLaplace:
     """Hanisch's noise: the inverse of the Laplace distribution at a uniform number of six digits, rounded to whole.
 
     It is bounded and has holes, so that an output reachable from one table alone exists
-    at every epsilon (THEORY E-8): not private.
+    at every epsilon (erratum E-8): not private.
     """
 
     epsilon: Fraction

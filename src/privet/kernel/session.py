@@ -36,8 +36,8 @@ class Asked:
 class PublicRows:
     """The rows are public: exact answers are allowed, and these errors of papers are repeated where asked for."""
 
-    rounded_noise: bool = False  # noise with holes (THEORY E-8)
-    printed_ranges: bool = False  # range weights without the sensitivity (THEORY E-4)
+    rounded_noise: bool = False  # noise with holes (erratum E-8)
+    printed_ranges: bool = False  # range weights without the sensitivity (erratum E-4)
 
 
 @dataclass(frozen=True)

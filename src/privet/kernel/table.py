@@ -16,7 +16,7 @@ import numpy as np
 
 from privet.column import Nominal, decimal_text
 from privet.domain import Domain
-from privet.errors import NotPrivate, PrivacyError, QuestionError
+from privet.errors import DataError, NotPrivate, PrivacyError, QuestionError
 from privet.kernel import answers, filters
 from privet.kernel.accounting import Scope, as_epsilon
 from privet.kernel.criteria import Criterion, GainRatio
@@ -122,10 +122,12 @@ class Parts:
 
     def take(self, parts: Sequence[int]) -> Parts:
         """Some of the parts, in the order given."""
-        if list(parts) == list(range(len(self))):
-            return self
-        if len(set(parts)) < len(parts) or not all(0 <= part < len(self) for part in parts):
+        whole = all(isinstance(part, int | np.integer) and not isinstance(part, bool) for part in parts)
+        if not whole or len(set(parts)) < len(parts) or not all(0 <= part < len(self) for part in parts):
             raise QuestionError(f"take different parts by their numbers, 0 to {len(self) - 1}.")
+        parts = [int(part) for part in parts]  # numpy's would be written and compared as something else
+        if parts == list(range(len(self))):
+            return self
         return Parts(
             self._session,
             self._rows.keep(parts),
@@ -144,6 +146,8 @@ class Parts:
             raise QuestionError("scatter takes a whole number of parts, 1 to 10000.")
         if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
             raise QuestionError("random_state must be a whole number at or above 0.")
+        if parts * len(self) > MAX_CELLS:
+            raise QuestionError(f"this makes {parts * len(self)} parts, at most {MAX_CELLS} are possible.")
         labels = [f"coin {coin + 1} of {parts}" for coin in range(parts)]
         return Parts(
             self._session,
@@ -231,6 +235,8 @@ class Parts:
         """Several histograms of each part, of its own groups of columns; together they cost epsilon, each the same."""
         if len(groups) != len(self) or not all(own and all(own) for own in groups):
             raise QuestionError(f"give each of the {len(self)} parts at least one group of columns.")
+        if not all(isinstance(group, tuple) and len(set(group)) == len(group) for own in groups for group in own):
+            raise QuestionError("a group is a tuple of the names of different columns.")
         labels = {group: tuple(self.domain[name].labels for name in group) for own in groups for group in own}
         for group in labels:
             self._check_cells(group)
@@ -244,7 +250,13 @@ class Parts:
         )
         return [
             tuple(
-                Histogram(np.array(values, dtype=np.int64), group, labels[group], noise, note)
+                Histogram(
+                    np.array(values, dtype=np.int64),
+                    group,
+                    labels[group],
+                    noise,
+                    replace(note, epsilon=note.epsilon / len(own)),
+                )
                 for values, group in zip(mine, own, strict=True)
             )
             for mine, own, noise, note in zip(found, groups, noises, about, strict=True)
@@ -253,7 +265,8 @@ class Parts:
     def majority(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Releases[Choice]:
         """The most frequent cell of a column; one record adds one to one count, so the exponent is monotone."""
         labels = self.domain[column].labels
-        mechanisms = [PermuteAndFlip(share, 1, monotone=True) for share in self._shares(epsilon)]
+        self._check_cells([column])
+        mechanisms = _each(lambda share: PermuteAndFlip(share, 1, monotone=True), self._shares(epsilon))
         found, about = self._ask(
             f"majority({column})",
             (),
@@ -349,7 +362,10 @@ class Parts:
         """
         rule = named_criterion(criterion, self.domain)
         own = filters.attributes(attributes, len(self), self.domain)
-        mechanisms = self._selections(rule, epsilon, "over ranges" if thresholds else mechanism, monotone)
+        if not isinstance(mechanism, str) or mechanism not in SELECTIONS:
+            raise QuestionError(f"there is no selection '{mechanism}'; choose one of {', '.join(SELECTIONS)}.")
+        kind = ExponentialOverRanges if thresholds else SELECTIONS[mechanism]
+        mechanisms = self._selections(rule, epsilon, kind, monotone)
         if thresholds:
             names = [filters.plain(candidates) for candidates in own]
             details: object = (rule, own, True, monotone)
@@ -444,18 +460,15 @@ class Parts:
         noise = RoundedLaplace if self._session.public and self._session.public.rounded_noise else IntegerLaplace
         return _each(noise, self._shares(epsilon))
 
-    def _selections(self, rule: Criterion, epsilon: Epsilons, mechanism: str, monotone: bool) -> list[Any]:
+    def _selections(self, rule: Criterion, epsilon: Epsilons, kind: type[Any], monotone: bool) -> list[Any]:
         if self._exactly(epsilon):
             return [ExactChoice()] * len(self)
         if isinstance(rule, GainRatio):
             raise NotPrivate("the gain ratio of a split has no bounded sensitivity; choose max, gini or infogain.")
-        kinds = {**SELECTIONS, "over ranges": ExponentialOverRanges}
-        if mechanism not in kinds:
-            raise QuestionError(f"there is no selection '{mechanism}'; choose one of {', '.join(SELECTIONS)}.")
         printed = self._session.public is not None and self._session.public.printed_ranges
-        # printed without the sensitivity (THEORY E-4): a unit of score is worth epsilon whatever the criterion
-        reach = rule.grid if printed and mechanism == "over ranges" else rule.sensitivity
-        return _each(lambda share: kinds[mechanism](share, reach, monotone), self._shares(epsilon))
+        # printed without the sensitivity (erratum E-4): a unit of score is worth epsilon whatever the criterion
+        reach = rule.grid if printed and kind is ExponentialOverRanges else rule.sensitivity
+        return _each(lambda share: kind(share, reach, monotone), self._shares(epsilon))
 
     def _exactly(self, epsilon: Epsilons) -> bool:
         """Is an exact answer asked for? Only a table of public rows gives one."""
@@ -480,6 +493,8 @@ class Parts:
         name = self._paths[0] if len(self) == 1 else f"{len(self)} parts, first {self._paths[0]}"
         asked = Asked(question, details, self._rows, self._scopes, name, losses, key)
         if not any(losses):  # exact answers about public rows
+            if self._engine.closed:
+                raise DataError(f"the table '{self._session.dataset}' was closed; open it again.")
             return noisy_answer(), [About(question, Fraction(0), private=False)] * len(self)
         found, private, entry = self._session.ask(asked, noisy_answer)
         private = private and self._session.public is None
@@ -671,7 +686,8 @@ class PublicTable(ProtectedTable):
 
     def bootstrap(self, seed: int) -> PublicTable:
         """As many rows drawn with replacement, as MaxForest and bagging do: a row may count many times."""
-        session = replace(self._session, engine=self._session.engine.resampled(seed))  # type: ignore[attr-defined]
+        engine = self._session.engine.resampled(seed)  # type: ignore[attr-defined]
+        session = replace(self._session, engine=engine, source=f"{self._session.source} bootstrap {seed}")
         return PublicTable(session, Rows(), self._scope, f"bootstrap {seed}")
 
     def allot(self, epsilon: Epsilon) -> PublicTable:

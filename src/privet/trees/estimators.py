@@ -118,7 +118,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "no domain was given, so values, bounds and classes are read from the rows and become public with the "
                 "model; pass domain=... to keep the promise.",
                 PrivacyLeakWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         return open_table(frame, declared, budget=epsilon), plan, inferred
 
@@ -175,6 +175,11 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         frame[target] = labels
         return frame, False, given
 
+    @property
+    def _names(self) -> list[str]:
+        """The columns of an array: those of the rows of the fit, which may have other columns, in another order."""
+        return [str(name) for name in getattr(self, "feature_names_in_", self.domain_.attributes)]
+
     def _charged(self) -> Fraction:
         """The epsilon of the whole fit."""
         epsilon = self.epsilon
@@ -208,7 +213,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = _checked(X)
         if not (self._by_name and hasattr(X, "columns")):  # by name other columns may be there, the target say
             validate_data(self, X, reset=False, skip_check_array=True)
-        return _named(X, list(self.model_.domain.attributes))
+        return _named(X, self._names)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """The logarithm of `predict_proba`."""
@@ -243,7 +248,7 @@ class _Fillable(TreeClassifier):
                 validate_data(self, X_checked, reset=False, skip_check_array=True)
             known = (self.n_features_in_, getattr(self, "feature_names_in_", None), self._by_name, self.classes_)
             try:
-                table, plan, _ = self._opened(_named(X_checked, list(self.domain_.attributes)), y, self.domain_)
+                table, plan, _ = self._opened(_named(X_checked, self._names), y, self.domain_)
             finally:  # what the first fit found out about its rows holds, also where these are refused
                 self.n_features_in_, names, self._by_name, self.classes_ = known
                 if names is None:
@@ -372,7 +377,7 @@ class MaxTreeClassifier(TreeClassifier):
     """A tree by noisy maximal votes, more budget for deeper levels (Liu et al. 2018).
 
     `score="sum"` adds the votes of all cells; "literal" takes the largest single one, which
-    prefers attributes that divide nothing (THEORY E-3).
+    prefers attributes that divide nothing (erratum E-3).
     """
 
     algorithm = "maxtree"

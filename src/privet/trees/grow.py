@@ -3,7 +3,7 @@
 `Growth` holds Parts, one for each open node. A level asks their sizes if the plan
 wants them, closes the nodes that stop, asks for the splits of the others, and divides
 them. Everything it sees is a release, and everything it decides is a function of
-releases and of public coins, so the kernel's charges are the whole cost (THEORY section 0).
+releases and of public coins, so the kernel's charges are the whole cost (docs/privacy.md#partition).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def grow(
             given = structures[number : number + 1]
             trees += _Growth(plan, schedule, share, record, number, 1, given, progress).run(own.parts())
     if plan.fallback and prior is None:
-        prior = tuple(float(count) for count in sum(tree.counts[0] for tree in trees))
+        prior = tuple(float(count) for count in sum(tree.counts[0] for tree in trees) / len(trees))
     elif not plan.fallback:
         prior = None
     found = list(dict.fromkeys([*reasons, *plan.errata, *([] if plan.errata else record.reasons)]))
@@ -120,7 +120,10 @@ def refill(
     # old and new rows are different records: a person in one of them loses what that one paid
     reasons = tuple(dict.fromkeys([*model.privacy.reasons, *record.reasons]))
     privacy = replace(model.privacy, added=(*model.privacy.added, epsilon), reasons=reasons)
-    prior = None if model.prior is None else tuple(float(c) for c in sum(tree.counts[0] for tree in trees))
+    prior = model.prior
+    if prior is not None:  # every tree counts the same new rows
+        added = sum(new.counts[0] - old.counts[0] for new, old in zip(trees, model.trees, strict=True)) / len(trees)
+        prior = tuple(float(count) for count in np.array(prior) + added)
     return replace(model, trees=tuple(trees), privacy=privacy, prior=prior)
 
 
@@ -181,7 +184,7 @@ def _known_rows(scope: ProtectedTable, plan: Plan, bought: Fraction) -> float | 
         return 0.0
     if scope.domain.rows is not None:
         return float(scope.domain.rows)
-    # the size as it is: only on rows that are public (THEORY E-9)
+    # the size as it is: only on rows that are public (erratum E-9)
     return None if bought else float(scope.count(math.inf))
 
 

@@ -341,10 +341,10 @@ class Ensemble:
     def predict_proba(self, frame: Any) -> Floats:
         """The share of each class for the rows of a frame; columns are found by name."""
         codes, grids = self._coded(frame)
-        votes: Any = None
-        for tree in self.trees:
-            said = self._table(tree)[self._ends(tree, codes, grids)]
-            votes = said if votes is None else votes + said
+        first, *others = self.trees
+        votes = self._table(first)[self._ends(first, codes, grids)]
+        for tree in others:
+            votes += self._table(tree)[self._ends(tree, codes, grids)]
         if self.vote == "weighted":
             total = votes.sum(axis=1, keepdims=True)
             return np.where(total > 0, votes / np.where(total > 0, total, 1), 1 / votes.shape[1])
@@ -425,7 +425,8 @@ class Ensemble:
         kind = "a tree" if len(self.trees) == 1 else f"{len(self.trees)} trees"
         leaves = sum(tree.leaves for tree in self.trees)
         promise = f"epsilon {decimal_text(self.privacy.epsilon)}" if self.private else "NOT PRIVATE"
-        return f"<{self.privacy.algorithm}: {kind} with {leaves} leaves for '{self.domain.target}', {promise}>"
+        ends = "1 leaf" if leaves == 1 else f"{leaves} leaves"
+        return f"<{self.privacy.algorithm}: {kind} with {ends} for '{self.domain.target}', {promise}>"
 
     # -- JSON -------------------------------------------------------------------------------
 

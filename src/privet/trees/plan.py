@@ -37,8 +37,8 @@ class Level:
 class Schedule:
     """The shares of one tree: a level for each depth that may split, then the leaf.
 
-    `leaf` is None where a leaf takes everything that its path has left (THEORY
-    section 0: the path ledger is exact); otherwise it pays `leaf`, and `leaf_size` for its
+    `leaf` is None where a leaf takes everything that its path has left (the path
+    ledger is exact); otherwise it pays `leaf`, and `leaf_size` for its
     size at the last level.
     """
 
@@ -95,7 +95,7 @@ def exact(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
 
 
 def _closed(plan: Plan, levels: tuple[Level, ...], leaf: Fraction, leaf_size: Fraction = Fraction(0)) -> Schedule:
-    # a forced leaf has no use for its size: its class counts tell it (THEORY E-4)
+    # a forced leaf has no use for its size: its class counts tell it (erratum E-4)
     return Schedule(levels) if plan.remainder else Schedule(levels, leaf, leaf_size)
 
 
@@ -105,7 +105,7 @@ def half_or_log(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> i
 
 
 def above_noise(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> int:
-    """As deep as an average leaf has more rows of each class than noise (Fletcher and Islam 2015, THEORY 2.7)."""
+    """As deep as an average leaf has more rows of each class than noise (Fletcher and Islam 2015)."""
     noise = math.sqrt(2) * len(domain.classes) / float(epsilon)
     return math.floor(_log(domain, rows / noise))
 
@@ -164,7 +164,7 @@ class Plan:
     rounded_noise: bool = False
     printed_ranges: bool = False
     max_leaves: int = 100_000
-    # why it is not private: the errata of THEORY, empty if it is
+    # why it is not private: errata by their numbers in docs/trees-errata.md, none if it is
     errata: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
@@ -240,7 +240,8 @@ class Plan:
         """
         sizes = sorted((self.children(domain, name) for name in domain.attributes), reverse=True)
         reused = [self.children(domain, n) for n in domain.attributes if isinstance(domain[n], Numeric)]
-        bound = domain.max_rows or domain.rows
+        # rows is a round number: twice as many are allowed for
+        bound = min((n for n in (domain.max_rows, domain.rows and 2 * domain.rows) if n is not None), default=None)
         open_nodes, closed = 1, 0
         for depth, level in enumerate(schedule.levels):
             largest = sizes[depth] if depth < len(sizes) else 1

@@ -2,7 +2,7 @@
 
 Adding one is adding a function of a few lines to `PRESETS`: the grower knows none of
 them by name. A published plan that is not differentially private carries the errata
-that say why (THEORY section 3); it runs on public rows alone.
+that say why (docs/trees-errata.md); it runs on public rows alone.
 """
 
 from __future__ import annotations

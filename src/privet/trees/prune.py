@@ -57,7 +57,7 @@ def least_squares(tree: Tree, size_variance: Floats) -> Tree:
 def rescale(tree: Tree) -> Tree:
     """Sizes scaled to their parent's, then class counts to their leaf's size (Friedman and Schuster, algorithm 3).
 
-    It divides by sums of noisy counts, which may be 0 or below (THEORY E-4); where they are,
+    It divides by sums of noisy counts, which may be 0 or below (erratum E-4); where they are,
     the children share evenly.
     """
     size = np.nan_to_num(tree.size, nan=0.0)

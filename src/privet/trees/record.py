@@ -64,9 +64,10 @@ class Privacy:
             amounts = ", ".join(decimal_text(epsilon) for epsilon in self.added)
             lines.append(f"rows added later lost {amounts}; a person in several of these tables loses the sum")
         trees = sorted({step.tree for step in self.steps if step.tree >= 0})
-        if len(trees) > 1:
-            how = "disjoint rows, so they share the maximum" if self.disjoint else "all rows, so they add"
-            lines.append(f"{len(trees)} trees on {how}; the first of them:")
+        if self.disjoint:
+            lines.append("trees on disjoint rows, so one of them stands for all:")
+        elif len(trees) > 1:
+            lines.append(f"{len(trees)} trees, whose losses add; the first of them:")
         shown = [step for step in self.steps if step.tree <= 0]
         if shown:
             table = [("level", "question", "nodes", "epsilon")]

@@ -101,12 +101,20 @@ def _by_noisy_counts(
             groups[-1] += [(name,) for name in names]
     splits: list[SplitOf] = []
     for names, own in zip(unused, parts.histograms(groups, shares.split), strict=True):
-        asked.setdefault("all counts", []).append(own[0])
+        asked.setdefault("all counts", []).append(_Together(own))
         tables = [each.values for each in own]
         totals: Sequence[Any] = tables[len(names) :] or [None] * len(names)
         scores = [_noisy_gain(counts, total) for counts, total in zip(tables, totals, strict=False)]
         splits.append(names[int(np.argmax(scores))])
     return splits
+
+
+class _Together:
+    """Several histograms of one node as one step: they cost their sum."""
+
+    def __init__(self, releases: Sequence[Any]) -> None:
+        self.epsilon = sum((each.epsilon for each in releases), Fraction(0))
+        self.about, self.private = releases[0].about, releases[0].private
 
 
 def _noisy_gain(counts: NDArray[Any], totals: NDArray[Any] | None) -> float:

@@ -258,14 +258,15 @@ class MemoryEngine:
         for name, (factor, constant) in zip(self._domain.names, columns, strict=True):
             grid = self._grid_position.get(name)
             cell = self._codes[self._position[name]] if grid is None else self._grids[grid]
-            hashed = ((hashed + cell + 1) * factor + constant) % COIN_PRIME
+            hashed += ((cell.astype(np.int64) + 1) * factor + constant) % COIN_PRIME
+        hashed %= COIN_PRIME
         hashed = (hashed * hashed % COIN_PRIME * square[0] + square[1]) % COIN_PRIME
         hashed = (hashed * hashed % COIN_PRIME * last[0] + last[1]) % COIN_PRIME
         coin = hashed * step.parts // COIN_PRIME
         return np.where(nodes >= 0, nodes * step.parts + coin, -1).astype(np.int32)
 
     def resampled(self, seed: int) -> MemoryEngine:
-        """As many rows drawn with replacement. A row may come often: for public tables alone (THEORY E-1)."""
+        """As many rows drawn with replacement. A row may come often: for public tables alone (erratum E-1)."""
         copy = MemoryEngine.__new__(MemoryEngine)
         copy.__dict__.update(self.__dict__)
         drawn = np.random.default_rng(seed).integers(0, self._codes.shape[1], self._codes.shape[1])

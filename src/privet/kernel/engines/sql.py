@@ -163,15 +163,15 @@ def node(step: Keep | Divide | Scatter, parent: Sql, domain: Domain, dialect: Di
 def _coin(step: Scatter, domain: Domain) -> Sql:
     """The hash of `Scatter` in whole numbers below 2^63."""
     *columns, square, last = step.coefficients(domain)
-    hashed = big(num(0))
+    terms = []
     for i, (factor, constant) in enumerate(columns):
         cell = big(col(f"g{i}" if isinstance(domain.columns[i], Numeric) else f"c{i}"))
-        hashed = remainder(add(times(add(hashed, cell, num(1)), num(factor)), num(constant)), COIN_PRIME)
-    return quotient(times(_squared(_squared(hashed, *square), *last), num(step.parts)), num(COIN_PRIME))
+        terms.append(remainder(add(times(add(cell, num(1)), num(factor)), num(constant)), COIN_PRIME))
+    hashed = _squared(_squared(remainder(add(*terms), COIN_PRIME), *square), *last)
+    return quotient(times(hashed, num(step.parts)), num(COIN_PRIME))
 
 
 def _squared(value: Sql, factor: int, constant: int) -> Sql:
-    # a cast keeps the value a 64-bit one; the square is its product with itself
     square = remainder(times(value, value.copy()), COIN_PRIME)
     return remainder(add(times(square, num(factor)), num(constant)), COIN_PRIME)
 
