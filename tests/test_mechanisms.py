@@ -73,7 +73,10 @@ def exponential(sensitivity: int, monotone: bool) -> Probabilities:
 
 
 def noisy_max(sensitivity: int, monotone: bool) -> Probabilities:
-    return lru_cache(None)(NoisyMax(EPSILON, sensitivity, monotone).probabilities)
+    known = lru_cache(None)(NoisyMax(EPSILON, sensitivity, monotone).probabilities)
+    return lambda scores: known(
+        tuple(score - min(scores) for score in scores)
+    )  # only differences matter, and sums cost
 
 
 def exponential_over_ranges(sensitivity: int, monotone: bool) -> Probabilities:

@@ -227,7 +227,7 @@ def _counted(drawn: tuple[Domain, Any], seed: int, even: bool) -> Tree:
     return _grown(domain, column, counts, 0.0, np.nan)
 
 
-@PROPERTY
+@settings(PROPERTY, max_examples=60)
 @given(structures(), st.integers(0, 2**32), st.booleans(), st.sampled_from([0.01, 0.25, 0.5, 0.9]))
 def test_error_based_pruning_is_c45s(drawn: tuple[Domain, Any], seed: int, even: bool, certainty: float) -> None:
     tree = _counted(drawn, seed, even)

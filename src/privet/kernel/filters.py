@@ -191,7 +191,7 @@ def attributes(wanted: Sequence[Any] | None, parts: int, domain: Domain) -> list
 
 
 def _is_candidate(value: object) -> bool:
-    pair = isinstance(value, tuple) and len(value) == 2 and not isinstance(value[1], str)
+    pair = isinstance(value, tuple) and len(value) == 2 and not isinstance(value[1], str | tuple | list)
     return isinstance(value, str) or (pair and isinstance(value[0], str))  # type: ignore[index]
 
 

@@ -492,7 +492,7 @@ class Parts:
         losses = _each(self._loss, mechanisms)
         name = self._paths[0] if len(self) == 1 else f"{len(self)} parts, first {self._paths[0]}"
         asked = Asked(question, details, self._rows, self._scopes, name, losses, key)
-        if not any(losses):  # exact answers about public rows
+        if self._session.public is not None and not any(losses):  # exact answers about public rows
             if self._engine.closed:
                 raise DataError(f"the table '{self._session.dataset}' was closed; open it again.")
             return noisy_answer(), [About(question, Fraction(0), private=False)] * len(self)
