@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PEERS := .venv-bench
 
-.PHONY: help install demo test check bench clean
+.PHONY: help install demo test check bench evidence clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -29,8 +30,17 @@ check: $(STAMP)  ## lint, types, import contract
 test: check  ## check, then every test, doctest and documented example
 	$(BIN)/pytest -n auto
 
-bench: $(STAMP)  ## speed and memory as ratios, measured in one run
+bench: $(STAMP) $(PEERS)/.installed  ## speed and memory as ratios to peers and bare loops, measured in one run
 	$(BIN)/python -m bench
 
+# diffprivlib does not import with the scikit-learn that privet is tested with
+$(PEERS)/.installed:
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/pip install --quiet --disable-pip-version-check 'scikit-learn==1.8.*' numpy
+	@$(PEERS)/bin/pip install --quiet --disable-pip-version-check 'scikit-learn==1.8.*' pandas diffprivlib && touch $@ || echo "diffprivlib cannot be installed: scikit-learn is measured alone"
+
+evidence: $(STAMP)  ## the papers' tables measured again, some ten minutes; writes evidence/trees.json
+	$(BIN)/python -m evidence
+
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -37,6 +37,7 @@ class Result:
     value: float
     unit: str
     bound: float | None = None
+    aim: float | None = None
 
     @property
     def holds(self) -> bool:

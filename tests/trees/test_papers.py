@@ -76,7 +76,7 @@ def test_a_selection_of_twice_the_exponent_is_not_taken_for_the_published_one(mo
     ],
 )
 def test_rows_of_theory_are_met(data: str, row: str, epsilon: str) -> None:
-    """THEORY 4.4 on its own ten 90/10 splits: four standard errors of both means.
+    """The design's prototypes on their own ten 90/10 splits: four standard errors of both means.
 
     By Student's t with 18 degrees of freedom one of 1000 seeds fails a cell. Noise twice as large, as half of
     epsilon has it, would move MaxForest's cell by 5.7 and DiffPID3's on Adult by 5.4 standard errors.

@@ -1,0 +1,144 @@
+"""A tree of depth 5 on a million rows, beside diffprivlib's and scikit-learn's on the same integers.
+
+The peers run in an interpreter of their own (`make bench` makes .venv-bench: diffprivlib needs an
+older scikit-learn than ours) and take turns with us, so that a busy machine slows all alike.
+They get the array they read fastest, we a frame of its columns. CPU time of one thread, the smallest
+of all turns; a first fit compiles and is not counted.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+import privet
+from bench.kernel import ATTRIBUTES, CLASSES, SMALL, VALUES, Result, cpu
+from privet.column import Nominal
+from privet.domain import Domain
+
+PEERS = Path(".venv-bench/bin/python")
+ROUNDS = 4
+DEPTH = 5
+FEW = SMALL // 10
+
+Integers = NDArray[np.int64]
+
+
+def measure(say: Callable[[str], None]) -> Iterator[Result]:
+    rows, label = generate(SMALL)
+    theirs = Peers(rows, label)
+    if theirs.problem:
+        say(theirs.problem)
+    ours = Ours(rows, label)
+    few = Ours(rows[:FEW], label[:FEW])
+    for turn in range(ROUNDS):
+        say(f"trees of depth {DEPTH}, {SMALL} rows, turn {turn + 1} of {ROUNDS}")
+        theirs.turn()
+        ours.turn()
+        few.turn()
+    theirs.close()
+    for name, seconds in theirs.seconds.items():
+        yield Result(f"{name}, depth {DEPTH}, 1e+06 rows", seconds, "CPU s")
+    yield Result("DiffPID3-max, depth 5: fit 1e+06 rows", ours.fit, "CPU s")
+    if "diffprivlib fit" in theirs.seconds:
+        over = ours.fit / theirs.seconds["diffprivlib fit"]
+        yield Result("DiffPID3-max, depth 5: fit over diffprivlib's", over, "x", 1 / 3, aim=1 / 10)
+    if "scikit-learn fit" in theirs.seconds:
+        over = ours.fit / theirs.seconds["scikit-learn fit"]
+        yield Result("DiffPID3-max, depth 5: fit over scikit-learn's", over, "x", 1 / 6, aim=1 / 30)
+    yield Result("DiffPID3-max, depth 5: predict 1e+06 rows", ours.predict, "CPU s")
+    if "scikit-learn predict" in theirs.seconds:
+        over = ours.predict / theirs.seconds["scikit-learn predict"]
+        yield Result("DiffPID3-max, depth 5: predict over scikit-learn's", over, "x", 1.5)
+    yield Result("DiffPID3-max: fit per row, 1e+06 over 1e+05 rows", ours.fit / few.fit / (SMALL / FEW), "x", 2)
+    yield Result("DiffPID3-max: predict per row, 1e+06 over 1e+05", ours.predict / few.predict / (SMALL / FEW), "x", 2)
+    say("a random forest of ten trees")
+    forest = privet.JagannathanForestClassifier(epsilon=1, domain=domain(), random_state=0, max_leaves=10**6)
+    forest.fit(ours.frame, label)
+    yield Result("Jagannathan, ten trees: fit 1e+06 rows", cpu(lambda: forest.fit(ours.frame, label)), "CPU s")
+    yield Result("Jagannathan, ten trees: predict 1e+06 rows", cpu(lambda: forest.predict(ours.frame)), "CPU s")
+
+
+def generate(rows: int) -> tuple[Integers, Integers]:
+    """Uniform attributes, and a class that depends on all of them, on two of them together, and on luck."""
+    rng = np.random.default_rng(0)
+    effect = rng.normal(size=(ATTRIBUTES, VALUES))
+    values = rng.integers(0, VALUES, (rows, ATTRIBUTES))
+    score = effect[np.arange(ATTRIBUTES), values].sum(axis=1) + effect[0, values[:, 0]] * effect[1, values[:, 1]]
+    return values, (score + rng.logistic(size=rows) > np.median(score)).astype(np.int64)
+
+
+def domain() -> Domain:
+    columns = [Nominal(f"a{i}", tuple(range(VALUES))) for i in range(ATTRIBUTES)]
+    return Domain((*columns, Nominal("y", tuple(range(CLASSES)))), target="y", rows=SMALL)
+
+
+class Ours:
+    """Our tree on some rows, and the least it took to fit and to predict."""
+
+    def __init__(self, rows: Integers, label: Integers) -> None:
+        self.frame, self._label = pd.DataFrame({f"a{i}": rows[:, i].copy() for i in range(ATTRIBUTES)}), label
+        self._tree = privet.DiffPID3Classifier(epsilon=1, criterion="max", max_depth=DEPTH, domain=domain())
+        self._tree.fit(self.frame, label).predict(self.frame)  # compiles
+        self.fit = self.predict = float("inf")
+
+    def turn(self) -> None:
+        for _ in range(3):
+            self.fit = min(self.fit, cpu(lambda: self._tree.fit(self.frame, self._label)))
+            self.predict = min(self.predict, cpu(lambda: self._tree.predict(self.frame)))
+
+
+class Peers:
+    """The peers' process: `peers.py` in .venv-bench, asked for one turn after the other."""
+
+    def __init__(self, rows: Integers, label: Integers) -> None:
+        self.seconds: dict[str, float] = {}
+        self.problem = "" if PEERS.exists() else f"no peers are measured: there is no {PEERS}, which `make bench` makes"
+        self._folder = tempfile.TemporaryDirectory(prefix="privet-bench-")
+        self._process: subprocess.Popen[str] | None = None
+        if self.problem:
+            return
+        np.savez(Path(self._folder.name) / "rows.npz", rows=rows, label=label)
+        script = Path(__file__).with_name("peers.py")
+        self._process = subprocess.Popen(
+            [str(PEERS), str(script), f"{self._folder.name}/rows.npz", str(DEPTH), str(VALUES)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.problem = self._answer().get("problem", "")
+
+    def turn(self) -> None:
+        if self._process is None:
+            return
+        print("turn", file=_pipe(self._process.stdin), flush=True)
+        for name, seconds in self._answer().items():
+            self.seconds[name] = min(seconds, self.seconds.get(name, float("inf")))
+
+    def close(self) -> None:
+        if self._process is not None:
+            _pipe(self._process.stdin).close()
+            self._process.wait()
+        self._folder.cleanup()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process is not None
+        line = _pipe(self._process.stdout).readline()
+        if not line:
+            self._process = None
+            return {"problem": "no peers are measured: their process ended, see above"}
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+def _pipe(stream: IO[str] | None) -> IO[str]:
+    assert stream is not None
+    return stream
