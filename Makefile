@@ -22,8 +22,8 @@ demo: $(STAMP)  ## the whole story on generated data; writes build/demo/report.h
 	$(BIN)/privet demo --folder build/demo
 
 check: $(STAMP)  ## lint, types, import contract
-	$(BIN)/ruff check src tests bench
-	$(BIN)/ruff format --check src tests bench
+	$(BIN)/ruff check src tests bench evidence
+	$(BIN)/ruff format --check src tests bench evidence
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 

@@ -82,8 +82,8 @@ def report(found: Mapping[Cell, Mapping[str, Sequence[float]]]) -> dict[str, Any
             "cells": sorted(table_1, key=lambda entry: (list(ONE_SPLIT).index(entry["row"]), entry["samples"])),
         },
         "frontier": {
-            "what": "the design's prototypes: test accuracy in percent over ten random 90/10 splits, all variants as published; the "
-            "splits are those of the prototypes' own runs",
+            "what": "the design's prototypes: test accuracy in percent over ten random 90/10 splits, all variants as "
+            "published; the splits are those of the prototypes' own runs",
             "command": command,
             "difference in se": "(mean - prototype's mean) / sqrt(sd^2 / runs + prototype's sd^2 / 10)",
             "cells": sorted(frontier, key=lambda e: (e["data"], list(METHODS).index(e["row"]), float(e["epsilon"]))),

@@ -151,6 +151,16 @@ def attribute(
     if isinstance(criterion, GainRatio):
         exact_gains = {name: criterion.exact_gains(exact) for name, exact in zip(names, exact_tables, strict=True)}
     answers: list[tuple[str, int | None]] = []
+    if not split and not exact_gains:  # attributes alone: all scores in one table
+        by_name = np.stack([exact_scores[name] for name in names], axis=1)
+        place = {name: i for i, name in enumerate(names)}
+        known: dict[int, list[int]] = {}
+        for part, own in enumerate(candidates):
+            at = known.get(id(own))
+            if at is None:
+                at = known[id(own)] = [place[str(each)] for each in own]
+            answers.append((str(own[mechanisms[part].release(by_name[part, at])]), None))
+        return answers
     for part, own in enumerate(candidates):
         scores, gains = [], []
         for each in own:

@@ -160,7 +160,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, X, skip_check_array=True)
         labels = column_or_1d(_plain_labels(y), warn=True)
         check_consistent_length(X, labels)
-        check_classification_targets(labels)
+        if labels.dtype.kind not in "biu":  # whole numbers are classes: no need to look at each
+            check_classification_targets(labels)
         self._by_name = False
         if given is None:
             frame = _named(X, [f"x{i}" for i in range(X.shape[1])])
@@ -283,6 +284,11 @@ class _Public(TreeClassifier):
 
     def _charged(self) -> Fraction:
         return Fraction(1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = False
+        return tags
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

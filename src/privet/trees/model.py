@@ -114,10 +114,10 @@ class Tree:
         counts, variance = tree.counts.copy(), tree.deviation**2
         counts[~tree.is_leaf] = 0
         variance[~tree.is_leaf] = 0
-        parents = tree.parents
-        for node in range(len(column) - 1, 0, -1):
-            counts[parents[node]] += counts[node]
-            variance[parents[node]] += variance[node]
+        for level in range(tree.depth, 0, -1):
+            nodes = np.flatnonzero(tree.depths == level)
+            np.add.at(counts, tree.parents[nodes], counts[nodes])
+            np.add.at(variance, tree.parents[nodes], variance[nodes])
         return cls(domain, column, at, counts, np.sqrt(variance), size)
 
     # -- looking around ---------------------------------------------------------------------
@@ -142,10 +142,11 @@ class Tree:
 
     @cached_property
     def depths(self) -> Integers:
-        depths = np.zeros(len(self), dtype=np.int64)
-        for node in range(1, len(self)):
-            depths[node] = depths[self.parents[node]] + 1
-        return _frozen(depths)
+        start, sizes = 0, [1]  # breadth first: a level follows the one above it
+        while below := int(self.arity[start : start + sizes[-1]].sum()):
+            start += sizes[-1]
+            sizes.append(below)
+        return _frozen(np.repeat(np.arange(len(sizes)), sizes))
 
     @property
     def depth(self) -> int:

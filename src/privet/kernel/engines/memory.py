@@ -95,8 +95,8 @@ class MemoryEngine:
                 codes[column.name] = column.bin_of(grids[column.name])
             else:
                 codes[column.name] = column.encode(values)
-        fits = np.logical_and.reduce([code >= 0 for code in codes.values()])
-        if not fits.all():
+        if any(code.min(initial=0) < 0 for code in codes.values()):
+            fits = np.logical_and.reduce([code >= 0 for code in codes.values()])
             codes = {name: code[fits] for name, code in codes.items()}
             grids = {name: grid[fits] for name, grid in grids.items()}
         return cls(domain, codes, grids)
@@ -131,7 +131,7 @@ class MemoryEngine:
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         stride = int(offsets[-1])
         columns = np.array([self._position[name] for name in attributes], dtype=np.int64)
-        exact = np.zeros((parts + 1) * stride, dtype=np.int64)
+        exact = np.zeros(parts * stride, dtype=np.int64)
         _count_level(
             self._codes,
             columns,
@@ -139,11 +139,10 @@ class MemoryEngine:
             self._codes[self._position[target]],
             classes,
             nodes,
-            parts,
             self._weights,
             exact,
         )
-        table = exact[: parts * stride].reshape(parts, stride)
+        table = exact.reshape(parts, stride)
         return [table[:, start:end].reshape(parts, -1, classes) for start, end in itertools.pairwise(offsets)]
 
     def exact_grid(self, query: GridQuery) -> list[GridCounts]:
@@ -311,25 +310,34 @@ def _continues(model: AdditiveModel, known: AdditiveModel) -> bool:
 
 @njit(cache=True)
 def _count_level(
-    codes: Any, columns: Any, offsets: Any, target: Any, classes: int, nodes: Any, parts: int, weights: Any, exact: Any
+    codes: Any, columns: Any, offsets: Any, target: Any, classes: int, nodes: Any, weights: Any, exact: Any
 ) -> None:
-    stride = offsets[-1]
+    # unsigned indices: with signed ones every access asks whether it counts from the end
+    stride, width = np.uint64(offsets[-1]), np.uint64(classes)
     block = 4096
-    base = np.empty(block, dtype=np.int64)
+    base = np.empty(block, dtype=np.uint64)
+    own = np.empty(block, dtype=np.uint64)  # the rows of the block that lie in a part
     for start in range(0, len(target), block):
-        end = min(start + block, len(target))
-        for row in range(start, end):
-            node = nodes[row]
-            base[row - start] = (parts if node < 0 else node) * stride + target[row]  # a last, unused part for -1
+        size = min(block, len(target) - start)
+        inside = 0
+        for i in range(size):
+            node = nodes[start + i]
+            base[inside] = np.uint64(node) * stride + np.uint64(target[start + i])
+            own[inside] = np.uint64(i)
+            inside += node >= 0
         for position in range(len(columns)):
-            column = codes[columns[position]]
-            offset = offsets[position]
+            column = codes[columns[position], start : start + size]
+            offset = np.uint64(offsets[position])
             if len(weights):
-                for row in range(start, end):
-                    exact[base[row - start] + offset + column[row] * classes] += weights[row]
+                for i in range(inside):
+                    row = own[i]
+                    exact[base[i] + offset + np.uint64(column[row]) * width] += weights[np.uint64(start) + row]
+            elif inside == size:
+                for i in range(size):
+                    exact[base[i] + offset + np.uint64(column[i]) * width] += 1
             else:
-                for row in range(start, end):
-                    exact[base[row - start] + offset + column[row] * classes] += 1
+                for i in range(inside):
+                    exact[base[i] + offset + np.uint64(column[own[i]]) * width] += 1
 
 
 @njit(cache=True)
