@@ -170,27 +170,10 @@ def _snr_published(domain: Domain, max_depth: int | None = None, **choices: Any)
 
 
 def _patil_singh(
-    domain: Domain,
-    max_depth: int = 3,
-    criterion: Any = "infogain",
-    n_estimators: int = 10,
-    vote: str = "majority",
-    certainty: float = 0.25,
-    **more: Any,
+    domain: Domain, criterion: Any = "infogain", n_estimators: int = 10, vote: str = "majority", **choices: Any
 ) -> Plan:
-    return Plan(
-        "",
-        even,
-        depth=max_depth,
-        criterion=criterion,
-        stop="noise",
-        consistency="least-squares",
-        prune="error",
-        certainty=certainty,
-        trees=n_estimators,
-        vote=vote,
-        **more,
-    )
+    tree = _diffpc45(domain, criterion=criterion, numeric="bins", **choices)
+    return replace(tree, trees=n_estimators, vote=vote)
 
 
 def _patil_singh_published(domain: Domain, **choices: Any) -> Plan:
