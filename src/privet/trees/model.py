@@ -8,9 +8,8 @@ tree or several, the domain they speak of, how they vote, and what they promise.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,15 +21,13 @@ from numpy.typing import NDArray
 
 from privet.column import Numeric, decimal_text
 from privet.domain import Domain
-from privet.errors import DataError, DomainError, ModelError, UndeclaredDomain
+from privet.errors import DataError, ModelError
 from privet.trees.record import Privacy
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT, VERSION = "privet-model", 1
 VOTES = ("majority", "average", "weighted")
-MAX_NODES = 5_000_000
 
 A = TypeVar("A", bound=NDArray[Any])
 Floats = NDArray[np.float64]
@@ -154,7 +151,7 @@ class Tree:
 
     def node(self, number: int) -> Split | Leaf:
         """One node, as people see it."""
-        counts = tuple(_plain(count) for count in self.counts[number].tolist())
+        counts = tuple(plain(count) for count in self.counts[number].tolist())
         deviation = float(self.deviation[number])
         if self.column[number] < 0:
             return Leaf(counts, deviation, int(self.labels[number]))
@@ -167,7 +164,7 @@ class Tree:
             threshold = column.number(point)
             labels = (f"<= {decimal_text(point)}", f"> {decimal_text(point)}") + ("<missing>",) * column.missing
         start = int(self.first[number])
-        size = None if math.isnan(self.size[number]) else _plain(float(self.size[number]))
+        size = None if math.isnan(self.size[number]) else plain(float(self.size[number]))
         return Split(name, threshold, labels, tuple(range(start, start + len(labels))), counts, deviation, size)
 
     @property
@@ -262,54 +259,6 @@ class Tree:
     def labels(self) -> Integers:
         """The number of the most frequent class of each node; where nothing was counted, its parent's."""
         return _frozen(np.argmax(self.shares, axis=1))
-
-    # -- JSON -------------------------------------------------------------------------------
-
-    def to_list(self) -> list[dict[str, Any]]:
-        """The nodes in breadth-first order; which children a split has follows from the domain."""
-        nodes = []
-        for number in range(len(self)):
-            node: dict[str, Any] = {}
-            if self.column[number] >= 0:
-                node["split"] = self.domain.attributes[int(self.column[number])]
-                if self.at[number] >= 0:
-                    node["at"] = int(self.at[number])
-            if not math.isnan(self.size[number]):
-                node["size"] = _plain(float(self.size[number]))
-            node["counts"] = [_plain(count) for count in self.counts[number].tolist()]
-            node["deviation"] = float(self.deviation[number])
-            nodes.append(node)
-        return nodes
-
-    @classmethod
-    def from_list(cls, nodes: Any, domain: Domain) -> Tree:
-        if not isinstance(nodes, list) or not 0 < len(nodes) <= MAX_NODES:
-            raise ModelError("a tree of the model has no list of nodes; it was not written by privet.")
-        position = {name: i for i, name in enumerate(domain.attributes)}
-        classes = len(domain.classes)
-        column = np.full(len(nodes), -1, dtype=np.int64)
-        at = np.full(len(nodes), -1, dtype=np.int64)
-        counts = np.empty((len(nodes), classes))
-        deviation, size = np.empty(len(nodes)), np.full(len(nodes), np.nan)
-        for number, node in enumerate(nodes):
-            if not isinstance(node, dict) or not set(node) <= {"split", "at", "size", "counts", "deviation"}:
-                raise ModelError(f"node {number} of the model is not a node; it was not written by privet.")
-            if "split" in node:
-                name = node["split"]
-                if not isinstance(name, str) or name not in position:
-                    raise ModelError(f"node {number} of the model splits by a column its domain does not declare.")
-                column[number] = position[name]
-                if "at" in node:
-                    at[number] = _grid_index(node["at"], domain, name, number)
-            elif "at" in node:
-                raise ModelError(f"node {number} of the model has a threshold and no column.")
-            counts[number] = _numbers(node.get("counts"), classes, number)
-            (deviation[number],) = _numbers([node.get("deviation")], 1, number)
-            if deviation[number] < 0:
-                raise ModelError(f"node {number} of the model has a negative deviation.")
-            if "size" in node:
-                (size[number],) = _numbers([node["size"]], 1, number)
-        return cls(domain, column, at, counts, deviation, size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -433,16 +382,9 @@ class Ensemble:
 
     def to_json(self) -> str:
         """The model as a JSON text; docs/model.md describes it."""
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "privacy": self.privacy.to_dict(),
-            "domain": self.domain.to_toml(),
-            "vote": self.vote,
-            "prior": None if self.prior is None else [_plain(count) for count in self.prior],
-            "trees": [tree.to_list() for tree in self.trees],
-        }
-        return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
+        from privet.trees.schema import dump
+
+        return dump(self)
 
     def save(self, path: str | Path) -> None:
         """Write the model as JSON."""
@@ -465,38 +407,9 @@ class Ensemble:
     @classmethod
     def from_json(cls, text: str) -> Ensemble:
         """Read the JSON text of a model; nothing in it is executed, and what is wrong with it is one sentence."""
-        try:
-            content = json.loads(text, parse_constant=_no_constant)
-        except (ValueError, RecursionError):
-            raise ModelError("the model is not valid JSON; it may be cut short.") from None
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise ModelError("this JSON is not a privet model.")
-        if content.get("version") != VERSION or content["version"] is True:
-            raise ModelError(f"the model has a version other than {VERSION}; read it with the privet that wrote it.")
-        try:
-            declared = content.get("domain")
-            domain = Domain.parse(declared if isinstance(declared, str) else "")
-            domain.to_toml().encode()  # half a surrogate pair cannot be written
-            classes = len(domain.target_column.values)
-        except (DomainError, DataError) as error:
-            raise ModelError(f"the model's domain cannot be used: {error}") from None
-        except UndeclaredDomain:
-            raise ModelError("the model's domain has no target.") from None
-        except Exception:
-            raise ModelError("the model's domain cannot be used; it was not written by privet.") from None
-        if content.get("vote") not in VOTES:
-            raise ModelError(f"the model's vote is not one of {', '.join(VOTES)}.")
-        prior = content.get("prior")
-        trees = content.get("trees")
-        if not isinstance(trees, list) or not 0 < len(trees) <= 100_000:
-            raise ModelError("the model has no trees.")
-        return cls(
-            domain,
-            tuple(Tree.from_list(nodes, domain) for nodes in trees),
-            Privacy.from_dict(content.get("privacy")),
-            content["vote"],
-            None if prior is None else tuple(_numbers(prior, classes, 0)),
-        )
+        from privet.trees.schema import parse
+
+        return parse(text)
 
 
 def condition(split: Split, label: str) -> str:
@@ -525,31 +438,9 @@ def _frozen(array: A) -> A:
     return array
 
 
-def _plain(number: float) -> int | float:
+def plain(number: float) -> int | float:
     """An int where a number is whole: a released count looks like one."""
     return int(number) if float(number).is_integer() and abs(number) < 2**53 else float(number)
-
-
-def _numbers(values: Any, length: int, number: int) -> Sequence[float]:
-    if not isinstance(values, list) or len(values) != length:
-        raise ModelError(f"node {number} of the model needs {length} numbers, one for each class.")
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**63:
-            raise ModelError(f"node {number} of the model has a number that is none, or too large.")
-    return [float(value) for value in values]
-
-
-def _grid_index(value: Any, domain: Domain, name: str, number: int) -> int:
-    column = domain[name]
-    if not isinstance(column, Numeric) or isinstance(value, bool) or not isinstance(value, int):
-        raise ModelError(f"node {number} of the model has a threshold that '{name}' does not have.")
-    if not 1 <= value < column.grid_size:
-        raise ModelError(f"node {number} of the model has a threshold outside the bounds of '{name}'.")
-    return value
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(name)
 
 
 @njit(cache=True)

@@ -1,0 +1,142 @@
+"""A model as JSON: what is published, and what is believed of a file that somebody sends.
+
+Nodes stand in breadth-first order, so which children a split has follows from the domain, and no
+file can describe anything but a tree. docs/model.md describes the format; `VERSION` changes with it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from privet.column import Numeric
+from privet.domain import Domain
+from privet.errors import DataError, DomainError, ModelError, UndeclaredDomain
+from privet.trees.model import VOTES, Ensemble, Tree, plain
+from privet.trees.record import Privacy
+
+FORMAT, VERSION = "privet-model", 1
+MAX_NODES = 5_000_000
+
+
+def dump(model: Ensemble) -> str:
+    """The JSON text of a model."""
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "privacy": model.privacy.to_dict(),
+        "domain": model.domain.to_toml(),
+        "vote": model.vote,
+        "prior": None if model.prior is None else [plain(count) for count in model.prior],
+        "trees": [_nodes(tree) for tree in model.trees],
+    }
+    return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def parse(text: str) -> Ensemble:
+    """The model of a JSON text; whatever else the text is, it is one `ModelError`."""
+    try:
+        content = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise ModelError("the model is not valid JSON; it may be cut short.") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ModelError("this JSON is not a privet model.")
+    if content.get("version") != VERSION or content["version"] is True:
+        raise ModelError(f"the model has a version other than {VERSION}; read it with the privet that wrote it.")
+    try:
+        declared = content.get("domain")
+        domain = Domain.parse(declared if isinstance(declared, str) else "")
+        domain.to_toml().encode()  # half a surrogate pair cannot be written
+        classes = len(domain.target_column.values)
+    except (DomainError, DataError) as error:
+        raise ModelError(f"the model's domain cannot be used: {error}") from None
+    except UndeclaredDomain:
+        raise ModelError("the model's domain has no target.") from None
+    except Exception:
+        raise ModelError("the model's domain cannot be used; it was not written by privet.") from None
+    if content.get("vote") not in VOTES:
+        raise ModelError(f"the model's vote is not one of {', '.join(VOTES)}.")
+    prior = content.get("prior")
+    trees = content.get("trees")
+    if not isinstance(trees, list) or not 0 < len(trees) <= 100_000:
+        raise ModelError("the model has no trees.")
+    return Ensemble(
+        domain,
+        tuple(_tree(nodes, domain) for nodes in trees),
+        Privacy.from_dict(content.get("privacy")),
+        content["vote"],
+        None if prior is None else tuple(_numbers(prior, classes, "the prior")),
+    )
+
+
+def _nodes(tree: Tree) -> list[dict[str, Any]]:
+    """The nodes in breadth-first order; which children a split has follows from the domain."""
+    nodes = []
+    for number in range(len(tree)):
+        node: dict[str, Any] = {}
+        if tree.column[number] >= 0:
+            node["split"] = tree.domain.attributes[int(tree.column[number])]
+            if tree.at[number] >= 0:
+                node["at"] = int(tree.at[number])
+        if not math.isnan(tree.size[number]):
+            node["size"] = plain(float(tree.size[number]))
+        node["counts"] = [plain(count) for count in tree.counts[number].tolist()]
+        node["deviation"] = float(tree.deviation[number])
+        nodes.append(node)
+    return nodes
+
+
+def _tree(nodes: Any, domain: Domain) -> Tree:
+    if not isinstance(nodes, list) or not 0 < len(nodes) <= MAX_NODES:
+        raise ModelError("a tree of the model has no list of nodes; it was not written by privet.")
+    position = {name: i for i, name in enumerate(domain.attributes)}
+    classes = len(domain.classes)
+    column = np.full(len(nodes), -1, dtype=np.int64)
+    at = np.full(len(nodes), -1, dtype=np.int64)
+    counts = np.empty((len(nodes), classes))
+    deviation, size = np.empty(len(nodes)), np.full(len(nodes), np.nan)
+    for number, node in enumerate(nodes):
+        if not isinstance(node, dict) or not set(node) <= {"split", "at", "size", "counts", "deviation"}:
+            raise ModelError(f"node {number} of the model is not a node; it was not written by privet.")
+        if "split" in node:
+            name = node["split"]
+            if not isinstance(name, str) or name not in position:
+                raise ModelError(f"node {number} of the model splits by a column its domain does not declare.")
+            column[number] = position[name]
+            if "at" in node:
+                at[number] = _grid_index(node["at"], domain, name, number)
+        elif "at" in node:
+            raise ModelError(f"node {number} of the model has a threshold and no column.")
+        counts[number] = _numbers(node.get("counts"), classes, f"node {number}")
+        (deviation[number],) = _numbers([node.get("deviation")], 1, f"node {number}")
+        if deviation[number] < 0:
+            raise ModelError(f"node {number} of the model has a negative deviation.")
+        if "size" in node:
+            (size[number],) = _numbers([node["size"]], 1, f"node {number}")
+    return Tree(domain, column, at, counts, deviation, size)
+
+
+def _numbers(values: Any, length: int, where: str) -> Sequence[float]:
+    if not isinstance(values, list) or len(values) != length:
+        raise ModelError(f"{where} of the model needs {length} numbers, one for each class.")
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**63:
+            raise ModelError(f"{where} of the model has a number that is none, or too large.")
+    return [float(value) for value in values]
+
+
+def _grid_index(value: Any, domain: Domain, name: str, number: int) -> int:
+    column = domain[name]
+    if not isinstance(column, Numeric) or isinstance(value, bool) or not isinstance(value, int):
+        raise ModelError(f"node {number} of the model has a threshold that '{name}' does not have.")
+    if not 1 <= value < column.grid_size:
+        raise ModelError(f"node {number} of the model has a threshold outside the bounds of '{name}'.")
+    return value
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(name)
