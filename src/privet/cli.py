@@ -193,7 +193,7 @@ def fit(
     chosen: dict[str, Any] = {choice: value for choice, value in wanted.items() if value is not None}
     classifier = kind(epsilon, variant=variant, unsafe=unsafe, random_state=random_state, **chosen)
     with Console(stderr=True).status(f"fitting {algorithm}") as status:
-        object.__setattr__(classifier, "_say", status.update)
+        classifier.set_params(verbose=status.update)
         ledger_file: str | None = None
         if unsafe:
             model = _fit_public(classifier, data, declared)

@@ -59,7 +59,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     unsafe: bool = False
     max_leaves: int = 100_000
     random_state: Any = None
-    verbose: int = 0
+    verbose: Any = 0  # a true value prints progress on standard error, a function is called with it
 
     algorithm: ClassVar[str]
     model_: Ensemble = field(init=False)
@@ -194,7 +194,9 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
 
     def _say(self, text: str) -> None:
-        if self.verbose:
+        if callable(self.verbose):
+            self.verbose(text)
+        elif self.verbose:
             print(text, file=sys.stderr, flush=True)
 
     # -- predicting -------------------------------------------------------------------------
