@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         SuLQID3Classifier,
     )
     from privet.trees.model import Ensemble
+    from privet.verification import verify
 
 __version__ = "0.1.0"
 
@@ -56,6 +57,7 @@ __all__ = [
     "errors",
     "open",
     "testing",
+    "verify",
 ]
 
 
@@ -65,6 +67,10 @@ def __getattr__(name: str) -> Any:
         from privet.trees import model
 
         return model.Ensemble
+    if name == "verify":
+        from privet import verification
+
+        return verification.verify
     if name.endswith("Classifier") and name in __all__:
         from privet.trees import estimators
 

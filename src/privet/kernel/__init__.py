@@ -8,6 +8,7 @@ analysts the boundary is a server that holds this package on its side.
 
 from privet.kernel.accounting import Scope, as_epsilon, charge
 from privet.kernel.criteria import Criterion, GainRatio, Gini, InfoGain, LargestCell, Max, WeightedMax, criterion
+from privet.kernel.enumeration import WorstLoss, worst_loss
 from privet.kernel.inspection import print_outside
 from privet.kernel.ledger import Charge, Entry, Ledger
 from privet.kernel.mechanisms import (
@@ -61,6 +62,7 @@ __all__ = [
     "Scope",
     "Sum",
     "WeightedMax",
+    "WorstLoss",
     "as_epsilon",
     "charge",
     "criterion",
@@ -71,4 +73,5 @@ __all__ = [
     "print_outside",
     "seeded_noise",
     "source_of",
+    "worst_loss",
 ]

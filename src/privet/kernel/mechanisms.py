@@ -36,6 +36,7 @@ Integers = NDArray[np.int64]
 LARGEST = 2**62
 
 _seeded: ContextVar[np.random.Generator | None] = ContextVar("seeded", default=None)
+_script: ContextVar[Any] = ContextVar("script", default=None)
 
 
 @contextmanager
@@ -48,9 +49,19 @@ def seeded_noise(seed: int) -> Iterator[None]:
         _seeded.reset(token)
 
 
+@contextmanager
+def follow(script: Any) -> Iterator[None]:
+    """Let a script decide what mechanisms release (see `enumeration`). For tests: nothing made inside is private."""
+    token = _script.set(script)
+    try:
+        yield
+    finally:
+        _script.reset(token)
+
+
 def noise_is_private() -> bool:
-    """False inside `seeded_noise`."""
-    return _seeded.get() is None
+    """False inside `seeded_noise` and while a script is followed."""
+    return _seeded.get() is None and _script.get() is None
 
 
 def random_bits(bits: int) -> int:
@@ -104,6 +115,8 @@ class IntegerLaplace:
 
     def release(self, exact_values: NDArray[Any]) -> Integers:
         """The values plus the difference of two geometric numbers each."""
+        if (script := _script.get()) is not None:
+            return np.asarray(script.noise(self, exact_values))
         clamped = np.clip(exact_values, -LARGEST, LARGEST).astype(np.int64)
         up, down = _geometric(self.epsilon / self.sensitivity, 2 * clamped.size).reshape(2, *clamped.shape)
         return np.asarray(np.clip(clamped + up - down, -(2**63), 2**63 - 1), dtype=np.int64)
@@ -160,7 +173,7 @@ class ResidualLaplace:
 
 @dataclass(frozen=True)
 class Selection:
-    """What both selections share: their loss, what a unit of score is worth, and how far they may miss."""
+    """What all selections share: their loss, what a unit of score is worth, and how far they may miss."""
 
     epsilon: Fraction
     sensitivity: int
@@ -184,7 +197,20 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class PermuteAndFlip(Selection):
+class IndexSelection(Selection):
+    """A selection among candidates that are counted off; its kinds say how an index is drawn."""
+
+    def release(self, exact_scores: Integers) -> int:
+        if (script := _script.get()) is not None:
+            return int(script.choice(self, exact_scores))
+        return self._draw(exact_scores)
+
+    def _draw(self, exact_scores: Integers) -> int:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class PermuteAndFlip(IndexSelection):
     """Choose the index of a high integer score (McKenna and Sheldon 2020).
 
     Candidates come in random order; one that is `gap` below the best is taken with
@@ -199,7 +225,7 @@ class PermuteAndFlip(Selection):
     [0.816, 0.1839, 0.0]
     """
 
-    def release(self, exact_scores: Integers) -> int:
+    def _draw(self, exact_scores: Integers) -> int:
         rate = self.rate
         scores = exact_scores.tolist()
         best = max(scores)
@@ -220,7 +246,7 @@ class PermuteAndFlip(Selection):
 
 
 @dataclass(frozen=True)
-class Exponential(Selection):
+class Exponential(IndexSelection):
     """Choose the index of a high integer score (McSherry and Talwar 2007), as the papers before permute-and-flip do.
 
     Index j has weight exp(q_j * rate): the proof of `ExponentialOverRanges` with one point for each range.
@@ -230,7 +256,7 @@ class Exponential(Selection):
     [0.731, 0.2689, 0.0]
     """
 
-    def release(self, exact_scores: Integers) -> int:
+    def _draw(self, exact_scores: Integers) -> int:
         return _weighted_choice([1] * len(exact_scores), exact_scores.max() - exact_scores, self.rate)
 
     def probabilities(self, scores: Sequence[int]) -> NDArray[np.float64]:
@@ -240,7 +266,7 @@ class Exponential(Selection):
 
 
 @dataclass(frozen=True)
-class NoisyMax(Selection):
+class NoisyMax(IndexSelection):
     """The index of the largest score after integer Laplace noise of rate `rate`; the first of equals.
 
     Fix the noise of the others: an index wins if its own noise reaches a whole threshold. A
@@ -256,7 +282,7 @@ class NoisyMax(Selection):
     def _noise(self) -> IntegerLaplace:
         return IntegerLaplace(self.rate)
 
-    def release(self, exact_scores: Integers) -> int:
+    def _draw(self, exact_scores: Integers) -> int:
         return int(np.argmax(self._noise.release(exact_scores)))
 
     def shortfall(self, candidates: int, confidence: float) -> float:
@@ -269,7 +295,8 @@ class NoisyMax(Selection):
         reach = noise.error(1 - 1e-12)
         low, high = min(scores) - reach, max(scores) + reach
         values = np.arange(low, high + 1)
-        mass = np.array([[noise.probability(int(value - score)) for value in values] for score in scores])
+        steps = np.abs(values - np.array(scores)[:, None])
+        mass = noise.probability(0) * np.exp(-steps / noise.scale)
         upto = np.minimum(np.cumsum(mass, axis=1), 1)
         below = np.concatenate([np.zeros((len(scores), 1)), upto[:, :-1]], axis=1)
         rivals = [np.prod(np.vstack([below[:j], upto[j + 1 :]]), axis=0) for j in range(len(scores))]
@@ -292,6 +319,9 @@ class ExponentialOverRanges(Selection):
 
     def release(self, exact_scores: Integers, exact_sizes: Sequence[int]) -> tuple[int, int]:
         """The chosen range and the chosen point's offset in it."""
+        if (script := _script.get()) is not None:
+            chosen, offset = script.point(self, exact_scores, exact_sizes)
+            return int(chosen), int(offset)
         chosen = _weighted_choice(exact_sizes, exact_scores.max() - exact_scores, self.rate)
         return chosen, random_below(int(exact_sizes[chosen]))
 

@@ -286,7 +286,7 @@ class Parts:
         numeric = self.domain.numeric(column)
         # one record adds at most the larger bound
         reach = int(max(abs(numeric.low), abs(numeric.top)) / numeric.unit)
-        noises = [IntegerLaplace(share, reach) for share in self._shares(epsilon)]
+        noises = _each(lambda share: IntegerLaplace(share, reach), self._shares(epsilon))
         found, about = self._ask(
             f"sum({column})", (), noises, lambda: answers.total(self._engine, self._rows, numeric, noises), key
         )
@@ -298,9 +298,9 @@ class Parts:
     def mean(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Releases[Mean]:
         """The mean of a numeric column over the rows that have a value; half of epsilon each for sum and count."""
         numeric = self.domain.numeric(column)
-        shares = [share / 2 for share in self._shares(epsilon)]
-        sums = [IntegerLaplace(share, numeric.grid_size - 1) for share in shares]
-        counts = [IntegerLaplace(share) for share in shares]
+        shares = _each(lambda share: share / 2, self._shares(epsilon))
+        sums = _each(lambda share: IntegerLaplace(share, numeric.grid_size - 1), shares)
+        counts = _each(IntegerLaplace, shares)
         found, about = self._ask(
             f"mean({column})",
             (),

@@ -140,9 +140,12 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_, self.feature_names_in_, self._by_name = len(names), names, True
         return table, plan, False
 
+    def choices(self) -> dict[str, Any]:
+        """The parameters that are choices of the plan."""
+        return {name: value for name, value in self.get_params(deep=False).items() if name not in _COMMON}
+
     def _plan_for(self, found: Preset, domain: Domain) -> Plan:
-        choices = {name: value for name, value in self.get_params(deep=False).items() if name not in _COMMON}
-        plan = found.plan(domain, self.variant, **choices)
+        plan = found.plan(domain, self.variant, **self.choices())
         if plan.errata and not self.unsafe:
             raise NotPrivate(
                 f"{found.name} as published is not differentially private ({'; '.join(plan.errata)}); use "

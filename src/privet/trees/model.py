@@ -311,6 +311,11 @@ class Ensemble:
         """The class of each row of a frame."""
         return np.asarray(self.class_values[self.predict_codes(frame)])
 
+    def apply(self, frame: Any) -> Integers:
+        """The number of the node where each row ends in each tree, [row, tree]; scikit-learn's word for it."""
+        coded = self._coded(frame)
+        return np.stack([tree.find(*coded) for tree in self.trees], axis=1)
+
     def _ends(self, tree: Tree, codes: NDArray[np.int32], grids: NDArray[np.int32]) -> Integers:
         """The row of `_table` for each row to predict."""
         ends = tree.find(codes, grids)

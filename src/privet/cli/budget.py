@@ -1,0 +1,137 @@
+"""`privet budget`: what was spent, and who may spend how much."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from privet.cli.common import STYLE, DatasetOption, JsonOption, LedgerArgument, print_json, say
+from privet.column import decimal_text
+from privet.errors import LedgerError
+from privet.kernel import Ledger, as_epsilon, ledger_path
+
+app = typer.Typer(help="What was spent and who may spend how much.", **STYLE)
+
+
+@app.command("show")
+def show(
+    ledger: LedgerArgument,
+    entries: Annotated[bool, typer.Option("--entries", help="List every charge.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what was spent on each data set, by whom, and what is left.
+
+    Example: privet budget show adult.csv --entries
+    """
+    book = _book(ledger)
+    state = {name: _state(book, name, entries) for name in book.datasets()}
+    if as_json:
+        print_json(state)
+        return
+    console = Console()
+    for name, facts in state.items():
+        table = Table(title=f"{name}: {facts['spent']} of {facts['budget']} spent", title_justify="left")
+        for heading in ("analyst", "spent", "own budget", "left"):
+            table.add_column(heading, justify="left" if heading == "analyst" else "right")
+        for row in facts["analysts"]:
+            table.add_row(row["analyst"], row["spent"], row["budget"] or "-", row["left"])
+        console.print(table)
+        if entries:
+            lines = Table(show_edge=False)
+            for heading in ("entry", "analyst", "question", "on", "epsilon", "charged", "when"):
+                lines.add_column(heading, overflow="fold")
+            for line in facts["entries"]:
+                lines.add_row(
+                    *(str(line[field]) for field in ("id", "analyst", "question", "scope", "epsilon", "loss", "at"))
+                )
+            console.print(lines)
+    if not state:
+        say("the ledger holds no data set yet")
+
+
+@app.command("grant")
+def grant(
+    ledger: LedgerArgument,
+    epsilon: Annotated[
+        str, typer.Argument(metavar="EPSILON", help="What may be spent in all, spending so far included.")
+    ],
+    analyst: Annotated[
+        str | None, typer.Option(help="Give this analyst a budget of their own; without it, the data set.")
+    ] = None,
+    name: DatasetOption = None,
+) -> None:
+    """Set what a data set, or one analyst on it, may spend in all.
+
+    \b
+    Examples:
+      privet budget grant adult.csv 2.0
+      privet budget grant adult.csv 0.5 --analyst ada
+    """
+    book = _book(ledger)
+    dataset = _dataset(book, name)
+    cap = as_epsilon(epsilon, "the budget")
+    book.set_cap(dataset, analyst, cap)
+    whose = f"'{analyst}' on '{dataset}'" if analyst else f"the data set '{dataset}'"
+    say(f"{whose} may now spend {decimal_text(cap)} in all; {decimal_text(book.spent(dataset, analyst))} is spent")
+
+
+@app.command("revoke")
+def revoke(
+    ledger: LedgerArgument,
+    analyst: Annotated[str | None, typer.Option(help="Stop this analyst; without it, everyone.")] = None,
+    name: DatasetOption = None,
+) -> None:
+    """Stop all further spending, by one analyst or by everyone. What was spent stays recorded.
+
+    Example: privet budget revoke adult.csv --analyst ada
+    """
+    book = _book(ledger)
+    dataset = _dataset(book, name)
+    book.set_cap(dataset, analyst, Fraction(0))
+    say(f"{f'{analyst!r} may' if analyst else 'nobody may'} {'not ' if analyst else ''}spend any more on '{dataset}'")
+
+
+def _book(target: str) -> Ledger:
+    path = Path(target) if target.endswith(".ledger") else ledger_path(target)
+    return Ledger.open(path, create=False)
+
+
+def _dataset(book: Ledger, name: str | None) -> str:
+    known = book.datasets()
+    if name is not None:
+        return name
+    if len(known) != 1:
+        raise LedgerError(f"the ledger holds {len(known)} data sets ({', '.join(known)}); choose one with --name.")
+    return known[0]
+
+
+def _state(book: Ledger, dataset: str, entries: bool) -> dict[str, Any]:
+    cap = book.cap(dataset) or Fraction(0)
+    facts: dict[str, Any] = {"budget": decimal_text(cap), "spent": decimal_text(book.spent(dataset))}
+    facts["analysts"] = [
+        {
+            "analyst": analyst,
+            "spent": decimal_text(book.spent(dataset, analyst)),
+            "budget": None if (own := book.cap(dataset, analyst)) is None else decimal_text(own),
+            "left": decimal_text(book.remaining(dataset, analyst)),
+        }
+        for analyst in book.analysts(dataset)
+    ]
+    if entries:
+        facts["entries"] = [
+            {
+                **{
+                    name: getattr(entry, name)
+                    for name in ("id", "at", "analyst", "question", "scope", "epsilon", "key")
+                },
+                "loss": decimal_text(entry.loss),
+                "answered": entry.answer is not None,
+            }
+            for entry in book.entries(dataset)
+        ]
+    return facts

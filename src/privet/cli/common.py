@@ -1,0 +1,43 @@
+"""What the verbs share: their options, and how they speak."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+import typer
+
+STYLE: dict[str, Any] = {
+    "no_args_is_help": True,
+    "rich_markup_mode": None,
+    "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100},
+}
+
+DataArgument = Annotated[
+    str, typer.Argument(metavar="DATA", help="A .csv or .parquet file, or duckdb:///file.db?table=NAME.")
+]
+DomainOption = Annotated[Path, typer.Option("--domain", "-d", metavar="FILE", help="The public domain file.")]
+LedgerArgument = Annotated[str, typer.Argument(metavar="DATA|LEDGER", help="The data, or its .ledger file.")]
+DatasetOption = Annotated[str | None, typer.Option("--name", help="The data set, where the ledger holds several.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@contextmanager
+def output_of(path: Path | None) -> Iterator[TextIO]:
+    if path is None:
+        yield sys.stdout
+        return
+    with path.open("w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+def print_json(value: object) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr)

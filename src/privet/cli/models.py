@@ -1,0 +1,218 @@
+"""`privet fit`, `predict` and `show`: models and their files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+import privet
+from privet.cli.common import DataArgument, DomainOption, JsonOption, output_of, print_json, say
+from privet.column import decimal_text
+from privet.domain import Domain
+from privet.errors import QuestionError
+from privet.trees.presets import PRESETS, preset
+
+_ALGORITHMS = "\n".join(f"      {each.name:<15} {each.line}\n{'':22}{each.citation}" for each in PRESETS.values())
+
+FIT_HELP = f"""Fit a private tree or forest and write it as a model file.
+
+    The algorithm is charged to the ledger of the data, epsilon in all; what cannot be fitted is
+    refused before anything is charged. With --variant published it follows its paper to the letter.
+
+    \b
+    Algorithms:
+{_ALGORITHMS}
+
+    \b
+    Examples:
+      privet fit adult.csv -d adult.toml -b 1.0 -e 0.5 -o model.json
+      privet fit adult.csv -d adult.toml -e 0.1 --algorithm maxforest --trees 5 --html model.html -o model.json
+      privet fit public.csv -d adult.toml --algorithm c45 --unsafe -o raw.json
+    """
+
+
+def fit(
+    data: DataArgument,
+    domain: DomainOption,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model goes.")],
+    epsilon: Annotated[
+        str | None, typer.Option("--epsilon", "-e", help="What the whole fit may cost, as 0.5 or 1/2.")
+    ] = None,
+    algorithm: Annotated[str, typer.Option("--algorithm", "-a", help="One of the names above.")] = "diffpid3",
+    depth: Annotated[int | None, typer.Option("--depth", help="The largest depth; else the algorithm's.")] = None,
+    criterion: Annotated[
+        str | None, typer.Option(help="max, gini or infogain, where the algorithm chooses splits.")
+    ] = None,
+    trees: Annotated[int | None, typer.Option(help="How many trees a forest has.")] = None,
+    vote: Annotated[str | None, typer.Option(help="majority, average or weighted.")] = None,
+    numeric: Annotated[str | None, typer.Option(help="thresholds or bins, for diffpc45.")] = None,
+    score: Annotated[str | None, typer.Option(help="sum or literal, for maxtree and maxforest.")] = None,
+    variant: Annotated[str, typer.Option(help="corrected or published.")] = "corrected",
+    random_state: Annotated[int | None, typer.Option(help="The seed of public coins; noise has none.")] = None,
+    max_leaves: Annotated[int | None, typer.Option(help="The most leaves that a tree may have.")] = None,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe", help="The rows are public: run what is not private, and charge nothing.")
+    ] = False,
+    budget: Annotated[
+        str | None, typer.Option("--budget", "-b", help="What the data set may spend in all; needed the first time.")
+    ] = None,
+    analyst: Annotated[str, typer.Option(help="Who asks.")] = "local",
+    ledger: Annotated[Path | None, typer.Option(help="A ledger other than the one beside the data.")] = None,
+    name: Annotated[str | None, typer.Option(help="The data set's name in the ledger.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also draw the model here.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    from privet.trees.estimators import CLASSIFIERS
+
+    found = preset(algorithm)
+    if found.published is None and not unsafe:
+        raise QuestionError(f"{algorithm} is not private; if the rows are public, say so with --unsafe.")
+    if epsilon is None and found.published is not None:
+        raise QuestionError("fit needs --epsilon, what the whole fit may cost, as --epsilon 0.5.")
+    kind = CLASSIFIERS[found.name]
+    declared = Domain.load(domain)
+    for path in (output, html):
+        if path is not None and not path.parent.is_dir():
+            raise QuestionError(f"there is no folder '{path.parent}' to write '{path.name}' to; make it first.")
+    wanted = {
+        "max_depth": depth,
+        "criterion": criterion,
+        "n_estimators": trees,
+        "vote": vote,
+        "numeric": numeric,
+        "score": score,
+        "max_leaves": max_leaves,
+    }
+    known = kind().get_params()
+    options = {"max_depth": "depth", "n_estimators": "trees", "max_leaves": "max-leaves"}
+    for choice, value in wanted.items():
+        if value is not None and choice not in known:
+            raise QuestionError(f"{algorithm} has no choice --{options.get(choice, choice)}; leave it out.")
+    chosen: dict[str, Any] = {choice: value for choice, value in wanted.items() if value is not None}
+    classifier = kind(epsilon, variant=variant, unsafe=unsafe, random_state=random_state, **chosen)
+    with Console(stderr=True).status(f"fitting {algorithm}") as status:
+        classifier.set_params(verbose=status.update)
+        ledger_file: str | None = None
+        if unsafe:
+            model = _fit_public(classifier, data, declared)
+        else:
+            opened = privet.open(data, declared, budget=budget, ledger=ledger, name=name, analyst=analyst)
+            with opened as table:
+                model = classifier.fit(table).model_
+                left, ledger_file = decimal_text(table.budget.remaining), table.budget.ledger_path
+    model.save(output)
+    if html is not None:
+        model.to_html(html)
+    if as_json:
+        leaves = sum(tree.leaves for tree in model.trees)
+        facts = {"model": str(output), "trees": len(model.trees), "leaves": leaves, **model.privacy.to_dict()}
+        print_json(facts if ledger_file is None else {**facts, "remaining": left, "ledger": ledger_file})
+        return
+    print(model)
+    print(model.privacy)
+    say(
+        f"wrote {output}"
+        + (f" and {html}" if html else "")
+        + (f"; {left} left in {ledger_file}" if ledger_file else "")
+    )
+
+
+def _fit_public(classifier: Any, data: str, declared: Domain) -> Any:
+    import pandas as pd
+
+    from privet.rows import read
+
+    plan = preset(classifier.algorithm).plan(declared, classifier.variant)
+    if not (plan.errata or plan.is_exact):
+        raise QuestionError(f"{classifier.algorithm} in this form is private; leave out --unsafe.")
+    frame = pd.concat(list(read(data)), ignore_index=True)
+    target = declared.target_column.name
+    if target not in frame.columns:
+        raise QuestionError(f"'{data}' has no column '{target}', the target of the domain.")
+    classifier.set_params(domain=declared)
+    return classifier.fit(frame.drop(columns=target), frame[target]).model_
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that fit wrote.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="The rows to predict, a .csv or .parquet file.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write here instead of standard output.")
+    ] = None,
+    shares: Annotated[bool, typer.Option("--shares", help="Also the share of each class.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line instead of CSV.")] = False,
+) -> None:
+    """Predict the class of every row with a model file. The rows are not protected: they are yours.
+
+    Rows keep their order. A row that fits no cell of the model takes the last node that it fits.
+
+    \b
+    Examples:
+      privet predict model.json new.csv -o predictions.csv
+      privet predict model.json new.csv --shares --json
+    """
+    from privet.rows import read
+    from privet.trees.model import Ensemble
+
+    loaded = Ensemble.load(model)
+    texts = loaded.domain.target_column.texts
+    done = 0
+    with output_of(output) as out:
+        for chunk in read(data):
+            probabilities = loaded.predict_proba(chunk)
+            found = _predictions(probabilities, texts, shares)
+            if as_json:
+                found.to_json(out, orient="records", lines=True)
+            else:
+                found.to_csv(out, index=False, header=done == 0, lineterminator="\n")
+            done += len(chunk)
+            if output is not None:
+                say(f"{done} rows predicted")
+
+
+def _predictions(probabilities: Any, texts: tuple[str, ...], shares: bool) -> Any:
+    """Predictions as a frame: the class, and with `shares` a column for each."""
+    import pandas as pd
+
+    frame = pd.DataFrame({"prediction": [texts[code] for code in probabilities.argmax(axis=1)]})
+    for code, text in enumerate(texts if shares else ()):
+        frame[f"share of {text}"] = probabilities[:, code].round(6)
+    return frame
+
+
+def show(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that fit wrote.")],
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Draw it as a page instead.")] = None,
+    depth: Annotated[int | None, typer.Option(min=0, help="Show no deeper than this.")] = None,
+    rules: Annotated[bool, typer.Option("--rules", help="Every leaf as a sentence.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a model: its trees with noisy counts, what it promises and what it cost.
+
+    \b
+    Examples:
+      privet show model.json
+      privet show model.json --html model.html
+      privet show model.json --rules
+    """
+    from privet.trees.model import Ensemble
+
+    loaded = Ensemble.load(model)
+    if html is not None:
+        loaded.to_html(html)
+        say(f"wrote {html}")
+    elif as_json:
+        trees = [{"leaves": tree.leaves, "depth": tree.depth, "rules": tree.rules()} for tree in loaded.trees]
+        print_json({"target": loaded.domain.target, "privacy": loaded.privacy.to_dict(), "trees": trees})
+    elif rules:
+        for number, tree in enumerate(loaded.trees):
+            if len(loaded.trees) > 1:
+                print(f"tree {number + 1} of {len(loaded.trees)}")
+            print("\n".join(tree.rules()))
+    else:
+        print(loaded.text(depth))
+        print()
+        print(loaded.privacy)

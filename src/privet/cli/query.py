@@ -1,0 +1,72 @@
+"""`privet query`: one noisy question to a private table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import privet
+from privet.cli.common import DataArgument, DomainOption, JsonOption, print_json, say
+from privet.column import decimal_text
+from privet.domain import Domain
+from privet.kernel import as_epsilon
+from privet.question import Question
+
+
+def query(
+    data: DataArgument,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to ask; see above.")],
+    domain: DomainOption,
+    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="What the answer may cost, as 0.1 or 1/10.")],
+    budget: Annotated[
+        str | None, typer.Option("--budget", "-b", help="What the data set may spend in all; needed the first time.")
+    ] = None,
+    analyst: Annotated[str, typer.Option(help="Who asks.")] = "local",
+    ledger: Annotated[Path | None, typer.Option(help="A ledger other than the one beside the data.")] = None,
+    name: Annotated[str | None, typer.Option(help="The data set's name in the ledger.")] = None,
+    key: Annotated[
+        str | None, typer.Option(help="An idempotency key: the same question with it gives the same answer, once paid.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask a private table one noisy question.
+
+    \b
+    A question is
+      count | sum COLUMN | mean COLUMN | median COLUMN | quantile COLUMN RANK
+      histogram COLUMN, COLUMN, ... | select max|gini|infogain [thresholds]
+    followed, if you like, by
+      by COLUMN                 for each of its values or bins, for the price of one
+      where CONDITION and ...   COLUMN = VALUE, COLUMN in {A, B}, COLUMN in 30..40, COLUMN < 40
+    with "quotes" around names and values that have spaces or signs.
+
+    \b
+    Examples:
+      privet query adult.csv "count where sex = Female" -d adult.toml -b 1.0 -e 0.1
+      privet query adult.csv "mean age by sex where hours-per-week in 30..40" -d adult.toml -e 0.1
+      privet query adult.csv "histogram sex, income" -d adult.toml -e 0.1 --json
+      privet query "duckdb:///census.db?table=people" "quantile wage 0.9" -d census.toml -e 0.1
+    """
+    asked = Question.parse(question)
+    with privet.open(data, Domain.load(domain), budget=budget, ledger=ledger, name=name, analyst=analyst) as table:
+        answers = asked.ask(table, epsilon, key)
+        left, entry = table.budget.remaining, answers[0][1].about.entry
+        path = table.budget.ledger_path
+    if as_json:
+        print_json(
+            {
+                "question": question,
+                "epsilon": decimal_text(as_epsilon(epsilon)),
+                "answers": [{"part": label, **release.to_dict()} for label, release in answers],
+                "private": all(release.private for _, release in answers),
+                "remaining": decimal_text(left),
+                "entry": entry,
+                "ledger": path,
+            }
+        )
+        return
+    for label, release in answers:
+        print(f"{label}: {release!r}" if label is not None else repr(release))
+    say(f"ledger entry {entry} in {path}; {decimal_text(left)} left")

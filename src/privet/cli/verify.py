@@ -1,0 +1,163 @@
+"""`privet verify`: do not believe a claim of epsilon, test it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from privet.cli.common import JsonOption, print_json, say
+from privet.column import decimal_text
+from privet.domain import Domain
+from privet.errors import QuestionError
+
+if TYPE_CHECKING:
+    from privet.verification import Report
+
+
+def verify(
+    subject: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="A preset, mechanism, question or known-bad fixture.")
+    ] = None,
+    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="The claim to test, as 1 or 1/2.")] = "1",
+    everything: Annotated[bool, typer.Option("--all", help="Everything there is, some five minutes.")] = False,
+    attacks: Annotated[
+        str | None, typer.Option("--attacks", metavar="DATA", help="Attack the layer that answers about this table.")
+    ] = None,
+    domain: Annotated[
+        Path | None, typer.Option("--domain", "-d", metavar="FILE", help="The public domain file, for --attacks.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Print the names and exit.")] = False,
+    hours: Annotated[
+        float | None, typer.Option(min=0, help="Search this long: more presets, epsilons, tables and runs.")
+    ] = None,
+    record: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where --hours keeps its verdicts; a search goes on from it.")
+    ] = Path("privet-verify.jsonl"),
+    effort: Annotated[float, typer.Option(help="Multiplies the runs.")] = 1.0,
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write a report here.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Try to prove that something loses more than it says.
+
+    For a claim of epsilon, look for two tables that differ by one person and an event that is more
+    than exp(epsilon) times as likely on one of them. What is printed is a lower bound of the
+    loss; the event that shows it; how many runs that took; how probable a wrong bound is; and
+    the power: the smallest epsilon that, sold as the claim, would have been found. The command
+    fails where something honest is caught, or something known to be bad is not.
+
+    --attacks runs fifteen attacks on the layer that answers questions about a table. It works
+    on a ledger of its own that it throws away, with all answers; nothing is charged.
+
+    \b
+    Examples:
+      privet verify diffpid3 --epsilon 1
+      privet verify --all --html report.html
+      privet verify --attacks adult.csv -d adult.toml
+      privet verify --hours 8 --record overnight.jsonl
+    """
+    from privet import verification
+
+    asked = [name for name, given in _modes(subject, everything, attacks, listed, hours).items() if given]
+    if len(asked) != 1:
+        raise QuestionError(
+            "verify takes one of NAME, --all, --attacks DATA, --hours H and --list"
+            + (f", not {' and '.join(asked)} together." if asked else ", as `privet verify diffpid3 --epsilon 1`.")
+        )
+    if html is not None and not html.parent.is_dir():
+        raise QuestionError(f"there is no folder '{html.parent}' to write '{html.name}' to; make it first.")
+    if listed:
+        _list(as_json)
+        return
+    with Console(stderr=True).status("verifying") as status:
+        if attacks is not None:
+            if domain is None:
+                raise QuestionError("--attacks needs the table's public domain, as --domain adult.toml.")
+            report = verification.attack_table(attacks, Domain.load(domain), progress=status.update)
+        elif hours is not None:
+            report = verification.search(hours, record, progress=status.update)
+        elif everything:
+            report = verification.verify_all(effort=effort, progress=status.update)
+        else:
+            verdict = verification.verify(subject, epsilon, effort=effort, progress=status.update)
+            report = verification.Report((verdict,))
+    if html is not None:
+        report.to_html(html)
+    _print(report, as_json)
+    if html is not None:
+        say(f"wrote {html}")
+    raise typer.Exit(0 if report.passed else 1)
+
+
+def _modes(
+    subject: str | None, everything: bool, attacks: str | None, listed: bool, hours: float | None
+) -> dict[str, bool]:
+    return {
+        f"'{subject}'": subject is not None,
+        "--all": everything,
+        "--attacks": attacks is not None,
+        "--list": listed,
+        "--hours": hours is not None,
+    }
+
+
+def _list(as_json: bool) -> None:
+    from privet import verification
+
+    known = [{"name": each.name, "kind": each.kind, "line": each.line} for each in verification.registry().values()]
+    if as_json:
+        print_json(known)
+        return
+    for each in known:
+        print(f"{each['name']:<32} {each['kind']:<10} {each['line']}")
+
+
+def _print(report: Report, as_json: bool) -> None:
+    if as_json:
+        print_json(report.to_dict())
+        return
+    if len(report.verdicts) == 1:
+        print(report.verdicts[0])
+    elif report.verdicts:
+        _print_verdicts(report)
+    for result in report.attacks:
+        word = {True: "held", False: "GOT THROUGH", None: "not decided"}[result.held]
+        print(f"{result.number:>2} {result.name}: {word}")
+        for sentence in result.found:
+            print(f"     {sentence}")
+
+
+def _print_verdicts(report: Report) -> None:
+    from privet.verification.verdict import number
+
+    table = Table(show_edge=False)
+    for heading in ("what", "claim", "loses at least", "power", "runs", "verdict", "shown by"):
+        table.add_column(heading, overflow="fold", justify="right" if heading in _NUMBERS else "left")
+    for verdict in report.verdicts:
+        table.add_row(
+            verdict.subject,
+            decimal_text(verdict.claim),
+            number(verdict.lower_bound),
+            number(verdict.power),
+            str(sum(finding.runs for finding in verdict.findings)),
+            _word(verdict),
+            f"{verdict.worst.method}: {verdict.worst.event}"[:70],
+        )
+    Console(width=None if Console().is_terminal else 160).print(table)
+    honest = [verdict for verdict in report.verdicts if not verdict.must_fail]
+    bad = [verdict for verdict in report.verdicts if verdict.must_fail]
+    print(f"{sum(v.passed for v in honest)} of {len(honest)} honest claims held, ", end="")
+    print(f"{sum(not v.passed for v in bad)} of {len(bad)} known-bad ones were caught; ", end="")
+    print(f"a false alarm anywhere had probability {sum(verdict.alpha for verdict in honest):.1g} at most")
+
+
+_NUMBERS = ("claim", "loses at least", "power", "runs")
+
+
+def _word(verdict: Any) -> str:
+    if verdict.must_fail:
+        return "caught" if not verdict.passed else "MISSED"
+    return "held" if verdict.passed else "LOSES MORE"

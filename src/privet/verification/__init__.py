@@ -1,0 +1,159 @@
+"""Empirical privacy: do not believe a claim of epsilon, test it.
+
+`verify` takes a mechanism, an estimator or a name and a claimed epsilon, and looks for two
+neighbouring tables and an event that show a larger loss. What it reports is a lower
+bound with a stated probability of being wrong. A bound below the claim proves nothing:
+proofs are in docs/privacy.md; a bound above it is a disproof.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from privet.domain import Domain
+from privet.errors import QuestionError
+from privet.kernel import IntegerLaplace, ResidualLaplace, as_epsilon
+from privet.trees.estimators import TreeClassifier
+from privet.verification import estimators, mechanisms, membership, observe, reconstruction
+from privet.verification.attacks import AttackResult, attack
+from privet.verification.checks import Check, NeighbourCheck, Neighbours
+from privet.verification.layer import Layer, LocalLayer
+from privet.verification.registry import FALSE_ALARM, registry, trials
+from privet.verification.search import search
+from privet.verification.subject import Effort, Progress, Subject
+from privet.verification.tables import known_pairs
+from privet.verification.verdict import Finding, Report, Verdict
+
+__all__ = [
+    "AttackResult",
+    "Finding",
+    "Layer",
+    "LocalLayer",
+    "Report",
+    "Verdict",
+    "attack_table",
+    "registry",
+    "search",
+    "verify",
+    "verify_all",
+]
+
+RUNS = 3_000  # of somebody's function, on each table
+PILOT = 100
+
+
+def verify(
+    subject: Any,
+    epsilon: Any = 1.0,
+    *,
+    pairs: Sequence[tuple[Any, Any]] | None = None,
+    alpha: float = 1e-8,
+    effort: float = 1.0,
+    progress: Progress = lambda text: None,
+) -> Verdict:
+    """Hold a claim of `epsilon` against runs, and say how much is lost at least.
+
+    `subject` is a name (`privet verify --list` shows them), a classifier of privet, any
+    estimator with scikit-learn's fit and predict, a mechanism of the kernel, or a function
+    of a table. A function, and an estimator if its default tables do not suit it, takes
+    `pairs` of neighbouring tables: for a function whatever it takes, for an estimator (X, y)
+    and the same with one row more, its last. The bound is wrong with probability
+    `alpha` at most; `effort` multiplies the runs.
+
+    >>> import random
+    >>> verify(lambda count: count + random.gauss(0, 1), epsilon=1, pairs=[(0, 9)]).passed
+    False
+    """
+    claim = as_epsilon(epsilon)
+    if not 0 < alpha <= 0.1:
+        raise QuestionError(f"alpha is the probability of a wrong bound, above 0 and at most 0.1, not {alpha}.")
+    if not 0 < effort <= 1000:
+        raise QuestionError(f"effort multiplies the runs by more than 0 and at most 1000, not {effort}.")
+    return _subject(subject, pairs).verify(claim, alpha, Effort(effort), progress)
+
+
+def _subject(subject: Any, pairs: Sequence[tuple[Any, Any]] | None) -> Subject:
+    if isinstance(subject, Subject):
+        return subject
+    if isinstance(subject, str):
+        return _named(subject)
+    name = getattr(subject, "__name__", type(subject).__name__)
+    if isinstance(subject, TreeClassifier):
+        return Subject(name, "estimator", "one of privet's classifiers", partial(_classifier, subject))
+    if isinstance(subject, IntegerLaplace | ResidualLaplace) or hasattr(subject, "probabilities"):
+        return Subject(name, "mechanism", "a mechanism", lambda claim, effort: mechanisms.checks(subject, effort))
+    if isinstance(subject, type):
+        raise QuestionError(f"{name} is a class; pass one of it, as {name}(...).")
+    if hasattr(subject, "fit") and hasattr(subject, "predict"):
+        return Subject(
+            name, "estimator", "a classifier", lambda claim, effort: estimators.peer_checks(subject, effort, pairs)
+        )
+    if callable(subject):
+        return Subject(name, "mechanism", "a function", lambda claim, effort: _function(subject, pairs, effort))
+    raise QuestionError(
+        f"cannot verify a {type(subject).__name__}; pass a name, a classifier, a mechanism or a function of a table."
+    )
+
+
+def _named(name: str) -> Subject:
+    known = registry()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=3)
+        hint = f"did you mean {' or '.join(close)}?" if close else "`privet verify --list` shows the names."
+        raise QuestionError(f"there is nothing to verify called '{name}'; {hint}")
+    return known[name]
+
+
+def _classifier(classifier: TreeClassifier, claim: Any, effort: Effort) -> list[Check]:
+    """A classifier as it is; one without an epsilon gets the claim."""
+    if classifier.epsilon is None:
+        classifier = type(classifier)(**{**classifier.get_params(deep=False), "epsilon": claim})
+    return estimators.checks(classifier, effort)
+
+
+def _function(function: Callable[[Any], Any], pairs: Sequence[tuple[Any, Any]] | None, effort: Effort) -> list[Check]:
+    """A function of a table, on the pairs that were given or on frames of a small public domain."""
+    given = pairs or [(pair.left, pair.right) for pair in known_pairs()]
+
+    def sampler(table: Any) -> Callable[[int], Any]:
+        return lambda runs: observe.with_low_bits(observe.runs(lambda: function(table), runs))
+
+    found = [
+        Neighbours(f"{'given ' if pairs else ''}pair {number + 1}", sampler(left), sampler(right))
+        for number, (left, right) in enumerate(given)
+    ]
+    return [NeighbourCheck(found, effort.of(RUNS), PILOT)]
+
+
+def verify_all(*, effort: float = 1.0, curves: bool = True, progress: Progress = lambda text: None) -> Report:
+    """Everything in the registry; a false alarm has probability 1e-6 at most in all."""
+    planned = trials()
+    verdicts = []
+    for number, (subject, epsilon, own) in enumerate(planned):
+        progress(f"{number + 1} of {len(planned)}: {subject.name} at epsilon {float(epsilon):g}")
+        verdicts.append(subject.verify(epsilon, FALSE_ALARM / len(planned), Effort(own.times * effort)))
+    return Report(tuple(verdicts), curves=attack_curves(progress) if curves else ())
+
+
+def attack_curves(progress: Progress = lambda text: None) -> tuple[dict[str, Any], ...]:
+    """What attacks on published trees achieve at each epsilon, beside what epsilon allows."""
+    import numpy as np
+
+    found = [
+        membership.curve("hanisch-tree", max_depth=2, progress=progress),
+        membership.curve("diffpid3", max_depth=1, progress=progress),
+    ]
+    points = reconstruction.curve(
+        (0.1, 1.0, 3.0, 10.0, 30.0), repeats=2, persons=1_000, rng=np.random.default_rng(), progress=progress
+    )
+    return *found, {"curve": "reconstruction", "subject": "jagannathan", "points": points}
+
+
+def attack_table(data: Any, domain: Domain | str | Path, *, progress: Progress = lambda text: None) -> Report:
+    """The attacks on a privacy layer, against a table; nothing is charged to its ledger and no answer is kept."""
+    with LocalLayer(data, domain) as layer:
+        return Report(attacks=tuple(attack(layer, progress)), layer=layer.name)

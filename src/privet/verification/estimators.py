@@ -1,0 +1,214 @@
+"""Classifiers as subjects: privet's presets by name, and anything that fits as scikit-learn's do.
+
+A privet classifier is fitted on protected tables, so that the whole way from the plan to the
+ledger is on the bench; a peer is fitted on arrays. Three things are tried: every outcome of a
+small tree (privet's only: the kernel can be scripted), many fits on neighbouring tables with a
+distinguisher that sees the whole model, and canaries in every leaf.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from privet.column import Nominal
+from privet.domain import Domain
+from privet.errors import QuestionError
+from privet.kernel import open_public, open_table
+from privet.trees.estimators import CLASSIFIERS, TreeClassifier
+from privet.trees.model import Ensemble
+from privet.trees.presets import PRESETS, preset
+from privet.verification import observe
+from privet.verification.checks import CanaryCheck, Check, ExactCheck, NeighbourCheck, Neighbours, Sampler
+from privet.verification.events import Observations
+from privet.verification.subject import Effort, Subject
+from privet.verification.tables import BINARY, DOMAIN, ROW, Pair, known_pairs, random_pair
+
+FITS = 700  # on each table of the worst pair
+PILOT = 50  # on each table of every pair
+CANARY_FITS = 45
+OUTCOMES = 60  # of each pair
+REOPEN = 100  # fits on one opened table: a ledger in memory grows with every charge
+UNLIMITED = 10**6
+
+
+def subjects() -> Iterator[Subject]:
+    """The corrected form of every preset that is private."""
+    for name, found in PRESETS.items():
+        if found.published is not None:
+            yield Subject(name, "preset", found.line, partial(_preset, name))
+
+
+def _preset(name: str, epsilon: Fraction, effort: Effort) -> list[Check]:
+    kind = CLASSIFIERS[name]
+    known = kind().get_params()
+    # a structure that is drawn without looking has few outcomes, one that is chosen many
+    drawn = PRESETS[name].plan(DOMAIN).split == "random"
+    small: dict[str, Any] = {"max_depth": 2 if drawn else 1, **({"n_estimators": 2} if "n_estimators" in known else {})}
+    return checks(kind(epsilon, **small), effort)
+
+
+def checks(classifier: TreeClassifier, effort: Effort) -> list[Check]:
+    """What is tried on one of privet's classifiers."""
+    pairs = _pairs(effort.seed)
+    fitted = [
+        Neighbours(pair.name, *(_fits(classifier, rows, pair.probe) for rows in (pair.left, pair.right)))
+        for pair in (*pairs[:3], *pairs[4:][: effort.seed])  # further ones are tried in a long search
+    ]
+    return [
+        ExactCheck([_case(classifier, pair) for pair in pairs], limit=effort.of(OUTCOMES)),
+        NeighbourCheck(fitted, effort.of(FITS), PILOT),
+        canaries(classifier, effort.of(CANARY_FITS)),
+    ]
+
+
+def _pairs(seed: int) -> tuple[Pair, ...]:
+    """The worst cases of the criteria, and a table large enough for trees that stop where noise drowns the rows."""
+    rng = np.random.default_rng(seed)
+    many = tuple(row for _ in range(4) for row in random_pair(rng, most=15).rows)
+    return (*known_pairs(), Pair(f"{len(many)} random rows and a person", many, {**ROW, "a": "1", "y": "1"}))
+
+
+def _fits(classifier: TreeClassifier, rows: pd.DataFrame, probe: pd.DataFrame) -> Sampler:
+    """Fits on one private table."""
+
+    def sample(runs: int) -> Observations:
+        frames = []
+        for start in range(0, runs, REOPEN):
+            with opened(classifier)(rows, DOMAIN) as table:
+                fit = partial(classifier.fit, table)
+                frames.append(observe.runs(fit, min(REOPEN, runs - start), probe))
+        return pd.concat(frames, ignore_index=True)
+
+    return sample
+
+
+def _case(classifier: TreeClassifier, pair: Pair) -> tuple[str, Callable[[Any], Hashable], Any, Any]:
+    """The same public coins on both tables: what remains is what mechanisms release."""
+    seeded = clone(classifier).set_params(random_state=0)
+    left, right = (opened(classifier)(rows, DOMAIN) for rows in (pair.left, pair.right))
+    return pair.name, lambda table: content(seeded.fit(table).model_), left, right
+
+
+def opened(classifier: TreeClassifier) -> Callable[[pd.DataFrame, Domain], Any]:
+    """How a table is opened for a classifier: a protected one does not answer what is known not to be private."""
+    plan = preset(classifier.algorithm).plan(DOMAIN, classifier.variant, **classifier.choices())
+    if plan.errata or plan.is_exact:
+        return partial(open_public, rounded_noise=plan.rounded_noise, printed_ranges=plan.printed_ranges)
+    return partial(open_table, budget=UNLIMITED)
+
+
+def content(model: Ensemble) -> Hashable:
+    """Everything a model publishes, to compare it with another."""
+    trees = (
+        (tree.column.tobytes(), tree.at.tobytes(), tree.counts.tobytes(), tree.size.tobytes()) for tree in model.trees
+    )
+    return tuple(trees), model.prior
+
+
+# -- canaries ---------------------------------------------------------------------------------
+
+CANARIES = 600
+
+# One class for each canary: whatever leaf their rows end in, it publishes a count of each of them alone.
+_CANARY_DOMAIN = Domain(
+    (Nominal("a", BINARY), Nominal("b", BINARY), Nominal("y", tuple(range(CANARIES)))),
+    target="y",
+    rows=CANARIES,
+    max_rows=CANARIES,
+)
+
+
+def canaries(classifier: TreeClassifier, runs: int) -> CanaryCheck:
+    """People of whom each is alone in their class; who is there is guessed from the count of the class."""
+    people = pd.DataFrame({"a": "0", "b": "0", "y": np.arange(CANARIES)})
+    rng = np.random.default_rng()
+
+    def run() -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        there = rng.random(CANARIES) < 0.5
+        with opened(classifier)(people[there], _CANARY_DOMAIN) as table:
+            model = classifier.fit(table).model_
+        ends = model.apply(people[:1])[0]
+        return there, np.sum([tree.counts[end] for end, tree in zip(ends, model.trees, strict=True)], axis=0)
+
+    return CanaryCheck(f"{CANARIES} canaries, each there by a coin", run, runs)
+
+
+# -- other people's estimators ----------------------------------------------------------------
+
+Rows = tuple[NDArray[Any], NDArray[Any]]
+
+
+def peer_checks(estimator: Any, effort: Effort, pairs: Sequence[tuple[Rows, Rows]] | None = None) -> list[Check]:
+    """What is tried on an estimator that is fitted on arrays X and y."""
+    given = [_given(number, left, right) for number, (left, right) in enumerate(pairs)] if pairs else _peer_pairs()
+    fitted = [Neighbours(name, *_peer_fits(estimator, left, right, probes)) for name, left, right, probes in given]
+    return [NeighbourCheck(fitted, effort.of(FITS), PILOT)]
+
+
+def _given(number: int, left: Rows, right: Rows) -> tuple[str, Rows, Rows, NDArray[Any]]:
+    """A pair of tables of which one has a row more, its last; that row is the one in question."""
+    larger = max(left, right, key=lambda rows: len(rows[1]))
+    if abs(len(left[1]) - len(right[1])) != 1:
+        raise QuestionError(
+            f"pair {number + 1} has tables of {len(left[1])} and {len(right[1])} rows; neighbours differ by one row."
+        )
+    return f"given pair {number + 1}", left, right, np.asarray(larger[0])[-1:]
+
+
+def _peer_pairs() -> list[tuple[str, Rows, Rows, NDArray[Any]]]:
+    """The pairs as numbers in [0, 1]; with two rows more, one of each class, since peers need them."""
+    found = []
+    for pair in _pairs(0):
+        X, y = _numbers(pair.right)
+        X, y = np.concatenate([[[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]], X]), np.concatenate([[0, 1], y])
+        found.append((pair.name, (X[:-1], y[:-1]), (X, y), X[-1:]))
+    return found
+
+
+def _numbers(rows: pd.DataFrame) -> Rows:
+    X = np.stack([rows["a"].astype(float), rows["b"].astype(float), rows["x"].astype(float) / 7], axis=1)
+    return X, rows["y"].astype(int).to_numpy()
+
+
+def _peer_fits(estimator: Any, left: Rows, right: Rows, probes: NDArray[Any]) -> tuple[Sampler, Sampler]:
+    """Fits on either table; what is seen includes whether a seed that a model keeps gives it again on the first."""
+
+    def fit(rows: Rows) -> Any:
+        fitted = clone(estimator).fit(*rows)
+        return {**observe.estimator(fitted, probes), "its seed gives it again": _replays(fitted, estimator, left)}
+
+    def sampler(rows: Rows) -> Sampler:
+        def sample(runs: int) -> Observations:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a peer's warnings are not about this bench
+                return observe.runs(lambda: fit(rows), runs)
+
+        return sample
+
+    return sampler(left), sampler(right)
+
+
+def _replays(fitted: Any, estimator: Any, rows: Rows) -> bool | None:
+    """Whether a fit on these rows, with a seed that the model keeps, is the same; None where it keeps none."""
+    known = [
+        int(value)
+        for name, value in vars(fitted).items()
+        if ("seed" in name or "random_state" in name) and isinstance(value, int | np.integer)
+    ]
+    again = [
+        (clone(estimator).set_params(random_state=seed), fitted) for seed in known if hasattr(estimator, "random_state")
+    ]
+    # the trees of a forest keep seeds of their own
+    again += [(clone(part), part) for part in getattr(fitted, "estimators_", []) if isinstance(part.random_state, int)]
+    if not again:
+        return None
+    return any(observe.estimator(retry.fit(*rows)) == observe.estimator(part) for retry, part in again)

@@ -1,0 +1,177 @@
+"""Known-bad: privacy that was published, sold or shipped and is broken, each in a few lines.
+
+They are here to be caught: a bench that passes one of them is no bench. Numbers E-n are
+those of docs/trees-errata.md.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from privet.column import Nominal
+from privet.domain import Domain
+from privet.kernel import IntegerLaplace, open_public
+from privet.trees.estimators import (
+    DiffPID3Classifier,
+    JagannathanForestClassifier,
+    MaxForestClassifier,
+    TreeClassifier,
+)
+from privet.verification import estimators, observe
+from privet.verification.checks import Check, ExactCheck, FiniteCheck, NeighbourCheck, Neighbours
+from privet.verification.events import Observations
+from privet.verification.subject import Checks, Effort, Subject
+from privet.verification.tables import BINARY, DOMAIN, ROW, Pair, known_pairs
+
+
+def subjects() -> Iterator[Subject]:
+    """Every fixture; each claims the epsilon that its authors claim."""
+    for name, line, checks in (
+        ("bootstrap-count", "a count over a bootstrap sample, E-1", _sampled(_bootstrap_count, 150_000)),
+        ("bootstrap-forest", "MaxForest's bootstrap as published, E-1", _bootstrap_forest),
+        ("printed-ranges", "split points weighted without the sensitivity of infogain, E-4", _printed_ranges),
+        ("smooth-leaves", "labels by smooth sensitivity, Fletcher and Islam 2017, E-7", _sampled(_smooth_leaf, 10_000)),
+        ("rounded-noise", "Hanisch's noise, from a uniform number of six digits, E-8", _rounded_noise),
+        ("unpaid-size", "a depth from the exact number of rows, E-9", _unpaid_size),
+        ("domain-from-data", "classes and values read from the rows, E-12", _domain_from_data),
+        ("float-noise", "Laplace noise in floating point, by its low bits, E-14", _sampled(_float_noise, 3_000)),
+        ("stored-seed", "a model that keeps the seed of its noise", _stored_seed),
+        ("cheap-noise", "charged for epsilon, noise for 1.25 epsilon", _sampled(_cheap_noise, 60_000)),
+    ):
+        yield Subject(name, "known-bad", line, checks, must_fail=True)
+    if importlib.util.find_spec("diffprivlib"):
+        yield Subject("diffprivlib-forest", "known-bad", "diffprivlib's random forest", _diffprivlib, must_fail=True)
+
+
+def _sampled(sample: Callable[[Fraction, int, int], Any], runs: int) -> Checks:
+    """A mechanism that is a function of a number; one person makes it larger by one."""
+
+    def checks(epsilon: Fraction, effort: Effort) -> list[Check]:
+        def of(exactly: int) -> Callable[[int], Observations]:
+            return lambda count: observe.with_low_bits(pd.DataFrame({"output": sample(epsilon, exactly, count)}))
+
+        return [NeighbourCheck([Neighbours("a number and one more", of(0), of(1))], effort.of(runs))]
+
+    return checks
+
+
+def _bootstrap_count(epsilon: Fraction, matching: int, runs: int) -> NDArray[Any]:
+    """Of 1000 rows drawn with replacement, a row that matches comes 0, 1, 2, ... times."""
+    drawn = np.random.default_rng().binomial(1000, matching / 1000, size=runs)
+    return IntegerLaplace(epsilon).release(drawn)
+
+
+def _cheap_noise(epsilon: Fraction, count: int, runs: int) -> NDArray[Any]:
+    return IntegerLaplace(epsilon * Fraction(5, 4)).release(np.full(runs, count))
+
+
+def _float_noise(epsilon: Fraction, count: int, runs: int) -> NDArray[Any]:
+    return count + np.random.default_rng().laplace(0, float(1 / epsilon), size=runs)
+
+
+def _smooth_leaf(epsilon: Fraction, more: int, runs: int) -> NDArray[Any]:
+    """The label of a leaf whose classes differ by 1 or 2 rows: the exponent grows with the gap itself."""
+    gap, e = 1 + more, float(epsilon)
+    exponent = min(50.0, e / 2 * np.exp(gap * e))
+    return np.asarray(np.random.default_rng().random(runs) < 1 / (1 + np.exp(exponent)))
+
+
+def _rounded_noise(epsilon: Fraction, effort: Effort) -> list[Check]:
+    """All numbers of six digits there are: the noise is bounded, so the largest output tells the count."""
+    uniform = np.arange(1, 10**6) / 10**6 - 0.5
+    noise = np.rint(-np.sign(uniform) * np.log1p(-2 * np.abs(uniform)) / float(epsilon)).astype(int)
+    left, right = ({k: n / noise.size for k, n in Counter((noise + count).tolist()).items()} for count in (0, 1))
+    return [FiniteCheck("a count of 0 and of 1", left, right)]
+
+
+# -- published algorithms, on rows that are public ----------------------------------------------
+
+
+def _public(classifier: TreeClassifier, domain: Domain = DOMAIN) -> Callable[[pd.DataFrame], Any]:
+    """A fit on public rows: no protected table answers these."""
+    classifier.set_params(domain=domain, random_state=0)
+    return lambda rows: estimators.content(classifier.fit(rows.drop(columns="y"), rows["y"]).model_)
+
+
+def _printed_ranges(epsilon: Fraction, effort: Effort) -> list[Check]:
+    """A threshold below the person leaves a pure cell pure, one above them does not."""
+    pair = Pair("40 rows at 0 and a person of another class at 3", ({**ROW, "x": 0},) * 40, {**ROW, "x": 3, "y": "1"})
+    left, right = (open_public(rows, DOMAIN, printed_ranges=True) for rows in (pair.left, pair.right))
+
+    def asked(table: Any) -> Any:
+        return tuple(observe.seen(table.select("infogain", epsilon, attributes=["x"], thresholds=True)).items())
+
+    return [ExactCheck([(pair.name, asked, left, right)])]
+
+
+def _unpaid_size(epsilon: Fraction, effort: Effort) -> list[Check]:
+    """Four attributes of two values: from 15 rows to 16 the trees become a level deeper."""
+    forest = JagannathanForestClassifier(epsilon, n_estimators=1, variant="published", unsafe=True)
+    names = [f"a{i}" for i in range(8)]
+    domain = Domain((*(Nominal(name, BINARY) for name in names), DOMAIN["y"]), target="y")
+    rows = pd.DataFrame([{**dict.fromkeys(names, "0"), "y": "0"}] * 16)
+    return [ExactCheck([("15 rows and one more", _public(forest, domain), rows[:-1], rows)], limit=8)]
+
+
+def _bootstrap_forest(epsilon: Fraction, effort: Effort) -> list[Check]:
+    """One tree of depth 0 has the whole budget, and its counts are those of a bootstrap sample."""
+    forest = MaxForestClassifier(epsilon, n_estimators=1, max_depth=0, variant="published", unsafe=True)
+    return [estimators.canaries(forest, effort.of(90))]
+
+
+def _domain_from_data(epsilon: Fraction, effort: Effort) -> list[Check]:
+    tree = DiffPID3Classifier(epsilon, max_depth=1)
+    pair = known_pairs()[2]
+
+    def fits(rows: pd.DataFrame) -> Callable[[int], Observations]:
+        def fit() -> Any:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that it reads its domain from the rows is the point
+                return tree.fit(rows.drop(columns="y"), rows["y"]).classes_
+
+        return lambda runs: observe.runs(fit, runs)
+
+    second = {**ROW, "y": "2"}
+    left, right = (pd.DataFrame([*pair.left.to_dict("records"), {**ROW, "y": "1"}, *more]) for more in ([], [second]))
+    return [NeighbourCheck([Neighbours("rows of two classes and one of a third", fits(left), fits(right))], 150)]
+
+
+# -- a seed that is published -------------------------------------------------------------------
+
+
+class SeededCounts(BaseEstimator):  # type: ignore[misc]
+    """Noisy class counts; the seed is kept, as reproducible software does."""
+
+    def __init__(self, epsilon: float = 1.0, random_state: int | None = None) -> None:
+        self.epsilon, self.random_state = epsilon, random_state
+
+    def fit(self, X: Any, y: Any) -> SeededCounts:
+        seed = self.random_state if self.random_state is not None else np.random.default_rng().integers(2**31)
+        self.seed_ = int(seed)
+        noise = np.random.default_rng(self.seed_).laplace(0, 1 / self.epsilon, size=2)
+        self.counts_ = np.bincount(y, minlength=2) + noise
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return np.full(len(X), int(np.argmax(self.counts_)))
+
+
+def _stored_seed(epsilon: Fraction, effort: Effort) -> list[Check]:
+    return estimators.peer_checks(SeededCounts(float(epsilon)), Effort(effort.times / 3))
+
+
+def _diffprivlib(epsilon: Fraction, effort: Effort) -> list[Check]:
+    from diffprivlib.models import RandomForestClassifier
+
+    forest = RandomForestClassifier(n_estimators=1, epsilon=float(epsilon), bounds=(0, 1), classes=[0, 1], max_depth=2)
+    return estimators.peer_checks(forest, Effort(effort.times / 3))

@@ -1,0 +1,180 @@
+"""What is attacked: something that answers questions about rows to people who must not see them.
+
+An attack knows a layer by two verbs. `live` is the table under attack; `open` stores
+rows that the attack made up the way the table under attack is stored and opens them, for attacks
+that need particular rows. Nothing here looks at a private row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
+
+from privet.column import text_of
+from privet.domain import Domain
+from privet.kernel import open_table, source_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEMORY = ":memory:"  # a ledger that is thrown away with its table
+_PLANTED = "planted"
+
+
+class Layer(Protocol):
+    """Something that answers questions about rows to people who must not see them: local tables now, a server later.
+
+    What `live` and `open` return answers like a `ProtectedTable`. The layer closes what `live` returned, an
+    attack what `open` returned to it, with `with`.
+    """
+
+    @property
+    def name(self) -> str:
+        """What is attacked, for the report."""
+        ...
+
+    def live(self, *, budget: int | str | Fraction) -> Any:
+        """The table under attack, with a ledger of its own that is thrown away: never its owner's."""
+        ...
+
+    def open(
+        self,
+        rows: pd.DataFrame,
+        domain: Domain,
+        *,
+        budget: int | str | Fraction,
+        analyst: str = "local",
+        ledger: Path | None = None,
+    ) -> Any:
+        """Rows that an attack made, stored as the table under attack is; with `ledger` their spending goes on there."""
+        ...
+
+
+class LocalLayer:
+    """A frame, a .csv or .parquet file or a duckdb:/// address, opened in this process.
+
+    Ledgers are in memory or in a temporary folder that goes when the layer is closed, and so are
+    the tables of attacks: nothing is written beside the owner's data.
+
+    >>> import pandas as pd
+    >>> from privet.column import Nominal
+    >>> domain = Domain((Nominal("sex", ("f", "m")),))
+    >>> with LocalLayer(pd.DataFrame({"sex": ["f", "m", "m"]}), domain) as layer:
+    ...     layer.name, layer.live(budget=1).budget
+    ('a frame', <budget: 0 spent, 1 left>)
+    """
+
+    def __init__(self, source: Any, domain: Domain | str | Path, *, snapshot: bool = False) -> None:
+        self.source = source
+        self.domain = domain if isinstance(domain, Domain) else Domain.load(domain)
+        self.snapshot = snapshot
+        self._kind, self.name = _described(source, snapshot)
+        self._scratch = tempfile.TemporaryDirectory(prefix="privet-attacks-")
+        self._live: dict[object, Any] = {}
+
+    def live(self, *, budget: int | str | Fraction) -> Any:
+        """The table under attack; opened once for each budget, because opening reads every row."""
+        if budget not in self._live:
+            self._live[budget] = open_table(
+                self.source, self.domain, budget=budget, ledger=MEMORY, snapshot=self.snapshot
+            )
+        return self._live[budget]
+
+    def open(
+        self,
+        rows: pd.DataFrame,
+        domain: Domain,
+        *,
+        budget: int | str | Fraction,
+        analyst: str = "local",
+        ledger: Path | None = None,
+    ) -> Any:
+        """Rows of an attack, stored and opened as the table under attack."""
+        return open_table(
+            self._stored(rows),
+            domain,
+            budget=budget,
+            ledger=ledger or MEMORY,
+            name=_PLANTED,
+            analyst=analyst,
+            snapshot=self.snapshot,
+        )
+
+    def close(self) -> None:
+        """Close the table under attack and remove all that was written."""
+        for table in self._live.values():
+            table.close()
+        self._live.clear()
+        self._scratch.cleanup()
+
+    def __enter__(self) -> LocalLayer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _stored(self, rows: pd.DataFrame) -> Any:
+        """Where the rows are now; the same rows are at the same place, so that a ledger knows them again."""
+        if self._kind == "frame":
+            return rows
+        columns = {str(name): rows[name].astype(object).tolist() for name in rows.columns}
+        place = Path(self._scratch.name, hashlib.sha256(repr(columns).encode()).hexdigest())
+        file = place / f"{_PLANTED}.{self._kind}"
+        if not place.exists():
+            place.mkdir()
+            if self._kind == "csv":
+                rows.to_csv(file, index=False)
+            else:
+                _write(columns, file)
+        return f"duckdb:///{quote(str(file))}?table={_PLANTED}" if self._kind == "duckdb" else file
+
+
+def _described(source: Any, snapshot: bool) -> tuple[str, str]:
+    """How a table is stored, and what to call it in a report."""
+    if not isinstance(source, str | Path):
+        return "frame", "a frame"
+    found = source_of(source)
+    memory = ", read into memory" * snapshot
+    if found.table is not None:
+        return "duckdb", f"duckdb table {found.table} of {found.path.name}{memory}"
+    kind = found.path.suffix.lower().removeprefix(".")
+    return kind, f"{kind} file {found.path.name}{memory}"
+
+
+def _write(columns: Mapping[str, Sequence[Any]], file: Path) -> None:
+    """Columns as a DuckDB table or a Parquet file, each in the narrowest type that holds its values."""
+    import duckdb
+
+    types = {name: _type(values) for name, values in columns.items()}
+    declared = ", ".join(f"{_quoted(name)} {each}" for name, each in types.items())
+    cells = [
+        [text_of(value) for value in values] if types[name] == "VARCHAR" else values for name, values in columns.items()
+    ]
+    rows = list(zip(*cells, strict=True))
+    with duckdb.connect(str(file) if file.suffix == ".duckdb" else MEMORY) as connection:
+        connection.execute(f"CREATE TABLE {_PLANTED} ({declared})")
+        if rows:
+            slots = ", ".join([f"({', '.join('?' * len(types))})"] * len(rows))
+            connection.execute(f"INSERT INTO {_PLANTED} VALUES {slots}", [cell for row in rows for cell in row])
+        if file.suffix == ".parquet":
+            place = str(file).replace("'", "''")
+            connection.execute(f"COPY {_PLANTED} TO '{place}' (FORMAT parquet)")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _type(values: Sequence[Any]) -> str:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return "BOOLEAN"
+    if kinds == {int}:
+        largest = max(abs(value) for value in values if value is not None)
+        return "BIGINT" if largest < 2**63 else "HUGEINT" if largest < 2**127 else "VARCHAR"
+    return "DOUBLE" if kinds and kinds <= {int, float} else "VARCHAR"

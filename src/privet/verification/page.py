@@ -1,0 +1,788 @@
+"""A page about a verification: what was claimed, what was found, how far attacks got; one file, which loads nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from privet.column import decimal_text
+from privet.trees.drawing import safe
+from privet.verification.attacks.result import AttackResult
+from privet.verification.verdict import Finding, Report, Verdict, number
+
+KINDS = {
+    "mechanism": "Mechanisms",
+    "question": "Questions",
+    "preset": "Presets",
+    "estimator": "Estimators",
+    "known-bad": "Known to be bad",
+}
+Point = dict[str, Any]
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1d2a22; --soft: #5d6b62; --line: #d8ded9; --leaf: #2f7d4f; --truth: #b4541a;
+  --paper: #fbfcfa; --card: #ffffff; --alarm: #b3261e; --alarmed: #fdeceb; --caught: #2567a8; --held: #eef6f0; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6ece7; --soft: #9aa89f; --line: #33403a; --leaf: #66c08a;
+  --truth: #f0975a; --paper: #141a17; --card: #1b2320; --alarm: #ff8a80; --alarmed: #3b1d1b; --caught: #7db5ee;
+  --held: #1a2b21; } }
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 68rem;
+  margin: 2.5rem auto; padding: 0 1.2rem; overflow-wrap: anywhere; print-color-adjust: exact; }
+h1 { font-size: 1.8rem; line-height: 1.2; margin: 0; } h2 { font-size: 1.1rem; margin: 0 0 .6rem; }
+h3 { font-size: .95rem; margin: 1rem 0 .2rem; } p { margin: .4rem 0; } sup { line-height: 0; } a { color: inherit; }
+section { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; margin: 1.1rem 0;
+  padding: 1.1rem 1.4rem; }
+ul { margin: .4rem 0; padding-left: 1.2rem; }
+.soft { color: var(--soft); } .big { font-size: 1.5rem; font-weight: 600; line-height: 1.3; margin: 0; }
+.good { border: 2px solid var(--leaf); background: var(--held); } .good .big { color: var(--leaf); }
+.alarm { border: 2px solid var(--alarm); background: var(--alarmed); } .alarm .big { color: var(--alarm); }
+.passed { color: var(--leaf); } .caught { color: var(--caught); } .failed { color: var(--alarm); font-weight: 700; }
+.unknown { color: var(--soft); } .other { color: var(--truth); } .word { white-space: nowrap; }
+.tiles { display: flex; flex-wrap: wrap; gap: .6rem 2.2rem; margin: .9rem 0 .2rem; }
+.tiles div { display: flex; flex-direction: column; line-height: 1.35; } .tiles b { font-size: 1.25rem; }
+.key { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; font-size: .9rem; margin: .5rem 0; align-items: center; }
+.key svg, .word svg { vertical-align: -2px; margin-right: .35rem; }
+.row { display: grid; grid-template: "name plot told word" / 12.5rem 1fr 4.2rem 7.6rem; column-gap: .8rem;
+  align-items: center; font-size: .85rem; break-inside: avoid; }
+.row .name { grid-area: name; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; text-decoration: none; }
+.row a.name:hover { text-decoration: underline; } .row .plot { grid-area: plot; } .row .word { grid-area: word; }
+.row .told { grid-area: told; text-align: right; font-variant-numeric: tabular-nums; }
+.plot { display: block; overflow: visible; width: 100%; } .figure { display: block; width: 100%; height: auto; }
+.figure text { font-size: 13px; } svg text.label { fill: var(--ink); }
+svg text { font: 12px system-ui, sans-serif; fill: var(--soft); }
+.grid { stroke: var(--line); } .axis { stroke: var(--soft); } .claim { stroke: var(--ink); stroke-width: 2.5; }
+.stem { stroke: currentColor; stroke-width: 4; opacity: .3; } .band { fill: var(--soft); opacity: .16; }
+.mark { fill: currentColor; stroke: var(--card); stroke-width: 1.2; } .cross { stroke: currentColor; fill: none;
+  stroke-width: 2.6; } .hollow { fill: var(--card); stroke: currentColor; stroke-width: 2; }
+.line { fill: none; stroke: currentColor; stroke-width: 2; } .thin { stroke-width: 1.2; }
+.dashed { stroke-dasharray: 6 4; } .scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; overflow-wrap: break-word; }
+td, th { padding: .35rem 1rem .35rem 0; vertical-align: baseline; text-align: left;
+  font-variant-numeric: tabular-nums; }
+th { color: var(--soft); font-weight: 600; white-space: nowrap; } tr { break-inside: avoid; }
+.number { text-align: right; }
+th.group { color: var(--ink); padding-top: 1.1rem; } tr.line2 td { padding-top: 0; } .first td { padding-top: .55rem; }
+tr.rule > * { border-bottom: 1px solid var(--line); } tr:target td { background: var(--held); }
+.findings tbody tr:last-child > * { border-bottom: 0; }
+.verdicts td:last-child, .verdicts th:last-child { padding-right: 0; }
+.findings { font-size: .85rem; margin: .4rem 0 .6rem; min-width: 52rem; }
+.attacks td:first-child { width: 1.5rem; } .attacks td:nth-child(2) { width: 54%; }
+summary { cursor: pointer; font-size: .9rem; color: var(--soft); padding-left: 1.1rem; text-indent: -1.1rem; }
+td small { display: block; font-size: .85rem; }
+figure { margin: 0; break-inside: avoid; } figcaption { font-size: .9rem; margin: .3rem 0 .6rem; }
+.figure + .key { margin: .2rem 0 .4rem; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 25rem), 1fr)); gap: 1rem 2rem; }
+dt { font-weight: 600; margin-top: .6rem; } dd { margin: 0; }
+@media (max-width: 44rem) { section { padding: .9rem 1rem; } .row { grid-template: "name told word" auto
+  "plot plot plot" auto / 1fr auto 7.6rem; margin: .25rem 0; }
+  .verdicts > thead, .attacks thead { display: none; }
+  .verdicts, .verdicts > tbody, .verdicts > tbody > tr, .line2 > td, .group { display: block; }
+  .verdicts > tbody > .first { display: flex; flex-wrap: wrap; column-gap: .8rem; } .first td { padding: .1rem 0; }
+  .first td:nth-child(1) { flex: 1 1 55%; padding-top: .5rem; } .first td:nth-child(5) { flex: 1 1 100%; order: 1; }
+  .first .number::before { color: var(--soft); } .first td:nth-child(3)::before { content: "claim "; }
+  .first td:nth-child(4)::before { content: "lower bound "; } .first td:nth-child(6)::before { content: "runs "; }
+  .attacks tr { display: grid; grid-template-columns: 2.4rem 1fr;
+  border-bottom: 1px solid var(--line); } .attacks tr.rule > td { width: auto; border: 0; padding-bottom: .1rem; }
+  .attacks td:last-child { grid-column: 2; } }
+@media print { :root { font-size: 11.5px; } body { margin: 0; max-width: none; font-size: 1rem; }
+  .scroll { overflow: visible; }
+  .findings { min-width: 0; } details::details-content { content-visibility: visible;
+  block-size: auto; } }
+"""
+
+
+def page(report: Report) -> str:
+    """A whole page about a report: what held, what was found, how far attacks got; it loads nothing."""
+    groups = _groups(report.verdicts)
+    title = "Does it leak more than it says?"
+    if len(report.verdicts) == 1:
+        title = f"Does {safe(report.verdicts[0].subject, 100)} leak more than it says?"
+    sections = (_headline(report, groups), _chart(groups), _table(groups), _attacks(report), _curves(report.curves))
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title><style>{_STYLE}</style></head><body>
+<h1>{title}</h1><p class="soft">Do not believe a claim of privacy, test it.</p>
+{"".join(sections)}{_reading(report)}
+<p class="soft">Written by privet verify.</p>
+</body></html>
+"""
+
+
+# -- verdicts in words ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A verdict and its place on the page."""
+
+    place: int
+    verdict: Verdict
+
+    @property
+    def word(self) -> str:
+        if self.verdict.as_expected:
+            return "caught" if self.verdict.must_fail else "passed"
+        return "NOT CAUGHT" if self.verdict.must_fail else "FAILED"
+
+    @property
+    def style(self) -> str:
+        return self.word if self.verdict.as_expected else "failed"
+
+    @property
+    def name(self) -> str:
+        return safe(self.verdict.subject, 100)
+
+    @property
+    def claim(self) -> str:
+        exact = decimal_text(self.verdict.claim)
+        return exact if len(exact) <= 12 else f"{float(self.verdict.claim):.6g}"
+
+    @property
+    def bound(self) -> str:
+        return _bound(self.verdict.lower_bound, self.verdict)
+
+    @property
+    def link(self) -> str:
+        return f'<a href="#v{self.place}">{self.name}</a>'
+
+
+Groups = dict[str, list[_Row]]
+
+
+def _groups(verdicts: Sequence[Verdict]) -> Groups:
+    """The verdicts of each kind, known kinds first and those known to be bad last."""
+    kinds = dict.fromkeys([*list(KINDS)[:-1], *(verdict.kind for verdict in verdicts)])
+    order = [kind for kind in kinds if kind != "known-bad"] + ["known-bad"]
+    rows = [_Row(place, verdict) for place, verdict in enumerate(verdicts)]
+    groups = {kind: [row for row in rows if row.verdict.kind == kind] for kind in order}
+    return {kind: group for kind, group in groups.items() if group}
+
+
+def _title(kind: str) -> str:
+    return safe(KINDS.get(kind, kind.capitalize()), 60)
+
+
+def _bound(bound: float, verdict: Verdict) -> str:
+    """Three digits, or as many as it takes to see that a bound is above the claim."""
+    bound, claim = max(0.0, bound), float(verdict.claim)
+    digits = next((few for few in (3, 5) if bound <= claim or round(bound, few) > claim), 8)
+    return number(bound, 3 if verdict.passed else digits)
+
+
+def _power(power: float, claim: str) -> str:
+    if math.isinf(power):
+        return "nothing looser is sure to be found"
+    return f"noise for {number(power)}, sold as {claim}, would have been found"
+
+
+def _odds(alpha: float) -> str:
+    """A small probability as people say it, rounded up."""
+    if alpha >= 0.01:
+        return f"{alpha:.2g}"
+    times = 1 / alpha
+    unit = 10 ** (math.floor(math.log10(times)) - 1)
+    return f"1 in {math.floor(times / unit + 1e-9) * unit:,.0f}"
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count} {thing}{'s' * (count != 1)}"
+
+
+# -- the headline -----------------------------------------------------------------------------
+
+
+def _headline(report: Report, groups: Groups) -> str:
+    wrong = [row for group in groups.values() for row in group if not row.verdict.as_expected]
+    through = [result for result in report.attacks if result.held is False]
+    above = [told for curve in report.curves for told in _above(curve)]
+    said = _what_held(report) if report.passed else _what_failed(wrong, through)
+    items = [_failure(row) for row in wrong]
+    items += [f"Attack {each.number}, {safe(each.name)}, got through: {safe(' '.join(each.found))}" for each in through]
+    items += [f'<b class="failed">Look at the curves:</b> {told}' for told in above]
+    listed = f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>" if items else ""
+    tested = bool(report.verdicts or report.attacks)
+    style = ' class="good"' * (tested and not above) if report.passed else ' class="alarm"'
+    return f'<section{style}><p class="big">{said}</p>{listed}{_totals(report)}</section>'
+
+
+def _what_failed(wrong: list[_Row], through: list[AttackResult]) -> str:
+    looser = sum(not row.verdict.must_fail for row in wrong)
+    missed = len(wrong) - looser
+    said = []
+    if looser:
+        said.append(f"{looser} subjects lose more than they say" if looser > 1 else "1 subject loses more than it says")
+    if missed:
+        said.append(f"{_many(missed, 'known-bad fixture')} {'was' if missed == 1 else 'were'} not caught")
+    if through:
+        said.append(f"{_many(len(through), 'attack')} got through")
+    return ", ".join(said)
+
+
+def _what_held(report: Report) -> str:
+    honest = any(not verdict.must_fail for verdict in report.verdicts) or any(each.held for each in report.attacks)
+    bad = any(verdict.must_fail for verdict in report.verdicts)
+    if len(report.verdicts) == 1 and not report.attacks:
+        return "Known to be bad, and caught" if bad else "No more than the claim was found"
+    if honest and bad:
+        return "Everything honest held, everything known to be bad was caught"
+    if honest or bad:
+        return "Everything held" if honest else "Everything known to be bad was caught"
+    return "Nothing was decided" if report.attacks else "Nothing was tested"
+
+
+def _failure(row: _Row) -> str:
+    shown = f"{row.link} claims epsilon {row.claim} and loses at least {row.bound}"
+    if row.verdict.must_fail:
+        return f"{shown}: it is known to be bad and was not caught, so this bench proves little."
+    worst = row.verdict.worst
+    return f"{shown}: {safe(worst.event)} ({safe(worst.method)} on {safe(worst.tables)})."
+
+
+def _totals(report: Report) -> str:
+    honest = [verdict for verdict in report.verdicts if not verdict.must_fail]
+    bad = len(report.verdicts) - len(honest)
+    alpha = sum(verdict.alpha for verdict in honest)
+    runs = sum(finding.runs for verdict in report.verdicts for finding in verdict.findings)
+    tiles = [
+        (str(len(honest)), f"subject{'s' * (len(honest) != 1)} tested", bool(honest)),
+        (str(bad), f"known to be bad, {'all caught' if _all_caught(report) else 'NOT all caught'}", bad > 0),
+        (*_held(report.attacks), bool(report.attacks)),
+        (f"{runs:,}", "runs", bool(report.verdicts)),
+        (_odds(alpha) if alpha else "0", "probability of any false alarm, at most", bool(honest)),
+    ]
+    shown = "".join(f"<div><b>{value}</b><span>{label}</span></div>" for value, label, there in tiles if there)
+    return f'<div class="tiles">{shown}</div>' if shown else ""
+
+
+def _all_caught(report: Report) -> bool:
+    return all(verdict.as_expected for verdict in report.verdicts if verdict.must_fail)
+
+
+def _held(attacks: Sequence[AttackResult]) -> tuple[str, str]:
+    undecided = sum(result.held is None for result in attacks)
+    rest = f", {undecided} not decided" if undecided else ""
+    return f"{sum(result.held is True for result in attacks)} of {len(attacks)}", f"attacks held off{rest}"
+
+
+# -- scales and marks -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Numbers from low to high on paper from start to end; infinity has a place of its own, the edge."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    edge: float
+    log: bool = False
+
+    def at(self, value: float) -> float:
+        if value == math.inf:
+            return self.edge
+        scale: Callable[[float], float] = math.log if self.log else float
+        low, high, here = (scale(each) for each in (self.low, self.high, min(max(value, self.low), self.high)))
+        return self.start + (self.end - self.start) * (here - low) / (high - low)
+
+    @property
+    def ticks(self) -> list[float]:
+        """At most eight round numbers."""
+        if not self.log:
+            return _round_steps(self.low, self.high)
+        decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        for within in ((1, 2, 5), (1, 3), (1,)):
+            found = [float(f"{digit}e{decade}") for decade in decades for digit in within]
+            found = [tick for tick in found if self.low * 0.999 <= tick <= self.high * 1.001]
+            if len(found) <= 8:
+                return found
+        return found[:: math.ceil(len(found) / 8)]
+
+
+def _round_steps(low: float, high: float) -> list[float]:
+    power = 10.0 ** math.floor(math.log10(high - low))
+    step = next(part * power for part in (0.1, 0.2, 0.25, 0.5, 1.0, 2.0) if (high - low) / (part * power) <= 7)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(each * step, 12) for each in range(first, last + 1)]
+
+
+# Each around its own middle: what a colour says a shape says too.
+_MARKS = {
+    "passed": '<circle class="mark" r="5.5"/>',
+    "caught": '<path class="mark" d="M0 -7L7 0L0 7L-7 0Z"/>',
+    "failed": '<path class="cross" d="M-5 -5L5 5M-5 5L5 -5"/>',
+    "unknown": '<circle class="hollow" r="4.5"/>',
+    "other": '<path class="hollow" d="M0 -6L6 0L0 6L-6 0Z"/>',
+    "attack": '<circle class="mark" r="5"/>',
+    "claim": '<path class="claim" d="M0 -8V8"/>',
+    "band": '<rect class="band" x="-9" y="-5" width="18" height="10"/>',
+    "line": '<path class="line" d="M-9 0H9"/>',
+    "dashed": '<path class="line dashed" d="M-9 0H9"/>',
+}
+
+
+def _icon(mark: str, style: str = "") -> str:
+    kind = f' class="{style}"' if style else ""
+    return f'<svg{kind} width="18" height="16" viewBox="-9 -8 18 16" aria-hidden="true">{_MARKS[mark]}</svg>'
+
+
+def _key(entries: Iterable[tuple[str, str, str]]) -> str:
+    return (
+        f'<p class="key">{"".join(f"<span>{_icon(mark, style)}{words}</span>" for mark, style, words in entries)}</p>'
+    )
+
+
+# -- all claims in one picture ----------------------------------------------------------------
+
+_HEIGHT = 24
+
+
+def _chart(groups: Groups) -> str:
+    rows = [row for group in groups.values() for row in group]
+    if not rows:
+        return ""
+    axis = _scale([row.verdict for row in rows])
+    drawn = "".join(
+        f"<h3>{_title(kind)}</h3>" + "".join(_drawn(row, axis) for row in group) for kind, group in groups.items()
+    )
+    words = {
+        "passed": "passed: no more than the claim was found",
+        "caught": "caught: known to be bad, and shown to be",
+        "failed": "FAILED: not what it should be",
+    }
+    used = {row.style for row in rows}
+    key = [(style, style, told) for style, told in words.items() if style in used]
+    key += [("claim", "", "the claim")]
+    if any(_hidden(row) for row in rows):
+        key += [("band", "", "could still hide from the samples")]
+    scale = "a logarithmic scale" if axis.log else "a linear scale"
+    return (
+        "<section><h2>What is claimed, and what was found</h2><p>A mark is the loss that was shown, in epsilon, on "
+        f"{scale}: up to its tick the claim stands, right of it the claim is disproved.</p>{_key(key)}"
+        f"{_scale_row(axis)}{drawn}{_scale_row(axis) if len(rows) > 12 else ''}</section>"
+    )
+
+
+def _scale(verdicts: Sequence[Verdict]) -> _Axis:
+    """A scale for every claim and bound, in percent of the width: logarithmic where they are far apart."""
+    claims = [float(verdict.claim) for verdict in verdicts if verdict.claim > 0] or [1.0]
+    bounds = [verdict.lower_bound for verdict in verdicts]
+    top = max([*claims, *(bound for bound in bounds if math.isfinite(bound))])
+    log = top > 3 * min(claims)
+    end = 93.0 if math.inf in bounds else 100.0
+    return _Axis(min(claims) / 10 if log else 0.0, top * (1.3 if log else 1.15), 0.0, end, 100.0, log)
+
+
+def _hidden(row: _Row) -> bool:
+    """True where some looser noise might have passed as well."""
+    return row.verdict.passed and row.verdict.power > float(row.verdict.claim) * 1.001
+
+
+def _drawn(row: _Row, axis: _Axis) -> str:
+    verdict, middle = row.verdict, _HEIGHT // 2
+    claim, bound = axis.at(float(verdict.claim)), axis.at(verdict.lower_bound)
+    parts = [_gridline(axis.at(tick)) for tick in axis.ticks]
+    if _hidden(row):
+        width = axis.at(verdict.power) - claim
+        parts.append(f'<rect class="band" x="{claim:.2f}%" y="{middle - 5}" width="{width:.2f}%" height="10"/>')
+    parts.append(f'<line class="stem" x1="0" x2="{bound:.2f}%" y1="{middle}" y2="{middle}"/>')
+    parts.append(f'<line class="claim" x1="{claim:.2f}%" x2="{claim:.2f}%" y1="2" y2="{_HEIGHT - 2}"/>')
+    mark = _MARKS[row.style]
+    if math.isinf(verdict.lower_bound):
+        mark = f'<path class="cross" d="M-7 -7L0 0L-7 7"/><g transform="translate(-14 0)">{mark}</g>'
+    parts.append(f'<svg x="{bound:.2f}%" y="{middle}" overflow="visible">{mark}</svg>')
+    told = safe(f"{verdict.subject} claims {row.claim}, loses at least {row.bound}: {row.word}", 200)
+    return (
+        f'<div class="row"><a class="name" href="#v{row.place}" title="{safe(verdict.line, 200)}">{row.name}</a>'
+        f'<svg class="plot {row.style}" height="{_HEIGHT}" role="img" aria-label="{told}"><title>{told}</title>'
+        f'{"".join(parts)}</svg><span class="told">{row.bound}</span>{_word(row)}</div>'
+    )
+
+
+def _gridline(x: float) -> str:
+    return f'<line class="grid" x1="{x:.2f}%" x2="{x:.2f}%" y1="0" y2="{_HEIGHT}"/>'
+
+
+def _word(row: _Row) -> str:
+    return f'<span class="word {row.style}">{_icon(row.style)}{row.word}</span>'
+
+
+def _scale_row(axis: _Axis) -> str:
+    """The numbers of the scale; what lies left of a logarithmic one stands at its edge."""
+    ticks = [(axis.at(tick), f"{tick:g}") for tick in axis.ticks]
+    if axis.log:
+        ticks = [(0.0, f"≤ {axis.low:g}"), *(tick for tick in ticks if tick[0] > 14)]
+    if axis.edge > axis.end:
+        ticks = [*(tick for tick in ticks if tick[0] < 92), (100.0, "∞")]
+    drawn = "".join(
+        f'<text x="{x:.2f}%" y="14" text-anchor="{"start" if x < 1 else "end" if x > 98 else "middle"}">{told}</text>'
+        for x, told in ticks
+    )
+    return (
+        '<div class="row" aria-hidden="true"><span class="name soft">epsilon</span>'
+        f'<svg class="plot" height="20">{drawn}</svg><span class="told soft">at least</span></div>'
+    )
+
+
+# -- all claims in one table ------------------------------------------------------------------
+
+
+def _table(groups: Groups) -> str:
+    if not groups:
+        return ""
+    body = "".join(
+        f'<tbody><tr class="rule"><th class="group" colspan="6" scope="rowgroup">{_title(kind)}</th></tr>'
+        f"{''.join(map(_lines, group))}</tbody>"
+        for kind, group in groups.items()
+    )
+    return (
+        "<section><h2>The evidence</h2><p>The event that showed most stands below each subject; open it for all "
+        'findings.</p><div class="scroll"><table class="verdicts">'
+        f"{_heads('subject', 'verdict', '#claim', '#lower bound', 'power', '#runs')}{body}</table></div></section>"
+    )
+
+
+def _heads(*names: str) -> str:
+    """The head of a table; # marks a column of numbers."""
+    cells = (_cell(name[1:], "th") if name.startswith("#") else f"<th>{name}</th>" for name in names)
+    return f'<thead><tr class="rule">{"".join(cells)}</tr></thead>'
+
+
+def _cell(told: str, tag: str = "td") -> str:
+    return f'<{tag} class="number">{told}</{tag}>'
+
+
+def _lines(row: _Row) -> str:
+    """Two lines of the table: the numbers, and the evidence."""
+    verdict = row.verdict
+    runs = sum(finding.runs for finding in verdict.findings)
+    power = _power(verdict.power, row.claim) if verdict.passed else "more than the claim was found"
+    shown = f"{safe(verdict.worst.method)} on {safe(verdict.worst.tables)}: {safe(verdict.worst.event)}"
+    return (
+        f'<tr class="first" id="v{row.place}"><td><b>{row.name}</b><small class="soft">{safe(verdict.line)}</small>'
+        f"</td><td>{_word(row)}</td>{_cell(row.claim)}{_cell(row.bound)}<td><small>{power}</small></td>"
+        f'{_cell(f"{runs:,}")}</tr><tr class="line2 rule"><td colspan="6"><details><summary>{shown}</summary>'
+        f"{_findings(row)}</details></td></tr>"
+    )
+
+
+def _findings(row: _Row) -> str:
+    heads = _heads("method", "tables", "event", "#lower bound", "#runs", "#alpha", "power")
+    listed = "".join(_finding(finding, row) for finding in row.verdict.findings)
+    return f'<div class="scroll"><table class="findings">{heads}<tbody>{listed}</tbody></table></div>'
+
+
+def _finding(finding: Finding, row: _Row) -> str:
+    note = f'<small class="soft">{safe(finding.note)}</small>' if finding.note else ""
+    numbers = (_bound(finding.bound, row.verdict), f"{finding.runs:,}", f"{finding.alpha:.1g}")
+    return (
+        f'<tr class="rule"><td>{safe(finding.method)}</td><td>{safe(finding.tables)}</td><td>{safe(finding.event)}'
+        f"{note}</td>{''.join(map(_cell, numbers))}<td>{_power(finding.power, row.claim)}</td></tr>"
+    )
+
+
+# -- attacks on a layer -----------------------------------------------------------------------
+
+_HELD = {True: ("passed", "held"), False: ("failed", "GOT THROUGH"), None: ("unknown", "not decided")}
+
+
+def _attacks(report: Report) -> str:
+    if not report.attacks:
+        return ""
+    on = f" on {safe(report.layer, 200)}" if report.layer else ""
+    return (
+        f"<section><h2>{_many(len(report.attacks), 'attack')}{on}</h2><p>Ways around the noise that are known from "
+        'other privacy layers.</p><div class="scroll"><table class="attacks">'
+        f"{_heads('', 'attack, and what it would have leaked', 'what came of it')}"
+        f"<tbody>{''.join(map(_attack, report.attacks))}</tbody></table></div></section>"
+    )
+
+
+def _attack(result: AttackResult) -> str:
+    style, word = _HELD[result.held]
+    found = "".join(f"<small>{safe(sentence)}</small>" for sentence in result.found)
+    return (
+        f'<tr class="rule">{_cell(str(result.number))}<td><b>{safe(result.name)}</b>'
+        f'<small class="soft">{safe(result.leak)}</small></td>'
+        f'<td><span class="word {style}">{_icon(style)}{word}</span>{found}</td></tr>'
+    )
+
+
+# -- how far attacks get ----------------------------------------------------------------------
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 544, 12, 248  # the frame of a figure, of 560 x 296
+
+
+def _curves(curves: Sequence[Point]) -> str:
+    known = {"membership": _membership, "reconstruction": _reconstruction}
+    drawn = "".join(known[curve["curve"]](curve) for curve in curves if curve["curve"] in known and curve["points"])
+    if not drawn:
+        return ""
+    return (
+        "<section><h2>How far attacks get</h2><p>The smaller epsilon, the more noise, and the less an attacker learns "
+        f"about one person, whatever they know already.</p>{drawn}</section>"
+    )
+
+
+def _epsilon(point: Point) -> float:
+    """The epsilon of a point; without noise it is infinite."""
+    return math.inf if point["epsilon"] is None else float(point["epsilon"])
+
+
+def _above(curve: Point) -> list[str]:
+    """Where an attack did better than its ceiling, beyond what chance explains."""
+    if curve["curve"] not in ("membership", "reconstruction"):
+        return []
+    return [
+        f"{safe(str(curve['subject']), 100)} at {_at(point)}: an attack is right more often than the promise allows."
+        for point in curve["points"]
+        if _beats(point)
+    ]
+
+
+def _beats(point: Point) -> bool:
+    least = point["low"] if "low" in point else point["inference"] - point["margin"]
+    return bool(least > point["ceiling"])
+
+
+def _at(point: Point) -> str:
+    return "no noise" if math.isinf(_epsilon(point)) else f"epsilon {_epsilon(point):g}"
+
+
+def _subject(curve: Point) -> str:
+    return f'<span class="soft">{safe(str(curve["subject"]), 100)}</span>'
+
+
+def _typical(points: Sequence[Point]) -> Point:
+    """The point whose epsilon is nearest to 1."""
+    return min(points, key=lambda point: abs(math.log(_epsilon(point))))
+
+
+def _membership(curve: Point) -> str:
+    points = sorted(curve["points"], key=_epsilon)
+    x, y = _epsilons(points), _shares([point["low"] for point in points])
+    shapes = _ceiling(points, x, y) + _level(0.5, y)
+    for point in points:
+        at, low, high = x.at(_epsilon(point)), y.at(point["low"]), y.at(point["high"])
+        shapes += f'<path class="line thin caught" d="M{at:.1f} {low:.1f}V{high:.1f}M{at - 4:.1f} {low:.1f}h8'
+        shapes += f'M{at - 4:.1f} {high:.1f}h8"/>{_guessed(point, x, y, "accuracy")}'
+    one = _typical(points)
+    caption = (
+        "Somebody who knows everything else guesses from what is published whether one person is in the table: at "
+        f"{_at(one)}, {one['accuracy']:.1%} of {one['guesses']:,} guesses are right, where a coin gets half of them "
+        f"right and the promise allows {one['ceiling']:.1%}."
+    )
+    key = [("attack", "caught", "the attack, with its error"), *_CEILING_KEY, *_beaten_key(points)]
+    return (
+        f'<h3>Is a person in the table? {_subject(curve)}</h3><div class="pair">'
+        f"{_figure(x, y, 'guesses that are right', shapes, key, caption)}"
+        f"{_numbers(points, _GUESSES)}</div>"
+    )
+
+
+def _reconstruction(curve: Point) -> str:
+    points = sorted(curve["points"], key=_epsilon)
+    return (
+        f'<h3>Can the rows be rebuilt? {_subject(curve)}</h3><div class="pair">'
+        f"{_rebuilt(points)}{_inferred(points)}</div>"
+        f"<details><summary>the numbers</summary>{_numbers(points, _REBUILT)}</details>"
+    )
+
+
+def _rebuilt(points: list[Point]) -> str:
+    """How wrong the rows are that an attacker puts together."""
+    x = _epsilons(points)
+    top = max(max(point["mismatch"], point["informed"], point["blind"]) for point in points)
+    y = _Axis(0.0, 1.12 * top or 1.0, _BOTTOM, _TOP, _TOP)
+    blind = points[0]["blind"]
+    shapes = _level(blind, y)
+    for name, style, mark in (("mismatch", "caught", "attack"), ("informed", "other", "other")):
+        places = [(x.at(_epsilon(point)), y.at(point[name])) for point in points]
+        shapes += _path([place for place in places if place[0] <= x.end], f"line thin {style}")
+        shapes += "".join(_placed(mark, style, *place) for place in places)
+    one, last = _typical(points), points[-1]
+    clear = f"without noise {last['informed']:.1%} and " if last["epsilon"] is None else ""
+    caption = (
+        f"Somebody who knows how rows are spread rebuilds those of the table from the published model: {clear}at "
+        f"{_at(one)}, {one['informed']:.1%} of the values are wrong, and {blind:.1%} for somebody who never saw the "
+        "model."
+    )
+    key = (
+        ("attack", "caught", "the likeliest rows"),
+        ("other", "other", "an attacker who knows how rows are spread"),
+        ("dashed", "unknown", "never saw the model"),
+    )
+    return _figure(x, y, "values that are wrong", shapes, key, caption)
+
+
+def _inferred(points: list[Point]) -> str:
+    """How often the class of one person is guessed right."""
+    x, y = _epsilons(points), _shares([point["inference"] for point in points])
+    shapes = _ceiling(points, x, y) + _level(0.5, y) + "".join(_guessed(point, x, y, "inference") for point in points)
+    one = _typical(points)
+    caption = (
+        "Somebody who knows everything but the class of one person guesses it from the published model: at "
+        f"{_at(one)}, {one['inference']:.1%} of the guesses are right, where a coin gets half of them right and the "
+        f"promise allows {one['ceiling']:.1%}."
+    )
+    key = [("attack", "caught", "the attack"), *_CEILING_KEY, *_beaten_key(points)]
+    return _figure(x, y, "classes guessed right", shapes, key, caption)
+
+
+_CEILING_KEY = (("line", "", "the most that the promise allows"), ("dashed", "unknown", "a coin"))
+
+
+def _beaten_key(points: list[Point]) -> list[tuple[str, str, str]]:
+    return [("failed", "failed", "ABOVE what the promise allows")] if any(map(_beats, points)) else []
+
+
+def _epsilons(points: list[Point]) -> _Axis:
+    """A logarithmic scale; what has no noise stands at the right edge."""
+    finite = [_epsilon(point) for point in points if math.isfinite(_epsilon(point))] or [1.0]
+    low, high = min(finite), max(finite)
+    if low == high:
+        low, high = low / 2, high * 2
+    apart = 64 if len(finite) < len(points) else 0
+    return _Axis(low, high, _LEFT + 14, _RIGHT - 14 - apart, _RIGHT - 14, log=True)
+
+
+def _shares(values: list[float]) -> _Axis:
+    return _Axis(min(0.45, math.floor(20 * min(values)) / 20), 1.0, _BOTTOM, _TOP, _TOP)
+
+
+def _ceiling(points: list[Point], x: _Axis, y: _Axis) -> str:
+    """The curve through the ceilings: the logarithm of their odds grows with epsilon, in a straight line."""
+    known = [(_epsilon(point), _log_odds(point["ceiling"])) for point in points if math.isfinite(_epsilon(point))]
+    places = [(x.at(known[0][0]), y.at(_share(known[0][1])))] if known else []
+    for (low, first), (high, last) in pairwise(known):
+        for part in range(1, 13):
+            epsilon = low * (high / low) ** (part / 12) if high > low else high
+            weight = (epsilon - low) / (high - low) if high > low else 1.0
+            places.append((x.at(epsilon), y.at(_share(first + weight * (last - first)))))
+    drawn = _path(places, "line")
+    for point in points:
+        if math.isinf(_epsilon(point)):
+            drawn += _placed("line", "ink", x.edge, y.at(point["ceiling"]))
+    return drawn
+
+
+def _log_odds(share: float) -> float:
+    return math.log(share / (1 - share)) if 0 < share < 1 else math.copysign(40.0, share - 0.5)
+
+
+def _share(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-log_odds))
+
+
+def _level(share: float, y: _Axis) -> str:
+    return f'<path class="line dashed thin unknown" d="M{_LEFT} {y.at(share):.1f}H{_RIGHT}"/>'
+
+
+def _path(places: list[tuple[float, float]], style: str) -> str:
+    points = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+    return f'<path class="{style}" d="M{points}"/>' if places else ""
+
+
+def _guessed(point: Point, x: _Axis, y: _Axis, name: str) -> str:
+    mark, style = ("failed", "failed") if _beats(point) else ("attack", "caught")
+    return _placed(mark, style, x.at(_epsilon(point)), y.at(point[name]))
+
+
+def _placed(mark: str, style: str, x: float, y: float) -> str:
+    return f'<g class="{style}" transform="translate({x:.1f} {y:.1f})">{_MARKS[mark]}</g>'
+
+
+def _figure(x: _Axis, y: _Axis, label: str, shapes: str, key: Sequence[tuple[str, str, str]], caption: str) -> str:
+    """A frame with both scales, what is drawn in it, and what that is."""
+    frame = ""
+    for tick in y.ticks:
+        at = y.at(tick)
+        frame += f'<path class="grid" d="M{_LEFT} {at:.1f}H{_RIGHT}"/>'
+        frame += f'<text x="{_LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{100 * tick:g}%</text>'
+    for tick in x.ticks:
+        frame += f'<path class="axis" d="M{x.at(tick):.1f} {_BOTTOM}v5"/>'
+        frame += f'<text x="{x.at(tick):.1f}" y="{_BOTTOM + 19}" text-anchor="middle">{tick:g}</text>'
+    if x.edge > x.end:
+        gap = (x.end + x.edge) / 2
+        frame += f'<path class="grid dashed" d="M{gap:.1f} {_TOP}V{_BOTTOM}"/>'
+        frame += f'<text x="{_RIGHT + 8}" y="{_BOTTOM + 19}" text-anchor="end">no noise</text>'
+    frame += f'<path class="axis" d="M{_LEFT} {_BOTTOM}H{_RIGHT}"/>'
+    frame += f'<text class="label" x="{(_LEFT + _RIGHT) / 2}" y="{_BOTTOM + 42}" text-anchor="middle">epsilon</text>'
+    middle = (_TOP + _BOTTOM) / 2
+    turned = f'transform="translate(11 {middle}) rotate(-90)" text-anchor="middle"'
+    frame += f'<text class="label" {turned}>{label}</text>'
+    return (
+        f'<figure><svg class="figure" viewBox="0 0 560 296" role="img" aria-label="{label} over epsilon">'
+        f"{frame}{shapes}</svg>{_key(key)}<figcaption>{caption}</figcaption></figure>"
+    )
+
+
+_GUESSES = {"accuracy": "right", "low": "from", "high": "to", "ceiling": "allowed", "guesses": "guesses"}
+_REBUILT = {
+    "mismatch": "wrong: likeliest rows",
+    "informed": "knows the spread",
+    "blind": "never saw the model",
+    "gap": "solver's gap",
+    "inference": "classes right",
+    "ceiling": "allowed",
+    "margin": "give or take",
+}
+
+
+def _numbers(points: list[Point], names: dict[str, str]) -> str:
+    """The numbers behind a figure."""
+    rows = ""
+    for point in points:
+        values = [_at(point).removeprefix("epsilon "), *(_digits(point[name], name) for name in names)]
+        rows += f'<tr class="rule">{"".join(map(_cell, values))}</tr>'
+    heads = _heads("#epsilon", *(f"#{head}" for head in names.values()))
+    return f'<div class="scroll"><table>{heads}<tbody>{rows}</tbody></table></div>'
+
+
+def _digits(value: float, name: str) -> str:
+    return f"{value:,}" if name == "guesses" else f"{value:.3f}"
+
+
+# -- how to read it ---------------------------------------------------------------------------
+
+
+def _reading(report: Report) -> str:
+    terms = [
+        (
+            "Claim",
+            "The epsilon that is promised: with or without one person, nothing that can be published becomes more than "
+            "e<sup>epsilon</sup> times as likely.",
+        ),
+        (
+            "Lower bound",
+            "What was shown: on two tables that differ by one person, some event is so much more likely on one of them "
+            "that the true loss is at least this. Above the claim it disproves the claim, up to alpha.",
+        ),
+        (
+            "Power",
+            "How sharp the test was: noise that is made for this larger epsilon, and sold as the claim, would have "
+            "been found with probability 99%. What lies between the claim and it could still hide.",
+        ),
+        (
+            "Alpha",
+            "The probability that a lower bound is too large by chance, and an honest subject fails. It is 0 where "
+            "outcomes were computed and nothing was sampled.",
+        ),
+    ]
+    if any(verdict.must_fail for verdict in report.verdicts):
+        terms.append(
+            (
+                "Known to be bad",
+                "Mechanisms with a known flaw that sell less privacy than they claim. They test the test: one that is "
+                "not caught says that this bench would miss such a flaw elsewhere too.",
+            )
+        )
+    listed = "".join(f"<dt>{term}</dt><dd>{words}</dd>" for term, words in terms)
+    return (
+        "<section><h2>How to read this</h2><p>To pass is not a proof: it says that what was tried found no more than "
+        "the claim. The proofs are in docs/privacy.md. To fail is a disproof, which is wrong with probability alpha "
+        f"at most.</p><dl>{listed}</dl></section>"
+    )
