@@ -34,12 +34,13 @@ bench: $(STAMP) $(PEERS)/.installed  ## speed and memory as ratios to peers and 
 	$(BIN)/python -m bench
 
 # diffprivlib does not import with the scikit-learn that privet is tested with
-$(PEERS)/.installed:
+$(PEERS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/pip install --quiet --disable-pip-version-check 'scikit-learn==1.8.*' numpy
-	@$(PEERS)/bin/pip install --quiet --disable-pip-version-check 'scikit-learn==1.8.*' pandas diffprivlib && touch $@ || echo "diffprivlib cannot be installed: scikit-learn is measured alone"
+	$(PEERS)/bin/pip install --quiet --disable-pip-version-check 'scikit-learn==1.8.*' -e .
+	@$(PEERS)/bin/pip install --quiet --disable-pip-version-check 'scikit-learn==1.8.*' diffprivlib && touch $@ || echo "diffprivlib cannot be installed: scikit-learn is measured alone"
 
-evidence: $(STAMP)  ## the papers' tables measured again, some ten minutes; writes evidence/trees.json
+evidence: $(STAMP) $(PEERS)/.installed  ## the papers' tables again and a peer verified, some ten minutes; writes evidence/*.json
+	$(PEERS)/bin/python -m evidence.peers
 	$(BIN)/python -m evidence
 
 clean:  ## remove what the other targets made

@@ -34,10 +34,12 @@ class WorstLoss:
 
 
 class _Script:
-    """One run: outcomes that are given, then the first of each; the probability of all of them together."""
+    """One run: outcomes that are given, then the first or a random one; the probability of all of them together."""
 
-    def __init__(self, steps: Sequence[int] = (), outcomes: Sequence[Any] | None = None) -> None:
-        self._steps, self._given = steps, outcomes
+    def __init__(
+        self, steps: Sequence[int] = (), outcomes: Sequence[Any] | None = None, rng: np.random.Generator | None = None
+    ) -> None:
+        self._steps, self._given, self._rng = steps, outcomes, rng
         self.outcomes: list[Any] = []
         self.options: list[int] = []
         self.log_probability = 0.0
@@ -49,7 +51,8 @@ class _Script:
             outcome = self._given[place] if place < len(self._given) else None
         else:
             found = options()
-            step = self._steps[place] if place < len(self._steps) else 0
+            further = 0 if self._rng is None else int(self._rng.integers(len(found)))
+            step = self._steps[place] if place < len(self._steps) else further
             self.options.append(len(found))
             outcome = found[step]
         self.outcomes.append(outcome)
@@ -96,31 +99,38 @@ class _Script:
 
 
 def worst_loss(run: Callable[[Any], Hashable], left: Any, right: Any, limit: int = 2_000) -> WorstLoss:
-    """The largest loss of `run` between two neighbours, over all outcomes up to `limit`.
+    """The largest loss of `run` between two neighbours, over all outcomes or, where they are more than `limit`, some.
 
     `run` asks a table and returns what it would publish. The loss of an outcome is the
     logarithm of how much more likely it is on one of the tables; where equal outcomes of
     all mechanisms lead to another publication, something was published that no mechanism
     released, and the loss is infinite.
     """
-    worst, shown, tried, complete = -math.inf, (), 0, True
-    for first, second in ((left, right), (right, left)):
-        steps: list[int] | None = []
-        while steps is not None:
-            if tried >= limit:
-                complete = False
-                break
-            script = _Script(steps)
-            published = _followed(script, run, first)
-            forced = _Script(outcomes=script.outcomes)
-            again = _followed(forced, run, second)
-            same = published == again and len(forced.outcomes) == len(script.outcomes)
-            loss = script.log_probability - forced.log_probability if same else math.inf
-            if loss > worst:
-                worst, shown = loss, tuple(script.outcomes)
-            tried += 1
-            steps = _following(steps, script.options)
-    return WorstLoss(worst, shown, tried, complete)
+    found = [_one_way(run, left, right, limit // 2), _one_way(run, right, left, limit // 2)]
+    worst = max(found, key=lambda each: each.loss)
+    return WorstLoss(
+        worst.loss, worst.outcomes, sum(each.tried for each in found), all(each.complete for each in found)
+    )
+
+
+def _one_way(run: Callable[[Any], Hashable], first: Any, second: Any, limit: int) -> WorstLoss:
+    """Outcomes of the first table, forced on the second: in order and, if they are too many, then any."""
+    worst, shown, tried, many = -math.inf, (), 0, False
+    rng = np.random.default_rng(0)
+    steps: list[int] | None = []
+    while steps is not None and tried < limit:
+        script = _Script(rng=rng) if many and tried > limit // 2 else _Script(steps)
+        published = _followed(script, run, first)
+        forced = _Script(outcomes=script.outcomes)
+        again = _followed(forced, run, second)
+        same = published == again and len(forced.outcomes) == len(script.outcomes)
+        loss = script.log_probability - forced.log_probability if same else math.inf
+        if loss > worst:
+            worst, shown = loss, tuple(script.outcomes)
+        tried += 1
+        many = many or math.prod(script.options) > limit
+        steps = _following(steps, script.options) if not many or tried <= limit // 2 else steps
+    return WorstLoss(worst, shown, tried, steps is None)
 
 
 def _followed(script: _Script, run: Callable[[Any], Hashable], table: Any) -> Hashable:

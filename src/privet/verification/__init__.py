@@ -82,12 +82,12 @@ def _subject(subject: Any, pairs: Sequence[tuple[Any, Any]] | None) -> Subject:
     if isinstance(subject, str):
         return _named(subject)
     name = getattr(subject, "__name__", type(subject).__name__)
+    if isinstance(subject, type):
+        raise QuestionError(f"{name} is a class; pass one of it, as {name}(...).")
     if isinstance(subject, TreeClassifier):
         return Subject(name, "estimator", "one of privet's classifiers", partial(_classifier, subject))
     if isinstance(subject, IntegerLaplace | ResidualLaplace) or hasattr(subject, "probabilities"):
         return Subject(name, "mechanism", "a mechanism", lambda claim, effort: mechanisms.checks(subject, effort))
-    if isinstance(subject, type):
-        raise QuestionError(f"{name} is a class; pass one of it, as {name}(...).")
     if hasattr(subject, "fit") and hasattr(subject, "predict"):
         return Subject(
             name, "estimator", "a classifier", lambda claim, effort: estimators.peer_checks(subject, effort, pairs)

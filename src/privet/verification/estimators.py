@@ -34,7 +34,7 @@ from privet.verification.tables import BINARY, DOMAIN, ROW, Pair, known_pairs, r
 
 FITS = 700  # on each table of the worst pair
 PILOT = 50  # on each table of every pair
-CANARY_FITS = 45
+CANARY_FITS = 75
 OUTCOMES = 60  # of each pair
 REOPEN = 100  # fits on one opened table: a ledger in memory grows with every charge
 UNLIMITED = 10**6
@@ -65,7 +65,7 @@ def checks(classifier: TreeClassifier, effort: Effort) -> list[Check]:
     ]
     return [
         ExactCheck([_case(classifier, pair) for pair in pairs], limit=effort.of(OUTCOMES)),
-        NeighbourCheck(fitted, effort.of(FITS), PILOT),
+        NeighbourCheck(fitted, effort.of(FITS), max(PILOT, effort.of(FITS) // 20)),
         canaries(classifier, effort.of(CANARY_FITS)),
     ]
 
@@ -151,15 +151,20 @@ def peer_checks(estimator: Any, effort: Effort, pairs: Sequence[tuple[Rows, Rows
     """What is tried on an estimator that is fitted on arrays X and y."""
     given = [_given(number, left, right) for number, (left, right) in enumerate(pairs)] if pairs else _peer_pairs()
     fitted = [Neighbours(name, *_peer_fits(estimator, left, right, probes)) for name, left, right, probes in given]
-    return [NeighbourCheck(fitted, effort.of(FITS), PILOT)]
+    return [NeighbourCheck(fitted, effort.of(FITS), max(PILOT, effort.of(FITS) // 20))]
 
 
 def _given(number: int, left: Rows, right: Rows) -> tuple[str, Rows, Rows, NDArray[Any]]:
     """A pair of tables of which one has a row more, its last; that row is the one in question."""
-    larger = max(left, right, key=lambda rows: len(rows[1]))
-    if abs(len(left[1]) - len(right[1])) != 1:
+    smaller, larger = sorted((left, right), key=lambda rows: len(rows[1]))
+    if len(larger[1]) - len(smaller[1]) != 1:
         raise QuestionError(
             f"pair {number + 1} has tables of {len(left[1])} and {len(right[1])} rows; neighbours differ by one row."
+        )
+    frames = [[pd.DataFrame(np.asarray(part)) for part in rows] for rows in (smaller, larger)]
+    if not all(few.equals(many[:-1]) for few, many in zip(*frames, strict=True)):
+        raise QuestionError(
+            f"the tables of pair {number + 1} differ in more than a row: the larger one is the smaller and a last row."
         )
     return f"given pair {number + 1}", left, right, np.asarray(larger[0])[-1:]
 

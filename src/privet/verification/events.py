@@ -35,10 +35,11 @@ class Event:
     on_left: bool = True
 
 
-def choose(left: Observations, right: Observations, alpha: float) -> tuple[Event, float]:
-    """The event whose loss could be bounded best by as many other runs, and what these runs say of its loss.
+def choose(left: Observations, right: Observations, runs: int, alpha: float) -> tuple[Event, float]:
+    """The event that `runs` other runs would bound best, and the bound if they went as these did.
 
-    The second is optimistic, as the event was chosen for it: a bound needs other runs.
+    The second is a hope and no bound, as the event was chosen for it. One run more than was seen is
+    counted on the side where an event is rare: what was never seen is not impossible.
     """
     events = [event for name in left.columns for event in _of_column(str(name), left[name], right[name])]
     score = _learned(left, right)
@@ -48,7 +49,9 @@ def choose(left: Observations, right: Observations, alpha: float) -> tuple[Event
     if not events:  # everything seen was the same in all runs
         return Event("anything at all", lambda frame: np.ones(len(frame), dtype=np.bool_)), 0.0
     here, there = _times(events, left), _times(events, right)
-    bounds = loss_at_least(np.stack([here, there]), np.stack([there, here]), len(left), alpha)
+    scale = runs / max(1, len(left))
+    rare = np.minimum(scale * (np.stack([there, here]) + 1), runs)
+    bounds = loss_at_least(scale * np.stack([here, there]), rare, runs, alpha)
     side, best = np.unravel_index(int(np.argmax(bounds)), bounds.shape)
     return replace(events[best], on_left=bool(side == 0)), float(bounds[side, best])
 

@@ -37,7 +37,7 @@ from privet.verification.tables import BINARY, DOMAIN, ROW, Pair, known_pairs
 def subjects() -> Iterator[Subject]:
     """Every fixture; each claims the epsilon that its authors claim."""
     for name, line, checks in (
-        ("bootstrap-count", "a count over a bootstrap sample, E-1", _sampled(_bootstrap_count, 150_000)),
+        ("bootstrap-count", "a count over a bootstrap sample, E-1", _sampled(_bootstrap_count, 400_000)),
         ("bootstrap-forest", "MaxForest's bootstrap as published, E-1", _bootstrap_forest),
         ("printed-ranges", "split points weighted without the sensitivity of infogain, E-4", _printed_ranges),
         ("smooth-leaves", "labels by smooth sensitivity, Fletcher and Islam 2017, E-7", _sampled(_smooth_leaf, 10_000)),
@@ -46,11 +46,13 @@ def subjects() -> Iterator[Subject]:
         ("domain-from-data", "classes and values read from the rows, E-12", _domain_from_data),
         ("float-noise", "Laplace noise in floating point, by its low bits, E-14", _sampled(_float_noise, 3_000)),
         ("stored-seed", "a model that keeps the seed of its noise", _stored_seed),
-        ("cheap-noise", "charged for epsilon, noise for 1.25 epsilon", _sampled(_cheap_noise, 60_000)),
+        ("cheap-noise", "charged for epsilon, noise for 1.25 epsilon", _sampled(_cheap_noise, 150_000)),
     ):
         yield Subject(name, "known-bad", line, checks, must_fail=True)
     if importlib.util.find_spec("diffprivlib"):
-        yield Subject("diffprivlib-forest", "known-bad", "diffprivlib's random forest", _diffprivlib, must_fail=True)
+        seeds, slices = "diffprivlib's forest: seeds of its trees", "diffprivlib's forest: rows of its trees, E-10"
+        yield Subject("diffprivlib-seeds", "known-bad", seeds, _kept_seeds, must_fail=True)
+        yield Subject("diffprivlib-slices", "known-bad", slices, _shifted_slices, must_fail=True)
 
 
 def _sampled(sample: Callable[[Fraction, int, int], Any], runs: int) -> Checks:
@@ -126,7 +128,7 @@ def _unpaid_size(epsilon: Fraction, effort: Effort) -> list[Check]:
 def _bootstrap_forest(epsilon: Fraction, effort: Effort) -> list[Check]:
     """One tree of depth 0 has the whole budget, and its counts are those of a bootstrap sample."""
     forest = MaxForestClassifier(epsilon, n_estimators=1, max_depth=0, variant="published", unsafe=True)
-    return [estimators.canaries(forest, effort.of(90))]
+    return [estimators.canaries(forest, effort.of(120))]
 
 
 def _domain_from_data(epsilon: Fraction, effort: Effort) -> list[Check]:
@@ -170,8 +172,25 @@ def _stored_seed(epsilon: Fraction, effort: Effort) -> list[Check]:
     return estimators.peer_checks(SeededCounts(float(epsilon)), Effort(effort.times / 3))
 
 
-def _diffprivlib(epsilon: Fraction, effort: Effort) -> list[Check]:
+# -- a peer, where it is installed --------------------------------------------------------------
+
+
+def _forest(epsilon: Fraction, trees: int) -> Any:
     from diffprivlib.models import RandomForestClassifier
 
-    forest = RandomForestClassifier(n_estimators=1, epsilon=float(epsilon), bounds=(0, 1), classes=[0, 1], max_depth=2)
-    return estimators.peer_checks(forest, Effort(effort.times / 3))
+    return RandomForestClassifier(
+        n_estimators=trees, epsilon=float(epsilon), bounds=(0, 1), classes=[0, 1], max_depth=1
+    )
+
+
+def _kept_seeds(epsilon: Fraction, effort: Effort) -> list[Check]:
+    """Every tree keeps the seed of its noise, also where the forest was given none."""
+    X, y = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), np.array([0, 1, 1])
+    pair = (X[:-1], y[:-1]), (X, y)
+    return estimators.peer_checks(_forest(epsilon, trees=1), Effort(2 * effort.times), [pair])
+
+
+def _shifted_slices(epsilon: Fraction, effort: Effort) -> list[Check]:
+    """Each of ten trees sees the next tenth of the rows: one row more and nine of them see other rows, E-10."""
+    X, y = np.zeros((21, 2)), np.tile([1, 1, 0, 0], 6)[:21]
+    return estimators.peer_checks(_forest(epsilon, trees=10), effort, [((X[:-1], y[:-1]), (X, y))])

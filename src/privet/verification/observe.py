@@ -8,17 +8,21 @@ raises is observed as well, and so is a shape that differs from run to run.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from itertools import islice
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from privet.kernel import Choice, Histogram, Mean, ResidualSums
+from privet.kernel import Choice, Histogram, Mean, Release, ResidualSums
 from privet.trees.model import Ensemble, Tree
 from privet.verification.checks import RAISED
 from privet.verification.events import Observations
 
+OUTPUT = "output"
 MOST_NUMBERS = 48  # of one array: a longer one is observed by its length and its first numbers
 
 
@@ -35,19 +39,40 @@ def _one(run: Callable[[], Any], probe: Any) -> dict[str, Any]:
     return seen(published, probe=probe)
 
 
-def seen(published: Any, name: str = "output", probe: Any = None) -> dict[str, Any]:
+def seen(published: Any, name: str = OUTPUT, probe: Any = None) -> dict[str, Any]:
     """One publication as named numbers and texts.
 
     >>> seen((3, "yes"))
     {'output[0]': 3, 'output[1]': 'yes', 'length of output': 2}
     """
+    if isinstance(published, Release | Ensemble) or hasattr(published, "predict"):
+        found = _of_privet(published, probe)
+        if found is not None:
+            return found if name == OUTPUT else {f"{key} of {name}": value for key, value in found.items()}
+    if isinstance(published, Mapping):
+        inside = "" if name == OUTPUT else f"{name}."
+        return {key: value for word in published for key, value in seen(published[word], f"{inside}{word}").items()}
+    if isinstance(published, bool | str | None):
+        return {name: published}
+    if isinstance(published, Real | Decimal | np.bool_):
+        return {name: int(published) if isinstance(published, Integral) else float(published)}
+    if isinstance(published, np.ndarray | pd.Series | pd.DataFrame):
+        values = np.asarray(published)
+        return seen(values.ravel().tolist(), name) if values.dtype == object else _array(values, name)
+    if isinstance(published, list | tuple):
+        parts = [seen(each, f"{name}[{i}]") for i, each in enumerate(published[:MOST_NUMBERS])]
+        flat = islice(((key, value) for part in parts for key, value in part.items()), MOST_NUMBERS)
+        return {**dict(flat), f"length of {name}": len(published)}
+    return {name: repr(published)}
+
+
+def _of_privet(published: Any, probe: Any) -> dict[str, Any] | None:
+    """A release, a model or an estimator; None for a release that is a number."""
     if isinstance(published, Histogram):
         return _array(np.asarray(published.values), "cell")
     if isinstance(published, ResidualSums):
-        parts = {"own": published.own, "others": published.others}
-        return {
-            key: value for word, each in parts.items() if each is not None for key, value in _array(each, word).items()
-        }
+        own = _array(published.own, "own")
+        return own if published.others is None else {**own, **_array(published.others, "others")}
     if isinstance(published, Choice):
         return {"choice": str(published), "point": None if published.point is None else float(published.point)}
     if isinstance(published, Mean):  # it publishes both parts of its quotient
@@ -58,15 +83,7 @@ def seen(published: Any, name: str = "output", probe: Any = None) -> dict[str, A
         return model(published.model_, probe)
     if hasattr(published, "predict") and hasattr(published, "fit"):
         return estimator(published, probe)
-    if isinstance(published, Mapping):
-        return {key: value for word in published for key, value in seen(published[word], str(word)).items()}
-    if isinstance(published, bool | str | None):
-        return {name: published}
-    if isinstance(published, int | float | np.number | np.bool_):
-        return {name: int(published) if isinstance(published, int | np.integer) else float(published)}
-    if isinstance(published, list | tuple | np.ndarray | pd.Series | pd.DataFrame):
-        return _array(np.asarray(published, dtype=None if hasattr(published, "dtype") else object), name)
-    return {name: repr(published)}
+    return None
 
 
 def _array(values: NDArray[Any], name: str) -> dict[str, Any]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
 from privet.column import decimal_text
 from privet.trees.drawing import safe
+from privet.verification import curves
 from privet.verification.attacks.result import AttackResult
+from privet.verification.marks import MARKS, Axis, cell, heads, icon, key_of
 from privet.verification.verdict import Finding, Report, Verdict, number
 
 KINDS = {
@@ -20,7 +20,6 @@ KINDS = {
     "estimator": "Estimators",
     "known-bad": "Known to be bad",
 }
-Point = dict[str, Any]
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2a22; --soft: #5d6b62; --line: #d8ded9; --leaf: #2f7d4f; --truth: #b4541a;
@@ -40,7 +39,7 @@ ul { margin: .4rem 0; padding-left: 1.2rem; }
 .alarm { border: 2px solid var(--alarm); background: var(--alarmed); } .alarm .big { color: var(--alarm); }
 .passed { color: var(--leaf); } .caught { color: var(--caught); } .failed { color: var(--alarm); font-weight: 700; }
 .unknown { color: var(--soft); } .other { color: var(--truth); } .word { white-space: nowrap; }
-.tiles { display: flex; flex-wrap: wrap; gap: .6rem 2.2rem; margin: .9rem 0 .2rem; }
+.tiles { display: flex; flex-wrap: wrap; gap: .6rem 2rem; margin: .9rem 0 .2rem; }
 .tiles div { display: flex; flex-direction: column; line-height: 1.35; } .tiles b { font-size: 1.25rem; }
 .key { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; font-size: .9rem; margin: .5rem 0; align-items: center; }
 .key svg, .word svg { vertical-align: -2px; margin-right: .35rem; }
@@ -80,7 +79,8 @@ dt { font-weight: 600; margin-top: .6rem; } dd { margin: 0; }
   .verdicts > thead, .attacks thead { display: none; }
   .verdicts, .verdicts > tbody, .verdicts > tbody > tr, .line2 > td, .group { display: block; }
   .verdicts > tbody > .first { display: flex; flex-wrap: wrap; column-gap: .8rem; } .first td { padding: .1rem 0; }
-  .first td:nth-child(1) { flex: 1 1 55%; padding-top: .5rem; } .first td:nth-child(5) { flex: 1 1 100%; order: 1; }
+  .first td:nth-child(-n + 2) { flex: 1 1 7.6rem; padding-top: .5rem; } .first td:first-child { flex-basis: 55%; }
+  .first td:nth-child(5) { flex: 1 1 100%; order: 1; }
   .first .number::before { color: var(--soft); } .first td:nth-child(3)::before { content: "claim "; }
   .first td:nth-child(4)::before { content: "lower bound "; } .first td:nth-child(6)::before { content: "runs "; }
   .attacks tr { display: grid; grid-template-columns: 2.4rem 1fr;
@@ -99,7 +99,13 @@ def page(report: Report) -> str:
     title = "Does it leak more than it says?"
     if len(report.verdicts) == 1:
         title = f"Does {safe(report.verdicts[0].subject, 100)} leak more than it says?"
-    sections = (_headline(report, groups), _chart(groups), _table(groups), _attacks(report), _curves(report.curves))
+    sections = (
+        _headline(report, groups),
+        _chart(groups),
+        _table(groups),
+        _attacks(report),
+        curves.section(report.curves),
+    )
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
@@ -197,7 +203,7 @@ def _many(count: int, thing: str) -> str:
 def _headline(report: Report, groups: Groups) -> str:
     wrong = [row for group in groups.values() for row in group if not row.verdict.as_expected]
     through = [result for result in report.attacks if result.held is False]
-    above = [told for curve in report.curves for told in _above(curve)]
+    above = [told for curve in report.curves for told in curves.above(curve)]
     said = _what_held(report) if report.passed else _what_failed(wrong, through)
     items = [_failure(row) for row in wrong]
     items += [f"Attack {each.number}, {safe(each.name)}, got through: {safe(' '.join(each.found))}" for each in through]
@@ -230,13 +236,15 @@ def _what_held(report: Report) -> str:
         return "Everything honest held, everything known to be bad was caught"
     if honest or bad:
         return "Everything held" if honest else "Everything known to be bad was caught"
-    return "Nothing was decided" if report.attacks else "Nothing was tested"
+    if report.attacks:
+        return "Nothing was decided"
+    return "No claim was tested" if report.curves else "Nothing was tested"
 
 
 def _failure(row: _Row) -> str:
     shown = f"{row.link} claims epsilon {row.claim} and loses at least {row.bound}"
     if row.verdict.must_fail:
-        return f"{shown}: it is known to be bad and was not caught, so this bench proves little."
+        return f"{shown}: it is known to be bad and was not caught: with these runs such a flaw is missed."
     worst = row.verdict.worst
     return f"{shown}: {safe(worst.event)} ({safe(worst.method)} on {safe(worst.tables)})."
 
@@ -251,7 +259,7 @@ def _totals(report: Report) -> str:
         (str(bad), f"known to be bad, {'all caught' if _all_caught(report) else 'NOT all caught'}", bad > 0),
         (*_held(report.attacks), bool(report.attacks)),
         (f"{runs:,}", "runs", bool(report.verdicts)),
-        (_odds(alpha) if alpha else "0", "probability of any false alarm, at most", bool(honest)),
+        (_odds(alpha) if alpha else "0", "chance of any false alarm, at most", bool(honest)),
     ]
     shown = "".join(f"<div><b>{value}</b><span>{label}</span></div>" for value, label, there in tiles if there)
     return f'<div class="tiles">{shown}</div>' if shown else ""
@@ -265,74 +273,6 @@ def _held(attacks: Sequence[AttackResult]) -> tuple[str, str]:
     undecided = sum(result.held is None for result in attacks)
     rest = f", {undecided} not decided" if undecided else ""
     return f"{sum(result.held is True for result in attacks)} of {len(attacks)}", f"attacks held off{rest}"
-
-
-# -- scales and marks -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Axis:
-    """Numbers from low to high on paper from start to end; infinity has a place of its own, the edge."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-    edge: float
-    log: bool = False
-
-    def at(self, value: float) -> float:
-        if value == math.inf:
-            return self.edge
-        scale: Callable[[float], float] = math.log if self.log else float
-        low, high, here = (scale(each) for each in (self.low, self.high, min(max(value, self.low), self.high)))
-        return self.start + (self.end - self.start) * (here - low) / (high - low)
-
-    @property
-    def ticks(self) -> list[float]:
-        """At most eight round numbers."""
-        if not self.log:
-            return _round_steps(self.low, self.high)
-        decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-        for within in ((1, 2, 5), (1, 3), (1,)):
-            found = [float(f"{digit}e{decade}") for decade in decades for digit in within]
-            found = [tick for tick in found if self.low * 0.999 <= tick <= self.high * 1.001]
-            if len(found) <= 8:
-                return found
-        return found[:: math.ceil(len(found) / 8)]
-
-
-def _round_steps(low: float, high: float) -> list[float]:
-    power = 10.0 ** math.floor(math.log10(high - low))
-    step = next(part * power for part in (0.1, 0.2, 0.25, 0.5, 1.0, 2.0) if (high - low) / (part * power) <= 7)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [round(each * step, 12) for each in range(first, last + 1)]
-
-
-# Each around its own middle: what a colour says a shape says too.
-_MARKS = {
-    "passed": '<circle class="mark" r="5.5"/>',
-    "caught": '<path class="mark" d="M0 -7L7 0L0 7L-7 0Z"/>',
-    "failed": '<path class="cross" d="M-5 -5L5 5M-5 5L5 -5"/>',
-    "unknown": '<circle class="hollow" r="4.5"/>',
-    "other": '<path class="hollow" d="M0 -6L6 0L0 6L-6 0Z"/>',
-    "attack": '<circle class="mark" r="5"/>',
-    "claim": '<path class="claim" d="M0 -8V8"/>',
-    "band": '<rect class="band" x="-9" y="-5" width="18" height="10"/>',
-    "line": '<path class="line" d="M-9 0H9"/>',
-    "dashed": '<path class="line dashed" d="M-9 0H9"/>',
-}
-
-
-def _icon(mark: str, style: str = "") -> str:
-    kind = f' class="{style}"' if style else ""
-    return f'<svg{kind} width="18" height="16" viewBox="-9 -8 18 16" aria-hidden="true">{_MARKS[mark]}</svg>'
-
-
-def _key(entries: Iterable[tuple[str, str, str]]) -> str:
-    return (
-        f'<p class="key">{"".join(f"<span>{_icon(mark, style)}{words}</span>" for mark, style, words in entries)}</p>'
-    )
 
 
 # -- all claims in one picture ----------------------------------------------------------------
@@ -361,19 +301,19 @@ def _chart(groups: Groups) -> str:
     scale = "a logarithmic scale" if axis.log else "a linear scale"
     return (
         "<section><h2>What is claimed, and what was found</h2><p>A mark is the loss that was shown, in epsilon, on "
-        f"{scale}: up to its tick the claim stands, right of it the claim is disproved.</p>{_key(key)}"
+        f"{scale}: up to its tick the claim stands, right of it the claim is disproved.</p>{key_of(key)}"
         f"{_scale_row(axis)}{drawn}{_scale_row(axis) if len(rows) > 12 else ''}</section>"
     )
 
 
-def _scale(verdicts: Sequence[Verdict]) -> _Axis:
+def _scale(verdicts: Sequence[Verdict]) -> Axis:
     """A scale for every claim and bound, in percent of the width: logarithmic where they are far apart."""
     claims = [float(verdict.claim) for verdict in verdicts if verdict.claim > 0] or [1.0]
     bounds = [verdict.lower_bound for verdict in verdicts]
     top = max([*claims, *(bound for bound in bounds if math.isfinite(bound))])
     log = top > 3 * min(claims)
     end = 93.0 if math.inf in bounds else 100.0
-    return _Axis(min(claims) / 10 if log else 0.0, top * (1.3 if log else 1.15), 0.0, end, 100.0, log)
+    return Axis(min(claims) / 10 if log else 0.0, top * (1.3 if log else 1.15), 0.0, end, 100.0, log)
 
 
 def _hidden(row: _Row) -> bool:
@@ -381,7 +321,7 @@ def _hidden(row: _Row) -> bool:
     return row.verdict.passed and row.verdict.power > float(row.verdict.claim) * 1.001
 
 
-def _drawn(row: _Row, axis: _Axis) -> str:
+def _drawn(row: _Row, axis: Axis) -> str:
     verdict, middle = row.verdict, _HEIGHT // 2
     claim, bound = axis.at(float(verdict.claim)), axis.at(verdict.lower_bound)
     parts = [_gridline(axis.at(tick)) for tick in axis.ticks]
@@ -390,7 +330,7 @@ def _drawn(row: _Row, axis: _Axis) -> str:
         parts.append(f'<rect class="band" x="{claim:.2f}%" y="{middle - 5}" width="{width:.2f}%" height="10"/>')
     parts.append(f'<line class="stem" x1="0" x2="{bound:.2f}%" y1="{middle}" y2="{middle}"/>')
     parts.append(f'<line class="claim" x1="{claim:.2f}%" x2="{claim:.2f}%" y1="2" y2="{_HEIGHT - 2}"/>')
-    mark = _MARKS[row.style]
+    mark = MARKS[row.style]
     if math.isinf(verdict.lower_bound):
         mark = f'<path class="cross" d="M-7 -7L0 0L-7 7"/><g transform="translate(-14 0)">{mark}</g>'
     parts.append(f'<svg x="{bound:.2f}%" y="{middle}" overflow="visible">{mark}</svg>')
@@ -407,14 +347,14 @@ def _gridline(x: float) -> str:
 
 
 def _word(row: _Row) -> str:
-    return f'<span class="word {row.style}">{_icon(row.style)}{row.word}</span>'
+    return f'<span class="word {row.style}">{icon(row.style)}{row.word}</span>'
 
 
-def _scale_row(axis: _Axis) -> str:
+def _scale_row(axis: Axis) -> str:
     """The numbers of the scale; what lies left of a logarithmic one stands at its edge."""
     ticks = [(axis.at(tick), f"{tick:g}") for tick in axis.ticks]
     if axis.log:
-        ticks = [(0.0, f"≤ {axis.low:g}"), *(tick for tick in ticks if tick[0] > 14)]
+        ticks = [(0.0, f"≤ {axis.low:g}"), *(tick for tick in ticks if tick[0] > 12)]
     if axis.edge > axis.end:
         ticks = [*(tick for tick in ticks if tick[0] < 92), (100.0, "∞")]
     drawn = "".join(
@@ -441,18 +381,8 @@ def _table(groups: Groups) -> str:
     return (
         "<section><h2>The evidence</h2><p>The event that showed most stands below each subject; open it for all "
         'findings.</p><div class="scroll"><table class="verdicts">'
-        f"{_heads('subject', 'verdict', '#claim', '#lower bound', 'power', '#runs')}{body}</table></div></section>"
+        f"{heads('subject', 'verdict', '#claim', '#lower bound', 'power', '#runs')}{body}</table></div></section>"
     )
-
-
-def _heads(*names: str) -> str:
-    """The head of a table; # marks a column of numbers."""
-    cells = (_cell(name[1:], "th") if name.startswith("#") else f"<th>{name}</th>" for name in names)
-    return f'<thead><tr class="rule">{"".join(cells)}</tr></thead>'
-
-
-def _cell(told: str, tag: str = "td") -> str:
-    return f'<{tag} class="number">{told}</{tag}>'
 
 
 def _lines(row: _Row) -> str:
@@ -463,16 +393,16 @@ def _lines(row: _Row) -> str:
     shown = f"{safe(verdict.worst.method)} on {safe(verdict.worst.tables)}: {safe(verdict.worst.event)}"
     return (
         f'<tr class="first" id="v{row.place}"><td><b>{row.name}</b><small class="soft">{safe(verdict.line)}</small>'
-        f"</td><td>{_word(row)}</td>{_cell(row.claim)}{_cell(row.bound)}<td><small>{power}</small></td>"
-        f'{_cell(f"{runs:,}")}</tr><tr class="line2 rule"><td colspan="6"><details><summary>{shown}</summary>'
+        f"</td><td>{_word(row)}</td>{cell(row.claim)}{cell(row.bound)}<td><small>{power}</small></td>"
+        f'{cell(f"{runs:,}")}</tr><tr class="line2 rule"><td colspan="6"><details><summary>{shown}</summary>'
         f"{_findings(row)}</details></td></tr>"
     )
 
 
 def _findings(row: _Row) -> str:
-    heads = _heads("method", "tables", "event", "#lower bound", "#runs", "#alpha", "power")
+    named = heads("method", "tables", "event", "#lower bound", "#runs", "#alpha", "power")
     listed = "".join(_finding(finding, row) for finding in row.verdict.findings)
-    return f'<div class="scroll"><table class="findings">{heads}<tbody>{listed}</tbody></table></div>'
+    return f'<div class="scroll"><table class="findings">{named}<tbody>{listed}</tbody></table></div>'
 
 
 def _finding(finding: Finding, row: _Row) -> str:
@@ -480,7 +410,7 @@ def _finding(finding: Finding, row: _Row) -> str:
     numbers = (_bound(finding.bound, row.verdict), f"{finding.runs:,}", f"{finding.alpha:.1g}")
     return (
         f'<tr class="rule"><td>{safe(finding.method)}</td><td>{safe(finding.tables)}</td><td>{safe(finding.event)}'
-        f"{note}</td>{''.join(map(_cell, numbers))}<td>{_power(finding.power, row.claim)}</td></tr>"
+        f"{note}</td>{''.join(map(cell, numbers))}<td>{_power(finding.power, row.claim)}</td></tr>"
     )
 
 
@@ -496,7 +426,7 @@ def _attacks(report: Report) -> str:
     return (
         f"<section><h2>{_many(len(report.attacks), 'attack')}{on}</h2><p>Ways around the noise that are known from "
         'other privacy layers.</p><div class="scroll"><table class="attacks">'
-        f"{_heads('', 'attack, and what it would have leaked', 'what came of it')}"
+        f"{heads('', 'attack, and what it would have leaked', 'what came of it')}"
         f"<tbody>{''.join(map(_attack, report.attacks))}</tbody></table></div></section>"
     )
 
@@ -505,245 +435,10 @@ def _attack(result: AttackResult) -> str:
     style, word = _HELD[result.held]
     found = "".join(f"<small>{safe(sentence)}</small>" for sentence in result.found)
     return (
-        f'<tr class="rule">{_cell(str(result.number))}<td><b>{safe(result.name)}</b>'
+        f'<tr class="rule">{cell(str(result.number))}<td><b>{safe(result.name)}</b>'
         f'<small class="soft">{safe(result.leak)}</small></td>'
-        f'<td><span class="word {style}">{_icon(style)}{word}</span>{found}</td></tr>'
+        f'<td><span class="word {style}">{icon(style)}{word}</span>{found}</td></tr>'
     )
-
-
-# -- how far attacks get ----------------------------------------------------------------------
-
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 544, 12, 248  # the frame of a figure, of 560 x 296
-
-
-def _curves(curves: Sequence[Point]) -> str:
-    known = {"membership": _membership, "reconstruction": _reconstruction}
-    drawn = "".join(known[curve["curve"]](curve) for curve in curves if curve["curve"] in known and curve["points"])
-    if not drawn:
-        return ""
-    return (
-        "<section><h2>How far attacks get</h2><p>The smaller epsilon, the more noise, and the less an attacker learns "
-        f"about one person, whatever they know already.</p>{drawn}</section>"
-    )
-
-
-def _epsilon(point: Point) -> float:
-    """The epsilon of a point; without noise it is infinite."""
-    return math.inf if point["epsilon"] is None else float(point["epsilon"])
-
-
-def _above(curve: Point) -> list[str]:
-    """Where an attack did better than its ceiling, beyond what chance explains."""
-    if curve["curve"] not in ("membership", "reconstruction"):
-        return []
-    return [
-        f"{safe(str(curve['subject']), 100)} at {_at(point)}: an attack is right more often than the promise allows."
-        for point in curve["points"]
-        if _beats(point)
-    ]
-
-
-def _beats(point: Point) -> bool:
-    least = point["low"] if "low" in point else point["inference"] - point["margin"]
-    return bool(least > point["ceiling"])
-
-
-def _at(point: Point) -> str:
-    return "no noise" if math.isinf(_epsilon(point)) else f"epsilon {_epsilon(point):g}"
-
-
-def _subject(curve: Point) -> str:
-    return f'<span class="soft">{safe(str(curve["subject"]), 100)}</span>'
-
-
-def _typical(points: Sequence[Point]) -> Point:
-    """The point whose epsilon is nearest to 1."""
-    return min(points, key=lambda point: abs(math.log(_epsilon(point))))
-
-
-def _membership(curve: Point) -> str:
-    points = sorted(curve["points"], key=_epsilon)
-    x, y = _epsilons(points), _shares([point["low"] for point in points])
-    shapes = _ceiling(points, x, y) + _level(0.5, y)
-    for point in points:
-        at, low, high = x.at(_epsilon(point)), y.at(point["low"]), y.at(point["high"])
-        shapes += f'<path class="line thin caught" d="M{at:.1f} {low:.1f}V{high:.1f}M{at - 4:.1f} {low:.1f}h8'
-        shapes += f'M{at - 4:.1f} {high:.1f}h8"/>{_guessed(point, x, y, "accuracy")}'
-    one = _typical(points)
-    caption = (
-        "Somebody who knows everything else guesses from what is published whether one person is in the table: at "
-        f"{_at(one)}, {one['accuracy']:.1%} of {one['guesses']:,} guesses are right, where a coin gets half of them "
-        f"right and the promise allows {one['ceiling']:.1%}."
-    )
-    key = [("attack", "caught", "the attack, with its error"), *_CEILING_KEY, *_beaten_key(points)]
-    return (
-        f'<h3>Is a person in the table? {_subject(curve)}</h3><div class="pair">'
-        f"{_figure(x, y, 'guesses that are right', shapes, key, caption)}"
-        f"{_numbers(points, _GUESSES)}</div>"
-    )
-
-
-def _reconstruction(curve: Point) -> str:
-    points = sorted(curve["points"], key=_epsilon)
-    return (
-        f'<h3>Can the rows be rebuilt? {_subject(curve)}</h3><div class="pair">'
-        f"{_rebuilt(points)}{_inferred(points)}</div>"
-        f"<details><summary>the numbers</summary>{_numbers(points, _REBUILT)}</details>"
-    )
-
-
-def _rebuilt(points: list[Point]) -> str:
-    """How wrong the rows are that an attacker puts together."""
-    x = _epsilons(points)
-    top = max(max(point["mismatch"], point["informed"], point["blind"]) for point in points)
-    y = _Axis(0.0, 1.12 * top or 1.0, _BOTTOM, _TOP, _TOP)
-    blind = points[0]["blind"]
-    shapes = _level(blind, y)
-    for name, style, mark in (("mismatch", "caught", "attack"), ("informed", "other", "other")):
-        places = [(x.at(_epsilon(point)), y.at(point[name])) for point in points]
-        shapes += _path([place for place in places if place[0] <= x.end], f"line thin {style}")
-        shapes += "".join(_placed(mark, style, *place) for place in places)
-    one, last = _typical(points), points[-1]
-    clear = f"without noise {last['informed']:.1%} and " if last["epsilon"] is None else ""
-    caption = (
-        f"Somebody who knows how rows are spread rebuilds those of the table from the published model: {clear}at "
-        f"{_at(one)}, {one['informed']:.1%} of the values are wrong, and {blind:.1%} for somebody who never saw the "
-        "model."
-    )
-    key = (
-        ("attack", "caught", "the likeliest rows"),
-        ("other", "other", "an attacker who knows how rows are spread"),
-        ("dashed", "unknown", "never saw the model"),
-    )
-    return _figure(x, y, "values that are wrong", shapes, key, caption)
-
-
-def _inferred(points: list[Point]) -> str:
-    """How often the class of one person is guessed right."""
-    x, y = _epsilons(points), _shares([point["inference"] for point in points])
-    shapes = _ceiling(points, x, y) + _level(0.5, y) + "".join(_guessed(point, x, y, "inference") for point in points)
-    one = _typical(points)
-    caption = (
-        "Somebody who knows everything but the class of one person guesses it from the published model: at "
-        f"{_at(one)}, {one['inference']:.1%} of the guesses are right, where a coin gets half of them right and the "
-        f"promise allows {one['ceiling']:.1%}."
-    )
-    key = [("attack", "caught", "the attack"), *_CEILING_KEY, *_beaten_key(points)]
-    return _figure(x, y, "classes guessed right", shapes, key, caption)
-
-
-_CEILING_KEY = (("line", "", "the most that the promise allows"), ("dashed", "unknown", "a coin"))
-
-
-def _beaten_key(points: list[Point]) -> list[tuple[str, str, str]]:
-    return [("failed", "failed", "ABOVE what the promise allows")] if any(map(_beats, points)) else []
-
-
-def _epsilons(points: list[Point]) -> _Axis:
-    """A logarithmic scale; what has no noise stands at the right edge."""
-    finite = [_epsilon(point) for point in points if math.isfinite(_epsilon(point))] or [1.0]
-    low, high = min(finite), max(finite)
-    if low == high:
-        low, high = low / 2, high * 2
-    apart = 64 if len(finite) < len(points) else 0
-    return _Axis(low, high, _LEFT + 14, _RIGHT - 14 - apart, _RIGHT - 14, log=True)
-
-
-def _shares(values: list[float]) -> _Axis:
-    return _Axis(min(0.45, math.floor(20 * min(values)) / 20), 1.0, _BOTTOM, _TOP, _TOP)
-
-
-def _ceiling(points: list[Point], x: _Axis, y: _Axis) -> str:
-    """The curve through the ceilings: the logarithm of their odds grows with epsilon, in a straight line."""
-    known = [(_epsilon(point), _log_odds(point["ceiling"])) for point in points if math.isfinite(_epsilon(point))]
-    places = [(x.at(known[0][0]), y.at(_share(known[0][1])))] if known else []
-    for (low, first), (high, last) in pairwise(known):
-        for part in range(1, 13):
-            epsilon = low * (high / low) ** (part / 12) if high > low else high
-            weight = (epsilon - low) / (high - low) if high > low else 1.0
-            places.append((x.at(epsilon), y.at(_share(first + weight * (last - first)))))
-    drawn = _path(places, "line")
-    for point in points:
-        if math.isinf(_epsilon(point)):
-            drawn += _placed("line", "ink", x.edge, y.at(point["ceiling"]))
-    return drawn
-
-
-def _log_odds(share: float) -> float:
-    return math.log(share / (1 - share)) if 0 < share < 1 else math.copysign(40.0, share - 0.5)
-
-
-def _share(log_odds: float) -> float:
-    return 1 / (1 + math.exp(-log_odds))
-
-
-def _level(share: float, y: _Axis) -> str:
-    return f'<path class="line dashed thin unknown" d="M{_LEFT} {y.at(share):.1f}H{_RIGHT}"/>'
-
-
-def _path(places: list[tuple[float, float]], style: str) -> str:
-    points = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-    return f'<path class="{style}" d="M{points}"/>' if places else ""
-
-
-def _guessed(point: Point, x: _Axis, y: _Axis, name: str) -> str:
-    mark, style = ("failed", "failed") if _beats(point) else ("attack", "caught")
-    return _placed(mark, style, x.at(_epsilon(point)), y.at(point[name]))
-
-
-def _placed(mark: str, style: str, x: float, y: float) -> str:
-    return f'<g class="{style}" transform="translate({x:.1f} {y:.1f})">{_MARKS[mark]}</g>'
-
-
-def _figure(x: _Axis, y: _Axis, label: str, shapes: str, key: Sequence[tuple[str, str, str]], caption: str) -> str:
-    """A frame with both scales, what is drawn in it, and what that is."""
-    frame = ""
-    for tick in y.ticks:
-        at = y.at(tick)
-        frame += f'<path class="grid" d="M{_LEFT} {at:.1f}H{_RIGHT}"/>'
-        frame += f'<text x="{_LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{100 * tick:g}%</text>'
-    for tick in x.ticks:
-        frame += f'<path class="axis" d="M{x.at(tick):.1f} {_BOTTOM}v5"/>'
-        frame += f'<text x="{x.at(tick):.1f}" y="{_BOTTOM + 19}" text-anchor="middle">{tick:g}</text>'
-    if x.edge > x.end:
-        gap = (x.end + x.edge) / 2
-        frame += f'<path class="grid dashed" d="M{gap:.1f} {_TOP}V{_BOTTOM}"/>'
-        frame += f'<text x="{_RIGHT + 8}" y="{_BOTTOM + 19}" text-anchor="end">no noise</text>'
-    frame += f'<path class="axis" d="M{_LEFT} {_BOTTOM}H{_RIGHT}"/>'
-    frame += f'<text class="label" x="{(_LEFT + _RIGHT) / 2}" y="{_BOTTOM + 42}" text-anchor="middle">epsilon</text>'
-    middle = (_TOP + _BOTTOM) / 2
-    turned = f'transform="translate(11 {middle}) rotate(-90)" text-anchor="middle"'
-    frame += f'<text class="label" {turned}>{label}</text>'
-    return (
-        f'<figure><svg class="figure" viewBox="0 0 560 296" role="img" aria-label="{label} over epsilon">'
-        f"{frame}{shapes}</svg>{_key(key)}<figcaption>{caption}</figcaption></figure>"
-    )
-
-
-_GUESSES = {"accuracy": "right", "low": "from", "high": "to", "ceiling": "allowed", "guesses": "guesses"}
-_REBUILT = {
-    "mismatch": "wrong: likeliest rows",
-    "informed": "knows the spread",
-    "blind": "never saw the model",
-    "gap": "solver's gap",
-    "inference": "classes right",
-    "ceiling": "allowed",
-    "margin": "give or take",
-}
-
-
-def _numbers(points: list[Point], names: dict[str, str]) -> str:
-    """The numbers behind a figure."""
-    rows = ""
-    for point in points:
-        values = [_at(point).removeprefix("epsilon "), *(_digits(point[name], name) for name in names)]
-        rows += f'<tr class="rule">{"".join(map(_cell, values))}</tr>'
-    heads = _heads("#epsilon", *(f"#{head}" for head in names.values()))
-    return f'<div class="scroll"><table>{heads}<tbody>{rows}</tbody></table></div>'
-
-
-def _digits(value: float, name: str) -> str:
-    return f"{value:,}" if name == "guesses" else f"{value:.3f}"
 
 
 # -- how to read it ---------------------------------------------------------------------------

@@ -52,6 +52,8 @@ def search(
 ) -> Report:
     """Verify for this long, or to the end of a trial after it; every verdict is kept in `path`, a JSON text a line."""
     file, end = Path(path), clock() + 3600 * hours
+    if not file.parent.is_dir():
+        raise DataError(f"there is no folder '{file.parent}' to keep '{file.name}' in; make it first.")
     done = _done(file)
     known = _subjects() if subjects is None else subjects
     for trial in _trials(known):
@@ -81,9 +83,9 @@ def _done(file: Path) -> dict[str, Verdict]:
     if not file.exists():
         return {}
     found: dict[str, Verdict] = {}
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines()):
+    for number, line in enumerate(file.read_bytes().splitlines()):
         try:
-            facts: dict[str, Any] = json.loads(line)
+            facts: dict[str, Any] = json.loads(line.decode())
             found[facts["trial"]] = Verdict.from_dict(facts)
         except (ValueError, KeyError, TypeError):
             raise DataError(

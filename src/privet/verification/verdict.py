@@ -112,7 +112,7 @@ class Verdict:
             )
         if self.alpha:
             lines.append(f"  wrong with probability {self.alpha:.1g} at most")
-        if math.isfinite(self.power):
+        if self.passed and math.isfinite(self.power):
             lines.append(
                 f"  noise for {number(self.power)}, sold as {claim}, would have been found in 99 of 100 such runs"
             )
@@ -163,7 +163,7 @@ class Report:
 
 def number(value: float, digits: int = 3) -> str:
     """A bound as people read it."""
-    return "infinity" if math.isinf(value) else f"{value:.{digits}f}"
+    return "infinity" if value == math.inf else f"{value:.{digits}f}"
 
 
 def _plain(value: Any) -> Any:
