@@ -32,10 +32,11 @@ from privet.verification.events import Observations
 from privet.verification.subject import Effort, Subject
 from privet.verification.tables import BINARY, DOMAIN, ROW, Pair, known_pairs, random_pair
 
-FITS = 700  # on each table of the worst pair
-PILOT = 50  # on each table of every pair
+FITS = 300  # on each table of the worst pair: canaries and every outcome show more
+PEER_FITS = 700  # of somebody else's estimator, on which this is all there is
+PILOT = 30  # on each table of every pair
 CANARY_FITS = 75
-OUTCOMES = 60  # of each pair
+OUTCOMES = 50  # of each pair
 REOPEN = 100  # fits on one opened table: a ledger in memory grows with every charge
 UNLIMITED = 10**6
 
@@ -151,7 +152,8 @@ def peer_checks(estimator: Any, effort: Effort, pairs: Sequence[tuple[Rows, Rows
     """What is tried on an estimator that is fitted on arrays X and y."""
     given = [_given(number, left, right) for number, (left, right) in enumerate(pairs)] if pairs else _peer_pairs()
     fitted = [Neighbours(name, *_peer_fits(estimator, left, right, probes)) for name, left, right, probes in given]
-    return [NeighbourCheck(fitted, effort.of(FITS), max(PILOT, effort.of(FITS) // 20))]
+    fits = effort.of(PEER_FITS)
+    return [NeighbourCheck(fitted, fits, max(PILOT, fits // 20))]
 
 
 def _given(number: int, left: Rows, right: Rows) -> tuple[str, Rows, Rows, NDArray[Any]]:

@@ -97,6 +97,8 @@ def _at_least(name: str, point: float) -> Event:
 
 def _numbers(column: pd.Series) -> NDArray[np.float64]:
     """A column as numbers; what is none is beyond every threshold's reach."""
+    if column.dtype.kind in "iuf":
+        return column.to_numpy(dtype=np.float64)
     return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
 
 

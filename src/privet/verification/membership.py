@@ -41,15 +41,16 @@ def curve(
         check = canaries(CLASSIFIERS[algorithm](epsilon, **parameters), fits)
         there, counts = check.sample(fits)
         right, guesses = guessed(there, counts, high=0.5, low=0.5)
-        low, high = beta.ppf(0.025, right, guesses - right + 1), beta.ppf(0.975, right + 1, guesses - right)
+        low = float(beta.ppf(0.025, right, guesses - right + 1)) if right else 0.0
+        high = float(beta.ppf(0.975, right + 1, guesses - right)) if right < guesses else 1.0
         points.append(
             {
                 "epsilon": epsilon,
                 "accuracy": right / guesses,
                 "ceiling": ceiling(epsilon),
                 "guesses": guesses,
-                "low": float(low),
-                "high": float(high),
+                "low": low,
+                "high": high,
             }
         )
     return {"curve": "membership", "subject": algorithm, "points": points}

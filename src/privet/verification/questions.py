@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,9 @@ from privet.verification.subject import Effort, Subject
 from privet.verification.tables import DOMAIN, Pair, climb, known_pairs, random_pair
 
 UNLIMITED = 10**6
-CLIMBED = 30  # steps of a hill climb
-PILOT = 500
+CLIMBED = 15  # steps of a hill climb
+PILOT = 300
+REOPEN = 100  # questions to one opened table: a ledger in memory grows with every charge
 CERTAIN = 2**15  # a logit beyond which the other class has probability 0
 
 Ask = Callable[[Any, Fraction], Any]
@@ -79,7 +80,7 @@ QUESTIONS: tuple[Question, ...] = (
             f"threshold-{name}",
             f"the best attribute or threshold by {name}",
             _select(name, ("a", "b", "x"), thresholds=True),
-            6_000,
+            4_000,
         )
         for name in ("max", "gini", "infogain")
     ),
@@ -114,7 +115,7 @@ def _checks(question: Question) -> Callable[[Fraction, Effort], list[Check]]:
             Neighbours(pair.name, sample(question, pair.left, epsilon), sample(question, pair.right, epsilon))
             for pair in pairs
         ]
-        pilot = PILOT if question.copied else PILOT // 10
+        pilot = effort.of(PILOT if question.copied else PILOT // 5)
         return [ExactCheck(cases), NeighbourCheck(sampled, effort.of(question.runs), pilot)]
 
     return checks
@@ -159,7 +160,10 @@ def _again(question: Question, rows: pd.DataFrame, epsilon: Fraction) -> Callabl
     """A question to one table, again and again."""
 
     def sample(runs: int) -> Observations:
-        with open_table(rows, DOMAIN, budget=UNLIMITED) as table:
-            return observe.runs(lambda: question.ask(table, epsilon), runs)
+        frames = []
+        for start in range(0, runs, REOPEN):
+            with open_table(rows, DOMAIN, budget=UNLIMITED) as table:
+                frames.append(observe.runs(partial(question.ask, table, epsilon), min(REOPEN, runs - start)))
+        return pd.concat(frames, ignore_index=True)
 
     return sample

@@ -1,0 +1,303 @@
+"""Everything that makes noise is on the bench, what is honest passes, and what is known to be bad is caught.
+
+The run of every registered subject is here, as `privet verify --all` does it, on real noise: `pytest -rP` shows the
+verdicts. A false alarm of all honest ones together has probability below 1e-6, which is asserted. A miss where a test
+asserts power has probability below 1e-3, and the subject is then verified once more: below 1e-6.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, get_args
+
+import pytest
+from threadpoolctl import threadpool_limits
+
+import privet
+from privet.errors import NotPrivate
+from privet.kernel import (
+    Criterion,
+    Exponential,
+    ExponentialOverRanges,
+    IntegerLaplace,
+    NoisyMax,
+    Parts,
+    PermuteAndFlip,
+    ProtectedTable,
+    ResidualLaplace,
+    criterion,
+    mechanisms,
+)
+from privet.trees import estimators, presets
+from privet.verification.estimators import CANARY_FITS, canaries
+from privet.verification.mechanisms import MECHANISMS
+from privet.verification.questions import QUESTIONS
+from privet.verification.registry import FALSE_ALARM, registry, trials
+from privet.verification.tables import DOMAIN, known_pairs
+from privet.verification.verdict import Verdict
+
+ONE = Fraction(1)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Small matrices: threads that wait for each other are a fifth of all time."""
+    with threadpool_limits(1):
+        yield
+
+
+# -- nothing is missing -----------------------------------------------------------------------
+
+ABSTRACT = {"IndexSelection"}  # what its kinds share; it draws nothing
+
+
+def unverified_mechanisms() -> set[str]:
+    """Classes that release something and that no name of the registry makes."""
+    found = [
+        kind
+        for kind in vars(mechanisms).values()
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind) and hasattr(kind, "release")
+    ]
+    made = {type(make(ONE)) for name, _, make in MECHANISMS if registry()[name].kind == "mechanism"}
+    return {kind.__name__ for kind in found if kind not in made} - ABSTRACT
+
+
+def unverified_presets() -> set[str]:
+    """Private presets that no name of the registry is."""
+    private = {name for name, preset in presets.PRESETS.items() if preset.published is not None}
+    return private - {name for name, subject in registry().items() if subject.kind == "preset"}
+
+
+def unverified_classifiers() -> set[str]:
+    """Private classifiers that are public names and that no name of the registry fits."""
+    public = {name: getattr(privet, name) for name in privet.__all__ if name.endswith("Classifier")}
+    return {
+        name
+        for name, kind in (public | {kind.__name__: kind for kind in estimators.CLASSIFIERS.values()}).items()
+        if presets.preset(kind.algorithm).published is not None and kind.algorithm not in registry()
+    }
+
+
+# What asks nothing: parts of parts, budgets, and the end.
+ASKS_NOTHING = {"allot", "close", "items", "take"}
+
+
+def unverified_questions(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Public methods of tables and parts, criteria and selections that no question of the registry leads to."""
+    wanted: set[str] = set()
+    asked: set[str] = set()
+
+    def noted(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(self: Any, *args: Any, **more: Any) -> Any:
+            asked.add(name)
+            if method.__name__ == "select":
+                asked.add(type(criterion(args[0], DOMAIN)).__name__)
+                asked.add(more.get("mechanism", "permute-and-flip"))
+            return method(self, *args, **more)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        for kind in (ProtectedTable, Parts):
+            for name, method in inspect.getmembers(kind, inspect.isfunction):
+                if not name.startswith("_") and name not in ASKS_NOTHING:
+                    wanted.add(f"{kind.__name__}.{name}")
+                    patch.setattr(kind, name, noted(f"{kind.__name__}.{name}", method))
+        for question in QUESTIONS:
+            assert registry()[question.name].kind == "question"
+            with privet.open(known_pairs()[3].right, DOMAIN, budget=100) as table:
+                question.ask(table, ONE)
+    private = {kind.__name__ for kind in get_args(Criterion)} - {"GainRatio"}
+    return (wanted | private | set(mechanisms.SELECTIONS)) - asked
+
+
+def test_every_mechanism_is_on_the_bench() -> None:
+    assert unverified_mechanisms() == set()
+
+
+def test_every_private_preset_and_classifier_is_on_the_bench() -> None:
+    assert unverified_presets() == set()
+    assert unverified_classifiers() == set()
+
+
+def test_every_question_criterion_and_selection_is_on_the_bench(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert unverified_questions(monkeypatch) == set()
+
+
+def test_the_criterion_that_is_left_out_is_refused() -> None:
+    with privet.open(known_pairs()[3].right, DOMAIN, budget=1) as table, pytest.raises(NotPrivate):
+        table.select("gain-ratio", 1)
+
+
+def test_a_new_one_that_nobody_verifies_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Would catch a completeness test that cannot fail."""
+
+    @dataclass(frozen=True)
+    class NewNoise:
+        epsilon: Fraction
+
+        def release(self, exact_values: Any) -> Any:
+            return exact_values
+
+    class NewClassifier(privet.HanischTreeClassifier):
+        algorithm = "new-tree"
+
+    registry()  # what is on the bench now
+    monkeypatch.setattr(mechanisms, "NewNoise", NewNoise, raising=False)
+    monkeypatch.setattr(mechanisms, "CheapFlip", CheapFlip, raising=False)
+    found = replace(presets.PRESETS["hanisch-tree"], name="new-tree")
+    monkeypatch.setitem(presets.PRESETS, "new-tree", found)
+    monkeypatch.setitem(estimators.CLASSIFIERS, "new-tree", NewClassifier)
+    monkeypatch.setattr(ProtectedTable, "variance", lambda self, column, epsilon: 0, raising=False)
+    monkeypatch.setitem(mechanisms.SELECTIONS, "new-flip", PermuteAndFlip)
+    assert unverified_mechanisms() >= {"NewNoise", "CheapFlip"}
+    assert unverified_presets() == {"new-tree"}
+    assert unverified_classifiers() == {"NewClassifier"}
+    assert unverified_questions(monkeypatch) == {"ProtectedTable.variance", "new-flip"}
+
+
+def test_a_preset_that_is_added_to_the_list_comes_to_the_bench_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = replace(presets.PRESETS["hanisch-tree"], name="new-tree")
+    monkeypatch.setitem(presets.PRESETS, "new-tree", found)
+    registry.cache_clear()
+    try:
+        assert "new-tree" in registry() and unverified_presets() == set()
+    finally:
+        monkeypatch.undo()
+        registry.cache_clear()
+    assert "new-tree" not in registry()
+
+
+def test_names_and_lines_are_for_people() -> None:
+    """Would catch a name that a command line cannot take, and a fixture that is not said to be bad."""
+    for name, subject in registry().items():
+        assert name == subject.name and name == name.lower() and " " not in name
+        assert subject.line and not subject.line.endswith(".")
+        assert subject.must_fail == (subject.kind == "known-bad")
+
+
+# -- the false alarm --------------------------------------------------------------------------
+
+
+def test_all_honest_trials_together_are_wrong_with_probability_one_in_a_million_at_most() -> None:
+    planned = trials()
+    honest = [subject for subject, _, _ in planned if not subject.must_fail]
+    assert FALSE_ALARM <= 1e-6
+    assert len(honest) * FALSE_ALARM / len(planned) < 1e-6
+    assert {subject.name for subject, _, _ in planned} == set(registry())
+    for subject in registry().values():
+        own = [epsilon for other, epsilon, _ in planned if other is subject]
+        assert ONE in own and len(set(own)) == len(own)
+
+
+# -- the run ----------------------------------------------------------------------------------
+
+# What sampling alone must show of the claim of 1: a bench without power passes everything.
+SAMPLED = {
+    "integer-laplace": 0.9,
+    "permute-and-flip": 0.8,
+    "count": 0.8,
+    "majority": 0.7,
+    "select-max": 0.35,
+    "hanisch-tree": 0.8,
+    "diffpid3": 0.35,
+    "sulq-id3": 0.35,
+    "bootstrap-count": 1.3,
+}
+LOOSEST = 0.4  # what computed probabilities must show of every honest claim of 1, on the tables of the bench
+
+
+def sampled(verdict: Verdict) -> float:
+    """The largest bound that comes from runs."""
+    return max((finding.bound for finding in verdict.findings if finding.alpha), default=-math.inf)
+
+
+@pytest.mark.parametrize("name", registry())
+def test_an_honest_claim_holds_and_a_known_bad_one_is_caught(name: str) -> None:
+    """Would catch noise, a sensitivity, a charge or an algorithm that loses more than it says, by any way we know."""
+    planned = trials()
+    share = FALSE_ALARM / len(planned)
+    for subject, epsilon, effort in planned:
+        if subject.name != name:
+            continue
+        verdict = subject.verify(epsilon, share, effort)
+        print(verdict)
+        assert verdict.as_expected
+        assert verdict.alpha <= share * (1 + 1e-9)
+        if subject.must_fail:
+            assert verdict.lower_bound > epsilon
+        elif epsilon == ONE:
+            computed = [finding.bound for finding in verdict.findings if not finding.alpha]
+            assert max(computed) > LOOSEST
+        if epsilon == ONE and name in SAMPLED and sampled(verdict) < SAMPLED[name]:
+            verdict = subject.verify(epsilon, share, effort)
+            print("once more:", verdict)
+            assert sampled(verdict) >= SAMPLED[name]
+            assert verdict.as_expected
+
+
+# -- mutants ----------------------------------------------------------------------------------
+
+LOOSE = Fraction(5, 4)
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        IntegerLaplace(LOOSE),
+        IntegerLaplace(LOOSE, 3),
+        ResidualLaplace(LOOSE, (3, 5)),
+        ResidualLaplace(LOOSE, (2, 2, 2)),
+        PermuteAndFlip(LOOSE, 1, True),
+        PermuteAndFlip(LOOSE, 1, False),
+        Exponential(LOOSE, 1, True),
+        NoisyMax(LOOSE, 1, True),
+        ExponentialOverRanges(LOOSE, 1, False),
+    ],
+    ids=str,
+)
+def test_noise_for_more_than_it_is_sold_for_is_caught(mutant: Any) -> None:
+    """Noise for 1.25 sold as 1. Few runs, because probabilities are computed too and have no doubt."""
+    verdict = privet.verify(mutant, 1, effort=0.02)
+    assert not verdict.passed and verdict.lower_bound <= LOOSE + 1e-6
+
+
+@dataclass(frozen=True)
+class CheapNoise(IntegerLaplace):
+    """Its formulas are right and its draws are not."""
+
+    def release(self, exact_values: Any) -> Any:
+        scripted = not mechanisms.noise_is_private()
+        noise = IntegerLaplace(self.epsilon if scripted else LOOSE * self.epsilon, self.sensitivity)
+        return noise.release(exact_values)
+
+
+@dataclass(frozen=True)
+class CheapFlip(PermuteAndFlip):
+    """The same for a choice."""
+
+    def _draw(self, exact_scores: Any) -> int:
+        return PermuteAndFlip(LOOSE * self.epsilon, self.sensitivity, self.monotone).release(exact_scores)
+
+
+@pytest.mark.parametrize("mutant", [CheapNoise(ONE), CheapFlip(ONE, 1, True)], ids=lambda each: type(each).__name__)
+def test_draws_that_do_not_follow_their_formulas_are_caught_by_sampling(mutant: Any) -> None:
+    """Would catch a bench that believes computed probabilities: only what is drawn is published.
+
+    A miss has probability below 1e-6: the bound is ten standard errors above the claim.
+    """
+    verdict = privet.verify(mutant, 1, effort=2)
+    computed = [finding.bound for finding in verdict.findings if not finding.alpha]
+    assert max(computed) == pytest.approx(1, abs=1e-6)
+    assert not verdict.passed and 1 < sampled(verdict) <= LOOSE
+
+
+def test_a_tree_that_spends_more_than_it_says_is_caught_by_canaries_alone() -> None:
+    """A miss has probability below 1e-6: the bound is ten standard errors above the claim."""
+    found = canaries(privet.HanischTreeClassifier(LOOSE, max_depth=2), CANARY_FITS).find(1.0, 1e-8)
+    assert 1 < found.bound <= LOOSE
