@@ -1,25 +1,39 @@
-"""`privet verify` as a person meets it: a real process, its output, its exit code.
+"""`privet verify` as a person meets it: its output, its exit code.
 
 What is printed of a claim is wrong with probability 1e-8 at most; small efforts are enough for what is tested here.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 import privet
+from privet.cli import main
 from privet.verification import registry
-
-COMMAND = [sys.executable, "-c", "from privet.cli import main; main()", "verify"]
 
 
 def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *words], cwd=cwd, capture_output=True, text=True, check=False)
+    """The command in this process: starting one for each test takes longer than the tests."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with (
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        patch.object(sys, "argv", ["privet", "verify", *words]),
+    ):
+        try:
+            main()
+        except SystemExit as done:
+            code = int(done.code or 0)
+    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
 
 
 def fails(*words: str, cwd: Path) -> str:
