@@ -323,9 +323,7 @@ class Ensemble:
 
     @cached_property
     def class_values(self) -> NDArray[Any]:
-        values = list(self.domain.classes)
-        kinds = {type(value) for value in values}
-        return np.array(values, dtype=None if len(kinds) == 1 else object)
+        return class_values(self.domain)
 
     def _table(self, tree: Tree) -> Floats:
         """What each node of a tree says, and in the last row what the prior says."""
@@ -347,9 +345,9 @@ class Ensemble:
         codes = np.empty((len(attributes) if len(by_cells) else 0, rows), dtype=np.int32)
         grids = np.empty((len(attributes) if len(by_grid) else 0, rows), dtype=np.int32)
         for position in by_cells:
-            codes[position] = self.domain[attributes[position]].encode(_column(frame, attributes[position]))
+            codes[position] = self.domain[attributes[position]].encode(column_of(frame, attributes[position]))
         for position in by_grid:
-            grids[position] = self.domain.numeric(attributes[position]).to_grid(_column(frame, attributes[position]))
+            grids[position] = self.domain.numeric(attributes[position]).to_grid(column_of(frame, attributes[position]))
         if not codes.size:
             codes = np.empty((0, rows), dtype=np.int32)
         return codes, grids
@@ -417,6 +415,13 @@ class Ensemble:
         return parse(text)
 
 
+def class_values(domain: Domain) -> NDArray[Any]:
+    """The classes as an array: of their own type, or of objects where they have several."""
+    values = list(domain.classes)
+    kinds = {type(value) for value in values}
+    return np.array(values, dtype=None if len(kinds) == 1 else object)
+
+
 def condition(split: Split, label: str) -> str:
     """The condition under which a row goes to a child, as people read it."""
     if split.threshold is not None and label != "<missing>":
@@ -424,7 +429,7 @@ def condition(split: Split, label: str) -> str:
     return f"{split.attribute} {'in ' if label.startswith('[') else '= '}{label}"
 
 
-def _column(frame: Any, name: str) -> Any:
+def column_of(frame: Any, name: str) -> Any:
     if not hasattr(frame, "columns"):
         raise DataError(
             f"a model predicts for the rows of a frame with named columns, not of a {type(frame).__name__}."

@@ -1,0 +1,298 @@
+"""Boosted tables: ProtectedTable -> an additive model, one small table of log odds at a time.
+
+The budget buys class counts, then steps. A step chooses the table of one or two attributes
+in which the model so far errs most (permute-and-flip on monotone scores), buys the noisy sums of
+the residuals in its cells, and adds what they say about the cells to the model. How many
+steps there are, what each costs and which tables are candidates is a public plan, made from
+the number of rows, epsilon and the domain. Everything seen is a release, so the charges of
+the kernel are the whole cost: they add up to epsilon exactly, on every branch of the plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.column import Numeric
+from privet.domain import Domain
+from privet.kernel import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel, ProtectedTable, as_epsilon
+from privet.trees.cell_values import NoisySums, log_ratios
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What was chosen on nine data sets, three of them by leaving each out (docs/boosted.md)."""
+
+    prior_share: Fraction = Fraction(1, 20)  # of epsilon, for the class counts
+    least_signal: float = 12.0  # noisy rows times epsilon below which no table is worth its noise
+    least_public_signal: float = 16.0  # the same where the number of rows is public
+    scale: float = 95.0  # steps = (rows * epsilon / scale) ** power
+    power: float = 0.45
+    choice_share: float = 0.40  # of a step, for the choice of its table ...
+    choice_cap: float = 300.0  # ... but never more than choice_cap / rows
+    max_cells: int = 128  # of a table of two attributes ...
+    cell_signal: float = 20.0  # ... with at least so many rows times epsilon for each cell
+    major_slack: float = 0.25  # residuals of a class are cut at 1 - its share + slack: for the largest class,
+    minor_slack: float = 0.10  # and for the others
+    rate: float = 0.8  # how far a step goes, after the first
+    pass_steps: float = 0.6  # so many steps for each attribute, and most pairs too large: visit every attribute first
+    pass_fit: float = 0.5
+
+
+CONSTANTS = Constants()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One step of a plan: what it pays, and its table where no choice is bought."""
+
+    epsilon: Fraction  # for the sums
+    choice: Fraction = Fraction(0)
+    columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class BoostPlan:
+    """The steps of a fit, and the tables that they choose from: functions of what is public or released."""
+
+    steps: tuple[Planned, ...]
+    candidates: tuple[tuple[str, ...], ...]
+
+    @property
+    def loss(self) -> Fraction:
+        return sum((step.choice + step.epsilon for step in self.steps), Fraction(0))
+
+
+def plan(domain: Domain, rows: float, epsilon: Fraction, rng: np.random.Generator, constants: Constants) -> BoostPlan:
+    """How `epsilon` is divided into steps; the last takes the remainder, so that the shares add up exactly."""
+    names = domain.attributes
+    sizes = {name: domain[name].size for name in names}
+    budget = float(epsilon)
+    steps = max(1.0, (rows * budget / constants.scale) ** constants.power)
+
+    def largest(share: float) -> float:
+        return min(constants.max_cells, share * rows / constants.cell_signal)
+
+    pairs = list(combinations(names, 2))
+    fits = [sizes[a] * sizes[b] <= largest(0.6 * budget / steps) for a, b in pairs]
+    visits: list[tuple[str | None, float]] = []
+    if steps >= constants.pass_steps * len(names) and np.mean(fits or [False]) < constants.pass_fit:
+        weights = np.array([sizes[name] for name in names]) ** (1 / 3)
+        visits = [(names[at], float(weights[at] / weights.mean())) for at in rng.permutation(len(names))]
+        steps -= len(names)
+    visits += [(None, 1.0)] * max(0, round(steps))
+    unit = budget / sum(weight for _, weight in visits)
+    choice = min(constants.choice_share * unit, constants.choice_cap / max(rows, 1.0))
+    small = [pair for pair in pairs if sizes[pair[0]] * sizes[pair[1]] <= largest(unit - choice)]
+    candidates = (*((name,) for name in names), *(_ordered(domain, pair) for pair in small))
+    return BoostPlan(_shares(visits, unit, choice if len(candidates) > 1 else 0.0, epsilon), candidates)
+
+
+def _shares(
+    visits: Sequence[tuple[str | None, float]], unit: float, choice: float, epsilon: Fraction
+) -> tuple[Planned, ...]:
+    left = epsilon
+    found = []
+    for place, (name, weight) in enumerate(visits):
+        whole = as_epsilon(Fraction(weight * unit)) if place < len(visits) - 1 else left
+        left -= whole
+        chosen = as_epsilon(Fraction(choice)) if name is None and choice else Fraction(0)
+        found.append(Planned(whole - chosen, chosen, None if name is None else (name,)))
+    return tuple(found)
+
+
+def _ordered(domain: Domain, pair: tuple[str, str]) -> tuple[str, ...]:
+    """A pair with the attribute last whose neighbouring cells may be alike: an ordered one, else the larger."""
+    return tuple(sorted(pair, key=lambda name: (_run(domain, name) > 0, domain[name].size)))
+
+
+def _run(domain: Domain, name: str) -> int:
+    """How many cells of an attribute follow one another in an order; 0 where they have none."""
+    column = domain[name]
+    if isinstance(column, Numeric):
+        return column.bin_count
+    return len(column.values) if column.ordered else 0
+
+
+# -- the fit ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Step:
+    """A table of the model: log odds [cells..., class], how unsure each is, and what it cost."""
+
+    columns: tuple[str, ...]
+    values: Floats
+    deviation: Floats
+    epsilon: Fraction
+    choice: Fraction
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """What a fit bought: shares of the classes, and the tables of log odds in their order."""
+
+    shares: Floats
+    rows: float
+    steps: tuple[Step, ...]
+    spent: Fraction
+    asked: tuple[tuple[str, Any], ...]
+
+
+def boost(
+    table: ProtectedTable,
+    epsilon: Fraction,
+    rng: np.random.Generator,
+    constants: Constants = CONSTANTS,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Boosted:
+    """Fit boosted tables within `epsilon`."""
+    return _Fit(table.allot(epsilon), epsilon, rng, constants, progress).run()
+
+
+class _Fit:
+    def __init__(
+        self,
+        table: ProtectedTable,
+        epsilon: Fraction,
+        rng: np.random.Generator,
+        constants: Constants,
+        progress: Callable[[str], None],
+    ) -> None:
+        self._table, self._domain, self._epsilon = table, table.domain, epsilon
+        self._rng, self._constants, self._progress = rng, constants, progress
+        self._target = table.domain.target_column.name
+        self._classes = len(table.domain.classes)
+        self._asked: list[tuple[str, Any]] = []
+
+    def run(self) -> Boosted:
+        first = as_epsilon(self._epsilon * self._constants.prior_share)
+        counts = self._counts(first)
+        public = self._domain.rows
+        rows = float(public) if public is not None else max(float(counts.sum()), 1.0)
+        least = self._constants.least_signal if public is None else self._constants.least_public_signal
+        if rows * float(self._epsilon) < least or not self._domain.attributes:
+            return self._prior(counts, first)
+        shares = self._shares(counts, first)
+        planned = plan(self._domain, rows, self._epsilon - first, self._rng, self._constants)
+        intercept = np.log(shares) - np.log(shares).mean()
+        model = AdditiveModel(tuple(round(float(each) * LOGIT_GRID) for each in intercept))
+        steps: list[Step] = []
+        for place, step in enumerate(planned.steps):
+            self._progress(f"step {place + 1} of {len(planned.steps)}")
+            found = self._step(model, step, planned.candidates, shares, first=place == 0)
+            steps.append(found)
+            grid = np.rint(found.values * LOGIT_GRID).astype(np.int32)
+            model = AdditiveModel(model.intercept, (*model.terms, (found.columns, grid)))
+        return Boosted(shares, rows, tuple(steps), first + planned.loss, tuple(self._asked))
+
+    def _counts(self, epsilon: Fraction) -> Floats:
+        found = self._table.histogram(self._target, epsilon=epsilon)
+        self._asked.append(("class counts", found))
+        return np.maximum(found.values.astype(np.float64), 0.0)
+
+    def _prior(self, counts: Floats, first: Fraction) -> Boosted:
+        """Too little signal for a table: the rest buys the class counts once more, and both are averaged."""
+        rest = self._epsilon - first
+        again = self._counts(rest)
+        one, other = float(first) ** 2, float(rest) ** 2
+        both = np.maximum((one * counts + other * again) / (one + other), 0.5)
+        return Boosted(both / both.sum(), float(both.sum()), (), self._epsilon, tuple(self._asked))
+
+    def _shares(self, counts: Floats, epsilon: Fraction) -> Floats:
+        noise = 2 * math.sqrt(2) / float(epsilon)
+        shares = (counts + noise) / (counts.sum() + self._classes * noise)
+        clipped = np.clip(shares, 0.05 if self._classes == 2 else 0.001, 0.95)
+        return np.asarray(clipped / clipped.sum())
+
+    def _caps(self, shares: Floats, first: bool) -> tuple[int, ...]:
+        """Where residuals are cut; those of a constant model are never larger than 1 minus the share of their class."""
+        slack = np.where(shares == shares.max(), self._constants.major_slack, self._constants.minor_slack)
+        caps = np.minimum(1.0, 1 - shares + (0.0 if first else slack))
+        return tuple(int(cap) for cap in np.clip(np.ceil(caps * RESIDUAL_GRID), 1, RESIDUAL_GRID))
+
+    def _step(
+        self,
+        model: AdditiveModel,
+        step: Planned,
+        candidates: Sequence[tuple[str, ...]],
+        shares: Floats,
+        first: bool,
+    ) -> Step:
+        caps = self._caps(shares, first)
+        columns = step.columns or candidates[0]
+        if step.choice:
+            choice = self._table.select_residuals(model, candidates, caps, step.choice)
+            self._asked.append(("choice", choice))
+            columns = {", ".join(each): each for each in candidates}[str(choice)]
+        if first and self._classes > 2:
+            values, deviation = self._from_counts(columns, step.epsilon, shares)
+        else:
+            values, deviation = self._from_residuals(model, columns, caps, step.epsilon)
+        rate = 1.0 if first or step.columns else self._constants.rate
+        values = rate * (values - values.mean(axis=-1, keepdims=True))
+        return Step(columns, values, rate * deviation, step.epsilon, step.choice)
+
+    def _from_residuals(
+        self, model: AdditiveModel, columns: tuple[str, ...], caps: tuple[int, ...], epsilon: Fraction
+    ) -> tuple[Floats, Floats]:
+        """Log odds from the residuals of the model so far."""
+        found = self._table.residual_sums(model, columns, caps, epsilon)
+        self._asked.append((f"table of {' and '.join(columns)}", found))
+        scales = [noise.scale / RESIDUAL_GRID for noise in found.noise.own]
+        sums = found.own / RESIDUAL_GRID
+        limits = [cap / RESIDUAL_GRID for cap in caps]
+        own = [NoisySums(sums[..., c].ravel(), scales[c], limits[c]) for c in range(self._classes)]
+        if self._classes == 2:
+            mean, deviation = self._cells(columns, own[1], own[0])
+            return np.stack([-mean / 2, mean / 2], axis=-1), np.stack([deviation / 2, deviation / 2], axis=-1)
+        assert found.others is not None
+        missed, scale = found.others / RESIDUAL_GRID, found.noise.others.scale / RESIDUAL_GRID
+        others = [NoisySums(missed[..., c].ravel(), scale, max(limits) / 2) for c in range(self._classes)]
+        return self._several(columns, own, others)
+
+    def _from_counts(self, columns: tuple[str, ...], epsilon: Fraction, shares: Floats) -> tuple[Floats, Floats]:
+        """Log odds of several classes from plain counts: under a constant model these say everything."""
+        found = self._table.histogram(*columns, self._target, epsilon=epsilon)
+        self._asked.append((f"table of {' and '.join(columns)}", found))
+        counts, scale = found.values.astype(np.float64), found.noise.scale
+        rest = counts.sum(axis=-1, keepdims=True) - counts
+        spread = math.sqrt(self._classes - 1) * scale
+        own = [
+            NoisySums(((1 - share) * counts[..., c]).ravel(), (1 - share) * scale, 1 - share)
+            for c, share in enumerate(shares)
+        ]
+        others = [NoisySums((share * rest[..., c]).ravel(), share * spread, share) for c, share in enumerate(shares)]
+        return self._several(columns, own, others)
+
+    def _several(
+        self, columns: tuple[str, ...], own: Sequence[NoisySums], others: Sequence[NoisySums]
+    ) -> tuple[Floats, Floats]:
+        shrink = (self._classes - 1) / self._classes
+        found = [self._cells(columns, one, other) for one, other in zip(own, others, strict=True)]
+        return (
+            shrink * np.stack([mean for mean, _ in found], axis=-1),
+            shrink * np.stack([deviation for _, deviation in found], axis=-1),
+        )
+
+    def _cells(self, columns: tuple[str, ...], one: NoisySums, other: NoisySums) -> tuple[Floats, Floats]:
+        """Values of all cells; those of an order are chains, and cells beside the order stand for themselves."""
+        shape = tuple(self._domain[name].size for name in columns)
+        run = _run(self._domain, columns[-1])
+        inside = np.zeros(shape, dtype=np.bool_)
+        inside[..., :run] = True
+        mean, deviation = np.zeros(inside.size), np.zeros(inside.size)
+        for part, length in ((inside.ravel(), run), (~inside.ravel(), 0)):
+            if part.any():
+                here, there = (NoisySums(sums.values[part], sums.scale, sums.cap) for sums in (one, other))
+                mean[part], deviation[part] = log_ratios(here, there, length)
+        return mean.reshape(shape), deviation.reshape(shape)
