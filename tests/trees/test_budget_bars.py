@@ -24,7 +24,7 @@ from privet.trees.presets import PRESETS
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"<!-- bar: ([\w-]+) -->\n```text\n(.*?)```", re.DOTALL)
 DEPTH, WIDTH, LABEL = 3, 72, 13
-PRIVATE = [name for name, preset in PRESETS.items() if preset.published is not None]
+PRIVATE = [name for name, preset in PRESETS.items() if preset.private]
 
 Piece = tuple[str, str, Fraction]  # how it is drawn, what it buys, which part of B it costs
 
@@ -61,7 +61,7 @@ def variant_lines(name: str, variant: str) -> list[str]:
     domain = datasets.census_domain()
     plan = PRESETS[name].plan(domain, variant)
     # as the grower does: class counts of the table are bought where the depth or a fallback needs them
-    prior = plan.prior if plan.fallback or not isinstance(plan.depth, int) else Fraction(0)
+    prior = plan.prior if plan.fallback or plan.wants_rows else Fraction(0)
     shares = plan.tree_shares(1 - prior)
     levels = path(plan, plan.schedule(domain, shares[0], DEPTH), shares[0])
     one = sum((part for _, group in levels for _, _, part in group), Fraction(0))
@@ -89,7 +89,7 @@ def variant_lines(name: str, variant: str) -> list[str]:
 
 def bars(name: str) -> str:
     """The budget of a preset, corrected and published."""
-    return "\n\n".join("\n".join(variant_lines(name, variant)) for variant in ("corrected", "published")) + "\n"
+    return "\n\n".join("\n".join(variant_lines(name, variant)) for variant in PRESETS[name].variants) + "\n"
 
 
 def test_the_census_has_three_numeric_attributes_as_the_pages_say() -> None:

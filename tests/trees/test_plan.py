@@ -263,14 +263,14 @@ def test_a_plan_is_described_by_names() -> None:
 
 
 def test_every_preset_has_both_plans_a_line_and_a_citation() -> None:
-    assert len(PRESETS) == 13
+    assert len(PRESETS) == 14
     for name, found in PRESETS.items():
         assert preset(name) is found and found.name == name
         assert found.line and found.citation
-        for variant in ("corrected", "published"):
+        for variant in found.variants:
             plan = found.plan(binary(4, max_rows=10), variant)
             assert plan.name == name
-            assert plan.is_exact == (name in ("id3", "c45")) == (found.published is None)
+            assert plan.is_exact == (name in ("id3", "c45")) == (not found.private)
             assert variant == "published" or not plan.errata
             assert plan.remainder == (variant == "corrected") or plan.is_exact
 
@@ -329,7 +329,20 @@ def test_published_plans_that_are_private_have_no_errata(
 
 
 def test_both_lists_together_hold_every_preset() -> None:
-    assert {each[0] for each in (*NOT_PRIVATE, *PRIVATE)} == set(PRESETS) - {"id3", "c45"}
+    assert {each[0] for each in (*NOT_PRIVATE, *PRIVATE)} == set(PRESETS) - {"id3", "c45", "id3plus"}
+
+
+def test_what_no_paper_has_cannot_be_run_as_published() -> None:
+    with pytest.raises(QuestionError, match="id3plus is privet's own and has no published variant"):
+        preset("id3plus").plan(binary(4), "published")
+
+
+def test_more_signal_is_worth_more_levels() -> None:
+    """The rule is public: it reads the number of rows, public or bought, and epsilon."""
+    plan = preset("id3plus").plan(binary(9))
+    depths = [plan.depth_for(binary(9), rows, Fraction(1, 2)) for rows in (10, 100, 1_000, 10_000, 10**7)]
+    assert depths == [1, 1, 2, 3, 3]
+    assert preset("id3plus").plan(binary(9), max_depth=5).depth_for(binary(9), 10, Fraction(1)) == 5
 
 
 def test_snr_grows_a_tree_for_each_attribute() -> None:

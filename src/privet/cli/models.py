@@ -68,9 +68,9 @@ def fit(
     from privet.trees.estimators import CLASSIFIERS
 
     found = preset(algorithm)
-    if found.published is None and not unsafe:
+    if not found.private and not unsafe:
         raise QuestionError(f"{algorithm} is not private; if the rows are public, say so with --unsafe.")
-    if epsilon is None and found.published is not None:
+    if epsilon is None and found.private:
         raise QuestionError("fit needs --epsilon, what the whole fit may cost, as --epsilon 0.5.")
     kind = CLASSIFIERS[found.name]
     declared = Domain.load(domain)

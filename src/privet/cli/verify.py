@@ -67,6 +67,8 @@ def verify(
             "verify takes one of NAME, --all, --attacks DATA, --hours H and --list"
             + (f", not {' and '.join(asked)} together." if asked else ", as `privet verify diffpid3 --epsilon 1`.")
         )
+    if hours is not None and not hours < float("inf"):
+        raise QuestionError(f"--hours is a number of hours, not {hours}.")
     if html is not None and not html.parent.is_dir():
         raise QuestionError(f"there is no folder '{html.parent}' to write '{html.name}' to; make it first.")
     if listed:

@@ -338,6 +338,20 @@ class DiffPC45Classifier(DiffPID3Classifier):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
+class ID3PlusClassifier(DiffPID3Classifier):
+    """ID3 with every saving there is: monotone selections, no size queries, joint thresholds, the rest for the leaves.
+
+    Without `max_depth` the depth follows from rows times epsilon: `rows` of the domain, or noisy class
+    counts for a twentieth of the budget. `criterion` is "max", "gini", "infogain" or "weighted-max",
+    `numeric` is "thresholds" or "bins".
+    """
+
+    algorithm = "id3plus"
+    max_depth: int | None = None  # type: ignore[assignment]
+    numeric: str = "thresholds"
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class MohammedTreeClassifier(DiffPID3Classifier):
     """A tree of fixed depth that never asks for sizes (Mohammed et al. 2015)."""
 
@@ -461,6 +475,7 @@ CLASSIFIERS: dict[str, type[TreeClassifier]] = {
         MaxForestClassifier,
         HanischTreeClassifier,
         HanischForestClassifier,
+        ID3PlusClassifier,
         ID3Classifier,
         C45Classifier,
     )

@@ -25,11 +25,12 @@ from privet.kernel import (
     Parts,
     ProtectedTable,
     PublicTable,
+    WeightedMax,
     as_epsilon,
 )
 from privet.trees import prune
 from privet.trees.model import Ensemble, Tree
-from privet.trees.plan import Plan, Schedule
+from privet.trees.plan import WEIGHTED, Plan, Schedule
 from privet.trees.record import Privacy, Step
 from privet.trees.splitting import Attributes, SplitOf, attribute_of, find_splits, rule_of
 from privet.trees.structure import draw
@@ -57,9 +58,13 @@ def grow(
     rows = _known_rows(scope, plan, bought)
     planned = None if rows is None else _planned(plan, domain, shares, rows, rng)
     prior = _prior(scope, bought, record)
-    if planned is None:
+    if rows is None or planned is None:
         assert prior is not None
-        planned = _planned(plan, domain, shares, max(sum(prior), 1.0), rng, bought=True)
+        rows = max(sum(prior), 1.0)
+        planned = _planned(plan, domain, shares, rows, rng, bought=True)
+    if plan.criterion == WEIGHTED:
+        assert prior is not None
+        plan = replace(plan, criterion=_weighted(prior))
     schedules, structures = planned
     # coins before growth: the same seed scatters and draws the same, whatever the releases are
     coins = int(rng.integers(2**31))
@@ -67,7 +72,9 @@ def grow(
     if plan.rows == "disjoint":
         progress(f"growing {plan.trees} trees on disjoint rows")
         parts = scope.scatter(plan.trees, coins)
-        trees = _Growth(plan, schedules[0], shares[0], record, 0, plan.trees, structures, progress).run(parts)
+        trees = _Growth(
+            plan, schedules[0], shares[0], record, 0, plan.trees, structures, progress, rows / plan.trees
+        ).run(parts)
     else:
         for number, (share, schedule) in enumerate(zip(shares, schedules, strict=True)):
             progress(f"growing tree {number + 1} of {plan.trees}")
@@ -76,7 +83,7 @@ def grow(
                 assert isinstance(own, PublicTable)
                 own = own.bootstrap(coins + number)
             given = structures[number : number + 1]
-            trees += _Growth(plan, schedule, share, record, number, 1, given, progress).run(own.parts())
+            trees += _Growth(plan, schedule, share, record, number, 1, given, progress, rows).run(own.parts())
     if plan.fallback and prior is None:
         prior = tuple(float(count) for count in sum(tree.counts[0] for tree in trees) / len(trees))
     elif not plan.fallback:
@@ -144,7 +151,7 @@ def _check(table: ProtectedTable, plan: Plan, epsilon: Fraction) -> None:
         )
     if plan.is_exact:
         return
-    if plan.split == "select":
+    if plan.split == "select" and plan.criterion != WEIGHTED:
         rule = rule_of(plan, domain)  # unknown, or without a bound: said now
         if isinstance(rule, GainRatio):
             raise NotPrivate("the gain ratio of a split has no bounded sensitivity; choose max, gini or infogain.")
@@ -158,9 +165,16 @@ def _check(table: ProtectedTable, plan: Plan, epsilon: Fraction) -> None:
         )
 
 
-def _check_leaves(plan: Plan, domain: Domain, schedules: Sequence[Schedule], structures: Sequence[Tree]) -> None:
+def _check_leaves(
+    plan: Plan,
+    domain: Domain,
+    schedules: Sequence[Schedule],
+    structures: Sequence[Tree],
+    rows: float,
+    epsilon: Fraction,
+) -> None:
     most = max(
-        [plan.most_leaves(domain, schedule) for schedule in schedules]
+        [plan.most_leaves(domain, schedule, rows, float(epsilon)) for schedule in schedules]
         if not structures
         else [tree.leaves for tree in structures]
     )
@@ -174,18 +188,24 @@ def _check_leaves(plan: Plan, domain: Domain, schedules: Sequence[Schedule], str
 
 def _prior_share(plan: Plan, domain: Domain, epsilon: Fraction) -> Fraction:
     """What buys class counts of the whole table: for the depth where rows are not public, or as a fallback."""
-    needed = plan.fallback or not (isinstance(plan.depth, int) or domain.rows is not None)
+    needed = plan.fallback or plan.criterion == WEIGHTED or (plan.wants_rows and domain.rows is None)
     return as_epsilon(epsilon * plan.prior) if plan.prior and needed else Fraction(0)
 
 
 def _known_rows(scope: ProtectedTable, plan: Plan, bought: Fraction) -> float | None:
     """The number of rows as far as a depth needs it; None where it has to be bought."""
-    if isinstance(plan.depth, int):
+    if not plan.wants_rows:
         return 0.0
     if scope.domain.rows is not None:
         return float(scope.domain.rows)
     # the size as it is: only on rows that are public (erratum E-9)
     return None if bought else float(scope.count(math.inf))
+
+
+def _weighted(prior: Sequence[float]) -> WeightedMax:
+    """Majorities in which a row weighs as much as its class is rare: where all cells have one majority, they differ."""
+    shares = np.clip(np.array(prior) / max(sum(prior), 1.0), 0.05, 0.95)
+    return WeightedMax.of((1 / shares).tolist())
 
 
 def _prior(scope: ProtectedTable, share: Fraction, record: _Record) -> tuple[float, ...] | None:
@@ -211,7 +231,7 @@ def _planned(
             schedules = [plan.schedule(domain, share, depth) for share, depth in zip(shares, depths, strict=True)]
             structures = [draw(plan, domain, depth, rng) for depth in depths] if plan.split == "random" else []
             if not plan.is_exact:  # public rows bound the size of their tree themselves
-                _check_leaves(plan, domain, schedules, structures)
+                _check_leaves(plan, domain, schedules, structures, rows, max(shares))
             return schedules, structures
         except QuestionError:
             if not bought or not any(depths):
@@ -242,6 +262,7 @@ class _Nodes:
 
     tree: NDArray[np.int64]
     unused: list[Attributes]
+    estimate: NDArray[np.float64]  # rows, as if every split divided them evenly
 
 
 class _Growth:
@@ -257,10 +278,12 @@ class _Growth:
         trees: int,
         structures: Sequence[Tree],
         progress: Progress,
+        rows: float = 0.0,
     ) -> None:
         self._plan, self._schedule, self._budget, self._record = plan, schedule, budget, record
         self._number, self._trees, self._structures = number, trees, structures
         self._progress = progress
+        self._rows = rows
         self._spent = Fraction(0)
         self._levels: list[dict[str, Any]] = []
         self._shorter: dict[tuple[Attributes, str], Attributes] = {}
@@ -269,7 +292,7 @@ class _Growth:
         domain = parts.domain
         self._domain, self._target = domain, domain.target_column
         self._position = {name: i for i, name in enumerate(domain.attributes)}
-        nodes = _Nodes(np.arange(len(parts)), [domain.attributes] * len(parts))
+        nodes = _Nodes(np.arange(len(parts)), [domain.attributes] * len(parts), np.full(len(parts), self._rows))
         level = 0
         while len(parts):
             if level:
@@ -322,6 +345,7 @@ class _Growth:
         below = _Nodes(
             np.repeat(nodes.tree[open_nodes], children),
             [names for names, times in zip(left, children, strict=True) for _ in range(times)],
+            np.repeat(nodes.estimate[open_nodes] / children, children),
         )
         return rest.partition([*splits]), below
 
@@ -339,6 +363,8 @@ class _Growth:
             cells = {names: max((self._cells(n) for n in names), default=1) for names in set(nodes.unused)}
             largest = np.array([cells[names] for names in nodes.unused])
             closing |= found["size"] / (largest * len(self._target.values)) < math.sqrt(2) / float(size_share)
+        elif self._plan.stop == "estimate":
+            closing |= nodes.estimate < self._plan.enough(len(self._target.values), self._budget - self._spent)
         elif self._plan.stop == "pure":
             closing |= (found["counts"] > 0).sum(axis=1) < 2
         # the public bound was checked before; luck against all odds must not fill the memory

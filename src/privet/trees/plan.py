@@ -21,6 +21,8 @@ from privet.domain import Domain
 from privet.errors import QuestionError
 from privet.kernel import Criterion, as_epsilon
 
+DEEPER = (60.0, 2000.0)  # rows times epsilon from which a second and a third level are worth their price
+WEIGHTED = "weighted-max"  # a criterion whose weights come from class counts that the plan buys
 EXACT = Fraction(0)  # the share of a question that public rows answer exactly
 
 
@@ -84,6 +86,11 @@ def _harmonic(plan: Plan, epsilon: Fraction, depth: int, power: int) -> Schedule
     return _closed(plan, levels, leaf=as_epsilon(epsilon / total))
 
 
+def halves(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
+    """B / (2 d) for the choice of each level, and half of B for the leaf; sizes are not asked (ID3+)."""
+    return _closed(plan, (Level(split=as_epsilon(epsilon / (2 * max(depth, 1)))),) * depth, leaf=epsilon / 2)
+
+
 def leaves_only(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
     """Everything for the leaves: the structure is drawn without looking (Jagannathan et al.)."""
     return _closed(plan, (Level(),) * depth, leaf=epsilon)
@@ -110,6 +117,12 @@ def above_noise(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> i
     return math.floor(_log(domain, rows / noise))
 
 
+def by_signal(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> int:
+    """One to three levels, by rows times epsilon: deeper trees need more of both (docs/trees-id3.md)."""
+    signal = rows * float(epsilon)
+    return 1 + sum(signal >= least for least in DEEPER)
+
+
 def _log(domain: Domain, rows: float) -> float:
     """How often `rows` can be divided by the average number of cells."""
     average = sum(domain[name].size for name in domain.attributes) / len(domain.attributes)
@@ -120,7 +133,7 @@ DepthRule = Callable[["Plan", Domain, float, Fraction], int]  # plan, domain, ro
 
 SPLITS = ("select", "noisy-counts", "random")
 NUMERIC = ("bins", "joint", "separate")
-STOPS = ("never", "noise", "pure")
+STOPS = ("never", "noise", "estimate", "pure")
 LEAVES = ("counts", "label")
 CONSISTENCY = ("none", "least-squares", "rescale")
 PRUNING = ("none", "error", "signal")
@@ -145,7 +158,8 @@ class Plan:
     # what numbers split at: their public bins; a threshold chosen together with the attribute (coins: drawn in the
     # bounds the node has left); a threshold bought for each numeric attribute before the attribute is chosen
     numeric: str = "bins"
-    # never; when an average class count in the children would drown in noise; when public rows are of one class
+    # never; when an average class count in the children would drown in noise, by a size that is bought, or by one
+    # estimated from the number of all rows; when public rows are of one class
     stop: str = "never"
     leaf: str = "counts"
     remainder: bool = True
@@ -194,9 +208,14 @@ class Plan:
         return self.budget is exact
 
     @property
+    def wants_rows(self) -> bool:
+        """Does the plan depend on the number of rows?"""
+        return callable(self.depth) or self.stop == "estimate"
+
+    @property
     def buys_size(self) -> bool:
         """Are the sizes of nodes asked for?"""
-        return self.stop != "never"
+        return self.stop not in ("never", "estimate")
 
     def tree_shares(self, epsilon: Fraction) -> list[Fraction]:
         """The budget of each tree: equal shares of what all rows can lose, or all of it on disjoint rows."""
@@ -231,12 +250,17 @@ class Plan:
             return 2 + column.missing
         return column.size
 
-    def most_leaves(self, domain: Domain, schedule: Schedule) -> int:
+    def enough(self, classes: int, remaining: Fraction) -> float:
+        """The estimated rows from which a node is divided: as many of each class as the noise of its leaf, twice."""
+        return classes * 2 * math.sqrt(2) / float(remaining)
+
+    def most_leaves(self, domain: Domain, schedule: Schedule, rows: float = math.inf, epsilon: float = 1.0) -> int:
         """How many leaves one tree may have, by what is public.
 
         Level by level the largest attributes are used up. Where sizes are asked and the
         domain bounds the rows, at most rows / (threshold / 2) nodes pass the stop rule
-        by their size, and by their noise so few others that they are not counted.
+        by their size, and by their noise so few others that they are not counted. Where
+        they are estimated, a node stands for rows / estimate others of its level.
         """
         sizes = sorted((self.children(domain, name) for name in domain.attributes), reverse=True)
         reused = [self.children(domain, n) for n in domain.attributes if isinstance(domain[n], Numeric)]
@@ -251,6 +275,10 @@ class Plan:
             if self.stop == "noise" and bound is not None and level.size > 0:
                 threshold = largest * len(domain.classes) * math.sqrt(2) / float(level.size)
                 going_on = min(open_nodes, 1 + math.floor(2 * bound / threshold))
+            if self.stop == "estimate":
+                going_on = min(
+                    open_nodes, max(1, math.floor(rows / self.enough(len(domain.classes), Fraction(epsilon))))
+                )
             closed += open_nodes - going_on
             open_nodes = going_on * largest
         return closed + open_nodes

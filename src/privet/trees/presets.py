@@ -17,10 +17,12 @@ from privet.errors import QuestionError
 from privet.trees.plan import (
     Plan,
     above_noise,
+    by_signal,
     even,
     exact,
     fixed,
     half_or_log,
+    halves,
     harmonic,
     harmonic_squared,
     leaves_only,
@@ -44,12 +46,19 @@ class Preset:
     line: str
     citation: str
     corrected: Callable[..., Plan]
-    published: Callable[..., Plan] | None = None  # None: not private and never was meant to be
+    published: Callable[..., Plan] | None = None  # None: there is no paper to follow to the letter
+    private: bool = True  # False: it never was meant to be
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        return ("corrected",) if self.private and self.published is None else ("corrected", "published")
 
     def plan(self, domain: Domain, variant: str = "corrected", **choices: Any) -> Plan:
         """The plan of a variant for a domain."""
         if variant not in ("corrected", "published"):
             raise QuestionError(f"variant is 'corrected' or 'published', not {variant!r}.")
+        if variant not in self.variants:
+            raise QuestionError(f"{self.name} is privet's own and has no published variant; leave out variant.")
         make = self.corrected if variant == "corrected" or self.published is None else self.published
         return replace(make(domain, **choices), name=self.name)
 
@@ -224,6 +233,25 @@ def _hanisch_forest_published(domain: Domain, n_estimators: int = 10, vote: str 
     return replace(_hanisch_published(domain, **choices), trees=n_estimators, vote=vote)
 
 
+def _id3plus(
+    domain: Domain,
+    max_depth: int | None = None,
+    criterion: Any = "max",
+    numeric: str = "thresholds",
+    **more: Any,
+) -> Plan:
+    return Plan(
+        "",
+        halves,
+        depth=by_signal if max_depth is None else max_depth,
+        criterion=criterion,
+        numeric=_numeric(numeric, "joint"),
+        stop="estimate",
+        prior=PRIOR,
+        **more,
+    )
+
+
 def _id3(domain: Domain, max_depth: int = 10, **more: Any) -> Plan:
     return Plan("", exact, depth=max_depth, criterion="infogain", stop="pure", **more)
 
@@ -324,8 +352,14 @@ PRESETS: dict[str, Preset] = {
             _hanisch_forest,
             _hanisch_forest_published,
         ),
-        Preset("id3", "ID3 on public rows, without noise: NOT PRIVATE", "Quinlan 1986", _id3),
-        Preset("c45", "C4.5 on public rows, without noise: NOT PRIVATE", "Quinlan 1993", _c45),
+        Preset(
+            "id3plus",
+            "ID3 with every saving there is: monotone selections, no sizes, joint thresholds",
+            "privet, after Friedman and Schuster 2010",
+            _id3plus,
+        ),
+        Preset("id3", "ID3 on public rows, without noise: NOT PRIVATE", "Quinlan 1986", _id3, private=False),
+        Preset("c45", "C4.5 on public rows, without noise: NOT PRIVATE", "Quinlan 1993", _c45, private=False),
     )
 }
 

@@ -42,6 +42,7 @@ __all__ = [
     "verify_all",
 ]
 
+TAKES_PAIRS = ("function", "peer")
 RUNS = 3_000  # of somebody's function, on each table
 PILOT = 100
 
@@ -71,9 +72,18 @@ def verify(
     claim = as_epsilon(epsilon)
     if not 0 < alpha <= 0.1:
         raise QuestionError(f"alpha is the probability of a wrong bound, above 0 and at most 0.1, not {alpha}.")
-    if not 0 < effort <= 1000:
-        raise QuestionError(f"effort multiplies the runs by more than 0 and at most 1000, not {effort}.")
-    return _subject(subject, pairs).verify(claim, alpha, Effort(effort), progress)
+    if pairs is not None and not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
+        raise QuestionError("pairs are pairs of neighbouring tables, as pairs=[(table, neighbour)].")
+    found = _subject(subject, pairs)
+    if pairs is not None and found.kind not in TAKES_PAIRS:
+        raise QuestionError(f"{found.name} brings its own tables; leave out pairs.")
+    return found.verify(claim, alpha, _effort(effort), progress)
+
+
+def _effort(times: float) -> Effort:
+    if not 0 < times <= 1000:
+        raise QuestionError(f"effort multiplies the runs by more than 0 and at most 1000, not {times}.")
+    return Effort(times)
 
 
 def _subject(subject: Any, pairs: Sequence[tuple[Any, Any]] | None) -> Subject:
@@ -90,10 +100,10 @@ def _subject(subject: Any, pairs: Sequence[tuple[Any, Any]] | None) -> Subject:
         return Subject(name, "mechanism", "a mechanism", lambda claim, effort: mechanisms.checks(subject, effort))
     if hasattr(subject, "fit") and hasattr(subject, "predict"):
         return Subject(
-            name, "estimator", "a classifier", lambda claim, effort: estimators.peer_checks(subject, effort, pairs)
+            name, "peer", "a classifier", lambda claim, effort: estimators.peer_checks(subject, effort, pairs)
         )
     if callable(subject):
-        return Subject(name, "mechanism", "a function", lambda claim, effort: _function(subject, pairs, effort))
+        return Subject(name, "function", "a function", lambda claim, effort: _function(subject, pairs, effort))
     raise QuestionError(
         f"cannot verify a {type(subject).__name__}; pass a name, a classifier, a mechanism or a function of a table."
     )
@@ -135,7 +145,7 @@ def verify_all(*, effort: float = 1.0, curves: bool = True, progress: Progress =
     verdicts = []
     for number, (subject, epsilon, own) in enumerate(planned):
         progress(f"{number + 1} of {len(planned)}: {subject.name} at epsilon {float(epsilon):g}")
-        verdicts.append(subject.verify(epsilon, FALSE_ALARM / len(planned), Effort(own.times * effort)))
+        verdicts.append(subject.verify(epsilon, FALSE_ALARM / len(planned), _effort(own.times * effort)))
     return Report(tuple(verdicts), curves=attack_curves(progress) if curves else ())
 
 

@@ -44,7 +44,7 @@ UNLIMITED = 10**6
 def subjects() -> Iterator[Subject]:
     """The corrected form of every preset that is private."""
     for name, found in PRESETS.items():
-        if found.published is not None:
+        if found.private:
             yield Subject(name, "preset", found.line, partial(_preset, name))
 
 

@@ -18,6 +18,8 @@ KINDS = {
     "question": "Questions",
     "preset": "Presets",
     "estimator": "Estimators",
+    "peer": "Other people's estimators",
+    "function": "Functions",
     "known-bad": "Known to be bad",
 }
 

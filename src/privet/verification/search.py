@@ -101,7 +101,7 @@ def _subjects() -> list[Subject]:
 
 
 def _variants(name: str) -> Iterator[Subject]:
-    if PRESETS[name].published is None:
+    if not PRESETS[name].private:
         return
     known = CLASSIFIERS[name]().get_params()
     trees = {"n_estimators": 2} if "n_estimators" in known else {}

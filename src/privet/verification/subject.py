@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from threadpoolctl import threadpool_limits
+
 from privet.verification.checks import Check
 from privet.verification.verdict import Finding, Verdict
 
@@ -33,7 +35,7 @@ class Subject:
     """What can be verified by name; of a known-bad one the claim is what its paper or its vendor says."""
 
     name: str
-    kind: str  # mechanism, question, preset, estimator or known-bad
+    kind: str  # mechanism, question, preset, estimator, function, peer or known-bad
     line: str
     checks: Checks
     must_fail: bool = False
@@ -49,7 +51,8 @@ class Subject:
         checks = self.checks(claim, effort)
         sampled = sum(check.sampled for check in checks)
         findings: list[Finding] = []
-        for place, check in enumerate(checks):
-            progress(f"{self.name}: check {place + 1} of {len(checks)}")
-            findings.append(check.find(float(claim), alpha / sampled if check.sampled else 0.0))
+        with threadpool_limits(1):  # a distinguisher is small: threads would only wait for each other
+            for place, check in enumerate(checks):
+                progress(f"{self.name}: check {place + 1} of {len(checks)}")
+                findings.append(check.find(float(claim), alpha / sampled if check.sampled else 0.0))
         return Verdict(self.name, self.kind, self.line, claim, tuple(findings), self.must_fail)
