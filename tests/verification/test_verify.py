@@ -110,11 +110,11 @@ def test_float_noise_is_caught_by_its_low_bits() -> None:
 
 def test_a_classifier_without_an_epsilon_is_held_to_the_claim() -> None:
     """Would catch a classifier that is changed or fitted by being verified."""
-    tree = privet.HanischTreeClassifier(max_depth=1)
+    tree = privet.HanischTreeClassifier(max_depth=1, domain=privet.datasets.census_domain())  # of another table
     verdict = privet.verify(tree, 1, effort=0.05)
     assert verdict.passed and (verdict.subject, verdict.kind) == ("HanischTreeClassifier", "estimator")
     assert {finding.method for finding in verdict.findings} == {"every outcome", "neighbours", "canaries"}
-    assert tree.epsilon is None and not hasattr(tree, "model_")
+    assert tree.epsilon is None and tree.domain is not None and not hasattr(tree, "model_")
     assert verdict.lower_bound == pytest.approx(1, abs=1e-6)
 
 

@@ -119,10 +119,11 @@ def _named(name: str) -> Subject:
 
 
 def _classifier(classifier: TreeClassifier, claim: Any, effort: Effort) -> list[Check]:
-    """A classifier as it is; one without an epsilon gets the claim."""
-    if classifier.epsilon is None:
-        classifier = type(classifier)(**{**classifier.get_params(deep=False), "epsilon": claim})
-    return estimators.checks(classifier, effort)
+    """A classifier on the tables of the bench, whatever its own domain is; one without an epsilon gets the claim."""
+    parameters = {**classifier.get_params(deep=False), "domain": None}
+    if parameters["epsilon"] is None:
+        parameters["epsilon"] = claim
+    return estimators.checks(type(classifier)(**parameters), effort)
 
 
 def _function(function: Callable[[Any], Any], pairs: Sequence[tuple[Any, Any]] | None, effort: Effort) -> list[Check]:
