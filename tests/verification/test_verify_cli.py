@@ -125,7 +125,7 @@ def test_a_search_works_without_time_and_goes_on_from_its_record(tmp_path: Path)
         ([], "verify takes one of NAME, --all, --attacks DATA, --hours H and --list, as `privet verify"),
         (["count", "--list"], "not 'count' and --list together"),
         (["--all", "--hours", "1"], "not --all and --hours together"),
-        (["--hours", "nan"], "--hours is a number of hours, not nan"),
+        (["--hours", "inf"], "--hours is a number of hours, not inf"),
         (["coutn"], "did you mean count?"),
         (["count", "-e", "0"], "epsilon must be a number"),
         (["count", "--effort", "0"], "effort multiplies the runs"),
