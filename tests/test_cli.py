@@ -1,4 +1,4 @@
-"""The command line as a person meets it: a real process, its output, its exit code."""
+"""The command line as a person meets it: its output, its exit code."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import run
 
 import privet
 from privet.trees.presets import PRESETS
@@ -17,7 +18,7 @@ from privet.trees.presets import PRESETS
 COMMAND = [sys.executable, "-c", "from privet.cli import main; main()"]
 
 
-def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def process(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *words], cwd=cwd, capture_output=True, text=True, check=False)
 
 
@@ -43,11 +44,11 @@ ASK = ("-d", "people.toml", "--epsilon", "0.1")
 
 
 def test_a_budget_lasts_over_processes_and_cannot_be_overspent(folder: Path) -> None:
-    first = run("query", "people.csv", "count", *ASK, "--budget", "0.25", cwd=folder)
+    first = process("query", "people.csv", "count", *ASK, "--budget", "0.25", cwd=folder)
     assert first.returncode == 0, first.stderr
     assert "± 30 at 95%" in first.stdout
     assert "0.15 left" in first.stderr
-    again = run("query", "people.csv", "mean age by sex", *ASK, "--json", cwd=folder)
+    again = process("query", "people.csv", "mean age by sex", *ASK, "--json", cwd=folder)
     answer = json.loads(again.stdout)
     assert [part["part"] for part in answer["answers"]] == ["Female", "Male"]
     assert (answer["remaining"], answer["entry"], answer["private"]) == ("0.05", 2, True)

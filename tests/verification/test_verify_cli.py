@@ -5,35 +5,19 @@ What is printed of a claim is wrong with probability 1e-8 at most; small efforts
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import subprocess
-import sys
 from pathlib import Path
-from unittest.mock import patch
 
+import command
 import pytest
 
 import privet
-from privet.cli import main
 from privet.verification import registry
 
 
 def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The command in this process: starting one for each test takes longer than the tests."""
-    out, err, code = io.StringIO(), io.StringIO(), 0
-    with (
-        contextlib.chdir(cwd),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        patch.object(sys, "argv", ["privet", "verify", *words]),
-    ):
-        try:
-            main()
-        except SystemExit as done:
-            code = int(done.code or 0)
-    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+    return command.run("verify", *words, cwd=cwd)
 
 
 def fails(*words: str, cwd: Path) -> str:
