@@ -218,7 +218,9 @@ def sampled(verdict: Verdict) -> float:
 
 
 @pytest.mark.parametrize("name", registry())
-def test_an_honest_claim_holds_and_a_known_bad_one_is_caught(name: str) -> None:
+def test_an_honest_claim_holds_and_a_known_bad_one_is_caught(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
     """Would catch noise, a sensitivity, a charge or an algorithm that loses more than it says, by any way we know."""
     planned = trials()
     share = FALSE_ALARM / len(planned)
@@ -231,6 +233,7 @@ def test_an_honest_claim_holds_and_a_known_bad_one_is_caught(name: str) -> None:
         assert verdict.alpha <= share * (1 + 1e-9)
         if subject.must_fail:
             assert verdict.lower_bound > epsilon
+            record_property("caught", str(verdict).splitlines()[0])
         elif epsilon == ONE:
             computed = [finding.bound for finding in verdict.findings if not finding.alpha]
             assert max(computed) > LOOSEST

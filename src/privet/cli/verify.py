@@ -28,7 +28,8 @@ def verify(
         str | None, typer.Option("--attacks", metavar="DATA", help="Attack the layer that answers about this table.")
     ] = None,
     domain: Annotated[
-        Path | None, typer.Option("--domain", "-d", metavar="FILE", help="The public domain file, for --attacks.")
+        Path | None,
+        typer.Option("--domain", "-d", metavar="FILE", help="The domain of --attacks; else DATA's name with .toml."),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Print the names and exit.")] = False,
     hours: Annotated[
@@ -76,9 +77,7 @@ def verify(
         return
     with Console(stderr=True).status("verifying") as status:
         if attacks is not None:
-            if domain is None:
-                raise QuestionError("--attacks needs the table's public domain, as --domain adult.toml.")
-            report = verification.attack_table(attacks, Domain.load(domain), progress=status.update)
+            report = verification.attack_table(attacks, _domain(attacks, domain), progress=status.update)
         elif hours is not None:
             report = verification.search(hours, record, progress=status.update)
         elif everything:
@@ -92,6 +91,16 @@ def verify(
     if html is not None:
         say(f"wrote {html}")
     raise typer.Exit(0 if report.passed else 1)
+
+
+def _domain(data: str, given: Path | None) -> Domain:
+    """The domain that was given, or the file beside the data that has its name."""
+    beside = Path(data).with_suffix(".toml")
+    if given is None and not beside.is_file():
+        raise QuestionError(
+            f"--attacks needs the table's public domain, as --domain adult.toml; there is no '{beside.name}' beside it."
+        )
+    return Domain.load(given or beside)
 
 
 def _modes(
