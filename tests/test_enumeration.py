@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from scipy.stats import binom
 import privet
 from privet.column import Nominal, Numeric
 from privet.domain import Domain
+from privet.errors import PrivacyError
 from privet.kernel import (
     Exponential,
     ExponentialOverRanges,
@@ -412,3 +414,16 @@ def test_the_outcomes_that_are_shown_have_the_loss() -> None:
     (index,) = found.outcomes
     one, other = (mechanism.probabilities(scores)[index] for scores in ((0, 3, 1), (1, 3, 2)))
     assert found.loss == pytest.approx(abs(math.log(one / other)))
+
+
+def test_rows_with_a_ledger_on_disk_are_somebodys_and_tell_a_script_nothing(tmp_path: Path) -> None:
+    """Would give away exact counts: an outcome of a script is an exact value plus a known number."""
+    frame = pd.DataFrame({"a": ["x"] * 7})
+    domain = Domain((Nominal("a", ("x", "y")),))
+    mine = privet.open(frame, domain, budget=5)
+    owned = privet.open(frame, domain, budget=5, ledger=tmp_path / "owner.ledger")
+    worst_loss(lambda table: int(table.count(1)), mine, mine, limit=2)
+    with pytest.raises(PrivacyError, match="cannot be enumerated: its ledger is on disk"):
+        worst_loss(lambda table: int(table.count(1)), owned, mine)
+    assert owned.budget.spent == 0 and owned.budget.entries == []
+    assert owned.count(1).private

@@ -9,7 +9,18 @@ import typer
 from rich.console import Console
 
 import privet
-from privet.cli.common import DataArgument, DomainOption, JsonOption, output_of, print_json, say
+from privet.cli.common import (
+    AnalystOption,
+    BudgetOption,
+    DataArgument,
+    DomainOption,
+    JsonOption,
+    LedgerOption,
+    NameOption,
+    output_of,
+    print_json,
+    say,
+)
 from privet.column import decimal_text
 from privet.domain import Domain
 from privet.errors import QuestionError
@@ -56,12 +67,10 @@ def fit(
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="The rows are public: run what is not private, and charge nothing.")
     ] = False,
-    budget: Annotated[
-        str | None, typer.Option("--budget", "-b", help="What the data set may spend in all; needed the first time.")
-    ] = None,
-    analyst: Annotated[str, typer.Option(help="Who asks.")] = "local",
-    ledger: Annotated[Path | None, typer.Option(help="A ledger other than the one beside the data.")] = None,
-    name: Annotated[str | None, typer.Option(help="The data set's name in the ledger.")] = None,
+    budget: BudgetOption = None,
+    analyst: AnalystOption = "local",
+    ledger: LedgerOption = None,
+    name: NameOption = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also draw the model here.")] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import privet
-from privet.cli.common import DataArgument, DomainOption, JsonOption, print_json, say
+from privet.cli.common import (
+    AnalystOption,
+    BudgetOption,
+    DataArgument,
+    DomainOption,
+    JsonOption,
+    LedgerOption,
+    NameOption,
+    print_json,
+    say,
+)
 from privet.column import decimal_text
 from privet.domain import Domain
 from privet.kernel import as_epsilon
@@ -20,12 +29,10 @@ def query(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to ask; see above.")],
     domain: DomainOption,
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="What the answer may cost, as 0.1 or 1/10.")],
-    budget: Annotated[
-        str | None, typer.Option("--budget", "-b", help="What the data set may spend in all; needed the first time.")
-    ] = None,
-    analyst: Annotated[str, typer.Option(help="Who asks.")] = "local",
-    ledger: Annotated[Path | None, typer.Option(help="A ledger other than the one beside the data.")] = None,
-    name: Annotated[str | None, typer.Option(help="The data set's name in the ledger.")] = None,
+    budget: BudgetOption = None,
+    analyst: AnalystOption = "local",
+    ledger: LedgerOption = None,
+    name: NameOption = None,
     key: Annotated[
         str | None, typer.Option(help="An idempotency key: the same question with it gives the same answer, once paid.")
     ] = None,

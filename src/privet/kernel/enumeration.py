@@ -4,7 +4,8 @@ Inside `worst_loss` mechanisms draw nothing. They follow a script: a run on one 
 repeated with every choice and, for noise, with the outcomes at which its loss is extreme;
 each is then forced on the neighbour, and the two probabilities are compared. What a run
 does between its releases is the code that runs in production. Nothing made here is
-private, and everything here is for tables that the caller made.
+private, and everything here is for tables that the caller made: one whose ledger is on
+disk does not answer a script.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -59,9 +60,14 @@ def follow(script: Any) -> Iterator[None]:
         _script.reset(token)
 
 
+def is_scripted() -> bool:
+    """True while a script is followed: what mechanisms release then tells what they were given."""
+    return _script.get() is not None
+
+
 def noise_is_private() -> bool:
     """False inside `seeded_noise` and while a script is followed."""
-    return _seeded.get() is None and _script.get() is None
+    return _seeded.get() is None and not is_scripted()
 
 
 def random_bits(bits: int) -> int:
@@ -197,7 +203,7 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class IndexSelection(Selection):
+class IndexSelection(Selection, ABC):
     """A selection among candidates that are counted off; its kinds say how an index is drawn."""
 
     def release(self, exact_scores: Integers) -> int:
@@ -205,8 +211,9 @@ class IndexSelection(Selection):
             return int(script.choice(self, exact_scores))
         return self._draw(exact_scores)
 
+    @abstractmethod
     def _draw(self, exact_scores: Integers) -> int:
-        raise NotImplementedError
+        """An index, from the entropy of production."""
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from typing import Any
 
 from privet.column import decimal_text
 from privet.domain import Domain
-from privet.errors import DataError, EngineFailed, QuestionError
+from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
 from privet.kernel import accounting
 from privet.kernel.accounting import Scope
 from privet.kernel.ledger import Charge, Entry, Ledger
-from privet.kernel.mechanisms import noise_is_private
+from privet.kernel.mechanisms import is_scripted, noise_is_private
 from privet.kernel.query import Engine, Rows
 
 
@@ -90,6 +90,12 @@ class Session:
         key = asked.key
         if self.engine.closed:
             raise DataError(f"the table '{self.dataset}' was closed; open it again.")
+        if is_scripted() and self.ledger.durable:
+            # an outcome of a script is an exact value plus a known number: for rows that the caller made
+            raise PrivacyError(
+                f"the outcomes of '{self.dataset}' cannot be enumerated: its ledger is on disk, so its rows are "
+                "somebody's. Use a frame that you made."
+            )
         if key is not None and not (isinstance(key, str) and 0 < len(key) <= 200 and key.isprintable()):
             raise QuestionError("key must be a text of 1 to 200 printable characters.")
         identity = [self.source, self.domain.fingerprint, asked.rows.fingerprint, asked.question, repr(asked.details)]

@@ -212,11 +212,6 @@ class Plan:
         """Does the plan depend on the number of rows?"""
         return callable(self.depth) or self.stop == "estimate"
 
-    @property
-    def buys_size(self) -> bool:
-        """Are the sizes of nodes asked for?"""
-        return self.stop not in ("never", "estimate")
-
     def tree_shares(self, epsilon: Fraction) -> list[Fraction]:
         """The budget of each tree: equal shares of what all rows can lose, or all of it on disjoint rows."""
         if self.rows == "disjoint":
