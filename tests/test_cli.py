@@ -13,7 +13,7 @@ import pytest
 from command import run
 
 import privet
-from privet.trees.presets import PRESETS
+from privet.trees.catalog import ALGORITHMS
 
 COMMAND = [sys.executable, "-c", "from privet.cli import main; main()"]
 
@@ -174,13 +174,39 @@ def test_a_model_is_fitted_shown_and_used(folder: Path) -> None:
 
 def test_every_preset_is_listed_and_fits_by_name(folder: Path) -> None:
     helped = run("fit", "--help", cwd=folder).stdout
-    for name, preset in PRESETS.items():
+    for name, preset in ALGORITHMS.items():
         assert name in helped and preset.citation in " ".join(helped.split()) and preset.line in helped
         flags = ["--unsafe"] if not preset.private else ["-b", "100", "-e", "1"]
         words = ["fit", "people.csv", "-d", "people.toml", "-a", name, "--json", "-o", "m.json", *flags]
         done = run(*words, cwd=folder)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["private"] is preset.private
+
+
+def test_a_sum_of_tables_is_fitted_shown_explained_and_exported(folder: Path) -> None:
+    boosted = ("-a", "boosted", "--no-pairs", "-b", "10", "-e", "10", "-o", "sum.json", "--html", "sum.html")
+    fitted = run("fit", "people.csv", "-d", "people.toml", *boosted, cwd=folder)
+    assert fitted.returncode == 0, fitted.stderr
+    assert "tables for 'income', epsilon 10" in fitted.stdout and "class counts" in fitted.stdout
+    assert "<svg" in (folder / "sum.html").read_text(encoding="utf-8")
+    assert "weight" in run("show", "sum.json", cwd=folder).stdout
+    assert "to begin with:" in run("show", "sum.json", "--rules", cwd=folder).stdout
+    facts = json.loads(run("show", "sum.json", "--json", cwd=folder).stdout)
+    assert all(len(table["columns"]) == 1 for table in facts["tables"]) and facts["importance"]
+    explained = run("predict", "sum.json", "people.csv", "--explain", cwd=folder).stdout.splitlines()
+    assert explained[0] == "row,table,low,high"
+    assert len(explained) == 1 + 300 * (1 + len(facts["tables"]))
+    assert run("show", "sum.json", "--trees", "trees.json", cwd=folder).returncode == 0
+    same = [run("predict", model, "people.csv", "--shares", cwd=folder).stdout for model in ("sum.json", "trees.json")]
+    assert same[0] == same[1] != ""
+    assert "leave out --explain" in fails("predict", "trees.json", "people.csv", "--explain", cwd=folder)
+    assert "leave out --trees" in fails("show", "trees.json", "--trees", "again.json", cwd=folder)
+
+
+def test_too_little_signal_is_said(folder: Path) -> None:
+    little = ("-a", "boosted", "-b", "1", "-e", "0.01", "-o", "m.json")
+    done = run("fit", "people.csv", "-d", "people.toml", *little, cwd=folder)
+    assert "too little signal for a table" in done.stdout or "1 table" in done.stdout  # the noisy counts decide
 
 
 @pytest.mark.parametrize(
@@ -192,6 +218,10 @@ def test_every_preset_is_listed_and_fits_by_name(folder: Path) -> None:
         (["-a", "id3"], "say so with --unsafe"),
         (["-e", "1", "--unsafe"], "leave out --unsafe"),
         (["-e", "1", "-a", "jagannathan", "--criterion", "gini"], "jagannathan has no choice --criterion"),
+        (["-e", "1", "-a", "diffpid3", "--no-pairs"], "diffpid3 has no choice --pairs"),
+        (["-e", "1", "-a", "boosted", "--depth", "2"], "boosted has no choice --depth"),
+        (["-e", "1", "-a", "prior", "--variant", "published"], "prior is privet's own and has no published variant"),
+        (["-e", "1", "-a", "boosted", "--unsafe"], "boosted in this form is private; leave out --unsafe"),
         (["-e", "1", "--criterion", "nice"], "there is no criterion 'nice'"),
         (["-e", "1", "--depth", "-1"], "max_depth must be a whole number"),
         (["-e", "1", "-a", "maxforest", "--variant", "published"], "E-1"),

@@ -1,5 +1,6 @@
 """privet: private decision trees for people who must not see the data."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from privet import datasets, errors, testing
@@ -10,6 +11,7 @@ from privet.kernel import open_table as open
 
 if TYPE_CHECKING:
     from privet.trees.estimators import (
+        BoostedTablesClassifier,
         C45Classifier,
         DiffPC45Classifier,
         DiffPID3Classifier,
@@ -21,17 +23,22 @@ if TYPE_CHECKING:
         MaxForestClassifier,
         MaxTreeClassifier,
         MohammedTreeClassifier,
+        NaiveBayesClassifier,
         PatilSinghForestClassifier,
+        PriorClassifier,
         SNRForestClassifier,
         SuLQID3Classifier,
     )
     from privet.trees.model import Ensemble
+    from privet.trees.published import Model
+    from privet.trees.tables import Tables
     from privet.verification import verify
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AdditiveModel",
+    "BoostedTablesClassifier",
     "BudgetExceeded",
     "C45Classifier",
     "DiffPC45Classifier",
@@ -45,14 +52,18 @@ __all__ = [
     "JagannathanForestClassifier",
     "MaxForestClassifier",
     "MaxTreeClassifier",
+    "Model",
     "MohammedTreeClassifier",
+    "NaiveBayesClassifier",
     "NotPrivate",
     "PatilSinghForestClassifier",
+    "PriorClassifier",
     "PrivacyError",
     "ProtectedTable",
     "Release",
     "SNRForestClassifier",
     "SuLQID3Classifier",
+    "Tables",
     "UndeclaredDomain",
     "WeightedMax",
     "datasets",
@@ -63,12 +74,13 @@ __all__ = [
 ]
 
 
+_MODELS = {"Ensemble": "privet.trees.model", "Model": "privet.trees.published", "Tables": "privet.trees.tables"}
+
+
 def __getattr__(name: str) -> Any:
     """Models and classifiers on first use: scikit-learn takes a second to import, and a question needs none of it."""
-    if name == "Ensemble":
-        from privet.trees import model
-
-        return model.Ensemble
+    if name in _MODELS:
+        return getattr(importlib.import_module(_MODELS[name]), name)
     if name == "verify":
         from privet import verification
 

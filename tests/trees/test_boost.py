@@ -1,4 +1,4 @@
-"""Boosted tables: the plan adds up exactly, the fit loses what it says, and it learns."""
+"""Learned tables: the plan adds up exactly, the fit loses what it says, and it learns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ import privet
 from privet.column import Nominal, Numeric
 from privet.domain import Domain
 from privet.kernel import worst_loss
-from privet.trees.boost import CONSTANTS, Boosted, boost, plan
+from privet.trees.boost import CONSTANTS, boost, plan
+from privet.trees.learned import Learned
 
 BINARY = ("0", "1")
 
@@ -59,8 +60,9 @@ def test_a_fit_costs_epsilon_to_the_last_digit(classes: int, size: int, epsilon:
     domain = domain_of([4, 3, 5], classes, rows=max(size, 1) if public else None)
     table = privet.open(rows_of(size, classes), domain, budget=10)
     found = boost(table, Fraction(epsilon), np.random.default_rng(0))
-    assert found.spent == table.budget.spent == Fraction(epsilon)
-    assert found.shares.shape == (classes,) and abs(found.shares.sum() - 1) < 1e-9
+    asked = sum((release.epsilon for _, release, _ in found.asked), Fraction(0))
+    assert asked == table.budget.spent == Fraction(epsilon)
+    assert len(found.intercept) == classes and abs(sum(found.intercept)) < 1e-9
 
 
 TINY = Domain(
@@ -72,8 +74,8 @@ def tiny(classes: int) -> Domain:
     return Domain((*TINY.columns, Nominal("y", tuple(range(classes)))), target="y", rows=40)
 
 
-def content(found: Boosted) -> Any:
-    return found.shares.tobytes(), tuple((step.columns, step.values.tobytes()) for step in found.steps)
+def content(found: Learned) -> Any:
+    return found.intercept, tuple((table.columns, table.values.tobytes()) for table in found.tables)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -92,10 +94,10 @@ def test_every_outcome_of_a_fit_loses_at_most_epsilon(classes: int) -> None:
     assert 0.5 < worst.loss <= 1 + 1e-6
 
 
-def accuracy(found: Boosted, domain: Domain, rows: pd.DataFrame) -> float:
-    logits = np.tile(np.log(found.shares), (len(rows), 1))
-    for step in found.steps:
-        logits += step.values[tuple(domain[name].encode(rows[name]) for name in step.columns)]
+def accuracy(found: Learned, domain: Domain, rows: pd.DataFrame) -> float:
+    logits = np.tile(found.intercept, (len(rows), 1))
+    for table in found.tables:
+        logits += table.values[tuple(domain[name].encode(rows[name]) for name in table.columns)]
     return float((logits.argmax(axis=1) == rows["y"].to_numpy()).mean())
 
 
@@ -106,14 +108,14 @@ def test_it_learns_what_two_attributes_say_together(classes: int) -> None:
     rows = rows_of(30_000, classes)
     table = privet.open(rows[:20_000], domain, budget=10)
     found = boost(table, Fraction(2), np.random.default_rng(0))
-    assert {"a0", "a1"} in [set(step.columns) for step in found.steps]
+    assert {"a0", "a1"} in [set(table.columns) for table in found.tables]
     assert accuracy(found, domain, rows[20_000:]) > 0.82
 
 
 def test_little_signal_returns_the_class_shares() -> None:
     domain = domain_of([4, 3, 5], rows=100)
     found = boost(privet.open(rows_of(100, 2), domain, budget=1), Fraction(1, 10), np.random.default_rng(0))
-    assert found.steps == ()
+    assert found.tables == () and "too little signal" in found.note
 
 
 def test_public_coins_alone_decide_the_plan() -> None:
@@ -147,6 +149,6 @@ def test_missing_values_and_a_thousand_cells_are_cells_like_others() -> None:
     rows.loc[::3, "x"] = None
     table = privet.open(rows, replace(domain, rows=size), budget=10)
     found = boost(table, Fraction(3), rng)
-    assert found.spent == 3
-    assert all(np.isfinite(step.values).all() and np.isfinite(step.deviation).all() for step in found.steps)
-    assert found.shares[0] > 0.9
+    assert table.budget.spent == 3
+    assert all(np.isfinite(each.values).all() and np.isfinite(each.deviation).all() for each in found.tables)
+    assert np.argmax(found.intercept) == 0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +14,8 @@ import pytest
 from privet.column import Nominal
 from privet.domain import Domain
 from privet.errors import DataError, ModelError
+from privet.trees.model import Ensemble
+from privet.trees.published import Model
 from privet.trees.record import Privacy
 from privet.trees.tables import Table, Tables
 
@@ -73,12 +78,17 @@ def test_a_table_can_be_dropped_or_rewritten() -> None:
         MODEL.without("b")
 
 
-def test_importance_is_shared_by_the_attributes_of_a_table() -> None:
-    found = MODEL.importance
-    assert list(found) == ["a", "b"]
-    pair = MODEL.tables[1].weight / 2
-    assert found["b"] == pytest.approx(pair)
-    assert found["a"] > pair
+def test_importance_is_what_attributes_add_alone_and_half_of_what_they_add_together() -> None:
+    a, b = np.array([-1.0, 0.0, 1.0]), np.array([-2.0, 0.0, 2.0])
+    both = np.outer(b, a)  # no effect of one alone
+    values = b[:, None] + a[None, :] + both  # [b, a]
+    sum_of = Tables(
+        DOMAIN, (0.0, 0.0), (Table(("b", "a"), np.stack([-values, values], -1), np.zeros((3, 3, 2))),), PRIVACY
+    )
+    half = np.sqrt((both**2).mean()) / 2
+    assert sum_of.importance == pytest.approx({"a": np.sqrt((a**2).mean()) + half, "b": np.sqrt((b**2).mean()) + half})
+    opposite = replace(sum_of, tables=(*sum_of.tables, Table(("a",), np.stack([a, -a], -1), np.zeros((3, 2)))))
+    assert opposite.importance["a"] == pytest.approx(half)  # two tables that say the opposite say nothing
 
 
 def test_what_is_no_model_is_refused() -> None:
@@ -99,3 +109,59 @@ def test_a_model_without_tables_predicts_the_intercept() -> None:
 def test_nobody_can_change_a_published_table() -> None:
     with pytest.raises(ValueError, match="read-only"):
         MODEL.tables[0].values[0, 0] = 9
+
+
+def test_a_file_holds_all_there_is() -> None:
+    again = Model.from_json(MODEL.to_json())
+    assert isinstance(again, Tables)
+    assert again.to_json() == MODEL.to_json()
+    np.testing.assert_array_equal(again.logits(ROWS), MODEL.logits(ROWS))
+    with pytest.raises(ModelError, match=r"the model is one of 3 tables, no Ensemble; read it with privet\.Model"):
+        Ensemble.from_json(MODEL.to_json())
+
+
+BROKEN: list[tuple[list[Any], Any, str]] = [
+    (["tables"], {}, "the model has no list of tables"),
+    (["tables", 0], [], "table 1 of the model is not a table"),
+    (["tables", 1, "columns"], ["a", "a"], "table 2 of the model names no columns, or one of them twice"),
+    (["tables", 1, "columns"], ["a", "c"], "table 2 of the model has a column that its domain does not declare"),
+    (["tables", 0, "columns"], [], "table 1 of the model names no columns"),
+    (["tables", 0, "epsilon"], "-1", "table 1 of the model has no cost"),
+    (["tables", 0, "values"], [[1, 2]], "table 1 of the model does not have the cells of its columns"),
+    (["tables", 0, "values", 0, 0], "1", "table 1 of the model has a number that is none"),
+    (["tables", 0, "values", 0], 1, "table 1 of the model does not have the cells of its columns"),
+    (["tables", 0, "deviation", 0, 0], -1, "table 1 of the model has a negative deviation"),
+    (["intercept"], [1], "the intercept of the model needs 2 numbers"),
+    (["note"], 7, "the model's note is not a text"),
+    (["privacy"], None, "privacy record is incomplete"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "message"), BROKEN, ids=lambda each: str(each)[:30])
+def test_a_broken_file_is_one_sentence(place: list[Any], value: Any, message: str) -> None:
+    content = json.loads(MODEL.to_json())
+    inner = content
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    with pytest.raises(ModelError, match=message):
+        Model.from_json(json.dumps(content))
+
+
+def test_plain_trees_predict_the_same() -> None:
+    """A table is a tree of one or two levels; rows that fit no cell end above its leaves, which say nothing."""
+    trees = MODEL.to_trees()
+    assert [tree.leaves for tree in trees.trees] == [1, 3, 9]
+    odd = pd.concat([ROWS, pd.DataFrame({"a": ["x", "?"], "b": [7, 0], "c": ["no", "no"]})])
+    np.testing.assert_allclose(trees.predict_proba(odd), MODEL.predict_proba(odd), atol=1e-12)
+    again = Model.from_json(trees.to_json())
+    np.testing.assert_allclose(again.predict_proba(odd), MODEL.predict_proba(odd), atol=1e-12)
+    assert trees.privacy == MODEL.privacy
+
+
+def test_rules_tell_every_cell() -> None:
+    rules = MODEL.rules()
+    assert rules[0] == "to begin with: no 73%, yes 27%"
+    assert len(rules) == 1 + 3 + 9
+    factor = np.exp(MODEL.merged().tables[0].values[0, 1])
+    assert rules[1].startswith("if a = x then no x ") and rules[1].endswith(f"yes x {factor:.2f}")

@@ -148,7 +148,7 @@ def test_a_model_is_seen_with_its_structure_labels_counts_and_path() -> None:
         fitted = privet.HanischTreeClassifier(1, max_depth=2, random_state=0).fit(table())
     found = observe.seen(fitted, probe=PAIR.probe)
     tree = fitted.model_.trees[0]
-    assert found == observe.model(fitted.model_, PAIR.probe)
+    assert found == observe.trees(fitted.model_, PAIR.probe)
     assert found == observe.seen(fitted.model_, probe=PAIR.probe)
     end = int(fitted.model_.apply(PAIR.probe)[0, 0])
     assert found["their label"] == tree.labels[end]

@@ -33,7 +33,7 @@ from privet.kernel import (
     criterion,
     mechanisms,
 )
-from privet.trees import estimators, presets
+from privet.trees import catalog, estimators, presets
 from privet.verification.estimators import CANARY_FITS, canaries
 from privet.verification.mechanisms import MECHANISMS
 from privet.verification.questions import QUESTIONS
@@ -69,7 +69,7 @@ def unverified_mechanisms() -> set[str]:
 
 def unverified_presets() -> set[str]:
     """Private presets that no name of the registry is."""
-    private = {name for name, preset in presets.PRESETS.items() if preset.private}
+    private = {name for name, each in catalog.ALGORITHMS.items() if each.private}
     return private - {name for name, subject in registry().items() if subject.kind == "preset"}
 
 
@@ -79,7 +79,7 @@ def unverified_classifiers() -> set[str]:
     return {
         name
         for name, kind in (public | {kind.__name__: kind for kind in estimators.CLASSIFIERS.values()}).items()
-        if presets.preset(kind.algorithm).private and kind.algorithm not in registry()
+        if catalog.algorithm(kind.algorithm).private and kind.algorithm not in registry()
     }
 
 
@@ -151,7 +151,7 @@ def test_a_new_one_that_nobody_verifies_is_noticed(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(mechanisms, "NewNoise", NewNoise, raising=False)
     monkeypatch.setattr(mechanisms, "CheapFlip", CheapFlip, raising=False)
     found = replace(presets.PRESETS["hanisch-tree"], name="new-tree")
-    monkeypatch.setitem(presets.PRESETS, "new-tree", found)
+    monkeypatch.setitem(catalog.ALGORITHMS, "new-tree", found)
     monkeypatch.setitem(estimators.CLASSIFIERS, "new-tree", NewClassifier)
     monkeypatch.setattr(ProtectedTable, "variance", lambda self, column, epsilon: 0, raising=False)
     monkeypatch.setitem(mechanisms.SELECTIONS, "new-flip", PermuteAndFlip)
@@ -163,7 +163,7 @@ def test_a_new_one_that_nobody_verifies_is_noticed(monkeypatch: pytest.MonkeyPat
 
 def test_a_preset_that_is_added_to_the_list_comes_to_the_bench_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     found = replace(presets.PRESETS["hanisch-tree"], name="new-tree")
-    monkeypatch.setitem(presets.PRESETS, "new-tree", found)
+    monkeypatch.setitem(catalog.ALGORITHMS, "new-tree", found)
     registry.cache_clear()
     try:
         assert "new-tree" in registry() and unverified_presets() == set()

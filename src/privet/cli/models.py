@@ -24,11 +24,12 @@ from privet.cli.common import (
 from privet.column import decimal_text
 from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.trees.presets import PRESETS, preset
+from privet.trees.catalog import ALGORITHMS
+from privet.trees.catalog import algorithm as algorithm_of
 
-_ALGORITHMS = "\n".join(f"      {each.name:<15} {each.line}\n{'':22}{each.citation}" for each in PRESETS.values())
+_ALGORITHMS = "\n".join(f"      {each.name:<15} {each.line}\n{'':22}{each.citation}" for each in ALGORITHMS.values())
 
-FIT_HELP = f"""Fit a private tree or forest and write it as a model file.
+FIT_HELP = f"""Fit a private model and write it as a file.
 
     The algorithm is charged to the ledger of the data, epsilon in all; what cannot be fitted is
     refused before anything is charged. With --variant published it follows its paper to the letter.
@@ -41,6 +42,7 @@ FIT_HELP = f"""Fit a private tree or forest and write it as a model file.
     Examples:
       privet fit adult.csv -d adult.toml -b 1.0 -e 0.5 -o model.json
       privet fit adult.csv -d adult.toml -e 0.1 --algorithm maxforest --trees 5 --html model.html -o model.json
+      privet fit adult.csv -d adult.toml -e 0.5 --algorithm boosted --html model.html -o model.json
       privet fit public.csv -d adult.toml --algorithm c45 --unsafe -o raw.json
     """
 
@@ -61,6 +63,9 @@ def fit(
     vote: Annotated[str | None, typer.Option(help="majority, average or weighted.")] = None,
     numeric: Annotated[str | None, typer.Option(help="thresholds or bins, for diffpc45.")] = None,
     score: Annotated[str | None, typer.Option(help="sum or literal, for maxtree and maxforest.")] = None,
+    pairs: Annotated[
+        bool | None, typer.Option("--pairs/--no-pairs", help="Tables of two attributes too, for boosted.")
+    ] = None,
     variant: Annotated[str, typer.Option(help="corrected or published.")] = "corrected",
     random_state: Annotated[int | None, typer.Option(help="The seed of public coins; noise has none.")] = None,
     max_leaves: Annotated[int | None, typer.Option(help="The most leaves that a tree may have.")] = None,
@@ -76,7 +81,7 @@ def fit(
 ) -> None:
     from privet.trees.estimators import CLASSIFIERS
 
-    found = preset(algorithm)
+    found = algorithm_of(algorithm)
     if not found.private and not unsafe:
         raise QuestionError(f"{algorithm} is not private; if the rows are public, say so with --unsafe.")
     if epsilon is None and found.private:
@@ -93,6 +98,7 @@ def fit(
         "vote": vote,
         "numeric": numeric,
         "score": score,
+        "pairs": pairs,
         "max_leaves": max_leaves,
     }
     known = kind().get_params()
@@ -116,11 +122,12 @@ def fit(
     if html is not None:
         model.to_html(html)
     if as_json:
-        leaves = sum(tree.leaves for tree in model.trees)
-        facts = {"model": str(output), "trees": len(model.trees), "leaves": leaves, **model.privacy.to_dict()}
+        facts = {"model": str(output), **model.facts(), **model.privacy.to_dict()}
         print_json(facts if ledger_file is None else {**facts, "remaining": left, "ledger": ledger_file})
         return
     print(model)
+    if getattr(model, "note", ""):
+        print(model.note)
     print(model.privacy)
     say(
         f"wrote {output}"
@@ -134,8 +141,7 @@ def _fit_public(classifier: Any, data: str, declared: Domain) -> Any:
 
     from privet.rows import read
 
-    plan = preset(classifier.algorithm).plan(declared, classifier.variant)
-    if not (plan.errata or plan.is_exact):
+    if classifier.private_on(declared):
         raise QuestionError(f"{classifier.algorithm} in this form is private; leave out --unsafe.")
     frame = pd.concat(list(read(data)), ignore_index=True)
     target = declared.target_column.name
@@ -152,27 +158,38 @@ def predict(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write here instead of standard output.")
     ] = None,
     shares: Annotated[bool, typer.Option("--shares", help="Also the share of each class.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Of a sum of tables: what each table adds to the log odds of each class.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line instead of CSV.")] = False,
 ) -> None:
     """Predict the class of every row with a model file. The rows are not protected: they are yours.
 
-    Rows keep their order. A row that fits no cell of the model takes the last node that it fits.
+    Rows keep their order. A row that fits no cell of a tree takes the last node that it fits, and
+    one that fits no cell of a table goes without it.
 
     \b
     Examples:
       privet predict model.json new.csv -o predictions.csv
       privet predict model.json new.csv --shares --json
+      privet predict boosted.json new.csv --explain
     """
     from privet.rows import read
-    from privet.trees.model import Ensemble
+    from privet.trees.published import Model
+    from privet.trees.tables import Tables
 
-    loaded = Ensemble.load(model)
+    loaded = Model.load(model)
     texts = loaded.domain.target_column.texts
+    if explain and not isinstance(loaded, Tables):
+        raise QuestionError("the model consists of trees, whose predictions are no sums; leave out --explain.")
     done = 0
     with output_of(output) as out:
         for chunk in read(data):
-            probabilities = loaded.predict_proba(chunk)
-            found = _predictions(probabilities, texts, shares)
+            if explain and isinstance(loaded, Tables):
+                found = loaded.explain(chunk).round(4)
+                found["row"] += done
+            else:
+                found = _predictions(loaded.predict_proba(chunk), texts, shares)
             if as_json:
                 found.to_json(out, orient="records", lines=True)
             else:
@@ -196,31 +213,40 @@ def show(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that fit wrote.")],
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Draw it as a page instead.")] = None,
     depth: Annotated[int | None, typer.Option(min=0, help="Show no deeper than this.")] = None,
-    rules: Annotated[bool, typer.Option("--rules", help="Every leaf as a sentence.")] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="Every leaf or cell as a sentence.")] = False,
+    trees: Annotated[
+        Path | None, typer.Option("--trees", metavar="FILE", help="Write a sum of tables as plain trees here.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a model: its trees with noisy counts, what it promises and what it cost.
+    """Show a model: its trees or tables, what it promises and what it cost.
 
     \b
     Examples:
       privet show model.json
       privet show model.json --html model.html
       privet show model.json --rules
+      privet show boosted.json --trees trees.json
     """
-    from privet.trees.model import Ensemble
+    from privet.trees.published import Model
+    from privet.trees.tables import Tables
 
-    loaded = Ensemble.load(model)
+    loaded = Model.load(model)
+    if trees is not None:
+        if not isinstance(loaded, Tables):
+            raise QuestionError("the model consists of trees already; leave out --trees.")
+        loaded.to_trees().save(trees)
+        say(f"wrote {trees}")
     if html is not None:
         loaded.to_html(html)
         say(f"wrote {html}")
-    elif as_json:
-        trees = [{"leaves": tree.leaves, "depth": tree.depth, "rules": tree.rules()} for tree in loaded.trees]
-        print_json({"target": loaded.domain.target, "privacy": loaded.privacy.to_dict(), "trees": trees})
+    if trees is not None or html is not None:
+        return
+    if as_json:
+        facts = {"target": loaded.domain.target, "privacy": loaded.privacy.to_dict()}
+        print_json({**facts, **loaded.details()})
     elif rules:
-        for number, tree in enumerate(loaded.trees):
-            if len(loaded.trees) > 1:
-                print(f"tree {number + 1} of {len(loaded.trees)}")
-            print("\n".join(tree.rules()))
+        print("\n".join(loaded.rules()))
     else:
         print(loaded.text(depth))
         print()

@@ -10,7 +10,6 @@ the kernel are the whole cost: they add up to epsilon exactly, on every branch o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,14 +17,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privet.column import Numeric
 from privet.domain import Domain
 from privet.kernel import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel, ProtectedTable, as_epsilon
-from privet.trees.cell_values import NoisySums, log_ratios
-
-Floats = NDArray[np.float64]
+from privet.trees.learned import Asked, Learned, centred_log, class_shares, table_of
+from privet.trees.log_odds import from_counts, from_residuals, run_of
+from privet.trees.published import Floats
+from privet.trees.tables import Table
 
 
 @dataclass(frozen=True)
@@ -112,40 +110,10 @@ def _shares(
 
 def _ordered(domain: Domain, pair: tuple[str, str]) -> tuple[str, ...]:
     """A pair with the attribute last whose neighbouring cells may be alike: an ordered one, else the larger."""
-    return tuple(sorted(pair, key=lambda name: (_run(domain, name) > 0, domain[name].size)))
-
-
-def _run(domain: Domain, name: str) -> int:
-    """How many cells of an attribute follow one another in an order; 0 where they have none."""
-    column = domain[name]
-    if isinstance(column, Numeric):
-        return column.bin_count
-    return len(column.values) if column.ordered else 0
+    return tuple(sorted(pair, key=lambda name: (run_of(domain, name) > 0, domain[name].size)))
 
 
 # -- the fit ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Step:
-    """A table of the model: log odds [cells..., class], how unsure each is, and what it cost."""
-
-    columns: tuple[str, ...]
-    values: Floats
-    deviation: Floats
-    epsilon: Fraction
-    choice: Fraction
-
-
-@dataclass(frozen=True)
-class Boosted:
-    """What a fit bought: shares of the classes, and the tables of log odds in their order."""
-
-    shares: Floats
-    rows: float
-    steps: tuple[Step, ...]
-    spent: Fraction
-    asked: tuple[tuple[str, Any], ...]
 
 
 def boost(
@@ -154,9 +122,9 @@ def boost(
     rng: np.random.Generator,
     constants: Constants = CONSTANTS,
     progress: Callable[[str], None] = lambda text: None,
-) -> Boosted:
-    """Fit boosted tables within `epsilon`."""
-    return _Fit(table.allot(epsilon), epsilon, rng, constants, progress).run()
+) -> Learned:
+    """Learn boosted tables within `epsilon`."""
+    return _Fit(table, epsilon, rng, constants, progress).run()
 
 
 class _Fit:
@@ -172,9 +140,9 @@ class _Fit:
         self._rng, self._constants, self._progress = rng, constants, progress
         self._target = table.domain.target_column.name
         self._classes = len(table.domain.classes)
-        self._asked: list[tuple[str, Any]] = []
+        self._asked: list[Asked] = []
 
-    def run(self) -> Boosted:
+    def run(self) -> Learned:
         first = as_epsilon(self._epsilon * self._constants.prior_share)
         counts = self._counts(first)
         public = self._domain.rows
@@ -182,37 +150,35 @@ class _Fit:
         least = self._constants.least_signal if public is None else self._constants.least_public_signal
         if rows * float(self._epsilon) < least or not self._domain.attributes:
             return self._prior(counts, first)
-        shares = self._shares(counts, first)
+        shares = class_shares(counts, first)
         planned = plan(self._domain, rows, self._epsilon - first, self._rng, self._constants)
-        intercept = np.log(shares) - np.log(shares).mean()
-        model = AdditiveModel(tuple(round(float(each) * LOGIT_GRID) for each in intercept))
-        steps: list[Step] = []
-        for place, step in enumerate(planned.steps):
-            self._progress(f"step {place + 1} of {len(planned.steps)}")
-            found = self._step(model, step, planned.candidates, shares, first=place == 0)
-            steps.append(found)
+        intercept = centred_log(shares)
+        model = AdditiveModel(tuple(round(each * LOGIT_GRID) for each in intercept))
+        tables: list[Table] = []
+        for number, step in enumerate(planned.steps):
+            self._progress(f"table {number + 1} of {len(planned.steps)}")
+            found = self._step(model, step, planned.candidates, shares, number)
+            tables.append(found)
             grid = np.rint(found.values * LOGIT_GRID).astype(np.int32)
             model = AdditiveModel(model.intercept, (*model.terms, (found.columns, grid)))
-        return Boosted(shares, rows, tuple(steps), first + planned.loss, tuple(self._asked))
+        return Learned(intercept, tuple(tables), tuple(self._asked))
 
     def _counts(self, epsilon: Fraction) -> Floats:
         found = self._table.histogram(self._target, epsilon=epsilon)
-        self._asked.append(("class counts", found))
+        self._ask("class counts", found, 0)
         return np.maximum(found.values.astype(np.float64), 0.0)
 
-    def _prior(self, counts: Floats, first: Fraction) -> Boosted:
+    def _ask(self, question: str, release: Any, step: int) -> None:
+        self._asked.append((question, release, step))
+
+    def _prior(self, counts: Floats, first: Fraction) -> Learned:
         """Too little signal for a table: the rest buys the class counts once more, and both are averaged."""
         rest = self._epsilon - first
         again = self._counts(rest)
         one, other = float(first) ** 2, float(rest) ** 2
         both = np.maximum((one * counts + other * again) / (one + other), 0.5)
-        return Boosted(both / both.sum(), float(both.sum()), (), self._epsilon, tuple(self._asked))
-
-    def _shares(self, counts: Floats, epsilon: Fraction) -> Floats:
-        noise = 2 * math.sqrt(2) / float(epsilon)
-        shares = (counts + noise) / (counts.sum() + self._classes * noise)
-        clipped = np.clip(shares, 0.05 if self._classes == 2 else 0.001, 0.95)
-        return np.asarray(clipped / clipped.sum())
+        note = "there is too little signal for a table: the model is the class shares alone"
+        return Learned(centred_log(both / both.sum()), (), tuple(self._asked), note)
 
     def _caps(self, shares: Floats, first: bool) -> tuple[int, ...]:
         """Where residuals are cut; those of a constant model are never larger than 1 minus the share of their class."""
@@ -226,73 +192,22 @@ class _Fit:
         step: Planned,
         candidates: Sequence[tuple[str, ...]],
         shares: Floats,
-        first: bool,
-    ) -> Step:
+        number: int,
+    ) -> Table:
+        first = number == 0
         caps = self._caps(shares, first)
         columns = step.columns or candidates[0]
         if step.choice:
             choice = self._table.select_residuals(model, candidates, caps, step.choice)
-            self._asked.append(("choice", choice))
+            self._ask("choice of a table", choice, number + 1)
             columns = {", ".join(each): each for each in candidates}[str(choice)]
         if first and self._classes > 2:
-            values, deviation = self._from_counts(columns, step.epsilon, shares)
+            counts = self._table.histogram(*columns, self._target, epsilon=step.epsilon)
+            self._ask(table_of(columns), counts, number + 1)
+            values, deviation = from_counts(self._domain, columns, counts, shares)
         else:
-            values, deviation = self._from_residuals(model, columns, caps, step.epsilon)
+            sums = self._table.residual_sums(model, columns, caps, step.epsilon)
+            self._ask(table_of(columns), sums, number + 1)
+            values, deviation = from_residuals(self._domain, columns, sums, caps)
         rate = 1.0 if first or step.columns else self._constants.rate
-        values = rate * (values - values.mean(axis=-1, keepdims=True))
-        return Step(columns, values, rate * deviation, step.epsilon, step.choice)
-
-    def _from_residuals(
-        self, model: AdditiveModel, columns: tuple[str, ...], caps: tuple[int, ...], epsilon: Fraction
-    ) -> tuple[Floats, Floats]:
-        """Log odds from the residuals of the model so far."""
-        found = self._table.residual_sums(model, columns, caps, epsilon)
-        self._asked.append((f"table of {' and '.join(columns)}", found))
-        scales = [noise.scale / RESIDUAL_GRID for noise in found.noise.own]
-        sums = found.own / RESIDUAL_GRID
-        limits = [cap / RESIDUAL_GRID for cap in caps]
-        own = [NoisySums(sums[..., c].ravel(), scales[c], limits[c]) for c in range(self._classes)]
-        if self._classes == 2:
-            mean, deviation = self._cells(columns, own[1], own[0])
-            return np.stack([-mean / 2, mean / 2], axis=-1), np.stack([deviation / 2, deviation / 2], axis=-1)
-        assert found.others is not None
-        missed, scale = found.others / RESIDUAL_GRID, found.noise.others.scale / RESIDUAL_GRID
-        others = [NoisySums(missed[..., c].ravel(), scale, max(limits) / 2) for c in range(self._classes)]
-        return self._several(columns, own, others)
-
-    def _from_counts(self, columns: tuple[str, ...], epsilon: Fraction, shares: Floats) -> tuple[Floats, Floats]:
-        """Log odds of several classes from plain counts: under a constant model these say everything."""
-        found = self._table.histogram(*columns, self._target, epsilon=epsilon)
-        self._asked.append((f"table of {' and '.join(columns)}", found))
-        counts, scale = found.values.astype(np.float64), found.noise.scale
-        rest = counts.sum(axis=-1, keepdims=True) - counts
-        spread = math.sqrt(self._classes - 1) * scale
-        own = [
-            NoisySums(((1 - share) * counts[..., c]).ravel(), (1 - share) * scale, 1 - share)
-            for c, share in enumerate(shares)
-        ]
-        others = [NoisySums((share * rest[..., c]).ravel(), share * spread, share) for c, share in enumerate(shares)]
-        return self._several(columns, own, others)
-
-    def _several(
-        self, columns: tuple[str, ...], own: Sequence[NoisySums], others: Sequence[NoisySums]
-    ) -> tuple[Floats, Floats]:
-        shrink = (self._classes - 1) / self._classes
-        found = [self._cells(columns, one, other) for one, other in zip(own, others, strict=True)]
-        return (
-            shrink * np.stack([mean for mean, _ in found], axis=-1),
-            shrink * np.stack([deviation for _, deviation in found], axis=-1),
-        )
-
-    def _cells(self, columns: tuple[str, ...], one: NoisySums, other: NoisySums) -> tuple[Floats, Floats]:
-        """Values of all cells; those of an order are chains, and cells beside the order stand for themselves."""
-        shape = tuple(self._domain[name].size for name in columns)
-        run = _run(self._domain, columns[-1])
-        inside = np.zeros(shape, dtype=np.bool_)
-        inside[..., :run] = True
-        mean, deviation = np.zeros(inside.size), np.zeros(inside.size)
-        for part, length in ((inside.ravel(), run), (~inside.ravel(), 0)):
-            if part.any():
-                here, there = (NoisySums(sums.values[part], sums.scale, sums.cap) for sums in (one, other))
-                mean[part], deviation[part] = log_ratios(here, there, length)
-        return mean.reshape(shape), deviation.reshape(shape)
+        return Table(columns, rate * values, rate * deviation, step.choice + step.epsilon)

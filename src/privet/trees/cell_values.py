@@ -25,6 +25,8 @@ TAUS = np.array([0.15, 0.4, 0.8, 1.6, 3.0])
 SHIFTS = np.linspace(-3.2, 3.2, 23)
 NORMAL = np.exp(-(SHIFTS**2) / 2) / np.exp(-(SHIFTS**2) / 2).sum()
 HEAVY = 0.85 * NORMAL + 0.15 / len(SHIFTS)
+BLUR = 0.01  # of a sum, as little as the grids can tell apart
+CLEAR = 8.0  # spreads above 0: a sum whose logarithm is normal
 LEVELS = 22  # of the mass of a cell, spaced evenly in its logarithm
 BLOCK = 256  # cells at once: memory stays small for attributes with thousands of values
 TINY = 1e-300
@@ -69,7 +71,25 @@ def log_ratios(one: NoisySums, other: NoisySums, run: int) -> tuple[Floats, Floa
     weights = np.exp(np.array(evidence) - max(evidence))
     weights /= weights.sum()
     mean = weights @ np.array(means)
-    return mean, np.sqrt(np.maximum(weights @ np.array(squares) - mean**2, 0))
+    deviation = np.sqrt(np.maximum(weights @ np.array(squares) - mean**2, 0))
+    taus = np.array([0.0, *np.tile(TAUS, len(posteriors))])
+    return _known(one, other, mean, deviation, float(weights @ taus**2))
+
+
+def _known(one: NoisySums, other: NoisySums, mean: Floats, deviation: Floats, variance: float) -> tuple[Floats, Floats]:
+    """Cells that their own sums determine better than the grid of shifts is fine: there the logarithm of the ratio
+    is normal around its value, and so is the prior of that variance.
+    """
+    step = math.sqrt(variance) * (SHIFTS[1] - SHIFTS[0])
+    ratios, errors = np.zeros_like(mean), np.full_like(mean, np.inf)
+    spreads = [np.sqrt(2 * sums.scale**2 + sums.cap * np.maximum(sums.values, 0)) for sums in (one, other)]
+    clear = (one.values > CLEAR * spreads[0]) & (other.values > CLEAR * spreads[1])
+    first, second = one.values[clear], other.values[clear]
+    ratios[clear] = np.log(first / second)
+    errors[clear] = (spreads[0][clear] / first) ** 2 + (spreads[1][clear] / second) ** 2
+    known = errors < (step / 2) ** 2
+    kept = variance / (variance + errors)
+    return np.where(known, kept * ratios, mean), np.where(known, np.sqrt(kept * np.where(known, errors, 0)), deviation)
 
 
 def _likelihoods(one: NoisySums, other: NoisySums) -> tuple[Floats, Floats]:
@@ -93,14 +113,14 @@ def _masses(one: NoisySums, other: NoisySums) -> Floats:
     """Levels of the mass of each cell: as far around its estimate as noise and sampling may take it."""
     least = 0.3 * min(one.scale, other.scale) + 0.3
     middle = np.maximum((one.values + other.values) / 2, least)
-    spread = np.sqrt((one.scale**2 + other.scale**2) / 2 + max(one.cap, other.cap) * middle)
+    spread = np.sqrt((one.scale**2 + other.scale**2) / 2 + max(one.cap, other.cap) * middle + (BLUR * middle) ** 2)
     low = np.maximum(middle - 8 * spread, least)
     high = np.maximum(middle + 8 * spread, 4 * least)
     return np.asarray(np.exp(np.log(low)[:, None] + np.log(high / low)[:, None] * np.linspace(0, 1, LEVELS)))
 
 
 def _log_density(sums: NoisySums, block: slice, mean: Floats) -> Floats:
-    width = np.sqrt(sums.scale**2 + 0.5 * sums.cap * mean)
+    width = np.sqrt(sums.scale**2 + 0.5 * sums.cap * mean + (BLUR * mean) ** 2)
     return np.asarray(-np.abs(sums.values[block, None, None, None] - mean) / width - np.log(width))
 
 

@@ -1,238 +1,104 @@
-"""The scikit-learn classes: every preset behind fit, predict and predict_proba.
-
-`fit` takes a ProtectedTable, or rows as scikit-learn does; rows go to the kernel on the
-first line and nothing here sees them again. Choosing parameters by trying them on private
-rows (GridSearchCV, cross_val_score) is itself a release: every try costs its epsilon, and
-what the search reports about the rows is not noisy at all. Tune on public or generated rows.
-"""
+"""The scikit-learn classes, one for each algorithm."""
 
 from __future__ import annotations
 
-import sys
-import warnings
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_array, check_consistent_length, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet.domain import Domain
-from privet.errors import DataError, NotPrivate, PrivacyLeakWarning, QuestionError
-from privet.kernel import ProtectedTable, PublicTable, as_epsilon, open_public, open_table
+from privet.errors import NotPrivate, QuestionError
+from privet.kernel import ProtectedTable, open_public
+from privet.trees.additive import LEARNERS, learn
+from privet.trees.estimator import PrivateClassifier, checked, named
 from privet.trees.grow import grow, refill
-from privet.trees.inference import infer
 from privet.trees.model import Ensemble
 from privet.trees.plan import Plan
-from privet.trees.presets import Preset, preset
-from privet.trees.record import Privacy
-
-Self = TypeVar("Self", bound="TreeClassifier")
-
-# parameters that are not choices of a plan
-_COMMON = ("epsilon", "domain", "variant", "unsafe", "random_state", "verbose")
-
-INFERRED = "its domain was read from the rows"
+from privet.trees.presets import preset
+from privet.trees.tables import Tables
 
 
-# A dataclass writes the constructor whose signature scikit-learn reads; comparison and repr stay scikit-learn's.
 @dataclass(eq=False, repr=False, kw_only=True)
-class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What all classes share.
+class TreeClassifier(PrivateClassifier):
+    """Trees and forests: the grower follows the plan of a preset."""
 
-    `epsilon` is the budget of the whole fit, per person. `domain` is needed for fit(X, y) and
-    comes with a ProtectedTable. `variant="published"` follows the paper to the letter; where
-    that is not private it needs `unsafe=True` and public rows. `random_state` seeds public
-    coins alone, never noise. After `fit`: `model_`, `privacy_`, `classes_`, `domain_`.
-    """
-
-    epsilon: Any = field(default=None, kw_only=False)
-    domain: Domain | str | Path | None = None
-    variant: str = "corrected"
-    unsafe: bool = False
     max_leaves: int = 100_000
-    random_state: Any = None
-    verbose: Any = 0  # a true value prints progress on standard error, a function is called with it
-
-    algorithm: ClassVar[str]
     model_: Ensemble = field(init=False)
-    domain_: Domain = field(init=False)
-    classes_: NDArray[Any] = field(init=False)
-    n_features_in_: int = field(init=False)
-    feature_names_in_: NDArray[Any] = field(init=False)
 
-    # -- fitting ----------------------------------------------------------------------------
+    def _learn(self, table: ProtectedTable, reasons: list[str]) -> Ensemble:
+        return grow(
+            table,
+            self._plan_for(table.domain),
+            self._charged(),
+            self._coins(),
+            variant=self.variant,
+            reasons=reasons,
+            progress=self._say,
+        )
 
-    def fit(self: Self, X: Any, y: Any = None, **unsupported: Any) -> Self:
-        """Grow the trees on a ProtectedTable, or on rows X and their classes y."""
-        _refuse(unsupported)
-        table, plan, inferred = self._opened(X, y)
-        try:
-            self.model_ = grow(
-                table,
-                plan,
-                self._charged(),
-                self._coins(),
-                variant=self.variant,
-                reasons=[INFERRED] if inferred else [],
-                progress=self._say,
-            )
-        finally:
-            if table is not X:
-                table.close()
-        self._plan = plan
-        self.domain_ = self.model_.domain
-        if not inferred:
-            self.classes_ = self.model_.class_values
-        return self
+    def _plan_for(self, domain: Domain) -> Plan:
+        return preset(self.algorithm).plan(domain, self.variant, **self.choices())
 
-    @property
-    def privacy_(self) -> Privacy:
-        """What was promised and spent, per level."""
-        check_is_fitted(self, "model_")
-        return self.model_.privacy
+    def private_on(self, domain: Domain) -> bool:
+        return self._plan_for(domain).is_private
 
-    def _opened(self, X: Any, y: Any, domain: Domain | None = None) -> tuple[ProtectedTable, Plan, bool]:
-        """The table, its plan, and whether its domain was read from it. Nothing is charged yet."""
-        found = preset(self.algorithm)
-        epsilon = self._charged()
-        given = domain or _domain(self.domain)
-        if isinstance(X, ProtectedTable):
-            return self._protected(found, X, y, given)
-        frame, inferred, declared = self._frame(X, y, given)
-        plan = self._plan_for(found, declared)
-        if plan.errata or plan.is_exact:
-            opened: ProtectedTable = open_public(
-                frame, declared, rounded_noise=plan.rounded_noise, printed_ranges=plan.printed_ranges
-            )
-            return opened, plan, inferred and not plan.is_exact
-        if inferred:
-            warnings.warn(
-                "no domain was given, so values, bounds and classes are read from the rows and become public with the "
-                "model; pass domain=... to keep the promise.",
-                PrivacyLeakWarning,
-                stacklevel=3,
-            )
-        return open_table(frame, declared, budget=epsilon), plan, inferred
-
-    def _protected(
-        self, found: Preset, table: ProtectedTable, y: Any, given: Domain | None
-    ) -> tuple[ProtectedTable, Plan, bool]:
-        if y is not None:
-            raise QuestionError("a ProtectedTable holds its target itself; leave out y.")
-        if given is not None and given.fingerprint != table.domain.fingerprint:
-            raise QuestionError("the table was opened with another domain than the estimator's; leave out domain.")
-        plan = self._plan_for(found, table.domain)
-        if (plan.errata or plan.is_exact) and not isinstance(table, PublicTable):
-            why = "; ".join(plan.errata) or "it reads rows without noise"
-            raise NotPrivate(
-                f"{found.name} in this form is not private ({why}) and a protected table does not answer it; fit it on "
-                "public rows with fit(X, y)."
-            )
-        names = np.array(table.domain.attributes, dtype=object)
-        self.n_features_in_, self.feature_names_in_, self._by_name = len(names), names, True
-        return table, plan, False
-
-    def choices(self) -> dict[str, Any]:
-        """The parameters that are choices of the plan."""
-        return {name: value for name, value in self.get_params(deep=False).items() if name not in _COMMON}
-
-    def _plan_for(self, found: Preset, domain: Domain) -> Plan:
-        plan = found.plan(domain, self.variant, **self.choices())
+    def _check(self, domain: Domain, protected: bool) -> None:
+        plan = self._plan_for(domain)
         if plan.errata and not self.unsafe:
             raise NotPrivate(
-                f"{found.name} as published is not differentially private ({'; '.join(plan.errata)}); use "
+                f"{self.algorithm} as published is not differentially private ({'; '.join(plan.errata)}); use "
                 "variant='corrected', or unsafe=True on rows that are public."
             )
-        return plan
-
-    def _frame(self, X: Any, y: Any, given: Domain | None) -> tuple[pd.DataFrame, bool, Domain]:
-        """X and y as one frame, and the domain that describes it."""
-        if y is None:
-            raise ValueError(
-                f"requires y to be passed, but the target y is None: {type(self).__name__} needs the class of each row."
+        if protected and not plan.is_private:
+            why = "; ".join(plan.errata) or "it reads rows without noise"
+            raise NotPrivate(
+                f"{self.algorithm} in this form is not private ({why}) and a protected table does not answer it; fit "
+                "it on public rows with fit(X, y)."
             )
-        X = _checked(X)
-        validate_data(self, X, skip_check_array=True)
-        labels = column_or_1d(_plain_labels(y), warn=True)
-        check_consistent_length(X, labels)
-        if labels.dtype.kind not in "biu":  # whole numbers are classes: no need to look at each
-            check_classification_targets(labels)
-        self._by_name = False
-        if given is None:
-            frame = _named(X, [f"x{i}" for i in range(X.shape[1])])
-            name = "target"
-            while name in frame.columns:
-                name += "_"
-            self.classes_ = np.unique(labels)
-            frame[name] = labels
-            return frame, True, infer(frame, name, self.classes_.tolist())
-        target = given.target_column.name
-        frame = _named(X, list(given.attributes))
-        frame[target] = labels
-        return frame, False, given
+
+    def _open(self, frame: pd.DataFrame, domain: Domain, inferred: bool) -> tuple[ProtectedTable, bool]:
+        plan = self._plan_for(domain)
+        if plan.is_private:
+            return super()._open(frame, domain, inferred)
+        opened = open_public(frame, domain, rounded_noise=plan.rounded_noise, printed_ranges=plan.printed_ranges)
+        return opened, inferred and not plan.is_exact
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TablesClassifier(PrivateClassifier):
+    """Sums of tables: `model_` can be drawn, edited, and told as a sum for each prediction."""
+
+    model_: Tables = field(init=False)
+
+    def _learn(self, table: ProtectedTable, reasons: list[str]) -> Tables:
+        learner = LEARNERS[self.algorithm]
+        return learn(
+            table, learner, self._charged(), self._coins(), reasons=reasons, progress=self._say, **self.choices()
+        )
+
+    def _check(self, domain: Domain, protected: bool) -> None:
+        LEARNERS[self.algorithm].check_variant(self.variant)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Log odds of the second class of two; of more classes, those of each, up to a constant of the row."""
+        check_is_fitted(self, "model_")
+        logits = self.model_.logits(self._rows(X))
+        return np.asarray(logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits)
 
     @property
-    def _names(self) -> list[str]:
-        """The columns of an array: those of the rows of the fit, which may have other columns, in another order."""
-        return [str(name) for name in getattr(self, "feature_names_in_", self.domain_.attributes)]
-
-    def _charged(self) -> Fraction:
-        """The epsilon of the whole fit."""
-        epsilon = self.epsilon
-        if epsilon is None:
-            raise QuestionError(
-                f"{type(self).__name__} needs an epsilon, the privacy budget of the whole fit, as epsilon=0.5."
-            )
-        return as_epsilon(epsilon)
-
-    def _coins(self) -> np.random.Generator:
-        return np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
-
-    def _say(self, text: str) -> None:
-        if callable(self.verbose):
-            self.verbose(text)
-        elif self.verbose:
-            print(text, file=sys.stderr, flush=True)
-
-    # -- predicting -------------------------------------------------------------------------
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row."""
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """How much each column moves predictions, from released values alone; they add up to 1, or are all 0."""
         check_is_fitted(self, "model_")
-        return np.asarray(self.classes_[self.model_.predict_codes(self._rows(X))])
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The share of each class for each row, in the order of `classes_`."""
-        check_is_fitted(self, "model_")
-        return self.model_.predict_proba(self._rows(X))
-
-    def _rows(self, X: Any) -> pd.DataFrame:
-        """Rows to predict, as a frame with the columns of the domain."""
-        X = _checked(X)
-        if not (self._by_name and hasattr(X, "columns")):  # by name other columns may be there, the target say
-            validate_data(self, X, reset=False, skip_check_array=True)
-        return _named(X, self._names)
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """The logarithm of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
+        found = self.model_.importance
+        weights = np.array([found[name] for name in self._names])
+        return np.asarray(weights / weights.sum()) if weights.any() else weights
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -249,12 +115,12 @@ class _Fillable(TreeClassifier):
         if classes is not None and not np.array_equal(np.asarray(classes), self.classes_):
             raise QuestionError("classes differ from those of the first fit.")
         if not isinstance(X, ProtectedTable):
-            X_checked = _checked(X)
+            X_checked = checked(X)
             if not self._by_name:
                 validate_data(self, X_checked, reset=False, skip_check_array=True)
             known = (self.n_features_in_, getattr(self, "feature_names_in_", None), self._by_name, self.classes_)
             try:
-                table, plan, _ = self._opened(_named(X_checked, self._names), y, self.domain_)
+                table, _ = self._opened(named(X_checked, self._names), y, self.domain_)
             finally:  # what the first fit found out about its rows holds, also where these are refused
                 self.n_features_in_, names, self._by_name, self.classes_ = known
                 if names is None:
@@ -262,9 +128,9 @@ class _Fillable(TreeClassifier):
                 else:
                     self.feature_names_in_ = names
         else:
-            table, plan, _ = self._opened(X, y, self.domain_)
+            table, _ = self._opened(X, y, self.domain_)
         try:
-            self.model_ = refill(table, self.model_, plan, self._charged(), self._say)
+            self.model_ = refill(table, self.model_, self._plan_for(self.domain_), self._charged(), self._say)
         finally:
             if table is not X:
                 table.close()
@@ -461,7 +327,44 @@ class C45Classifier(_Public):
     certainty: float = 0.25
 
 
-CLASSIFIERS: dict[str, type[TreeClassifier]] = {
+@dataclass(eq=False, repr=False, kw_only=True)
+class BoostedTablesClassifier(TablesClassifier):
+    """A sum of small tables of one or two attributes, each bought where those before err most: the flagship.
+
+    `pairs=False` keeps to tables of one attribute. Declare `rows` in the domain, a public order of magnitude, and
+    the plan is better. Too little signal returns the class shares, and `model_.note` says so.
+
+    >>> import privet
+    >>> table = privet.open(privet.datasets.census(5000), privet.datasets.census_domain(), budget=1)
+    >>> boosted = BoostedTablesClassifier(epsilon=1).fit(table)
+    >>> boosted.privacy_.spent, table.budget.remaining
+    (Fraction(1, 1), Fraction(0, 1))
+    """
+
+    algorithm = "boosted"
+    pairs: bool = True
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NaiveBayesClassifier(TablesClassifier):
+    """A noisy histogram of each attribute with the class: good where attributes are few and independent."""
+
+    algorithm = "naive-bayes"
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PriorClassifier(TablesClassifier):
+    """The class shares alone: what every learner has to beat, and with very few rows the best there is."""
+
+    algorithm = "prior"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+CLASSIFIERS: dict[str, type[PrivateClassifier]] = {
     each.algorithm: each
     for each in (
         SuLQID3Classifier,
@@ -478,52 +381,8 @@ CLASSIFIERS: dict[str, type[TreeClassifier]] = {
         ID3PlusClassifier,
         ID3Classifier,
         C45Classifier,
+        BoostedTablesClassifier,
+        NaiveBayesClassifier,
+        PriorClassifier,
     )
 }
-
-
-def _refuse(unsupported: dict[str, Any]) -> None:
-    if unsupported.pop("sample_weight", None) is not None:
-        raise QuestionError(
-            "sample_weight is refused: a row of weight w counts w times, so its person would lose w times epsilon."
-        )
-    if unsupported:
-        raise TypeError(f"fit takes no argument '{min(unsupported)}'.")
-
-
-def _domain(given: Domain | str | Path | None) -> Domain | None:
-    if given is None or isinstance(given, Domain):
-        return given
-    if isinstance(given, str | Path):
-        return Domain.load(given)
-    raise QuestionError(f"domain must be a Domain or the path of a domain file, not a {type(given).__name__}.")
-
-
-def _checked(X: Any) -> Any:
-    """Frames stay as they are; anything else becomes a two-dimensional array."""
-    if isinstance(X, pd.DataFrame):
-        if len(X) == 0 or X.shape[1] == 0:
-            raise ValueError(
-                f"Found array with {len(X)} sample(s) and {X.shape[1]} feature(s); at least 1 is required."
-            )
-        return X
-    if hasattr(X, "to_pandas"):
-        return _checked(X.to_pandas())
-    return check_array(X, dtype=None, ensure_all_finite=False)
-
-
-def _named(X: Any, names: list[str]) -> pd.DataFrame:
-    """Rows as a new frame: a frame keeps its column names, an array takes these."""
-    if isinstance(X, pd.DataFrame):
-        frame = X.copy(deep=False)
-        frame.columns = pd.Index([str(name) for name in frame.columns])
-        return frame
-    if X.shape[1] != len(names):
-        raise DataError(f"the rows have {X.shape[1]} columns, the domain declares {len(names)} besides the target.")
-    return pd.DataFrame(X, columns=pd.Index(names))
-
-
-def _plain_labels(y: Any) -> Any:
-    if isinstance(y, pd.DataFrame | pd.Series):
-        return y.to_numpy()
-    return y.to_numpy() if hasattr(y, "to_numpy") else y

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.column import decimal_text
 from privet.domain import Domain
-from privet.errors import BudgetExceeded, NotPrivate, QuestionError
+from privet.errors import NotPrivate, QuestionError
 from privet.kernel import (
     GainRatio,
     Parts,
@@ -29,6 +28,7 @@ from privet.kernel import (
     as_epsilon,
 )
 from privet.trees import prune
+from privet.trees.algorithm import check_budget, check_target
 from privet.trees.model import Ensemble, Tree
 from privet.trees.plan import WEIGHTED, Plan, Schedule
 from privet.trees.record import Privacy, Step
@@ -139,10 +139,7 @@ def refill(
 
 def _check(table: ProtectedTable, plan: Plan, epsilon: Fraction) -> None:
     domain = table.domain
-    if len(domain.target_column.values) < 2:
-        raise QuestionError(
-            f"the target '{domain.target}' has one class, so there is nothing to predict; declare its other classes."
-        )
+    check_target(domain)
     if not domain.attributes:
         raise QuestionError("the domain declares no column besides the target; declare what to predict it from.")
     if (plan.errata or plan.rows == "bootstrap") and not isinstance(table, PublicTable):
@@ -155,14 +152,7 @@ def _check(table: ProtectedTable, plan: Plan, epsilon: Fraction) -> None:
         rule = rule_of(plan, domain)  # unknown, or without a bound: said now
         if isinstance(rule, GainRatio):
             raise NotPrivate("the gain ratio of a split has no bounded sensitivity; choose max, gini or infogain.")
-    left = table.budget.remaining
-    if epsilon > left:
-        raise BudgetExceeded(
-            f"cannot fit {plan.name} with epsilon={decimal_text(epsilon)}: the table has {decimal_text(left)} left. "
-            "Lower epsilon, or ask the data owner for more.",
-            requested=epsilon,
-            remaining=left,
-        )
+    check_budget(table, plan.name, epsilon)
 
 
 def _check_leaves(

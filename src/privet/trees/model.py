@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -21,17 +20,17 @@ from numpy.typing import NDArray
 
 from privet.column import Numeric, decimal_text
 from privet.domain import Domain
-from privet.errors import DataError, ModelError
+from privet.errors import ModelError
+from privet.trees.published import Floats, Integers, Model, column_of, softmax
 from privet.trees.record import Privacy
 
 if TYPE_CHECKING:
     import pandas as pd
 
-VOTES = ("majority", "average", "weighted")
+TINY = 1e-300  # a share of 0 has no logarithm
+VOTES = ("majority", "average", "weighted", "product")
 
 A = TypeVar("A", bound=NDArray[Any])
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -261,8 +260,8 @@ class Tree:
         return _frozen(np.argmax(self.shares, axis=1))
 
 
-@dataclass(frozen=True, eq=False)
-class Ensemble:
+@dataclass(frozen=True, eq=False, repr=False)
+class Ensemble(Model):
     """A published model: one tree or several over one domain, how they vote, and what they promise.
 
     `prior` holds class counts for rows that fit no cell of a tree; without it such a row
@@ -282,10 +281,6 @@ class Ensemble:
             raise ModelError(f"the model has {len(self.trees)} trees; take one of model.trees.")
         return self.trees[0]
 
-    @property
-    def private(self) -> bool:
-        return self.privacy.private
-
     # -- prediction -------------------------------------------------------------------------
 
     def predict_proba(self, frame: Any) -> Floats:
@@ -295,6 +290,8 @@ class Ensemble:
         votes = self._table(first)[self._ends(first, codes, grids)]
         for tree in others:
             votes += self._table(tree)[self._ends(tree, codes, grids)]
+        if self.vote == "product":
+            return softmax(votes)
         if self.vote == "weighted":
             total = votes.sum(axis=1, keepdims=True)
             return np.where(total > 0, votes / np.where(total > 0, total, 1), 1 / votes.shape[1])
@@ -307,10 +304,6 @@ class Ensemble:
         (tree,) = self.trees
         return np.asarray(np.argmax(self._table(tree), axis=1)[self._ends(tree, *self._coded(frame))])
 
-    def predict(self, frame: Any) -> NDArray[Any]:
-        """The class of each row of a frame."""
-        return np.asarray(self.class_values[self.predict_codes(frame)])
-
     def apply(self, frame: Any) -> Integers:
         """The number of the node where each row ends in each tree, [row, tree]; scikit-learn's word for it."""
         coded = self._coded(frame)
@@ -321,10 +314,6 @@ class Ensemble:
         ends = tree.find(codes, grids)
         return ends if self.prior is None else np.where(tree.first[ends] >= 0, len(tree), ends)
 
-    @cached_property
-    def class_values(self) -> NDArray[Any]:
-        return class_values(self.domain)
-
     def _table(self, tree: Tree) -> Floats:
         """What each node of a tree says, and in the last row what the prior says."""
         prior = np.array([self.prior if self.prior is not None else tree.counts[0]], dtype=np.float64)
@@ -334,7 +323,8 @@ class Ensemble:
             return np.asarray(np.eye(len(self.domain.classes))[np.append(tree.labels, np.argmax(prior))])
         positive = np.maximum(prior, 0)
         even = np.full_like(prior, 1 / prior.shape[1])
-        return np.concatenate([tree.shares, positive / positive.sum() if positive.any() else even])
+        shares = np.concatenate([tree.shares, positive / positive.sum() if positive.any() else even])
+        return np.log(np.maximum(shares, TINY)) if self.vote == "product" else shares
 
     def _coded(self, frame: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Codes and grid indices of the attributes that some tree looks at."""
@@ -354,93 +344,56 @@ class Ensemble:
 
     # -- looking at it ----------------------------------------------------------------------
 
+    @property
+    def summary(self) -> str:
+        kind = "a tree" if len(self.trees) == 1 else f"{len(self.trees)} trees"
+        leaves = sum(tree.leaves for tree in self.trees)
+        return f"{kind} with {'1 leaf' if leaves == 1 else f'{leaves} leaves'}"
+
+    def facts(self) -> dict[str, Any]:
+        return {"trees": len(self.trees), "leaves": sum(tree.leaves for tree in self.trees)}
+
+    def details(self) -> dict[str, Any]:
+        return {
+            "trees": [{"leaves": tree.leaves, "depth": tree.depth, "rules": tree.rules()} for tree in self.trees],
+        }
+
+    def rules(self) -> list[str]:
+        """Every leaf as a sentence, tree by tree."""
+        several = len(self.trees) > 1
+        return [
+            rule
+            for number, tree in enumerate(self.trees, start=1)
+            for rule in ([f"tree {number} of {len(self.trees)}"] * several + tree.rules())
+        ]
+
     def text(self, max_depth: int | None = None) -> str:
         """The trees as indented text."""
         from privet.trees.drawing import text
 
         return text(self, max_depth)
 
-    def to_html(self, path: str | Path | None = None) -> str:
-        """A page that draws the trees and says what they cost; written to a file if one is named."""
+    def page(self) -> str:
         from privet.trees.page import page
 
-        content = page(self)
-        if path is not None:
-            Path(path).write_text(content, encoding="utf-8")
-        return content
+        return page(self)
 
     def _repr_html_(self) -> str:
         from privet.trees.drawing import svg
 
         return svg(self.trees[0])
 
-    def __repr__(self) -> str:
-        kind = "a tree" if len(self.trees) == 1 else f"{len(self.trees)} trees"
-        leaves = sum(tree.leaves for tree in self.trees)
-        promise = f"epsilon {decimal_text(self.privacy.epsilon)}" if self.private else "NOT PRIVATE"
-        ends = "1 leaf" if leaves == 1 else f"{leaves} leaves"
-        return f"<{self.privacy.algorithm}: {kind} with {ends} for '{self.domain.target}', {promise}>"
-
-    # -- JSON -------------------------------------------------------------------------------
-
-    def to_json(self) -> str:
-        """The model as a JSON text; docs/model.md describes it."""
-        from privet.trees.schema import dump
-
-        return dump(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write the model as JSON."""
-        Path(path).write_text(self.to_json(), encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path) -> Ensemble:
-        """Read a model that `save` wrote."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise ModelError(f"'{path}' is not UTF-8 text, so it is no model.") from None
-        except OSError as error:
-            raise ModelError(f"cannot read the model '{path}' ({error.strerror}); check the path.") from None
-        try:
-            return cls.from_json(text)
-        except ModelError as error:
-            raise ModelError(f"{path}: {error}") from None
-
-    @classmethod
-    def from_json(cls, text: str) -> Ensemble:
-        """Read the JSON text of a model; nothing in it is executed, and what is wrong with it is one sentence."""
-        from privet.trees.schema import parse
-
-        return parse(text)
-
-
-def class_values(domain: Domain) -> NDArray[Any]:
-    """The classes as an array: of their own type, or of objects where they have several."""
-    values = list(domain.classes)
-    kinds = {type(value) for value in values}
-    return np.array(values, dtype=None if len(kinds) == 1 else object)
-
 
 def condition(split: Split, label: str) -> str:
     """The condition under which a row goes to a child, as people read it."""
     if split.threshold is not None and label != "<missing>":
         return f"{split.attribute} {label}"
-    return f"{split.attribute} {'in ' if label.startswith('[') else '= '}{label}"
+    return told(split.attribute, label)
 
 
-def column_of(frame: Any, name: str) -> Any:
-    if not hasattr(frame, "columns"):
-        raise DataError(
-            f"a model predicts for the rows of a frame with named columns, not of a {type(frame).__name__}."
-        )
-    columns = list(getattr(frame, "column_names", frame.columns))
-    if name not in columns:
-        raise DataError(f"the rows to predict have no column '{name}', which the model looks at.")
-    if columns.count(name) > 1:
-        raise DataError(f"the rows to predict have several columns '{name}', which the model looks at; keep one.")
-    values = frame[name]
-    return values.to_pandas() if hasattr(values, "to_pandas") else values
+def told(attribute: str, label: str) -> str:
+    """A cell of an attribute as people read it."""
+    return f"{attribute} {'in ' if label.startswith('[') else '= '}{label}"
 
 
 def _frozen(array: A) -> A:

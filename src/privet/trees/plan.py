@@ -208,6 +208,10 @@ class Plan:
         return self.budget is exact
 
     @property
+    def is_private(self) -> bool:
+        return not (self.errata or self.is_exact)
+
+    @property
     def wants_rows(self) -> bool:
         """Does the plan depend on the number of rows?"""
         return callable(self.depth) or self.stop == "estimate"

@@ -14,6 +14,7 @@ from typing import Any
 
 from privet.domain import Domain
 from privet.errors import QuestionError
+from privet.trees.algorithm import Algorithm
 from privet.trees.plan import (
     Plan,
     above_noise,
@@ -39,15 +40,11 @@ E9 = "E-9: the depth depends on the exact number of rows; declare `rows` in the 
 
 
 @dataclass(frozen=True)
-class Preset:
-    """An algorithm by name: its two plans, where it comes from, and what it does in a line."""
+class Preset(Algorithm):
+    """An algorithm that grows trees: its plan, corrected and as published."""
 
-    name: str
-    line: str
-    citation: str
     corrected: Callable[..., Plan]
     published: Callable[..., Plan] | None = None  # None: there is no paper to follow to the letter
-    private: bool = True  # False: it never was meant to be
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -55,10 +52,7 @@ class Preset:
 
     def plan(self, domain: Domain, variant: str = "corrected", **choices: Any) -> Plan:
         """The plan of a variant for a domain."""
-        if variant not in ("corrected", "published"):
-            raise QuestionError(f"variant is 'corrected' or 'published', not {variant!r}.")
-        if variant not in self.variants:
-            raise QuestionError(f"{self.name} is privet's own and has no published variant; leave out variant.")
+        self.check_variant(variant)
         make = self.corrected if variant == "corrected" or self.published is None else self.published
         return replace(make(domain, **choices), name=self.name)
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.trees.model import Floats, Tree
+from privet.trees.model import Tree
+from privet.trees.published import Floats
 
 
 def least_squares(tree: Tree, size_variance: Floats) -> Tree:

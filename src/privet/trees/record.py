@@ -59,7 +59,8 @@ class Privacy:
         if not self.private:
             promise = "NOT PRIVATE: " + "; ".join(self.reasons)
         lines = [f"{self.algorithm}, {self.variant} variant", promise]
-        lines.append(f"spent {_short(self.spent)} on the dearest path")
+        growing = any(step.tree >= 0 for step in self.steps)
+        lines.append(f"spent {_short(self.spent)}{' on the dearest path' * growing}")
         if self.added:
             amounts = ", ".join(decimal_text(epsilon) for epsilon in self.added)
             lines.append(f"rows added later lost {amounts}; a person in several of these tables loses the sum")
@@ -70,12 +71,15 @@ class Privacy:
             lines.append(f"{len(trees)} trees, whose losses add; the first of them:")
         shown = [step for step in self.steps if step.tree <= 0]
         if shown:
-            table = [("level", "question", "nodes", "epsilon")]
+            table: list[tuple[str, ...]] = [("level", "question", "nodes", "epsilon")]
             table += [
                 ("all" if step.tree < 0 else str(step.level), step.question, str(step.parts), _short(step.epsilon))
                 for step in shown
             ]
-            widths = [max(len(row[i]) for row in table) for i in range(4)]
+            if not growing:
+                table = [("table", "question", "epsilon")]
+                table += [(str(step.level or "-"), step.question, _short(step.epsilon)) for step in shown]
+            widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
             for row in table:
                 lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
         return "\n".join(lines)
@@ -117,7 +121,7 @@ class Privacy:
                     _whole(step["level"]),
                     _text(step["question"]),
                     _whole(step["parts"]),
-                    _loss(step["epsilon"]),
+                    loss_of(step["epsilon"]),
                     None if step.get("entry") is None else _whole(step["entry"]),
                 )
                 for step in _list(content["steps"])
@@ -125,12 +129,12 @@ class Privacy:
             privacy = cls(
                 _text(content["algorithm"]),
                 _text(content["variant"]),
-                _loss(content["epsilon"]),
+                loss_of(content["epsilon"]),
                 _whole(content["rows_per_person"]),
                 steps,
                 tuple(_text(reason) for reason in _list(content["reasons"])),
                 content["disjoint"] is True,
-                tuple(_loss(epsilon) for epsilon in _list(content["added"])),
+                tuple(loss_of(epsilon) for epsilon in _list(content["added"])),
             )
             claimed = content["private"]
         except (KeyError, TypeError, AttributeError):
@@ -198,7 +202,8 @@ def _list(value: object) -> list[Any]:
     return value
 
 
-def _loss(value: object) -> Fraction:
+def loss_of(value: object) -> Fraction:
+    """An exact loss as it stands in a file; anything else is a TypeError."""
     text = _text(value)
     numerator, _, denominator = text.partition("/")
     if not numerator.isascii() or not numerator.isdigit() or len(text) > 400:

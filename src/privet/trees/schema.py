@@ -1,7 +1,8 @@
 """A model as JSON: what is published, and what is believed of a file that somebody sends.
 
 Nodes stand in breadth-first order, so which children a split has follows from the domain, and no
-file can describe anything but a tree. docs/model.md describes the format; `VERSION` changes with it.
+file can describe anything but a tree. Tables have the cells of their columns, in the order of the domain.
+docs/model.md describes the format; `VERSION` changes with it.
 """
 
 from __future__ import annotations
@@ -17,27 +18,45 @@ from privet.column import Numeric
 from privet.domain import Domain
 from privet.errors import DataError, DomainError, ModelError, UndeclaredDomain
 from privet.trees.model import VOTES, Ensemble, Tree, plain
-from privet.trees.record import Privacy
+from privet.trees.published import Floats, Model
+from privet.trees.record import Privacy, loss_of
+from privet.trees.tables import Table, Tables
 
 FORMAT, VERSION = "privet-model", 1
 MAX_NODES = 5_000_000
+MAX_TABLES = 100_000
 
 
-def dump(model: Ensemble) -> str:
+def dump(model: Model) -> str:
     """The JSON text of a model."""
-    content = {
+    content: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "privacy": model.privacy.to_dict(),
         "domain": model.domain.to_toml(),
-        "vote": model.vote,
-        "prior": None if model.prior is None else [plain(count) for count in model.prior],
-        "trees": [_nodes(tree) for tree in model.trees],
     }
+    if isinstance(model, Ensemble):
+        content["vote"] = model.vote
+        content["prior"] = None if model.prior is None else [plain(count) for count in model.prior]
+        content["trees"] = [_nodes(tree) for tree in model.trees]
+    elif isinstance(model, Tables):
+        content["note"] = model.note
+        content["intercept"] = list(model.intercept)
+        content["tables"] = [
+            {
+                "columns": list(table.columns),
+                "epsilon": str(table.epsilon),
+                "values": table.values.tolist(),
+                "deviation": table.deviation.tolist(),
+            }
+            for table in model.tables
+        ]
+    else:
+        raise ModelError(f"a {type(model).__name__} cannot be written as a model file.")
     return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def parse(text: str) -> Ensemble:
+def parse(text: str) -> Model:
     """The model of a JSON text; whatever else the text is, it is one `ModelError`."""
     try:
         content = json.loads(text, parse_constant=_no_constant)
@@ -58,6 +77,8 @@ def parse(text: str) -> Ensemble:
         raise ModelError("the model's domain has no target.") from None
     except Exception:
         raise ModelError("the model's domain cannot be used; it was not written by privet.") from None
+    if "tables" in content:
+        return _sum(content, domain)
     if content.get("vote") not in VOTES:
         raise ModelError(f"the model's vote is not one of {', '.join(VOTES)}.")
     prior = content.get("prior")
@@ -71,6 +92,52 @@ def parse(text: str) -> Ensemble:
         content["vote"],
         None if prior is None else tuple(_numbers(prior, classes, "the prior")),
     )
+
+
+def _sum(content: dict[str, Any], domain: Domain) -> Tables:
+    tables, note = content["tables"], content.get("note", "")
+    if not isinstance(tables, list) or len(tables) > MAX_TABLES:
+        raise ModelError("the model has no list of tables; it was not written by privet.")
+    if not isinstance(note, str) or len(note) > 1000:
+        raise ModelError("the model's note is not a text.")
+    return Tables(
+        domain,
+        tuple(_numbers(content.get("intercept"), len(domain.classes), "the intercept")),
+        tuple(_table(table, domain, number) for number, table in enumerate(tables, start=1)),
+        Privacy.from_dict(content.get("privacy")),
+        note,
+    )
+
+
+def _table(content: Any, domain: Domain, number: int) -> Table:
+    where = f"table {number}"
+    if not isinstance(content, dict) or set(content) != {"columns", "epsilon", "values", "deviation"}:
+        raise ModelError(f"{where} of the model is not a table; it was not written by privet.")
+    columns = content["columns"]
+    if not isinstance(columns, list) or not columns or len(set(map(str, columns))) < len(columns):
+        raise ModelError(f"{where} of the model names no columns, or one of them twice.")
+    for name in columns:
+        if not isinstance(name, str) or name not in domain.attributes:
+            raise ModelError(f"{where} of the model has a column that its domain does not declare.")
+    try:
+        epsilon = loss_of(content["epsilon"])
+    except TypeError:
+        raise ModelError(f"{where} of the model has no cost.") from None
+    shape = (*(domain[name].size for name in columns), len(domain.classes))
+    values, deviation = (_array(content[key], shape, where) for key in ("values", "deviation"))
+    if (deviation < 0).any():
+        raise ModelError(f"{where} of the model has a negative deviation.")
+    return Table(tuple(columns), values, deviation, epsilon)
+
+
+def _array(values: Any, shape: tuple[int, ...], where: str) -> Floats:
+    """Nested lists as an array of exactly this shape."""
+    flat = [values]
+    for length in shape:
+        if not all(isinstance(part, list) and len(part) == length for part in flat):
+            raise ModelError(f"{where} of the model does not have the cells of its columns.")
+        flat = [each for part in flat for each in part]
+    return np.array(_numbers(flat, len(flat), where), dtype=np.float64).reshape(shape)
 
 
 def _nodes(tree: Tree) -> list[dict[str, Any]]:

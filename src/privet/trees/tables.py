@@ -7,25 +7,24 @@ merged at no cost: what it predicts for a row is an intercept plus one entry of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.column import decimal_text
 from privet.domain import Domain
 from privet.errors import ModelError
-from privet.trees.model import class_values, column_of
+from privet.trees.model import Ensemble, Tree, told
+from privet.trees.published import Floats, Integers, Model, column_of, softmax
 from privet.trees.record import Privacy
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+
+ALIKE = 0.1  # cells whose deviations are below this count alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,20 +47,28 @@ class Table:
         return " and ".join(self.columns)
 
     @property
+    def sureness(self) -> Floats:
+        """How much each cell counts in an average: those with few rows are hardly known, and count little."""
+        return np.asarray(1 / (self.deviation.mean(axis=-1) ** 2 + ALIKE**2))
+
+    @property
     def weight(self) -> float:
         """How much the table moves predictions: the standard deviation of its log odds over its cells."""
-        return float(np.sqrt(((self.values - self.values.mean(axis=tuple(range(len(self.columns))))) ** 2).mean()))
+        return _deviation(self.values, self.sureness)
 
 
-@dataclass(frozen=True, eq=False)
-class Tables:
-    """An intercept and tables over one domain, and what they promise."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Tables(Model):
+    """A published model: an intercept and tables over one domain, and what they promise.
+
+    `note` is what the fit has to say about itself: that there was too little signal for a table, for one.
+    """
 
     domain: Domain
     intercept: tuple[float, ...]
     tables: tuple[Table, ...]
     privacy: Privacy
-    note: str = field(default="")  # what the fit has to say: too little signal, for one
+    note: str = ""
 
     def __post_init__(self) -> None:
         classes = len(self.domain.classes)
@@ -71,10 +78,6 @@ class Tables:
             shape = (*(self.domain[name].size for name in table.columns), classes)
             if table.values.shape != shape or table.deviation.shape != shape:
                 raise ModelError(f"the table of {table.name} does not have the cells of its columns.")
-
-    @property
-    def private(self) -> bool:
-        return self.privacy.private
 
     # -- prediction -------------------------------------------------------------------------
 
@@ -96,21 +99,11 @@ class Tables:
 
     def predict_proba(self, frame: Any) -> Floats:
         """The share of each class for the rows of a frame."""
-        logits = self.logits(frame)
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+        return softmax(self.logits(frame))
 
     def predict_codes(self, frame: Any) -> Integers:
         """The number of the class of each row: the largest share, the first of equals."""
         return np.asarray(np.argmax(self.logits(frame), axis=1))
-
-    def predict(self, frame: Any) -> NDArray[Any]:
-        """The class of each row of a frame."""
-        return np.asarray(self.class_values[self.predict_codes(frame)])
-
-    @cached_property
-    def class_values(self) -> NDArray[Any]:
-        return class_values(self.domain)
 
     # -- looking at it, and changing it -----------------------------------------------------
 
@@ -134,12 +127,24 @@ class Tables:
 
     @property
     def importance(self) -> dict[str, float]:
-        """How much each attribute moves predictions; two attributes share what a table of both does."""
+        """How much each attribute moves predictions: the deviation over its cells of what it adds by itself in all
+        tables, and half of that of what only it and another add together.
+        """
+        alone = {name: np.zeros((self.domain[name].size, len(self.intercept))) for name in self.domain.attributes}
+        sure = {name: np.zeros(self.domain[name].size) for name in self.domain.attributes}
         found = dict.fromkeys(self.domain.attributes, 0.0)
         for table in self.merged().tables:
-            for name in table.columns:
-                found[name] += table.weight / len(table.columns)
-        return found
+            together, weights = table.values, table.sureness
+            for axis, name in enumerate(table.columns):
+                others = tuple(each for each in range(len(table.columns)) if each != axis)
+                total = weights.sum(axis=others, keepdims=True)[..., None]
+                effect = (together * weights[..., None]).sum(axis=others, keepdims=True) / total
+                alone[name] += effect.reshape(alone[name].shape)
+                sure[name] += weights.sum(axis=others)
+                together = together - effect
+            for name in table.columns if len(table.columns) > 1 else ():
+                found[name] += _deviation(together, weights) / 2
+        return {name: found[name] + _deviation(alone[name], sure[name]) for name in found}
 
     def merged(self) -> Tables:
         """The same predictions with one table for each set of columns."""
@@ -167,7 +172,82 @@ class Tables:
         rest = self.without(*names)
         return replace(rest, tables=(*rest.tables, edited))
 
-    def __repr__(self) -> str:
-        promise = f"epsilon {decimal_text(self.privacy.epsilon)}" if self.private else "NOT PRIVATE"
-        several = "1 table" if len(self.tables) == 1 else f"{len(self.tables)} tables"
-        return f"<{self.privacy.algorithm}: {several} for '{self.domain.target}', {promise}>"
+    def to_trees(self) -> Ensemble:
+        """The same predictions as plain trees that multiply shares: one level for each column of a table."""
+        attributes = self.domain.attributes
+        # an intercept is a tree of one leaf
+        intercept = Table((), np.array(self.intercept), np.zeros(len(self.intercept)))
+        trees = []
+        for table in (intercept, *self.merged().tables):
+            splits = [attributes.index(name) for name in table.columns]
+            # nodes above the leaves say nothing: a row that fits no cell of a table ends there
+            levels = np.cumprod([1, *table.values.shape[:-1]])
+            column = np.repeat([*splits, -1], levels).astype(np.int64)
+            shares = softmax(table.values.reshape(-1, len(self.intercept)))
+            spread = shares * (1 - shares) * table.deviation.reshape(shares.shape)
+            above = len(column) - len(shares)
+            counts = np.concatenate([np.full((above, len(self.intercept)), 1 / len(self.intercept)), shares])
+            nothing = np.full(len(column), -1, dtype=np.int64)
+            deviation = np.concatenate([np.zeros(above), spread.max(axis=1)])
+            trees.append(Tree(self.domain, column, nothing, counts, deviation, np.full(len(column), np.nan)))
+        return Ensemble(self.domain, tuple(trees), self.privacy, "product")
+
+    @property
+    def summary(self) -> str:
+        return "1 table" if len(self.tables) == 1 else f"{len(self.tables)} tables"
+
+    def facts(self) -> dict[str, Any]:
+        return {"tables": len(self.tables), **({"note": self.note} if self.note else {})}
+
+    def details(self) -> dict[str, Any]:
+        return {
+            "note": self.note,
+            "intercept": list(self.intercept),
+            "importance": self.importance,
+            "tables": [
+                {"columns": list(table.columns), "epsilon": str(table.epsilon), "values": table.values.tolist()}
+                for table in self.tables
+            ],
+        }
+
+    def rules(self) -> list[str]:
+        """Every cell as a sentence: the factor by which it multiplies the odds of each class."""
+        texts = self.domain.target_column.texts
+        shares = zip(texts, softmax(np.array(self.intercept)), strict=True)
+        found = ["to begin with: " + ", ".join(f"{text} {share:.0%}" for text, share in shares)]
+        for table in self.merged().tables:
+            labels = [self.domain[name].labels for name in table.columns]
+            for cell in np.ndindex(*table.values.shape[:-1]):
+                where = zip(table.columns, labels, cell, strict=True)
+                conditions = " and ".join(told(name, words[code]) for name, words, code in where)
+                factors = ", ".join(
+                    f"{text} x {factor:.2f}" for text, factor in zip(texts, np.exp(table.values[cell]), strict=True)
+                )
+                found.append(f"if {conditions} then {factors}")
+        return found
+
+    def text(self, max_depth: int | None = None) -> str:
+        """The tables as text, the one that moves predictions most first; `max_depth` is for trees."""
+        from privet.trees.table_drawing import text
+
+        return text(self)
+
+    def page(self) -> str:
+        from privet.trees.table_page import page
+
+        return page(self)
+
+    def _repr_html_(self) -> str:
+        from privet.trees.table_drawing import svg
+
+        return svg(self)
+
+
+def _deviation(values: Floats, weights: Floats) -> float:
+    """The standard deviation of log odds over weighted cells, classes alike."""
+    if not weights.any():
+        return 0.0
+    shares = (weights / weights.sum())[..., None]
+    cells = tuple(range(values.ndim - 1))
+    centred = values - (shares * values).sum(axis=cells)
+    return float(np.sqrt((shares * centred**2).sum(axis=cells).mean()))

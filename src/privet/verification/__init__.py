@@ -17,7 +17,7 @@ from typing import Any
 from privet.domain import Domain
 from privet.errors import QuestionError
 from privet.kernel import IntegerLaplace, ResidualLaplace, as_epsilon
-from privet.trees.estimators import TreeClassifier
+from privet.trees.estimator import PrivateClassifier
 from privet.verification import estimators, mechanisms, membership, observe, reconstruction
 from privet.verification.attacks import AttackResult, attack
 from privet.verification.checks import Check, NeighbourCheck, Neighbours
@@ -94,7 +94,7 @@ def _subject(subject: Any, pairs: Sequence[tuple[Any, Any]] | None) -> Subject:
     name = getattr(subject, "__name__", type(subject).__name__)
     if isinstance(subject, type):
         raise QuestionError(f"{name} is a class; pass one of it, as {name}(...).")
-    if isinstance(subject, TreeClassifier):
+    if isinstance(subject, PrivateClassifier):
         return Subject(name, "estimator", "one of privet's classifiers", partial(_classifier, subject))
     if isinstance(subject, IntegerLaplace | ResidualLaplace) or hasattr(subject, "probabilities"):
         return Subject(name, "mechanism", "a mechanism", lambda claim, effort: mechanisms.checks(subject, effort))
@@ -118,7 +118,7 @@ def _named(name: str) -> Subject:
     return known[name]
 
 
-def _classifier(classifier: TreeClassifier, claim: Any, effort: Effort) -> list[Check]:
+def _classifier(classifier: PrivateClassifier, claim: Any, effort: Effort) -> list[Check]:
     """A classifier on the tables of the bench, whatever its own domain is; one without an epsilon gets the claim."""
     parameters = {**classifier.get_params(deep=False), "domain": None}
     if parameters["epsilon"] is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -23,9 +24,13 @@ from privet.column import Nominal
 from privet.domain import Domain
 from privet.errors import QuestionError
 from privet.kernel import open_public, open_table
-from privet.trees.estimators import CLASSIFIERS, TreeClassifier
+from privet.trees.catalog import ALGORITHMS
+from privet.trees.estimator import PrivateClassifier
+from privet.trees.estimators import CLASSIFIERS, PriorClassifier, TablesClassifier, TreeClassifier
 from privet.trees.model import Ensemble
 from privet.trees.presets import PRESETS, preset
+from privet.trees.published import Model
+from privet.trees.tables import Tables
 from privet.verification import observe
 from privet.verification.checks import CanaryCheck, Check, ExactCheck, NeighbourCheck, Neighbours, Sampler
 from privet.verification.events import Observations
@@ -42,14 +47,16 @@ UNLIMITED = 10**6
 
 
 def subjects() -> Iterator[Subject]:
-    """The corrected form of every preset that is private."""
-    for name, found in PRESETS.items():
+    """The corrected form of every algorithm that is private."""
+    for name, found in ALGORITHMS.items():
         if found.private:
             yield Subject(name, "preset", found.line, partial(_preset, name))
 
 
 def _preset(name: str, epsilon: Fraction, effort: Effort) -> list[Check]:
     kind = CLASSIFIERS[name]
+    if name not in PRESETS:
+        return checks(kind(epsilon), effort)
     known = kind().get_params()
     # a structure that is drawn without looking has few outcomes, one that is chosen many
     drawn = PRESETS[name].plan(DOMAIN).split == "random"
@@ -57,7 +64,7 @@ def _preset(name: str, epsilon: Fraction, effort: Effort) -> list[Check]:
     return checks(kind(epsilon, **small), effort)
 
 
-def checks(classifier: TreeClassifier, effort: Effort) -> list[Check]:
+def checks(classifier: PrivateClassifier, effort: Effort) -> list[Check]:
     """What is tried on one of privet's classifiers."""
     pairs = _pairs(effort.seed)
     fitted = [
@@ -78,13 +85,13 @@ def _pairs(seed: int) -> tuple[Pair, ...]:
     return (*known_pairs(), Pair(f"{len(many)} random rows and a person", many, {**ROW, "a": "1", "y": "1"}))
 
 
-def _fits(classifier: TreeClassifier, rows: pd.DataFrame, probe: pd.DataFrame) -> Sampler:
+def _fits(classifier: PrivateClassifier, rows: pd.DataFrame, probe: pd.DataFrame) -> Sampler:
     """Fits on one private table."""
 
     def sample(runs: int) -> Observations:
         frames = []
         for start in range(0, runs, REOPEN):
-            with opened(classifier)(rows, DOMAIN) as table:
+            with opened(classifier)(rows, _domain(classifier)) as table:
                 fit = partial(classifier.fit, table)
                 frames.append(observe.runs(fit, min(REOPEN, runs - start), probe))
         return pd.concat(frames, ignore_index=True)
@@ -92,23 +99,31 @@ def _fits(classifier: TreeClassifier, rows: pd.DataFrame, probe: pd.DataFrame) -
     return sample
 
 
-def _case(classifier: TreeClassifier, pair: Pair) -> tuple[str, Callable[[Any], Hashable], Any, Any]:
+def _case(classifier: PrivateClassifier, pair: Pair) -> tuple[str, Callable[[Any], Hashable], Any, Any]:
     """The same public coins on both tables: what remains is what mechanisms release."""
     seeded = clone(classifier).set_params(random_state=0)
-    left, right = (opened(classifier)(rows, DOMAIN) for rows in (pair.left, pair.right))
+    left, right = (opened(classifier)(rows, _domain(classifier)) for rows in (pair.left, pair.right))
     return pair.name, lambda table: content(seeded.fit(table).model_), left, right
 
 
-def opened(classifier: TreeClassifier) -> Callable[[pd.DataFrame, Domain], Any]:
+def opened(classifier: PrivateClassifier) -> Callable[[pd.DataFrame, Domain], Any]:
     """How a table is opened for a classifier: a protected one does not answer what is known not to be private."""
-    plan = preset(classifier.algorithm).plan(DOMAIN, classifier.variant, **classifier.choices())
-    if plan.errata or plan.is_exact:
+    if isinstance(classifier, TreeClassifier) and not classifier.private_on(DOMAIN):
+        plan = preset(classifier.algorithm).plan(DOMAIN, classifier.variant, **classifier.choices())
         return partial(open_public, rounded_noise=plan.rounded_noise, printed_ranges=plan.printed_ranges)
     return partial(open_table, budget=UNLIMITED)
 
 
-def content(model: Ensemble) -> Hashable:
+def _domain(classifier: PrivateClassifier) -> Domain:
+    """Learners of tables get a public number of rows for which they buy one, whatever the rows are."""
+    return replace(DOMAIN, rows=DOMAIN.max_rows) if isinstance(classifier, TablesClassifier) else DOMAIN
+
+
+def content(model: Model) -> Hashable:
     """Everything a model publishes, to compare it with another."""
+    if isinstance(model, Tables):
+        return model.intercept, tuple((table.columns, table.values.tobytes()) for table in model.tables), model.note
+    assert isinstance(model, Ensemble)
     trees = (
         (tree.column.tobytes(), tree.at.tobytes(), tree.counts.tobytes(), tree.size.tobytes()) for tree in model.trees
     )
@@ -120,27 +135,43 @@ def content(model: Ensemble) -> Hashable:
 CANARIES = 600
 
 # One class for each canary: whatever leaf their rows end in, it publishes a count of each of them alone.
-_CANARY_DOMAIN = Domain(
+_CLASSES = Domain(
     (Nominal("a", BINARY), Nominal("b", BINARY), Nominal("y", tuple(range(CANARIES)))),
     target="y",
     rows=CANARIES,
     max_rows=CANARIES,
 )
+# One cell for each canary: a table of their attribute says something about each of them alone.
+_CELLS = Domain(
+    (Nominal("a", tuple(range(CANARIES))), Nominal("y", BINARY)), target="y", rows=CANARIES, max_rows=CANARIES
+)
 
 
-def canaries(classifier: TreeClassifier, runs: int) -> CanaryCheck:
-    """People of whom each is alone in their class; who is there is guessed from the count of the class."""
-    people = pd.DataFrame({"a": "0", "b": "0", "y": np.arange(CANARIES)})
+def canaries(classifier: PrivateClassifier, runs: int) -> CanaryCheck:
+    """People of whom each is alone in their class or cell; who is there is guessed from what is said about it."""
+    in_cells = isinstance(classifier, TablesClassifier) and not isinstance(classifier, PriorClassifier)
+    everyone = np.arange(CANARIES)
+    domain, people = _CLASSES, pd.DataFrame({"a": "0", "b": "0", "y": everyone})
+    if in_cells:
+        domain, people = _CELLS, pd.DataFrame({"a": everyone, "y": "1"})
     rng = np.random.default_rng()
 
     def run() -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         there = rng.random(CANARIES) < 0.5
-        with opened(classifier)(people[there], _CANARY_DOMAIN) as table:
+        with opened(classifier)(people[there], domain) as table:
             model = classifier.fit(table).model_
-        ends = model.apply(people[:1])[0]
-        return there, np.sum([tree.counts[end] for end, tree in zip(ends, model.trees, strict=True)], axis=0)
+        return there, model.logits(people)[:, 1] if in_cells else _said(model, people[:1])
 
     return CanaryCheck(f"{CANARIES} canaries, each there by a coin", run, runs)
+
+
+def _said(model: Model, row: pd.DataFrame) -> NDArray[np.float64]:
+    """What a model says about each class where a row ends."""
+    if isinstance(model, Tables):
+        return np.array(model.intercept)
+    assert isinstance(model, Ensemble)
+    ends = model.apply(row)[0]
+    return np.asarray(np.sum([tree.counts[end] for end, tree in zip(ends, model.trees, strict=True)], axis=0))
 
 
 # -- other people's estimators ----------------------------------------------------------------

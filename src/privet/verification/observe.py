@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from privet.kernel import Choice, Histogram, Mean, Release, ResidualSums
 from privet.trees.model import Ensemble, Tree
+from privet.trees.published import Model
+from privet.trees.tables import Tables
 from privet.verification.checks import RAISED
 from privet.verification.events import Observations
 
@@ -45,7 +47,7 @@ def seen(published: Any, name: str = OUTPUT, probe: Any = None) -> dict[str, Any
     >>> seen((3, "yes"))
     {'output[0]': 3, 'output[1]': 'yes', 'length of output': 2}
     """
-    if isinstance(published, Release | Ensemble) or hasattr(published, "predict"):
+    if isinstance(published, Release | Model) or hasattr(published, "predict"):
         found = _of_privet(published, probe)
         if found is not None:
             return found if name == OUTPUT else {f"{key} of {name}": value for key, value in found.items()}
@@ -77,10 +79,11 @@ def _of_privet(published: Any, probe: Any) -> dict[str, Any] | None:
         return {"choice": str(published), "point": None if published.point is None else float(published.point)}
     if isinstance(published, Mean):  # it publishes both parts of its quotient
         return {"deviation": float(published.deviation), "count": int(published.count)}
+    published = published.model_ if isinstance(getattr(published, "model_", None), Model) else published
     if isinstance(published, Ensemble):
-        return model(published, probe)
-    if isinstance(getattr(published, "model_", None), Ensemble):
-        return model(published.model_, probe)
+        return trees(published, probe)
+    if isinstance(published, Tables):
+        return tables(published, probe)
     if hasattr(published, "predict") and hasattr(published, "fit"):
         return estimator(published, probe)
     return None
@@ -110,10 +113,21 @@ def _finest_bit(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(exponents - 53 + np.log2(lowest))
 
 
-# -- trees ------------------------------------------------------------------------------------
+# -- models -----------------------------------------------------------------------------------
 
 
-def model(published: Ensemble, person: Any = None) -> dict[str, Any]:
+def tables(published: Tables, person: Any = None) -> dict[str, Any]:
+    """Which tables there are, what they begin with, and what they say about the person in question."""
+    found: dict[str, Any] = {"tables": "; ".join(table.name for table in published.tables)}
+    found.update(_array(np.array(published.intercept), "intercept"))
+    if person is not None:
+        found.update(_array(published.logits(person)[0], "their log odds"))
+        for number, part in enumerate(published.contributions(person), start=1):
+            found.update(_array(part[0], f"their part in table {number}"))
+    return found
+
+
+def trees(published: Ensemble, person: Any = None) -> dict[str, Any]:
     """Structure, labels, sizes and counts of every tree, and the path of the person in question."""
     found: dict[str, Any] = {}
     ends = published.apply(person) if person is not None else None

@@ -40,7 +40,8 @@ from privet.domain import Domain
 from privet.errors import QuestionError
 from privet.kernel import as_epsilon
 from privet.trees.estimators import JagannathanForestClassifier, TreeClassifier
-from privet.trees.model import Ensemble, Floats, Integers
+from privet.trees.model import Ensemble
+from privet.trees.published import Floats, Integers
 
 Make = Callable[[Fraction, Domain, int], TreeClassifier]  # epsilon, domain, seed of the public coins
 Progress = Callable[[str], None]

@@ -1,0 +1,44 @@
+"""What learners of tables share: class shares from noisy counts, and what a learner hands back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from privet.trees.published import Floats
+from privet.trees.tables import Table
+
+Asked = tuple[str, Any, int]  # the question, its release, and the number of the table it was asked for; 0 for none
+
+
+@dataclass(frozen=True)
+class Learned:
+    """An intercept, tables of log odds, all that was asked for them in order, and what there is to say about it."""
+
+    intercept: tuple[float, ...]
+    tables: tuple[Table, ...]
+    asked: tuple[Asked, ...]
+    note: str = ""
+
+
+def class_shares(counts: Floats, epsilon: Fraction) -> Floats:
+    """Shares of the classes from noisy counts, drawn to even ones as far as noise may have made them."""
+    noise = 2 * math.sqrt(2) / float(epsilon)
+    shares = (np.maximum(counts, 0) + noise) / (np.maximum(counts, 0).sum() + len(counts) * noise)
+    clipped = np.clip(shares, 0.05 if len(counts) == 2 else 0.001, 0.95)
+    return np.asarray(clipped / clipped.sum())
+
+
+def centred_log(shares: Floats) -> tuple[float, ...]:
+    """Shares as log odds that add up to 0."""
+    logs = np.log(shares)
+    return tuple((logs - logs.mean()).tolist())
+
+
+def table_of(columns: Sequence[str]) -> str:
+    return f"table of {' and '.join(columns)}"
