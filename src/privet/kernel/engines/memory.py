@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from privet.column import Numeric
 from privet.domain import Domain
 from privet.errors import DataError
+from privet.kernel.engines.residuals import Margins, add_term, constant_margins, cover, sum_residuals
 from privet.kernel.query import (
     COIN_PRIME,
-    RESIDUAL_GRID,
     AdditiveModel,
     CountQuery,
     Counts,
@@ -31,7 +31,6 @@ from privet.kernel.query import (
     Scatter,
     SumQuery,
     cell_count,
-    exp_table,
     index_count,
     numeric_columns,
 )
@@ -56,7 +55,8 @@ class MemoryEngine:
     ) -> None:
         self._domain = domain
         self._position = {name: position for position, name in enumerate(domain.names)}
-        largest = max(column.size for column in domain)
+        self._sizes = tuple(column.size for column in domain)
+        largest = max(self._sizes)
         dtype = np.uint8 if largest <= 2**8 else np.uint16 if largest <= 2**16 else np.uint32
         self._codes = np.empty((len(domain.names), len(codes[domain.names[0]])), dtype=dtype)
         for position, name in enumerate(domain.names):
@@ -70,7 +70,7 @@ class MemoryEngine:
         self._weights = np.empty(0, dtype=np.int64) if weights is None else weights
         self._lock = threading.RLock()  # of the two caches below
         self._nodes: OrderedDict[Rows, Nodes] = OrderedDict()
-        self._logits: tuple[AdditiveModel, Counts] | None = None
+        self._margins: tuple[AdditiveModel, Margins] | None = None
 
     @classmethod
     def from_frame(cls, frame: Any, domain: Domain) -> MemoryEngine:
@@ -104,7 +104,7 @@ class MemoryEngine:
     def close(self) -> None:
         self.closed = True
         self._nodes.clear()
-        self._logits = None
+        self._margins = None
         self._codes, self._grids = self._codes[:, :0], self._grids[:, :0]
 
     # -- the protocol -----------------------------------------------------------------------
@@ -169,22 +169,24 @@ class MemoryEngine:
         return exact[0], exact[1]
 
     def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
-        domain, parts, classes = self._domain, query.rows.parts, len(query.caps)
-        nodes = self._assign(query.rows)
-        logits = self._score(query.model)
-        target = self._codes[self._position[query.target]]
-        several = classes > 2
-        own = np.empty(len(target), dtype=np.int64)
-        others = np.zeros((classes if several else 0, len(target)), dtype=np.int64)
-        _residuals(logits, target, np.array(query.caps, dtype=np.int64), _EXP, own, others)
+        parts, classes = query.rows.parts, len(query.caps)
+        width = classes if classes == 2 else 2 * classes
+        tables = tuple(tuple(self._position[name] for name in group) for group in query.tables)
+        wanted = cover(tables, self._sizes, max(parts, 1) * width)  # of no parts, the empty slice of one
+        with self._lock:  # until the margins have been read: the next model changes them in place
+            exact = sum_residuals(
+                self._codes,
+                self._codes[self._position[query.target]],
+                self._assign(query.rows),
+                self._weights,
+                self._score(query.model),
+                query.caps,
+                wanted,
+            )
         answers = []
-        for group in query.tables:
-            shape = np.array([domain[name].size for name in group], dtype=np.int64)
-            columns = np.array([self._position[name] for name in group], dtype=np.int64)
-            cells = cell_count(domain, group)
-            sums = np.zeros((1 + several, parts + 1, cells, classes), dtype=np.int64)
-            _sum_residuals(self._codes, columns, shape, target, nodes, parts, self._weights, own, others, sums)
-            answers.append(Residuals(sums[0, :parts], sums[1, :parts] if several else None))
+        for start, end in itertools.pairwise(wanted.starts):
+            sums = exact[start:end].reshape(max(parts, 1), width, -1)[:parts].transpose(0, 2, 1)
+            answers.append(Residuals(sums[..., :classes], sums[..., classes:] if classes > 2 else None))
         return answers
 
     # -- cached work ------------------------------------------------------------------------
@@ -269,24 +271,22 @@ class MemoryEngine:
         copy = MemoryEngine.__new__(MemoryEngine)
         copy.__dict__.update(self.__dict__)
         drawn = np.random.default_rng(seed).integers(0, self._codes.shape[1], self._codes.shape[1])
-        copy._codes, copy._grids = self._codes[:, drawn], self._grids[:, drawn]
-        copy._lock, copy._nodes, copy._logits = threading.RLock(), OrderedDict(), None
+        # not [:, drawn], which would lay out one row after the other
+        copy._codes, copy._grids = self._codes.take(drawn, axis=1), self._grids.take(drawn, axis=1)
+        copy._lock, copy._nodes, copy._margins = threading.RLock(), OrderedDict(), None
         return copy
 
-    def _score(self, model: AdditiveModel) -> Counts:
-        """Logits [class, row] of a released model, continued from the last one where it only added terms."""
-        done, known = 0, self._logits
+    def _score(self, model: AdditiveModel) -> Margins:
+        """Margins of a released model, continued from the last one where it only added terms."""
+        known, self._margins = self._margins, None  # what is interrupted half way is of no use
         if known is not None and _continues(model, known[0]):
-            done, logits = len(known[0].terms), known[1]
+            margins, new = known[1], model.terms[len(known[0].terms) :]
         else:
-            logits = np.repeat(np.array(model.intercept, dtype=np.int64)[:, None], self._codes.shape[1], axis=1)
-        for columns, table in model.terms[done:]:
-            cell = np.zeros(self._codes.shape[1], dtype=np.int64)
-            for name in columns:
-                cell = cell * self._domain[name].size + self._codes[self._position[name]]
-            logits = logits + table.reshape(-1, len(model.intercept)).T[:, cell]  # another thread may read the old ones
-        self._logits = (model, logits)
-        return logits
+            margins, new = constant_margins(model.intercept, self._codes.shape[1]), model.terms
+        for columns, table in new:
+            add_term(self._codes, [self._position[name] for name in columns], table, margins)
+        self._margins = (model, margins)
+        return margins
 
 
 def _as_pandas(frame: Any) -> Any:
@@ -297,11 +297,8 @@ def _as_pandas(frame: Any) -> Any:
     return table.to_pandas(types_mapper=pd.ArrowDtype)
 
 
-_EXP = exp_table()
-
-
 def _continues(model: AdditiveModel, known: AdditiveModel) -> bool:
-    return (
+    return model is known or (
         model.intercept == known.intercept
         and len(model.terms) >= len(known.terms)
         and all(a[0] == b[0] and np.array_equal(a[1], b[1]) for a, b in zip(model.terms, known.terms, strict=False))
@@ -377,47 +374,3 @@ def _divide_rows(
                 while child < bounds[node + 1] - bounds[node] and thresholds[bounds[node] + child] <= index:
                     child += 1
             divided[row] = first[node] + child
-
-
-@njit(cache=True)
-def _residuals(logits: Any, target: Any, caps: Any, exponential: Any, own: Any, others: Any) -> None:
-    classes = len(caps)
-    weight = np.empty(classes, dtype=np.int64)
-    for row in range(len(target)):
-        best = logits[0, row]
-        for c in range(1, classes):
-            best = max(best, logits[c, row])
-        total = 0
-        for c in range(classes):
-            distance = best - logits[c, row]
-            weight[c] = exponential[distance] if 0 <= distance < len(exponential) else 0
-            total += weight[c]
-        wrong = total - weight[target[row]]
-        own[row] = min(RESIDUAL_GRID * wrong // total, caps[target[row]])
-        for c in range(len(others)):
-            if c != target[row] and wrong > 0:
-                others[c, row] = own[row] * weight[c] // wrong
-
-
-@njit(cache=True)
-def _sum_residuals(
-    codes: Any,
-    columns: Any,
-    shape: Any,
-    target: Any,
-    nodes: Any,
-    parts: int,
-    weights: Any,
-    own: Any,
-    others: Any,
-    sums: Any,
-) -> None:
-    for row in range(len(nodes)):
-        node = nodes[row] if nodes[row] >= 0 else parts
-        cell = 0
-        for position in range(len(columns)):
-            cell = cell * shape[position] + codes[columns[position], row]
-        weight = weights[row] if len(weights) else 1
-        sums[0, node, cell, target[row]] += weight * own[row]
-        for c in range(len(others)):
-            sums[1, node, cell, c] += weight * others[c, row]
