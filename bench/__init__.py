@@ -1,4 +1,4 @@
-"""Speed and memory of the kernel and its trees, as ratios measured in one run: `make bench`."""
+"""Accuracy, speed and memory beside peers and bare loops, measured in one run: `make bench`."""
 
 import os
 

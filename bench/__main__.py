@@ -1,40 +1,209 @@
-"""`python -m bench`: print every measurement beside its bound and write build/bench.json."""
+"""`python -m bench [kernel|accuracy|growth ...]`: measure, print every number beside its bound, and write a page.
+
+With nothing it runs all parts. `kernel` is the speed of the kernel and of one tree, `accuracy` every learner on
+every data set at every epsilon, `growth` more and more rows. Results are lines of build/bench/results.jsonl, and a
+run goes on where another stopped; `--fresh` measures again what was asked for. Beside it are written bench.json,
+index.html and frontier.svg, functions of that file. `publish` copies them to evidence/bench.json and docs/frontier.svg.
+"""
 
 from __future__ import annotations
 
-import itertools
+import argparse
 import json
+import platform
+import shutil
 import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from bench import kernel, trees
+from bench import bounds, data, trials
+from bench.crew import ROOT, Crew
+from bench.frontier import frontier
+from bench.learners import LEARNERS, Learner
+from bench.page import facts, page
+from bench.result import Result
+from bench.split import GROWTH
+from bench.summary import Summary
+from privet.errors import DataError
+from privet.studies import Outcome, Trial, forget, recorded, run
 
-COLUMNS = ("measurement", "value", "bound", "aim", "")
+PARTS = ("kernel", "accuracy", "growth")
+COMMAND = "make bench"
 
 
-def main() -> int:
-    console = Console()
+def main(arguments: Sequence[str] | None = None) -> int:
+    asked = _asked(arguments)
+    folder: Path = asked.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    if asked.parts == ["publish"]:
+        return _publish(folder)
+    parts = asked.parts or PARTS
+    if "kernel" in parts:
+        _kernel(folder)
+    if "accuracy" in parts or "growth" in parts:
+        _study(asked, parts)
+    results = _write(folder, asked.rows)
+    Console().print(_table(results))
+    Console().print(f"written to {folder}/bench.json, index.html and frontier.svg")
+    return 1 if any(not result.holds for result in results) else 0
+
+
+def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=str(__doc__).split("\n", 1)[0])
+    parser.add_argument("parts", nargs="*", metavar="part", help="kernel, accuracy, growth (all without one); publish")
+    parser.add_argument("--repeats", type=int, help=f"splits of each data set ({trials.REPEATS})")
+    parser.add_argument("--data", nargs="+", metavar="NAME", help=f"of {', '.join(data.names())}")
+    parser.add_argument("--learners", nargs="+", metavar="NAME", help=f"of {', '.join(LEARNERS)}")
+    parser.add_argument("--epsilons", nargs="+", metavar="EPSILON", help=f"of {', '.join(trials.EPSILONS)}")
+    parser.add_argument("--rows", type=int, help="of each data set at most")
+    parser.add_argument("--quick", action="store_true", help="two repeats, two epsilons, and growth to 1e+05 rows")
+    parser.add_argument("--fresh", action="store_true", help="measure again what was measured before")
+    parser.add_argument("--jobs", type=int, default=1, help="trials at once, for accuracy; their times then disturb")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench")
+    asked = parser.parse_args(arguments)
+    for names, known in (
+        (asked.parts, (*PARTS, "publish")),
+        (asked.data, data.names()),
+        (asked.learners, LEARNERS),
+        (asked.epsilons, trials.EPSILONS),
+    ):
+        for name in names or ():
+            if name not in known:
+                parser.error(f"'{name}' is none of {', '.join(known)}")
+    asked.repeats = asked.repeats or (trials.QUICK_REPEATS if asked.quick else trials.REPEATS)
+    asked.epsilons = asked.epsilons or (trials.QUICK_EPSILONS if asked.quick else trials.EPSILONS)
+    return asked
+
+
+# -- measuring --------------------------------------------------------------------------------
+
+
+def _kernel(folder: Path) -> None:
+    from bench import kernel, trees
+
+    results = [*trees.measure(say), *kernel.measure(say)]
+    text = json.dumps([asdict(result) for result in results], indent=2)
+    (folder / "kernel.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _study(asked: argparse.Namespace, parts: Sequence[str]) -> None:
+    path = asked.folder / "results.jsonl"
+    with Crew() as crew:
+        learners = _available(crew, asked.learners or list(LEARNERS))
+        if "accuracy" in parts:
+            wanted = list(_accuracy(asked, learners))
+            if asked.fresh:
+                forget(wanted, path)
+            if asked.jobs > 1:
+                with ThreadPoolExecutor(asked.jobs) as executor:
+                    _report(run(wanted, crew, path, _Clock(), executor))
+            else:
+                _report(run(wanted, crew, path, _Clock()))
+    if "growth" in parts:
+        sizes = trials.QUICK_ROWS if asked.quick else trials.ROWS
+        wanted = list(trials.growth(learners, sizes, asked.repeats))
+        if asked.fresh:
+            forget(wanted, path)
+        with Crew(fresh=True) as crew:
+            _report(run(wanted, crew, path, _Clock()))
+
+
+def _available(crew: Crew, names: Sequence[str]) -> list[Learner]:
+    problems = crew.problems(names)
+    for problem in filter(None, problems.values()):
+        say(problem)
+    return [LEARNERS[name] for name in names if not problems[name]]
+
+
+def _accuracy(asked: argparse.Namespace, learners: Sequence[Learner]) -> list[Trial]:
+    found: list[Trial] = []
+    for name in asked.data or data.names():
+        try:
+            classes = len(data.load(name).domain.classes)
+        except DataError as error:
+            say(f"{name} is left out: {error}")
+            continue
+        for learner in learners:
+            if learner.binary and classes > 2:
+                say(f"{learner.title} is left out on {name}: it knows two classes only")
+        fit = [learner for learner in learners if not learner.binary or classes == 2]
+        found += trials.accuracy([name], fit, asked.epsilons, asked.repeats, asked.rows)
+    return found
+
+
+def _report(outcomes: Sequence[Outcome]) -> None:
+    failed = [outcome for outcome in outcomes if outcome.error]
+    for outcome in failed[:10]:
+        say(f"failed: {outcome.trial.json}: {outcome.error}")
+    if failed:
+        say(f"{len(failed)} of {len(outcomes)} trials failed; another run tries them again")
+
+
+# -- telling ----------------------------------------------------------------------------------
+
+
+def _write(folder: Path, rows: int | None) -> list[Result]:
+    """Everything that is written is a function of what was recorded."""
+    shown = [
+        outcome
+        for outcome in recorded(folder / "results.jsonl").values()
+        if trials.current(outcome.trial) and (outcome.trial.data == GROWTH or outcome.trial.rows == rows)
+    ]
+    summary = Summary(shown)
+    path = folder / "kernel.json"
+    kernel = [Result(**each) for each in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
+    results = [*kernel, *bounds.held(summary)]
+    content = {
+        "command": COMMAND,
+        "python": platform.python_version(),
+        "versions": summary.versions(),
+        "interval": "mean, standard deviation and 95% interval (Student) over n repeats",
+        "data": facts(summary),
+        "accuracy": summary.cells(lambda place: place.data != GROWTH),
+        "growth": summary.cells(lambda place: place.data == GROWTH),
+        "bounds": [{**asdict(result), "holds": result.holds} for result in results],
+    }
+    (folder / "bench.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    (folder / "index.html").write_text(page(summary, results, COMMAND), encoding="utf-8")
+    (folder / "frontier.svg").write_text(frontier(summary), encoding="utf-8")
+    return results
+
+
+def _table(results: Sequence[Result]) -> Table:
     table = Table(title="privet bench", title_justify="left")
-    for heading in COLUMNS:
+    for heading in ("measurement", "value", "bound", "aim", ""):
         table.add_column(heading, justify="left" if heading == "measurement" else "right")
-    results, missed = [], 0
-    for result in itertools.chain(trees.measure(say), kernel.measure(say)):
-        verdict = "" if result.bound is None else "ok" if result.holds else "MISSED"
-        bounds = ["" if each is None else f"<= {each:.3g}" for each in (result.bound, result.aim)]
-        table.add_row(result.name, result.shown(), *bounds, verdict)
-        missed += not result.holds
-        results.append(
-            {"name": result.name, "value": result.value, "unit": result.unit, "bound": result.bound, "aim": result.aim}
-        )
-    console.print(table)
-    path = Path("build/bench.json")
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    console.print(f"written to {path}")
-    return 1 if missed else 0
+    for result in results:
+        table.add_row(result.name, result.shown(), *result.limits(), result.verdict)
+    return table
+
+
+def _publish(folder: Path) -> int:
+    for name, place in (("bench.json", ROOT / "evidence"), ("frontier.svg", ROOT / "docs")):
+        if not (folder / name).exists():
+            say(f"there is no {folder / name}; run `{COMMAND}` first")
+            return 2
+        shutil.copy(folder / name, place / name)
+        say(f"written to {place / name}")
+    return 0
+
+
+class _Clock:
+    """Progress on standard error with the time since the start; on a terminal it is one line."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        told = f"{time.monotonic() - self._start:6.0f} s  {text}"
+        line = f"\r{told[:118]:118}" if sys.stderr.isatty() else f"{told}\n"
+        print(line, end="", file=sys.stderr, flush=True)
 
 
 def say(text: str) -> None:

@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,29 +21,12 @@ import numpy as np
 from numba import njit
 
 import privet
+from bench.result import Result
 from privet.column import Nominal
 from privet.domain import Domain
 
 ATTRIBUTES, VALUES, CLASSES = 14, 8, 2
 SMALL, LARGE = 10**6, 10**7
-
-
-@dataclass(frozen=True)
-class Result:
-    """One measurement and the bound it is held to."""
-
-    name: str
-    value: float
-    unit: str
-    bound: float | None = None
-    aim: float | None = None
-
-    @property
-    def holds(self) -> bool:
-        return self.bound is None or self.value <= self.bound
-
-    def shown(self) -> str:
-        return f"{self.value:.3g} {self.unit}"
 
 
 def domain() -> Domain:

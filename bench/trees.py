@@ -20,11 +20,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import privet
-from bench.kernel import ATTRIBUTES, CLASSES, SMALL, VALUES, Result, cpu
+from bench.crew import PEERS
+from bench.kernel import ATTRIBUTES, CLASSES, SMALL, VALUES, cpu
+from bench.result import Result
 from privet.column import Nominal
 from privet.domain import Domain
 
-PEERS = Path(".venv-bench/bin/python")
 ROUNDS = 4
 DEPTH = 5
 FEW = SMALL // 10

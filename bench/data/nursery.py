@@ -1,0 +1,7 @@
+"""Nursery (UCI): how strongly is a child recommended for a nursery school? Five classes."""
+
+from privet import datasets
+
+
+def load(seed: int) -> datasets.Dataset:
+    return datasets.load("nursery")

@@ -1,0 +1,91 @@
+"""The plot of the README: accuracy against epsilon, ours, private peers, and the best without privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bench.chart import STYLE, Frame, Line, sample, scale
+from bench.learners import LEARNERS
+from bench.summary import Place, Summary
+from bench.trials import EPSILONS
+from privet.trees.drawing import safe
+from privet.verification.marks import Axis
+
+SETS = ("adult", "mushroom", "nursery2")
+SHOWN = ("boosted", "dp-ebm-05", "diffprivlib-forest", "diffprivlib-tree", "xgboost")
+
+_PAPER = """
+:root { --ink: #1d2a22; --soft: #5d6b62; --line: #dfe5e0; --card: #ffffff; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6ece7; --soft: #9aa89f; --line: #2f3b35; --card: #141a17; } }
+.paper { fill: var(--card); stroke: var(--line); }
+"""
+_HEIGHT, _PANEL, _LEFT = 330, 340, 52
+
+
+def epsilons(start: float, end: float) -> Axis:
+    return Axis(float(EPSILONS[0]), float(EPSILONS[-1]), start, end, end, log=True)
+
+
+def line(summary: Summary, data: str, name: str, measure: str) -> Line | None:
+    """A learner on a data set: its measure over epsilon, or one level where it is not private."""
+    learner = LEARNERS[name]
+    if not learner.private:
+        level = summary.estimate(Place(data, name, ""), measure)
+        return None if level is None else Line(name, f"{learner.title}, not private", (), level)
+    known = ((float(epsilon), summary.estimate(Place(data, name, epsilon), measure)) for epsilon in EPSILONS)
+    points = [(epsilon, each) for epsilon, each in known if each is not None]
+    return Line(name, learner.title, points) if points else None
+
+
+def majority(summary: Summary, data: str) -> Line | None:
+    """The level of who always says the most frequent class."""
+    known = (summary.estimate(place, "majority") for place in summary.places if place.data == data)
+    level = max((each for each in known if each is not None), key=lambda each: each.n, default=None)
+    return None if level is None else Line("majority", "always the most frequent class", (), level)
+
+
+def lines(summary: Summary, data: str, names: Iterable[str], measure: str) -> list[Line]:
+    found = [line(summary, data, name, measure) for name in names]
+    return [each for each in found if each is not None]
+
+
+def frontier(summary: Summary) -> str:
+    """The plot as a file of its own, for light and dark paper; nothing where nothing was measured."""
+    drawn, shown = "", set()
+    sets = [data for data in SETS if lines(summary, data, SHOWN, "accuracy")]
+    for at, data in enumerate(sets):
+        found = lines(summary, data, SHOWN, "accuracy")
+        least = majority(summary, data)
+        found += [] if least is None else [least]
+        shown |= {each.name for each in found}
+        left = _LEFT + at * _PANEL
+        x, y = epsilons(left, left + _PANEL - 64), scale(found, 268, 58, ceiling=1.0)
+        rows = f"{summary.facts(data)['rows']:,} rows"
+        frame = Frame(x, y, f"{data}, {rows}", "epsilon", lambda share: f"{100 * share:g}%")
+        drawn += frame.drawn(found)
+    width = _LEFT + max(len(sets), 2) * _PANEL - 52
+    key, rows_of_key = _key([name for name in (*SHOWN, "majority") if name in shown], width)
+    height = _HEIGHT + 24 * rows_of_key + 4
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img" aria-label="Test accuracy against epsilon: {safe(", ".join(sets), 200)}">'
+        f"<style>{_PAPER}{STYLE}</style>"
+        f'<rect class="paper" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="8"/>'
+        f'<text class="label" x="{_LEFT - 4}" y="20">Accuracy on rows never seen, with 95% intervals</text>'
+        f"{drawn}{key}</svg>\n"
+    )
+
+
+def _key(names: list[str], width: int) -> tuple[str, int]:
+    """What is drawn how, in as many rows as it takes."""
+    titles = {name: learner.title for name, learner in LEARNERS.items()}
+    titles |= {"majority": "majority class", "xgboost": "XGBoost, not private"}
+    told, left, row = "", float(_LEFT), 0
+    for name in names:
+        needed = 52 + 6.4 * len(titles[name])
+        if left + needed > width and left > _LEFT:
+            left, row = float(_LEFT), row + 1
+        told += f'<g transform="translate({left + 14:.1f} {_HEIGHT + 4 + 24 * row})">{sample(name)}'
+        told += f'<text class="label" x="21" y="4">{safe(titles[name], 60)}</text></g>'
+        left += needed
+    return told, row + 1
