@@ -20,6 +20,7 @@ import privet
 from privet.column import Column, Nominal, Numeric, text_of
 from privet.domain import Domain
 from privet.kernel import Gini, InfoGain, Max, answers
+from privet.kernel.engines import memory
 from privet.kernel.engines.duckdb import DuckDBEngine, Source
 from privet.kernel.engines.memory import MemoryEngine
 from privet.kernel.query import (
@@ -525,6 +526,14 @@ def test_the_order_of_rows_does_not_matter(stores: Any, storage: str) -> None:
     for other in answers[1:]:
         for found, expected in zip(other, answers[0], strict=True):
             assert_same(found, expected)
+
+
+def test_points_of_a_grid_too_large_for_an_array_count_alike(
+    monkeypatch: pytest.MonkeyPatch, stores: Any
+) -> None:
+    monkeypatch.setattr(memory, "_DENSE", 0)
+    queries = [GridQuery(by_sex_and_age(), ("age", "sex"), target) for target in ("ill", None)]
+    check(stores, "memory", PEOPLE, PEOPLE_TYPES, people(60), queries)
 
 
 @each_storage

@@ -28,7 +28,7 @@ HEAVY = 0.85 * NORMAL + 0.15 / len(SHIFTS)
 BLUR = 0.01  # of a sum, as little as the grids can tell apart
 CLEAR = 8.0  # spreads above 0: a sum whose logarithm is normal
 LEVELS = 22  # of the mass of a cell, spaced evenly in its logarithm
-BLOCK = 256  # cells at once: memory stays small for attributes with thousands of values
+BLOCK = 8  # cells at once: what is computed for them stays in the cache
 TINY = 1e-300
 SHORTEST = 3  # cells of a chain: fewer are exchangeable
 
@@ -101,11 +101,14 @@ def _likelihoods(one: NoisySums, other: NoisySums) -> tuple[Floats, Floats]:
     for start in range(0, cells, BLOCK):
         block = slice(start, start + BLOCK)
         here = mass[block, None, None, :]
-        shifted = _log_density(one, block, here * (1 + tilt)) + _log_density(other, block, here * (1 - tilt))
-        even = _log_density(one, block, here) + _log_density(other, block, here)
-        top = np.maximum(shifted.max(axis=(1, 2, 3)), even.max(axis=(1, 2, 3)))[:, None, None, None]
-        likelihood[block] = np.exp(shifted - top).sum(axis=3)
-        without[block] = np.log(np.exp(even - top).sum(axis=(1, 2, 3)) + TINY)
+        (first, width), (second, spread) = (
+            _distance(one, block, here * (1 + tilt)),
+            _distance(other, block, here * (1 - tilt)),
+        )
+        first += second
+        first -= first.min(axis=(1, 2, 3), keepdims=True)
+        likelihood[block] = (np.exp(-first) / (width * spread)).sum(axis=3)
+        without[block] = np.log(likelihood[block, 0, len(SHIFTS) // 2] + TINY)  # the middle shift is none
     return likelihood, without
 
 
@@ -119,9 +122,10 @@ def _masses(one: NoisySums, other: NoisySums) -> Floats:
     return np.asarray(np.exp(np.log(low)[:, None] + np.log(high / low)[:, None] * np.linspace(0, 1, LEVELS)))
 
 
-def _log_density(sums: NoisySums, block: slice, mean: Floats) -> Floats:
-    width = np.sqrt(sums.scale**2 + 0.5 * sums.cap * mean + (BLUR * mean) ** 2)
-    return np.asarray(-np.abs(sums.values[block, None, None, None] - mean) / width - np.log(width))
+def _distance(sums: NoisySums, block: slice, mean: Floats) -> tuple[Floats, Floats]:
+    """How far the sums are from a mean, in widths of their noise, and these widths."""
+    width = np.sqrt(sums.scale**2 + mean * (0.5 * sums.cap + BLUR**2 * mean))
+    return np.abs(sums.values[block, None, None, None] - mean) / width, width
 
 
 def _exchangeable(likelihood: Floats) -> tuple[Floats, Floats]:

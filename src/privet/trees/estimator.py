@@ -145,7 +145,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, X, skip_check_array=True)
         labels = column_or_1d(_plain_labels(y), warn=True)
         check_consistent_length(X, labels)
-        if labels.dtype.kind not in "biu":  # whole numbers are classes: no need to look at each
+        # whole numbers and texts are classes: no need to look at each
+        if labels.dtype.kind not in "biuU" and not isinstance(labels.flat[0], str):
             check_classification_targets(labels)
         self._by_name = False
         if given is None:

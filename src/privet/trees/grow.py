@@ -61,7 +61,7 @@ def grow(
     if rows is None or planned is None:
         assert prior is not None
         rows = max(sum(prior), 1.0)
-        planned = _planned(plan, domain, shares, rows, rng, bought=True)
+        planned = _planned(plan, domain, shares, rows, rng)
     if plan.criterion == WEIGHTED:
         assert prior is not None
         plan = replace(plan, criterion=_weighted(prior))
@@ -208,12 +208,12 @@ def _prior(scope: ProtectedTable, share: Fraction, record: _Record) -> tuple[flo
 
 
 def _planned(
-    plan: Plan, domain: Domain, shares: Sequence[Fraction], rows: float, rng: np.random.Generator, bought: bool = False
+    plan: Plan, domain: Domain, shares: Sequence[Fraction], rows: float, rng: np.random.Generator
 ) -> tuple[list[Schedule], list[Tree]]:
     """The schedule of each tree, and the structures of those that are drawn without looking at a row.
 
-    A tree that does not fit is refused; where its depth follows from a bought number of rows it
-    is too late for that, and it is made less deep.
+    A tree whose depth somebody asked for is refused if it does not fit; one whose depth follows from
+    the number of rows is made less deep.
     """
     depths = [plan.depth_for(domain, rows, share) for share in shares]
     while True:
@@ -224,7 +224,7 @@ def _planned(
                 _check_leaves(plan, domain, schedules, structures, rows, max(shares))
             return schedules, structures
         except QuestionError:
-            if not bought or not any(depths):
+            if not callable(plan.depth) or not any(depths):
                 raise
         depths = [min(depth, max(depths) - 1) for depth in depths]
 

@@ -37,6 +37,7 @@ from privet.kernel.query import (
 
 Nodes = NDArray[np.int32]
 
+_DENSE = 2**20  # counts of a grid: with more of them, only points that occur are counted
 _KEPT = 4  # node numberings kept for the next level; others are computed again from these
 
 
@@ -146,19 +147,27 @@ class MemoryEngine:
         return [table[:, start:end].reshape(parts, -1, classes) for start, end in itertools.pairwise(offsets)]
 
     def exact_grid(self, query: GridQuery) -> list[GridCounts]:
-        nodes = self._assign(query.rows)
-        inside = np.flatnonzero(nodes >= 0)
+        nodes, parts = self._assign(query.rows), query.rows.parts
         classes = 1 if query.target is None else self._domain[query.target].size
+        label = self._codes[self._position[query.target or self._domain.names[0]]]
         answers = []
         for name in query.columns:
             points = index_count(self._domain[name]) + 1
             grid = self._grid_position.get(name)
-            index = (self._codes[self._position[name]] if grid is None else self._grids[grid])[inside].astype(np.int64)
-            pairs = nodes[inside].astype(np.int64) * points + index + 1
-            distinct, position = np.unique(pairs, return_inverse=True)
-            exact = np.zeros((len(distinct), classes), dtype=np.int64)
-            label: Any = 0 if query.target is None else self._codes[self._position[query.target]][inside]
-            np.add.at(exact, (position, label), self._weights[inside] if self._weights.size else 1)
+            index = self._codes[self._position[name]] if grid is None else self._grids[grid]
+            if parts * points * classes <= _DENSE:
+                exact = np.zeros((parts * points, classes), dtype=np.int64)
+                _count_points(nodes, index, points, label, classes, self._weights, exact)
+                distinct = np.flatnonzero(exact.any(axis=1))
+                exact = exact[distinct]
+            else:
+                inside = np.flatnonzero(nodes >= 0)
+                pairs = nodes[inside].astype(np.int64) * points + index[inside] + 1
+                distinct, position = np.unique(pairs, return_inverse=True)
+                exact = np.zeros((len(distinct), classes), dtype=np.int64)
+                weights = self._weights[inside] if self._weights.size else 1
+                own: Any = label[inside] if classes > 1 else 0
+                np.add.at(exact, (position, own), weights)
             answers.append(GridCounts(distinct // points, distinct % points - 1, exact))
         return answers
 
@@ -344,6 +353,14 @@ def _count_cells(codes: Any, columns: Any, shape: Any, nodes: Any, parts: int, w
         for position in range(len(columns)):
             key = key * shape[position] + codes[columns[position], row]
         exact[key] += weights[row] if len(weights) else 1
+
+
+@njit(cache=True)
+def _count_points(nodes: Any, index: Any, points: int, label: Any, classes: int, weights: Any, exact: Any) -> None:
+    for row in range(len(nodes)):
+        if nodes[row] >= 0:
+            point = np.int64(nodes[row]) * points + np.int64(index[row]) + 1
+            exact[point, label[row] if classes > 1 else 0] += weights[row] if len(weights) else 1
 
 
 @njit(cache=True)
