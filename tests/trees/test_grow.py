@@ -792,3 +792,18 @@ def test_a_model_says_nothing_of_who_asked_where_and_when(name: str, tmp_path: P
         *("steps", "tree", "level", "question", "parts", "entry"),
         *("split", "at", "size", "counts", "deviation"),
     }
+
+
+@pytest.mark.parametrize(("rows", "found"), [(1_000, False), (10**7, True)])
+def test_id3_plus_looks_closer_where_there_is_signal(rows: int, found: bool) -> None:
+    """All cells have one majority: max sees nothing, gini which attribute matters; public rows decide between them."""
+    columns = [Nominal(f"a{i}", (0, 1)) for i in range(12)]
+    domain = Domain((*columns, Nominal("y", (0, 1))), target="y", rows=rows)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 2, (2_000, 12)), columns=[column.name for column in columns])
+    frame["y"] = (rng.random(2_000) < 0.05 + 0.35 * frame["a7"]).astype(int)
+    with privet.open(frame, domain, budget=100) as table:
+        roots = {
+            privet.ID3PlusClassifier(epsilon=10, max_depth=1).fit(table).model_.tree.root.attribute for _ in range(8)
+        }
+    assert (roots == {"a7"}) is found

@@ -340,8 +340,8 @@ def test_what_no_paper_has_cannot_be_run_as_published() -> None:
 def test_more_signal_is_worth_more_levels() -> None:
     """The rule is public: it reads the number of rows, public or bought, and epsilon."""
     plan = preset("id3plus").plan(binary(9))
-    depths = [plan.depth_for(binary(9), rows, Fraction(1, 2)) for rows in (10, 100, 1_000, 10_000, 10**7)]
-    assert depths == [1, 1, 2, 3, 3]
+    depths = [plan.depth_for(binary(9), rows, Fraction(1, 2)) for rows in (10, 100, 1_000, 10_000, 40_000, 10**7)]
+    assert depths == [1, 1, 2, 3, 4, 5]
     assert preset("id3plus").plan(binary(9), max_depth=5).depth_for(binary(9), 10, Fraction(1)) == 5
 
 

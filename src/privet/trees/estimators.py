@@ -207,12 +207,13 @@ class DiffPC45Classifier(DiffPID3Classifier):
 class ID3PlusClassifier(DiffPID3Classifier):
     """ID3 with every saving there is: monotone selections, no size queries, joint thresholds, the rest for the leaves.
 
-    Without `max_depth` the depth follows from rows times epsilon: `rows` of the domain, or noisy class
+    Without `max_depth` and `criterion` both follow from rows times epsilon: `rows` of the domain, or noisy class
     counts for a twentieth of the budget. `criterion` is "max", "gini", "infogain" or "weighted-max",
     `numeric` is "thresholds" or "bins".
     """
 
     algorithm = "id3plus"
+    criterion: Any = None
     max_depth: int | None = None  # type: ignore[assignment]
     numeric: str = "thresholds"
 

@@ -30,7 +30,7 @@ from privet.kernel import (
 from privet.trees import prune
 from privet.trees.algorithm import check_budget, check_target
 from privet.trees.model import Ensemble, Tree
-from privet.trees.plan import WEIGHTED, Plan, Schedule
+from privet.trees.plan import BY_SIGNAL, SHARPER, WEIGHTED, Plan, Schedule
 from privet.trees.record import Privacy, Step
 from privet.trees.splitting import Attributes, SplitOf, attribute_of, find_splits, rule_of
 from privet.trees.structure import draw
@@ -65,6 +65,8 @@ def grow(
     if plan.criterion == WEIGHTED:
         assert prior is not None
         plan = replace(plan, criterion=_weighted(prior))
+    if plan.criterion == BY_SIGNAL:
+        plan = replace(plan, criterion="max" if rows * float(epsilon) < SHARPER else "gini")
     schedules, structures = planned
     # coins before growth: the same seed scatters and draws the same, whatever the releases are
     coins = int(rng.integers(2**31))
@@ -148,7 +150,7 @@ def _check(table: ProtectedTable, plan: Plan, epsilon: Fraction) -> None:
         )
     if plan.is_exact:
         return
-    if plan.split == "select" and plan.criterion != WEIGHTED:
+    if plan.split == "select" and plan.criterion not in (WEIGHTED, BY_SIGNAL):
         rule = rule_of(plan, domain)  # unknown, or without a bound: said now
         if isinstance(rule, GainRatio):
             raise NotPrivate("the gain ratio of a split has no bounded sensitivity; choose max, gini or infogain.")

@@ -21,7 +21,9 @@ from privet.domain import Domain
 from privet.errors import QuestionError
 from privet.kernel import Criterion, as_epsilon
 
-DEEPER = (60.0, 2000.0)  # rows times epsilon from which a second and a third level are worth their price
+DEEPER = (500.0, 1200.0, 8000.0, 50_000.0)  # rows times epsilon from which two to five levels are worth their price
+SHARPER = 20_000.0  # rows times epsilon from which gini, noisier than max, sees more
+BY_SIGNAL = "by-signal"  # a criterion that follows from rows times epsilon
 WEIGHTED = "weighted-max"  # a criterion whose weights come from class counts that the plan buys
 EXACT = Fraction(0)  # the share of a question that public rows answer exactly
 
@@ -118,7 +120,7 @@ def above_noise(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> i
 
 
 def by_signal(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> int:
-    """One to three levels, by rows times epsilon: deeper trees need more of both (docs/trees-id3.md)."""
+    """One to five levels, by rows times epsilon: deeper trees need more of both (docs/trees-id3.md)."""
     signal = rows * float(epsilon)
     return 1 + sum(signal >= least for least in DEEPER)
 
@@ -214,7 +216,7 @@ class Plan:
     @property
     def wants_rows(self) -> bool:
         """Does the plan depend on the number of rows?"""
-        return callable(self.depth) or self.stop == "estimate"
+        return callable(self.depth) or self.stop == "estimate" or self.criterion == BY_SIGNAL
 
     def tree_shares(self, epsilon: Fraction) -> list[Fraction]:
         """The budget of each tree: equal shares of what all rows can lose, or all of it on disjoint rows."""

@@ -16,6 +16,7 @@ from privet.domain import Domain
 from privet.errors import QuestionError
 from privet.trees.algorithm import Algorithm
 from privet.trees.plan import (
+    BY_SIGNAL,
     Plan,
     above_noise,
     by_signal,
@@ -230,7 +231,7 @@ def _hanisch_forest_published(domain: Domain, n_estimators: int = 10, vote: str 
 def _id3plus(
     domain: Domain,
     max_depth: int | None = None,
-    criterion: Any = "max",
+    criterion: Any = None,
     numeric: str = "thresholds",
     **more: Any,
 ) -> Plan:
@@ -238,7 +239,7 @@ def _id3plus(
         "",
         halves,
         depth=by_signal if max_depth is None else max_depth,
-        criterion=criterion,
+        criterion=BY_SIGNAL if criterion is None else criterion,
         numeric=_numeric(numeric, "joint"),
         stop="estimate",
         prior=PRIOR,
