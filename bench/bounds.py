@@ -18,6 +18,7 @@ LEADS = {  # data sets on which ours is held to be above a peer; on the other se
     "diffprivlib-forest": SETS,
     "diffprivlib-tree": SETS,
 }
+SIGNAL = 150  # rows times epsilon
 MILLION, TEN_MILLION = 10**6, 10**7
 
 
@@ -28,6 +29,7 @@ def held(summary: Summary) -> Iterator[Result]:
     for peer in LEADS:
         for data in SETS:
             yield from _lead(summary, data, peer)
+    yield from _majority(summary)
     yield from _fit_ratio(summary)
     yield from _growth(summary)
 
@@ -43,6 +45,20 @@ def _lead(summary: Summary, data: str, peer: str) -> Iterator[Result]:
         title = f"{LEARNERS[OURS].title} above {LEARNERS[peer].title}, {data}: least lead, at epsilon {worst}"
         bound = 0 if data in LEADS[peer] else None
         yield Result(title, 100 * leads[worst].mean, "points", bound, above=True)
+
+
+def _majority(summary: Summary) -> Iterator[Result]:
+    """Where there is some signal, a learner must not do worse than the largest class."""
+    leads = {}
+    for place in summary.places:
+        if place.learner == OURS and place.data != GROWTH:
+            accuracy, largest = (summary.estimate(place, measure) for measure in ("accuracy", "majority"))
+            if accuracy and largest and summary.facts(place.data)["rows"] * float(place.epsilon) >= SIGNAL:
+                leads[place] = accuracy.mean - largest.mean
+    if leads:
+        worst = min(leads, key=lambda place: leads[place])
+        title = f"{LEARNERS[OURS].title} above the largest class, rows x epsilon >= {SIGNAL}: least lead, {worst.data}"
+        yield Result(f"{title} at epsilon {worst.epsilon}", 100 * leads[worst], "points", -1, above=True)
 
 
 def _fit_ratio(summary: Summary) -> Iterator[Result]:
