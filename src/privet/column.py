@@ -115,6 +115,16 @@ def decimal_text(number: Fraction) -> str:
     return ("-" if number < 0 else "") + digits[:-places] + "." + digits[-places:]
 
 
+def short_text(number: Fraction) -> str:
+    """A fraction as people read it: exact where that is short, else six digits.
+
+    >>> short_text(Fraction(1, 8)), short_text(Fraction(1, 3)), short_text(Fraction(10**9, 3**20))
+    ('0.125', '1/3', '0.286797')
+    """
+    exact = decimal_text(number)
+    return exact if len(exact) <= 12 else f"{float(number):.6g}"
+
+
 @dataclass(frozen=True)
 class Nominal:
     """A column with a declared list of values.

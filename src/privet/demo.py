@@ -17,13 +17,16 @@ from rich.console import Console
 from rich.table import Table
 
 from privet import datasets
-from privet.column import decimal_text
+from privet.column import decimal_text, short_text
 from privet.kernel import Budget, Count, Mean, ProtectedTable, open_table
 from privet.trees.drawing import svg
 from privet.trees.model import Ensemble
+from privet.trees.table_drawing import svg as svg_of_tables
+from privet.trees.tables import Tables
 
-_BUDGET = "2.0"
+_BUDGET = "2.5"
 _TREE = "1.0"
+_TABLES = "0.5"
 
 
 @dataclass(frozen=True)
@@ -51,16 +54,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Grown:
-    """The tree of the story, and how often it and its rivals are right about people it never saw."""
+    """The models of the story, and how often they and their rivals are right about people they never saw."""
 
-    model: Ensemble
+    tree: Ensemble
     accuracy: float
+    tables: Tables
+    tables_accuracy: float
     without_noise: float
     majority: float
 
 
 def run(folder: Path, rows: int) -> None:
-    """Generate people, open their table, ask five questions, grow a tree, write report.html."""
+    """Generate people, open their table, ask five questions, learn two models, write report.html."""
     console = Console(stderr=True)
     people, address = _generate(folder, rows, console)
     domain_file = folder / "census.toml"
@@ -71,8 +76,10 @@ def run(folder: Path, rows: int) -> None:
         _print(steps, grown, table.budget)
         report = folder / "report.html"
         report.write_text(_report(steps, grown, table, rows), encoding="utf-8")
-    grown.model.save(folder / "model.json")
-    console.print(f"model: {folder / 'model.json'}")
+    grown.tree.save(folder / "tree.json")
+    grown.tables.save(folder / "boosted.json")
+    grown.tables.to_html(folder / "boosted.html")
+    console.print(f"models: {folder / 'tree.json'}, {folder / 'boosted.json'}")
     console.print(f"report: {report}")
 
 
@@ -152,11 +159,12 @@ def _ask(table: ProtectedTable, people: pd.DataFrame) -> list[Step]:
 
 
 def _grow(table: ProtectedTable, people: pd.DataFrame) -> Grown:
-    """A private tree, and beside it C4.5 on the rows themselves, which only their owner could run."""
-    from privet.trees.estimators import C45Classifier, DiffPC45Classifier
+    """A private tree and boosted tables, and C4.5 on the rows themselves, which only their owner could run."""
+    from privet.trees.estimators import BoostedTablesClassifier, C45Classifier, DiffPC45Classifier
 
     target = table.domain.target_column.name
     tree = DiffPC45Classifier(epsilon=_TREE, criterion="gini").fit(table)
+    boosted = BoostedTablesClassifier(epsilon=_TABLES).fit(table)
     plain = C45Classifier(domain=table.domain).fit(people.drop(columns=target), people[target])
     others = datasets.census(20_000, seed=1)
     truth = others[target]
@@ -164,6 +172,8 @@ def _grow(table: ProtectedTable, people: pd.DataFrame) -> Grown:
     return Grown(
         tree.model_,
         float((tree.predict(attributes) == truth).mean()),
+        boosted.model_,
+        float((boosted.predict(attributes) == truth).mean()),
         float((plain.predict(attributes) == truth).mean()),
         float(truth.value_counts(normalize=True).max()),
     )
@@ -176,7 +186,7 @@ def _bar(label: str, release: Count | Mean, truth: float) -> Bar:
 
 def _print(steps: list[Step], grown: Grown, budget: Budget) -> None:
     console = Console(highlight=False)
-    console.print("Five questions to a table nobody may see, and a tree; errors with 95% confidence")
+    console.print("Five questions to a table nobody may see, and two models; errors with 95% confidence")
     for number, step in enumerate(steps, start=1):
         console.print(f"\n[bold]{number}. {step.question}[/bold]")
         console.print(f"   [dim]{step.code}[/dim]")
@@ -187,15 +197,19 @@ def _print(steps: list[Step], grown: Grown, budget: Budget) -> None:
     console.print("\n[bold]6. Who earns more? A tree[/bold]")
     console.print(f"   [dim]{_TREE_CODE}[/dim]")
     console.print(f"   [green]{grown.accuracy:.1%} right[/green]  ({_beside(grown)})")
-    print("\n".join(f"   {line}" for line in grown.model.text().splitlines()[1:]))
+    print("\n".join(f"   {line}" for line in grown.tree.text().splitlines()[1:]))
+    console.print("\n[bold]7. Who earns more? A sum of small tables[/bold]")
+    console.print(f"   [dim]{_TABLES_CODE}[/dim]")
+    console.print(f"   [green]{grown.tables_accuracy:.1%} right[/green]  (of the same people; boosted.html draws it)")
     ledger = Table(title=f"\nThe ledger: {decimal_text(budget.spent)} of {_BUDGET} spent", title_justify="left")
     for heading in ("entry", "question", "on", "epsilon", "charged"):
         ledger.add_column(heading)
     for entry in budget.entries:
-        ledger.add_row(str(entry.id), entry.question, entry.scope, entry.epsilon, decimal_text(entry.loss))
+        ledger.add_row(str(entry.id), entry.question, entry.scope, entry.epsilon, short_text(entry.loss))
     console.print(ledger)
 
 
+_TABLES_CODE = f"BoostedTablesClassifier(epsilon={_TABLES}).fit(table)"
 _TREE_CODE = f'DiffPC45Classifier(epsilon={_TREE}, criterion="gini").fit(table)'
 
 
@@ -237,25 +251,33 @@ def _report(steps: list[Step], grown: Grown, table: ProtectedTable, rows: int) -
     )
     entries = "".join(
         f"<tr><td>{entry.id}</td><td>{html.escape(entry.question)}</td><td>{html.escape(entry.scope)}</td>"
-        f'<td class="number">{entry.epsilon}</td><td class="number">{decimal_text(entry.loss)}</td></tr>'
+        f'<td class="number">{entry.epsilon}</td><td class="number">{short_text(entry.loss)}</td></tr>'
         for entry in table.budget.entries
     )
     tree = (
         f"<section><h2>Who earns more? A tree</h2><p><code>{html.escape(_TREE_CODE)}</code></p>"
         f'<p><span class="answer">{grown.accuracy:.1%} right</span> '
         f'<span class="error">{html.escape(_beside(grown))} · epsilon {_TREE}</span></p>'
-        f'<div class="scroll">{svg(grown.model.tree)}</div><p>Blue and orange are the shares of low and high incomes '
+        f'<div class="scroll">{svg(grown.tree.tree)}</div><p>Blue and orange are the shares of low and high incomes '
         "in a leaf, the numbers how many people of each it counted, with noise.</p></section>"
+    )
+    tables = (
+        f"<section><h2>Who earns more? A sum of small tables</h2><p><code>{html.escape(_TABLES_CODE)}</code></p>"
+        f'<p><span class="answer">{grown.tables_accuracy:.1%} right</span> '
+        f'<span class="error">of the same people · epsilon {_TABLES}</span></p>'
+        f'<div class="scroll">{svg_of_tables(grown.tables)}</div><p>What each cell adds to the log odds of a high '
+        "income; faint is what cannot be told from no effect. boosted.html, beside this file, has every number.</p>"
+        "</section>"
     )
     spent, left = decimal_text(table.budget.spent), decimal_text(table.budget.remaining)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>privet: five questions to a private table, and a tree</title><style>{_STYLE}</style></head><body>
-<h1>Five questions to a table nobody may see, and a tree</h1>
+<title>privet: five questions to a private table, and two models</title><style>{_STYLE}</style></head><body>
+<h1>Five questions to a table nobody may see, and two models</h1>
 <p>{rows} generated people lie in a DuckDB table. An analyst may spend epsilon = {_BUDGET} on it and never sees a row:
 every answer carries noise, and says how much. Each chart shows the noisy answer with its 95% interval;
 <span class="truth">the mark is the true value</span>, known here only because the people are made up.</p>
-{sections}{tree}
+{sections}{tree}{tables}
 <section><h2>The ledger</h2><p>{spent} spent, {left} left. Entries are on disk before the table is asked, and cannot be
 changed. Asking women and men at once costs what one of them costs: their rows are disjoint.</p>
 <div class="scroll"><table><tr><th>entry</th><th>question</th><th>on</th><th class="number">epsilon</th>

@@ -528,9 +528,7 @@ def test_the_order_of_rows_does_not_matter(stores: Any, storage: str) -> None:
             assert_same(found, expected)
 
 
-def test_points_of_a_grid_too_large_for_an_array_count_alike(
-    monkeypatch: pytest.MonkeyPatch, stores: Any
-) -> None:
+def test_points_of_a_grid_too_large_for_an_array_count_alike(monkeypatch: pytest.MonkeyPatch, stores: Any) -> None:
     monkeypatch.setattr(memory, "_DENSE", 0)
     queries = [GridQuery(by_sex_and_age(), ("age", "sex"), target) for target in ("ill", None)]
     check(stores, "memory", PEOPLE, PEOPLE_TYPES, people(60), queries)

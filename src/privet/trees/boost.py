@@ -98,12 +98,16 @@ def plan(domain: Domain, rows: float, epsilon: Fraction, rng: np.random.Generato
 def _shares(
     visits: Sequence[tuple[str | None, float]], unit: float, choice: float, epsilon: Fraction
 ) -> tuple[Planned, ...]:
+    def share(part: float) -> Fraction:
+        """In millionths of the whole, which a ledger can show."""
+        return epsilon * max(1, round(part / float(epsilon) * 10**6)) / 10**6
+
     left = epsilon
     found = []
     for place, (name, weight) in enumerate(visits):
-        whole = as_epsilon(Fraction(weight * unit)) if place < len(visits) - 1 else left
+        whole = share(weight * unit) if place < len(visits) - 1 else left
         left -= whole
-        chosen = as_epsilon(Fraction(choice)) if name is None and choice else Fraction(0)
+        chosen = share(choice) if name is None and choice else Fraction(0)
         found.append(Planned(whole - chosen, chosen, None if name is None else (name,)))
     return tuple(found)
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import groupby
 
+from privet.column import short_text
 from privet.trees.drawing import CLASSES, COLOURS, LEAVES, class_names, counts_text, marks_of, path_to, safe, svg
 from privet.trees.model import Ensemble, Tree
-from privet.trees.page_parts import ROWS, budget_bar, details, document, domain_table, loss, promise
+from privet.trees.page_parts import ROWS, budget_bar, details, document, domain_table, promise
 from privet.trees.record import LEAF_QUESTIONS, Privacy, Step
 
 TREES, RULES = 20, 500  # at most, of each
@@ -52,12 +53,13 @@ def _cost(privacy: Privacy) -> str:
     several = f" The {trees} trees saw {how}; the first is shown." if trees > 1 else ""
     left = privacy.epsilon - total if trees <= 1 or privacy.disjoint else Fraction(0)
     if privacy.added:
-        amounts = ", ".join(map(loss, privacy.added[:CLASSES])) + ", …" * (len(privacy.added) > CLASSES)
+        amounts = ", ".join(map(short_text, privacy.added[:CLASSES])) + ", …" * (len(privacy.added) > CLASSES)
         several += f" Rows added later lost {amounts}; a person in several of these tables loses the sum."
     bar = budget_bar([(step.question, step.epsilon, _told(step)) for step in path], left)
     return (
-        f"<section><h2>What was spent</h2><p>Epsilon {loss(privacy.spent)} of {loss(privacy.epsilon)}. The nodes of "
-        f"a level hold different people, so a person pays along one path; the dearest, in bold, paid {loss(total)}."
+        f"<section><h2>What was spent</h2><p>Epsilon {short_text(privacy.spent)} of {short_text(privacy.epsilon)}. "
+        "The nodes of a level hold different people, so a person pays along one path; the dearest, in bold, paid "
+        f"{short_text(total)}."
         f'{several}</p>{bar}<div class="scroll">{_levels(steps, set(path))}</div></section>'
     )
 
@@ -68,7 +70,7 @@ def _levels(steps: list[Step], paid: set[Step]) -> str:
     levels: dict[str, dict[str, str]] = {}
     for step in steps:
         level = levels.setdefault("all" if step.tree < 0 else str(step.level), dict.fromkeys(kinds, ""))
-        told = f'<span class="{"paid" if step in paid else "soft"}">{loss(step.epsilon)}</span>'
+        told = f'<span class="{"paid" if step in paid else "soft"}">{short_text(step.epsilon)}</span>'
         nodes = f'<small class="soft">{step.parts} node{"s" * (step.parts != 1)}</small>'
         if step.question in level:
             level[step.question] += f"<div>{told} {nodes}</div>"
@@ -100,7 +102,7 @@ def _dearest(steps: Sequence[Step]) -> list[Step]:
 
 
 def _told(step: Step) -> str:
-    return f"{'all trees' if step.tree < 0 else f'level {step.level}'}: {step.question}, {loss(step.epsilon)}"
+    return f"{'all trees' if step.tree < 0 else f'level {step.level}'}: {step.question}, {short_text(step.epsilon)}"
 
 
 def _trees(model: Ensemble) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from privet.column import Nominal, decimal_text
+from privet.column import Nominal, short_text
 from privet.domain import Domain
 from privet.trees.drawing import CLASSES, safe
 from privet.trees.record import Privacy
@@ -57,7 +57,7 @@ def promise(privacy: Privacy) -> str:
         reasons = "".join(f"<li>{safe(reason)}</li>" for reason in privacy.reasons)
         content = f'<p class="big">NOT PRIVATE</p><ul>{reasons}</ul><p>Do not publish it.</p>'
         return f'<section class="alarm">{content}</section>'
-    epsilon = loss(privacy.epsilon)
+    epsilon = short_text(privacy.epsilon)
     rows = "one row" if privacy.rows_per_person == 1 else f"up to {privacy.rows_per_person} rows"
     factor = f" = {math.exp(privacy.epsilon):.3g}" if privacy.epsilon < 20 else ""
     return (
@@ -76,15 +76,9 @@ def budget_bar(pieces: Sequence[tuple[str, Fraction, str]], left: Fraction) -> s
         for kind, paid, told in pieces[:ROWS]
     )
     if left > 0:
-        bar += f'<i class="left" style="flex:{float(left):.6f}" title="not spent: {loss(left)}"></i>'
+        bar += f'<i class="left" style="flex:{float(left):.6f}" title="not spent: {short_text(left)}"></i>'
     key = "".join(f'<span><i style="{tint[kind]}"></i>{safe(kind, 60)}</span>' for kind in kinds[:CLASSES])
     return f'<div class="bar">{bar}</div><p class="key">{key}</p>'
-
-
-def loss(epsilon: Fraction) -> str:
-    """A loss as people read it: exact where that is short."""
-    exact = decimal_text(epsilon)
-    return exact if len(exact) <= 12 else f"{float(epsilon):.6g}"
 
 
 def domain_table(domain: Domain) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privet.column import decimal_text
+from privet.column import decimal_text, short_text
 from privet.errors import ModelError
 
 
@@ -60,7 +60,7 @@ class Privacy:
             promise = "NOT PRIVATE: " + "; ".join(self.reasons)
         lines = [f"{self.algorithm}, {self.variant} variant", promise]
         growing = any(step.tree >= 0 for step in self.steps)
-        lines.append(f"spent {_short(self.spent)}{' on the dearest path' * growing}")
+        lines.append(f"spent {short_text(self.spent)}{' on the dearest path' * growing}")
         if self.added:
             amounts = ", ".join(decimal_text(epsilon) for epsilon in self.added)
             lines.append(f"rows added later lost {amounts}; a person in several of these tables loses the sum")
@@ -73,12 +73,12 @@ class Privacy:
         if shown:
             table: list[tuple[str, ...]] = [("level", "question", "nodes", "epsilon")]
             table += [
-                ("all" if step.tree < 0 else str(step.level), step.question, str(step.parts), _short(step.epsilon))
+                ("all" if step.tree < 0 else str(step.level), step.question, str(step.parts), short_text(step.epsilon))
                 for step in shown
             ]
             if not growing:
                 table = [("table", "question", "epsilon")]
-                table += [(str(step.level or "-"), step.question, _short(step.epsilon)) for step in shown]
+                table += [(str(step.level or "-"), step.question, short_text(step.epsilon)) for step in shown]
             widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
             for row in table:
                 lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
@@ -177,11 +177,6 @@ def _check_sums(privacy: Privacy) -> None:
 
 def _rows(number: int) -> str:
     return "1 row" if number == 1 else f"at most {number} rows"
-
-
-def _short(number: Fraction) -> str:
-    text = decimal_text(number)
-    return text if len(text) <= 12 else f"{float(number):.6g}"
 
 
 def _text(value: object) -> str:

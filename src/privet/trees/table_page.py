@@ -8,8 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from privet.column import short_text
 from privet.trees.drawing import class_names, safe
-from privet.trees.page_parts import ROWS, budget_bar, details, document, domain_table, loss, promise
+from privet.trees.page_parts import ROWS, budget_bar, details, document, domain_table, promise
 from privet.trees.published import Floats, softmax
 from privet.trees.record import Privacy, Step
 from privet.trees.table_drawing import (
@@ -101,14 +102,15 @@ def _cost(privacy: Privacy) -> str:
     ]
     rows = "".join(
         f'<tr><td class="number">{step.level or ""}</td><td>{safe(step.question, 120)}</td>'
-        f'<td class="number">{loss(step.epsilon)}</td></tr>'
+        f'<td class="number">{short_text(step.epsilon)}</td></tr>'
         for step in privacy.steps[:ROWS]
     )
     left_out = _left_out(len(privacy.steps) - ROWS, "question")
     heads = '<tr><th class="number">table</th><th>question</th><th class="number">epsilon</th></tr>'
     return (
-        f"<section><h2>What was spent</h2><p>Epsilon {loss(privacy.spent)} of {loss(privacy.epsilon)}. Every question "
-        f"saw all rows, so what they cost adds up.</p>{budget_bar(pieces, privacy.epsilon - privacy.spent)}</section>"
+        f"<section><h2>What was spent</h2><p>Epsilon {short_text(privacy.spent)} of {short_text(privacy.epsilon)}. "
+        "Every question saw all rows, so what they cost adds up.</p>"
+        f"{budget_bar(pieces, privacy.epsilon - privacy.spent)}</section>"
         + details(
             "Every question and what it cost",
             f'<div class="scroll"><table class="fit">{heads}{rows}</table></div>{left_out}',
@@ -117,7 +119,7 @@ def _cost(privacy: Privacy) -> str:
 
 
 def _told(step: Step) -> str:
-    return f"{f'table {step.level}: ' if step.level else ''}{step.question}, {loss(step.epsilon)}"
+    return f"{f'table {step.level}: ' if step.level else ''}{step.question}, {short_text(step.epsilon)}"
 
 
 # -- what the model says ------------------------------------------------------------------------
