@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 import privet
+from bench.data.random_trees import classified
 from bench.split import split
 from evidence.numbers import BOOSTED, EPSILONS
 from privet.column import Nominal
@@ -121,7 +121,7 @@ def _depths() -> Iterator[Trial]:
 # -- Friedman and Schuster, 5.1 ---------------------------------------------------------------
 
 SYNTHETIC = "random trees"
-ATTRIBUTES, DEPTH, LEAF, NOISE = 10, 5, 0.3, 0.1
+ATTRIBUTES, NOISE = 10, 0.1
 TREES, RUNS = 10, 8
 SIZES = (1000, 2000, 5000, 10_000, 20_000, 50_000)
 FEWER = {"DiffPID3-max as published": 2, "SuLQ-ID3 as published": 10}  # so many times the rows of ours
@@ -146,33 +146,13 @@ def synthetic(trial: Trial) -> tuple[pd.DataFrame, pd.DataFrame, Domain]:
     tree = np.random.default_rng([51, trial.seed % TREES])
     rows = np.random.default_rng([52, trial.seed, zlib.crc32(str(trial.rows).encode())])
     bits = rows.integers(0, 2, ((trial.rows or 0) + 10_000, ATTRIBUTES))
-    label = np.zeros(len(bits), dtype=np.int64)
-    _grow(tree, bits, label, np.arange(len(bits)), tuple(range(ATTRIBUTES)), 0)
-    both = np.column_stack([bits, label])
+    both = np.column_stack([bits, classified(tree, bits, (2,) * ATTRIBUTES)])
     train, test = both[: trial.rows].copy(), both[trial.rows :]
     replaced = rows.random(train.shape) < NOISE
     train[replaced] = rows.integers(0, 2, int(replaced.sum()))
     names = [*(f"a{i}" for i in range(ATTRIBUTES)), "class"]
     domain = Domain(tuple(Nominal(name, (0, 1)) for name in names), target="class", rows=trial.rows, max_rows=50_000)
     return pd.DataFrame(train, columns=names), pd.DataFrame(test, columns=names), domain
-
-
-def _grow(
-    rng: np.random.Generator,
-    bits: NDArray[np.int64],
-    label: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    left: tuple[int, ...],
-    depth: int,
-) -> None:
-    """Draw the tree below a node that these rows reach, and write the classes of its leaves into `label`."""
-    if depth == DEPTH or (depth >= 2 and rng.random() < LEAF):
-        label[rows] = rng.integers(2)
-        return
-    attribute = int(rng.choice(left))
-    for value in (0, 1):
-        below = rows[bits[rows, attribute] == value]
-        _grow(rng, bits, label, below, tuple(each for each in left if each != attribute), depth + 1)
 
 
 # -- the report -------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 After Friedman and Schuster 2010, section 5.1, with trees of at most five levels.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from bench.data import Integers, generated
@@ -16,24 +18,27 @@ DEPTH, LEAF, NOISE = 5, 0.3, 0.1
 def load(seed: int) -> Dataset:
     rng = np.random.default_rng([2, seed])
     codes = np.stack([rng.integers(0, size, ROWS) for size in SIZES], axis=1)
-    label = np.zeros(ROWS, dtype=np.int64)
-    _grow(rng, codes, label, np.arange(ROWS), tuple(range(len(SIZES))), 0)
+    label = classified(rng, codes, SIZES)
     for at, size in enumerate(SIZES):
         codes[:, at] = _replaced(rng, codes[:, at], size)
     return generated(codes, SIZES, _replaced(rng, label, 2))
 
 
-def _grow(
-    rng: np.random.Generator, codes: Integers, label: Integers, rows: Integers, left: tuple[int, ...], depth: int
-) -> None:
-    """Draw the tree below a node that these rows reach, and write the classes of its leaves into `label`."""
-    if depth == DEPTH or (depth >= 2 and rng.random() < LEAF):
-        label[rows] = rng.integers(2)
-        return
-    attribute = int(rng.choice(left))
-    for value in range(SIZES[attribute]):
-        below = rows[codes[rows, attribute] == value]
-        _grow(rng, codes, label, below, tuple(at for at in left if at != attribute), depth + 1)
+def classified(rng: np.random.Generator, codes: Integers, sizes: Sequence[int]) -> Integers:
+    """The class of each row by a tree that is drawn: the draws depend on the sizes of the attributes alone."""
+    label = np.zeros(len(codes), dtype=np.int64)
+
+    def grow(rows: Integers, left: tuple[int, ...], depth: int) -> None:
+        if depth == DEPTH or (depth >= 2 and rng.random() < LEAF):
+            label[rows] = rng.integers(2)
+            return
+        attribute = int(rng.choice(left))
+        for value in range(sizes[attribute]):
+            below = rows[codes[rows, attribute] == value]
+            grow(below, tuple(at for at in left if at != attribute), depth + 1)
+
+    grow(np.arange(len(codes)), tuple(range(len(sizes))), 0)
+    return label
 
 
 def _replaced(rng: np.random.Generator, values: Integers, size: int) -> Integers:
