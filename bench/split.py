@@ -55,7 +55,7 @@ def split(trial: Trial) -> Split:
         whole, domain = _growing(trial.rows or 0)
         rows = np.arange(len(whole.codes))
         return Split(whole.taken(slice(None, -TEST_ROWS)), whole.taken(rows[-TEST_ROWS:]), domain)
-    whole, domain = _whole(trial.data, trial.seed, trial.rows)
+    whole, domain = _whole(trial.data, trial.seed if data.drawn(trial.data) or trial.rows else 0, trial.rows)
     order = np.random.default_rng([trial.seed, zlib.crc32(trial.data.encode())]).permutation(len(whole.codes))
     cut = len(order) // 10
     return Split(whole.taken(order[cut:]), whole.taken(order[:cut]), domain)

@@ -1,7 +1,7 @@
 """The data sets of the benchmark: one small file each, found by its name.
 
 A new public data set is a file NAME.py in this folder, and nothing else. Its docstring is what the
-page says about it, and its `load(seed)` returns the rows and their public domain. All of a file
+page says about it, and its `load()` returns the rows and their public domain. All of a file
 for rows that lie in the folder PRIVET_DATA as bank.csv, with a domain beside them:
 
     '''Bank: does a customer subscribe?'''
@@ -13,17 +13,18 @@ for rows that lie in the folder PRIVET_DATA as bank.csv, with a domain beside th
     from privet.domain import Domain
 
 
-    def load(seed: int) -> Dataset:
+    def load() -> Dataset:
         return Dataset(pd.read_csv(folder() / "bank.csv"), Domain.load(folder() / "bank.toml"))
 
 The domain names the target and every column that may be used, with values and bounds from a code
-book, never from the rows. Rows that do not fit it are left out for all learners alike. The
-seed is that of the repeat: files of rows ignore it, generators draw a new set for each.
+book, never from the rows. Rows that do not fit it are left out for all learners alike. A generator
+takes the seed of the repeat, `load(seed)`, and draws a new set for each.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import pkgutil
 from functools import lru_cache
@@ -54,10 +55,15 @@ def about(name: str) -> str:
     return " ".join((_module(name).__doc__ or name).split())
 
 
+def drawn(name: str) -> bool:
+    """Is the set generated, anew for each seed?"""
+    return bool(inspect.signature(_module(name).load).parameters)
+
+
 @lru_cache(maxsize=2)
 def load(name: str, seed: int = 0, rows: int | None = None) -> Dataset:
     """The rows of a data set that fit its domain, `rows` of them at most, and the domain."""
-    found: Dataset = _module(name).load(seed)
+    found: Dataset = _module(name).load(seed) if drawn(name) else _module(name).load()
     fits = np.all([column.encode(found.frame[column.name]) >= 0 for column in found.domain], axis=0)
     frame = found.frame.loc[fits, list(found.domain.names)]
     if rows is not None and rows < len(frame):

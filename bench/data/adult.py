@@ -3,5 +3,5 @@
 from privet import datasets
 
 
-def load(seed: int) -> datasets.Dataset:
+def load() -> datasets.Dataset:
     return datasets.load("adult")

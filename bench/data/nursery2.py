@@ -6,7 +6,7 @@ from privet import datasets
 from privet.column import Nominal
 
 
-def load(seed: int) -> datasets.Dataset:
+def load() -> datasets.Dataset:
     found = datasets.load("nursery")
     frame = found.frame.assign(**{"class": found.frame["class"].where(found.frame["class"] == "spec_prior", "rest")})
     target = Nominal("class", ("rest", "spec_prior"))

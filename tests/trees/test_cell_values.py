@@ -85,3 +85,17 @@ def test_sums_below_zero_are_no_trouble() -> None:
     mean, deviation = log_ratios(NoisySums(np.full(5, -1e6), 10.0, 1.0), NoisySums(np.full(5, 1e6), 10.0, 1.0), 0)
     assert np.isfinite(mean).all() and np.isfinite(deviation).all()
     assert (mean < 0).all()
+
+
+@pytest.mark.parametrize("run", [0, 200])
+@pytest.mark.parametrize("mass", [3e2, 3e3, 1e5, 1e7])
+def test_cells_know_how_well_they_are_known(run: int, mass: float) -> None:
+    """Error bars hold: about 95% of the truths lie within 1.96 deviations, from hundreds of rows a cell to millions."""
+    rng = np.random.default_rng(5)
+    shift = 0.8 * np.convolve(rng.normal(size=204), np.ones(5) / 5**0.5, "valid")
+    tilt, scale = np.tanh(shift / 2), 10.0
+    counted = [rng.poisson(mass * (1 + sign * tilt) / CAP) * CAP for sign in (1, -1)]  # rows are a sample
+    one, other = (NoisySums(each + rng.laplace(0, scale, 200), scale, CAP) for each in counted)
+    mean, deviation = log_ratios(one, other, run)
+    assert 0.85 <= np.mean(np.abs(mean - shift) < 1.96 * deviation) <= 1
+    assert 0.75 < np.sqrt(np.mean((mean - shift) ** 2)) / np.sqrt(np.mean(deviation**2)) < 1.35
