@@ -195,7 +195,7 @@ def test_a_sum_of_tables_is_fitted_shown_explained_and_exported(folder: Path) ->
     facts = json.loads(run("show", "sum.json", "--json", cwd=folder).stdout)
     assert all(len(table["columns"]) == 1 for table in facts["tables"]) and facts["importance"]
     explained = run("predict", "sum.json", "people.csv", "--explain", cwd=folder).stdout.splitlines()
-    assert explained[0] == "row,table,low,high"
+    assert explained[0] == "row,table,log odds of low,log odds of high"
     assert len(explained) == 1 + 300 * (1 + len(facts["tables"]))
     assert run("show", "sum.json", "--trees", "trees.json", cwd=folder).returncode == 0
     same = [run("predict", model, "people.csv", "--shares", cwd=folder).stdout for model in ("sum.json", "trees.json")]

@@ -49,13 +49,14 @@ def test_a_prediction_is_the_sum_of_what_the_tables_say() -> None:
 def test_a_value_that_fits_no_cell_says_nothing() -> None:
     """A row of unheard-of values takes the intercept; a missing value has a cell where the domain gives it one."""
     np.testing.assert_allclose(MODEL.logits(ROWS)[3], [0.5, -0.5])
-    assert not np.allclose(MODEL.contributions(ROWS)[1][2], 0)
+    assert not np.allclose(list(MODEL.contributions(ROWS))[1][2], 0)
 
 
 def test_an_explanation_adds_up_to_the_prediction() -> None:
     told = MODEL.explain(ROWS)
     assert told["table"].unique().tolist() == ["intercept", "a", "b and a"]
-    np.testing.assert_allclose(told.groupby("row")[["no", "yes"]].sum().to_numpy(), MODEL.logits(ROWS))
+    odds = told.groupby("row")[["log odds of no", "log odds of yes"]].sum()
+    np.testing.assert_allclose(odds.to_numpy(), MODEL.logits(ROWS))
 
 
 def test_merging_changes_no_prediction() -> None:
@@ -74,6 +75,7 @@ def test_a_table_can_be_dropped_or_rewritten() -> None:
     edited = MODEL.without("a").with_values(("b", "a"), np.zeros((3, 3, 2)))
     np.testing.assert_allclose(edited.logits(ROWS), np.tile([0.5, -0.5], (4, 1)))
     assert edited.privacy is PRIVACY  # what was released stays released
+    assert edited.note == "edited by hand: without the table of a; edited by hand: other values for b and a"
     with pytest.raises(ModelError, match=r"no table of b; it has a, b and a\."):
         MODEL.without("b")
 
@@ -123,14 +125,16 @@ def test_a_file_holds_all_there_is() -> None:
 BROKEN: list[tuple[list[Any], Any, str]] = [
     (["tables"], {}, "the model has no list of tables"),
     (["tables", 0], [], "table 1 of the model is not a table"),
-    (["tables", 1, "columns"], ["a", "a"], "table 2 of the model names no columns, or one of them twice"),
+    (["tables", 1, "columns"], ["a", "a"], "table 2 of the model has columns other than one, or two different ones"),
     (["tables", 1, "columns"], ["a", "c"], "table 2 of the model has a column that its domain does not declare"),
-    (["tables", 0, "columns"], [], "table 1 of the model names no columns"),
+    (["tables", 0, "columns"], [], "table 1 of the model has columns other than one"),
     (["tables", 0, "epsilon"], "-1", "table 1 of the model has no cost"),
     (["tables", 0, "values"], [[1, 2]], "table 1 of the model does not have the cells of its columns"),
     (["tables", 0, "values", 0, 0], "1", "table 1 of the model has a number that is none"),
     (["tables", 0, "values", 0], 1, "table 1 of the model does not have the cells of its columns"),
     (["tables", 0, "deviation", 0, 0], -1, "table 1 of the model has a negative deviation"),
+    (["tables", 0, "values", 0, 0], 101, "table 1 of the model has log odds beyond 100"),
+    (["note"], "\ud800", "the model's note is not a text"),
     (["intercept"], [1], "the intercept of the model needs 2 numbers"),
     (["note"], 7, "the model's note is not a text"),
     (["privacy"], None, "privacy record is incomplete"),
@@ -165,3 +169,17 @@ def test_rules_tell_every_cell() -> None:
     assert len(rules) == 1 + 3 + 9
     factor = np.exp(MODEL.merged().tables[0].values[0, 1])
     assert rules[1].startswith("if a = x then no x ") and rules[1].endswith(f"yes x {factor:.2f}")
+
+
+def test_an_edit_that_cannot_be_is_one_sentence() -> None:
+    for values in (np.zeros((2, 2)), np.full((3, 2), np.nan), [["x", "y"]], np.full((3, 2), 1e9)):
+        with pytest.raises(ModelError, match=r"table of a has shape|are numbers, log odds"):
+            MODEL.with_values("a", values)
+    with pytest.raises(ModelError, match=r"no table of nothing; it has a, b and a\."):
+        MODEL.without()
+
+
+def test_tables_of_the_same_columns_in_another_order_are_one() -> None:
+    turned = replace(MODEL, tables=(*MODEL.tables, table("a", "b", seed=4)))
+    assert [each.columns for each in turned.merged().tables] == [("a",), ("b", "a")]
+    np.testing.assert_allclose(turned.merged().logits(ROWS), turned.logits(ROWS))

@@ -57,11 +57,12 @@ def fit(
     algorithm: Annotated[str, typer.Option("--algorithm", "-a", help="One of the names above.")] = "diffpid3",
     depth: Annotated[int | None, typer.Option("--depth", help="The largest depth; else the algorithm's.")] = None,
     criterion: Annotated[
-        str | None, typer.Option(help="max, gini or infogain, where the algorithm chooses splits.")
+        str | None,
+        typer.Option(help="max, gini or infogain, where splits are chosen; id3plus also has weighted-max."),
     ] = None,
     trees: Annotated[int | None, typer.Option(help="How many trees a forest has.")] = None,
     vote: Annotated[str | None, typer.Option(help="majority, average or weighted.")] = None,
-    numeric: Annotated[str | None, typer.Option(help="thresholds or bins, for diffpc45.")] = None,
+    numeric: Annotated[str | None, typer.Option(help="thresholds or bins, for diffpc45 and id3plus.")] = None,
     score: Annotated[str | None, typer.Option(help="sum or literal, for maxtree and maxforest.")] = None,
     pairs: Annotated[
         bool | None, typer.Option("--pairs/--no-pairs", help="Tables of two attributes too, for boosted.")
@@ -212,7 +213,7 @@ def _predictions(probabilities: Any, texts: tuple[str, ...], shares: bool) -> An
 def show(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that fit wrote.")],
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Draw it as a page instead.")] = None,
-    depth: Annotated[int | None, typer.Option(min=0, help="Show no deeper than this.")] = None,
+    depth: Annotated[int | None, typer.Option(min=0, help="Show trees no deeper than this.")] = None,
     rules: Annotated[bool, typer.Option("--rules", help="Every leaf or cell as a sentence.")] = False,
     trees: Annotated[
         Path | None, typer.Option("--trees", metavar="FILE", help="Write a sum of tables as plain trees here.")

@@ -6,7 +6,7 @@ depends on no row. In-process Python cannot stop a hostile caller: for untrusted
 analysts the boundary is a server that holds this package on its side.
 """
 
-from privet.kernel.accounting import Scope, as_epsilon, charge
+from privet.kernel.accounting import SMALLEST_EPSILON, Scope, as_epsilon, charge
 from privet.kernel.criteria import Criterion, GainRatio, Gini, InfoGain, LargestCell, Max, WeightedMax, criterion
 from privet.kernel.enumeration import WorstLoss, worst_loss
 from privet.kernel.inspection import print_outside
@@ -31,6 +31,7 @@ __all__ = [
     "LOGIT_GRID",
     "MAX_CELLS",
     "RESIDUAL_GRID",
+    "SMALLEST_EPSILON",
     "AdditiveModel",
     "Budget",
     "Charge",

@@ -37,7 +37,7 @@ from privet.errors import BudgetExceeded, PrivacyError, QuestionError
 
 # Below this no answer is useful and noise would leave 64-bit integers; above it
 # an answer is exact for all purposes and epsilon is no longer a promise.
-SMALLEST, LARGEST = Fraction(1, 10**9), Fraction(10**6)
+SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
 
 # Every loss is a multiple of 1 / GRAIN: decimals of 20 places and all fractions with
 # denominators to 100 are, others are rounded down to one. So sums of any number of
@@ -55,7 +55,7 @@ def as_epsilon(value: object, name: str = "epsilon") -> Fraction:
     >>> as_epsilon(0.1), as_epsilon("1/3"), as_epsilon(2)
     (Fraction(1, 10), Fraction(1, 3), Fraction(2, 1))
     """
-    problem = f"{name} must be a number between {decimal_text(SMALLEST)} and {decimal_text(LARGEST)}"
+    problem = f"{name} must be a number between {decimal_text(SMALLEST_EPSILON)} and {decimal_text(LARGEST_EPSILON)}"
     if isinstance(value, bool | np.bool_):
         raise QuestionError(f"{problem}, not {bool(value)}.")
     if isinstance(value, Fraction):
@@ -75,7 +75,7 @@ def as_epsilon(value: object, name: str = "epsilon") -> Fraction:
         number = Fraction(text)
     else:
         raise QuestionError(f"{problem}, not a {type(value).__name__}.")
-    if not SMALLEST <= number <= LARGEST:
+    if not SMALLEST_EPSILON <= number <= LARGEST_EPSILON:
         raise QuestionError(f"{problem}, not {f'{float(number):g}' if abs(number) < 10**300 else 'more'}.")
     return Fraction(math.floor(number * GRAIN), GRAIN)
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from privet.domain import Domain
 from privet.errors import DataError, LedgerError, QuestionError, UndeclaredDomain
-from privet.kernel.accounting import LARGEST, Scope, as_epsilon
+from privet.kernel.accounting import LARGEST_EPSILON, Scope, as_epsilon
 from privet.kernel.engines.duckdb import DuckDBEngine, Source, canonical
 from privet.kernel.ledger import MEMORY, Ledger
 from privet.kernel.query import Engine, Rows
@@ -82,7 +82,7 @@ def open_public(
 ) -> PublicTable:
     """A frame of public rows: plain trees, and published algorithms that are not private, run on it."""
     book = Ledger.open(MEMORY)
-    book.register("public", source="public", budget=LARGEST, rows_per_person=domain.rows_per_person)
+    book.register("public", source="public", budget=LARGEST_EPSILON, rows_per_person=domain.rows_per_person)
     rules = PublicRows(rounded_noise, printed_ranges)
     session = Session(domain, _coded_frame(frame, domain), book, "public", "public", "local", None, rules)
     return PublicTable(session, Rows(), Scope())

@@ -109,7 +109,7 @@ def recorded(path: Path) -> dict[str, Outcome]:
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n") if path.exists() else ():
         try:
             outcome = _parsed(line)
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, AttributeError):
             continue
         found[outcome.trial.key] = outcome
     return found

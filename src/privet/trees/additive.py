@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from privet.kernel import ProtectedTable, as_epsilon
-from privet.trees.algorithm import Algorithm, check_budget, check_target
+from privet.column import decimal_text
+from privet.domain import Domain
+from privet.errors import QuestionError
+from privet.kernel import MAX_CELLS, SMALLEST_EPSILON, ProtectedTable
+from privet.trees.algorithm import Algorithm, check_attributes, check_budget, check_target
 from privet.trees.boost import CONSTANTS, boost
 from privet.trees.learned import Asked, Learned, centred_log, class_shares, table_of
-from privet.trees.log_odds import from_counts
+from privet.trees.log_odds import from_likelihoods
 from privet.trees.record import Privacy, Step
 from privet.trees.tables import Table, Tables
 
@@ -31,6 +34,7 @@ class Learner(Algorithm):
     """An algorithm that learns tables."""
 
     learn: Callable[..., Learned]
+    looks: bool = True  # at attributes
 
 
 def learn(
@@ -46,6 +50,8 @@ def learn(
     """Learn a sum of tables within `epsilon`. What cannot be done is refused before anything is charged."""
     domain = table.domain
     check_target(domain)
+    if learner.looks:
+        _check_attributes(domain, epsilon)
     check_budget(table, learner.name, epsilon)
     found = learner.learn(table.allot(epsilon), epsilon, rng, progress, **choices)
     steps = tuple(
@@ -57,6 +63,23 @@ def learn(
     return Tables(domain, found.intercept, found.tables, privacy, found.note)
 
 
+def _check_attributes(domain: Domain, epsilon: Fraction) -> None:
+    """Refuse tables that are too large, and an epsilon that cannot be divided among all of them."""
+    check_attributes(domain)
+    for name in domain.attributes:
+        cells = domain[name].size * len(domain.classes)
+        if cells > MAX_CELLS:
+            raise QuestionError(
+                f"a table of '{name}' needs {cells} cells, at most {MAX_CELLS} are possible; declare coarser bins."
+            )
+    least = 2 * SMALLEST_EPSILON * max(len(domain.attributes), SHARE.denominator)
+    if epsilon < least:
+        raise QuestionError(
+            f"epsilon={decimal_text(epsilon)} is too small to be divided among {len(domain.attributes)} attributes; "
+            f"take at least {decimal_text(least)}."
+        )
+
+
 def _boosted(
     table: ProtectedTable, epsilon: Fraction, rng: np.random.Generator, progress: Progress, *, pairs: bool = True
 ) -> Learned:
@@ -66,18 +89,18 @@ def _boosted(
 def _naive_bayes(table: ProtectedTable, epsilon: Fraction, rng: np.random.Generator, progress: Progress) -> Learned:
     """Class counts, and for each attribute a histogram with the class, all at the same price."""
     target, names = table.domain.target_column.name, table.domain.attributes
-    first = as_epsilon(epsilon * SHARE) if names else epsilon
+    first = epsilon * SHARE
     counts = table.histogram(target, epsilon=first)
     asked: list[Asked] = [("class counts", counts, 0)]
-    shares = class_shares(counts.values.astype(np.float64), first)
+    shares = class_shares(counts)
     left, tables = epsilon - first, []
     for number, name in enumerate(names, start=1):
         progress(f"table {number} of {len(names)}")
-        share = as_epsilon(left / (len(names) - number + 1)) if number < len(names) else left
+        share = left / (len(names) - number + 1)
         left -= share
         found = table.histogram(name, target, epsilon=share)
         asked.append((table_of([name]), found, number))
-        tables.append(Table((name,), *from_counts(table.domain, (name,), found, shares), share))
+        tables.append(Table((name,), *from_likelihoods(table.domain, (name,), found, shares), share))
     return Learned(centred_log(shares), tuple(tables), tuple(asked))
 
 
@@ -101,6 +124,6 @@ LEARNERS: dict[str, Learner] = {
         Learner(
             "naive-bayes", "a noisy histogram for each attribute", "privet, after Vaidya et al. 2013", _naive_bayes
         ),
-        Learner("prior", "the class shares alone: what every learner has to beat", "privet", _prior),
+        Learner("prior", "the class shares alone: what every learner has to beat", "privet", _prior, looks=False),
     )
 }

@@ -40,6 +40,12 @@ def check_target(domain: Domain) -> None:
         )
 
 
+def check_attributes(domain: Domain) -> None:
+    """Refuse a domain with nothing to learn from."""
+    if not domain.attributes:
+        raise QuestionError("the domain declares no column besides the target; declare what to predict it from.")
+
+
 def check_budget(table: ProtectedTable, name: str, epsilon: Fraction) -> None:
     """Refuse a fit that the table cannot pay for as a whole: half a model helps nobody."""
     left = table.budget.remaining

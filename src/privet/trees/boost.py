@@ -10,7 +10,7 @@ the kernel are the whole cost: they add up to epsilon exactly, on every branch o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from privet.domain import Domain
-from privet.kernel import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel, ProtectedTable, as_epsilon
+from privet.kernel import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel, Histogram, ProtectedTable, as_epsilon
 from privet.trees.learned import Asked, Learned, centred_log, class_shares, table_of
 from privet.trees.log_odds import from_counts, from_residuals, run_of
+from privet.trees.plan import signal
 from privet.trees.published import Floats
 from privet.trees.tables import Table
 
@@ -35,9 +36,11 @@ class Constants:
     least_public_signal: float = 16.0  # the same where the number of rows is public
     scale: float = 95.0  # steps = (rows * epsilon / scale) ** power
     power: float = 0.45
+    max_steps: float = 500.0
     choice_share: float = 0.40  # of a step, for the choice of its table ...
     choice_cap: float = 300.0  # ... but never more than choice_cap / rows
     max_cells: int = 128  # of a table of two attributes ...
+    max_pairs: int = 5000  # candidates, the smallest first
     cell_signal: float = 20.0  # ... with at least so many rows times epsilon for each cell
     major_slack: float = 0.25  # residuals of a class are cut at 1 - its share + slack: for the largest class,
     minor_slack: float = 0.10  # and for the others
@@ -47,6 +50,7 @@ class Constants:
 
 
 CONSTANTS = Constants()
+MOST_ROWS = 10**10  # that a plan is made for
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,8 @@ def plan(domain: Domain, rows: float, epsilon: Fraction, rng: np.random.Generato
     """How `epsilon` is divided into steps; the last takes the remainder, so that the shares add up exactly."""
     names = domain.attributes
     sizes = {name: domain[name].size for name in names}
-    budget = float(epsilon)
-    steps = max(1.0, (rows * budget / constants.scale) ** constants.power)
+    budget = float(epsilon) / domain.rows_per_person  # of a record, which is what noise depends on
+    steps = min(max(1.0, (rows * budget / constants.scale) ** constants.power), constants.max_steps)
 
     def largest(share: float) -> float:
         return min(constants.max_cells, share * rows / constants.cell_signal)
@@ -89,25 +93,30 @@ def plan(domain: Domain, rows: float, epsilon: Fraction, rng: np.random.Generato
         steps -= len(names)
     visits += [(None, 1.0)] * max(0, round(steps))
     unit = budget / sum(weight for _, weight in visits)
-    choice = min(constants.choice_share * unit, constants.choice_cap / max(rows, 1.0))
+    choice = max(min(constants.choice_share * unit, constants.choice_cap / max(rows, 1.0)), 0.001 * unit)
     small = [pair for pair in pairs if sizes[pair[0]] * sizes[pair[1]] <= largest(unit - choice)]
+    small = sorted(small, key=lambda pair: sizes[pair[0]] * sizes[pair[1]])[: constants.max_pairs]
     candidates = (*((name,) for name in names), *(_ordered(domain, pair) for pair in small))
-    return BoostPlan(_shares(visits, unit, choice if len(candidates) > 1 else 0.0, epsilon), candidates)
+    parts = [
+        (name, weight * unit / budget, choice / budget if name is None and len(candidates) > 1 else 0.0)
+        for name, weight in visits
+    ]
+    return BoostPlan(_shares(parts, epsilon), candidates)
 
 
-def _shares(
-    visits: Sequence[tuple[str | None, float]], unit: float, choice: float, epsilon: Fraction
-) -> tuple[Planned, ...]:
+def _shares(parts: Sequence[tuple[str | None, float, float]], epsilon: Fraction) -> tuple[Planned, ...]:
+    """What each step pays in all and for its choice, from its parts of epsilon."""
+
     def share(part: float) -> Fraction:
         """In millionths of the whole, which a ledger can show."""
-        return epsilon * max(1, round(part / float(epsilon) * 10**6)) / 10**6
+        return epsilon * max(1, round(part * 10**6)) / 10**6
 
     left = epsilon
     found = []
-    for place, (name, weight) in enumerate(visits):
-        whole = share(weight * unit) if place < len(visits) - 1 else left
+    for place, (name, part, choice) in enumerate(parts):
+        whole = share(part) if place < len(parts) - 1 else left
         left -= whole
-        chosen = share(choice) if name is None and choice else Fraction(0)
+        chosen = share(choice) if choice else Fraction(0)
         found.append(Planned(whole - chosen, chosen, None if name is None else (name,)))
     return tuple(found)
 
@@ -150,37 +159,39 @@ class _Fit:
         first = as_epsilon(self._epsilon * self._constants.prior_share)
         counts = self._counts(first)
         public = self._domain.rows
-        rows = float(public) if public is not None else max(float(counts.sum()), 1.0)
+        rows = max(float(np.maximum(counts.values, 0).sum()), 1.0) if public is None else float(min(public, MOST_ROWS))
         least = self._constants.least_signal if public is None else self._constants.least_public_signal
-        if rows * float(self._epsilon) < least or not self._domain.attributes:
+        if signal(self._domain, rows, self._epsilon) < least:
             return self._prior(counts, first)
-        shares = class_shares(counts, first)
+        shares = class_shares(counts)
         planned = plan(self._domain, rows, self._epsilon - first, self._rng, self._constants)
         intercept = centred_log(shares)
         model = AdditiveModel(tuple(round(each * LOGIT_GRID) for each in intercept))
+        # as the kernel names them; of a column "a, b" and the pair of a and b the column stays
+        candidates = {", ".join(each): each for each in reversed(planned.candidates)}
         tables: list[Table] = []
         for number, step in enumerate(planned.steps):
             self._progress(f"table {number + 1} of {len(planned.steps)}")
-            found = self._step(model, step, planned.candidates, shares, number)
+            found = self._step(model, step, candidates, shares, number)
             tables.append(found)
             grid = np.rint(found.values * LOGIT_GRID).astype(np.int32)
             model = AdditiveModel(model.intercept, (*model.terms, (found.columns, grid)))
         return Learned(intercept, tuple(tables), tuple(self._asked))
 
-    def _counts(self, epsilon: Fraction) -> Floats:
+    def _counts(self, epsilon: Fraction) -> Histogram:
         found = self._table.histogram(self._target, epsilon=epsilon)
         self._ask("class counts", found, 0)
-        return np.maximum(found.values.astype(np.float64), 0.0)
+        return found
 
     def _ask(self, question: str, release: Any, step: int) -> None:
         self._asked.append((question, release, step))
 
-    def _prior(self, counts: Floats, first: Fraction) -> Learned:
+    def _prior(self, counts: Histogram, first: Fraction) -> Learned:
         """Too little signal for a table: the rest buys the class counts once more, and both are averaged."""
         rest = self._epsilon - first
         again = self._counts(rest)
         one, other = float(first) ** 2, float(rest) ** 2
-        both = np.maximum((one * counts + other * again) / (one + other), 0.5)
+        both = np.maximum((one * counts.values + other * again.values) / (one + other), 0.5)
         note = "there is too little signal for a table: the model is the class shares alone"
         return Learned(centred_log(both / both.sum()), (), tuple(self._asked), note)
 
@@ -194,17 +205,17 @@ class _Fit:
         self,
         model: AdditiveModel,
         step: Planned,
-        candidates: Sequence[tuple[str, ...]],
+        candidates: Mapping[str, tuple[str, ...]],
         shares: Floats,
         number: int,
     ) -> Table:
         first = number == 0
         caps = self._caps(shares, first)
-        columns = step.columns or candidates[0]
+        columns = step.columns or next(iter(candidates.values()))
         if step.choice:
-            choice = self._table.select_residuals(model, candidates, caps, step.choice)
+            choice = self._table.select_residuals(model, list(candidates.values()), caps, step.choice)
             self._ask("choice of a table", choice, number + 1)
-            columns = {", ".join(each): each for each in candidates}[str(choice)]
+            columns = candidates[str(choice)]
         if first and self._classes > 2:
             counts = self._table.histogram(*columns, self._target, epsilon=step.epsilon)
             self._ask(table_of(columns), counts, number + 1)

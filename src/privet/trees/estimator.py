@@ -93,8 +93,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if table is not X:
                 table.close()
         self.domain_ = self.model_.domain
+        # scikit-learn takes sorted classes for granted; the model keeps the order of its domain
+        self._class_order = _sorted(self.model_.class_values)
         if not inferred:
-            self.classes_ = self.model_.class_values
+            self.classes_ = self.model_.class_values[self._class_order]
         return self
 
     @property
@@ -133,6 +135,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check(table.domain, protected=not isinstance(table, PublicTable))
         names = np.array(table.domain.attributes, dtype=object)
         self.n_features_in_, self.feature_names_in_, self._by_name = len(names), names, True
+        self._columns = list(table.domain.attributes)
         return table
 
     def _frame(self, X: Any, y: Any, given: Domain | None) -> tuple[pd.DataFrame, bool, Domain]:
@@ -143,6 +146,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         X = checked(X)
         validate_data(self, X, skip_check_array=True)
+        self._columns = [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else []
         labels = column_or_1d(_plain_labels(y), warn=True)
         check_consistent_length(X, labels)
         # whole numbers and texts are classes: no need to look at each
@@ -165,7 +169,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def _names(self) -> list[str]:
         """The columns of an array: those of the rows of the fit, which may have other columns, in another order."""
-        return [str(name) for name in getattr(self, "feature_names_in_", self.domain_.attributes)]
+        return self._columns or list(self.domain_.attributes)
 
     def _charged(self) -> Fraction:
         """The epsilon of the whole fit."""
@@ -190,12 +194,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
         check_is_fitted(self, "model_")
-        return np.asarray(self.classes_[self.model_.predict_codes(self._rows(X))])
+        place = np.argsort(self._class_order)  # of each class of the domain in classes_
+        return np.asarray(self.classes_[place[self.model_.predict_codes(self._rows(X))]])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The share of each class for each row, in the order of `classes_`."""
         check_is_fitted(self, "model_")
-        return np.asarray(self.model_.predict_proba(self._rows(X)))
+        return np.asarray(self.model_.predict_proba(self._rows(X))[:, self._class_order])
 
     def _rows(self, X: Any) -> pd.DataFrame:
         """Rows to predict, as a frame with the columns of the domain."""
@@ -216,6 +221,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _sorted(classes: NDArray[Any]) -> NDArray[np.int64]:
+    """The order that sorts the classes; that of the domain where they cannot be compared."""
+    try:
+        return np.argsort(classes, kind="stable")
+    except TypeError:
+        return np.arange(len(classes))
 
 
 def _refuse(unsupported: dict[str, Any]) -> None:

@@ -89,7 +89,7 @@ class TablesClassifier(PrivateClassifier):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Log odds of the second class of two; of more classes, those of each, up to a constant of the row."""
         check_is_fitted(self, "model_")
-        logits = self.model_.logits(self._rows(X))
+        logits = self.model_.logits(self._rows(X))[:, self._class_order]
         return np.asarray(logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits)
 
     @property
@@ -97,7 +97,7 @@ class TablesClassifier(PrivateClassifier):
         """How much each column moves predictions, from released values alone; they add up to 1, or are all 0."""
         check_is_fitted(self, "model_")
         found = self.model_.importance
-        weights = np.array([found[name] for name in self._names])
+        weights = np.array([found.get(name, 0.0) for name in self._names])  # the domain may leave columns out
         return np.asarray(weights / weights.sum()) if weights.any() else weights
 
 
@@ -112,17 +112,18 @@ class _Fillable(TreeClassifier):
         """
         if not hasattr(self, "model_"):
             return self.fit(X, y)
-        if classes is not None and not np.array_equal(np.asarray(classes), self.classes_):
+        if classes is not None and set(np.asarray(classes).tolist()) != set(self.classes_.tolist()):
             raise QuestionError("classes differ from those of the first fit.")
         if not isinstance(X, ProtectedTable):
             X_checked = checked(X)
             if not self._by_name:
                 validate_data(self, X_checked, reset=False, skip_check_array=True)
-            known = (self.n_features_in_, getattr(self, "feature_names_in_", None), self._by_name, self.classes_)
+            names = getattr(self, "feature_names_in_", None)
+            known = (self.n_features_in_, self._columns, self._by_name, self.classes_)
             try:
                 table, _ = self._opened(named(X_checked, self._names), y, self.domain_)
             finally:  # what the first fit found out about its rows holds, also where these are refused
-                self.n_features_in_, names, self._by_name, self.classes_ = known
+                self.n_features_in_, self._columns, self._by_name, self.classes_ = known
                 if names is None:
                     self.__dict__.pop("feature_names_in_", None)
                 else:

@@ -28,9 +28,9 @@ from privet.kernel import (
     as_epsilon,
 )
 from privet.trees import prune
-from privet.trees.algorithm import check_budget, check_target
+from privet.trees.algorithm import check_attributes, check_budget, check_target
 from privet.trees.model import Ensemble, Tree
-from privet.trees.plan import BY_SIGNAL, SHARPER, WEIGHTED, Plan, Schedule
+from privet.trees.plan import BY_SIGNAL, SHARPER, WEIGHTED, Plan, Schedule, signal
 from privet.trees.record import Privacy, Step
 from privet.trees.splitting import Attributes, SplitOf, attribute_of, find_splits, rule_of
 from privet.trees.structure import draw
@@ -61,12 +61,12 @@ def grow(
     if rows is None or planned is None:
         assert prior is not None
         rows = max(sum(prior), 1.0)
-        planned = _planned(plan, domain, shares, rows, rng)
+        planned = _planned(plan, domain, shares, rows, rng, bought=True)
     if plan.criterion == WEIGHTED:
         assert prior is not None
         plan = replace(plan, criterion=_weighted(prior))
     if plan.criterion == BY_SIGNAL:
-        plan = replace(plan, criterion="max" if rows * float(epsilon) < SHARPER else "gini")
+        plan = replace(plan, criterion="max" if signal(domain, rows, epsilon) < SHARPER else "gini")
     schedules, structures = planned
     # coins before growth: the same seed scatters and draws the same, whatever the releases are
     coins = int(rng.integers(2**31))
@@ -142,8 +142,7 @@ def refill(
 def _check(table: ProtectedTable, plan: Plan, epsilon: Fraction) -> None:
     domain = table.domain
     check_target(domain)
-    if not domain.attributes:
-        raise QuestionError("the domain declares no column besides the target; declare what to predict it from.")
+    check_attributes(domain)
     if (plan.errata or plan.rows == "bootstrap") and not isinstance(table, PublicTable):
         raise QuestionError(
             "an algorithm that is not private runs on rows that its caller declares public: fit(X, y) with unsafe=True."
@@ -210,12 +209,12 @@ def _prior(scope: ProtectedTable, share: Fraction, record: _Record) -> tuple[flo
 
 
 def _planned(
-    plan: Plan, domain: Domain, shares: Sequence[Fraction], rows: float, rng: np.random.Generator
+    plan: Plan, domain: Domain, shares: Sequence[Fraction], rows: float, rng: np.random.Generator, bought: bool = False
 ) -> tuple[list[Schedule], list[Tree]]:
     """The schedule of each tree, and the structures of those that are drawn without looking at a row.
 
-    A tree whose depth somebody asked for is refused if it does not fit; one whose depth follows from
-    the number of rows is made less deep.
+    A tree whose depth somebody asked for is refused if it does not fit. One whose depth follows from the
+    number of rows is made less deep, and so is one that shows only after that number was bought.
     """
     depths = [plan.depth_for(domain, rows, share) for share in shares]
     while True:
@@ -226,7 +225,7 @@ def _planned(
                 _check_leaves(plan, domain, schedules, structures, rows, max(shares))
             return schedules, structures
         except QuestionError:
-            if not callable(plan.depth) or not any(depths):
+            if not (bought or callable(plan.depth)) or not any(depths):
                 raise
         depths = [min(depth, max(depths) - 1) for depth in depths]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from privet.kernel import Histogram
 from privet.trees.published import Floats
 from privet.trees.tables import Table
 
@@ -26,10 +26,11 @@ class Learned:
     note: str = ""
 
 
-def class_shares(counts: Floats, epsilon: Fraction) -> Floats:
+def class_shares(found: Histogram) -> Floats:
     """Shares of the classes from noisy counts, drawn to even ones as far as noise may have made them."""
-    noise = 2 * math.sqrt(2) / float(epsilon)
-    shares = (np.maximum(counts, 0) + noise) / (np.maximum(counts, 0).sum() + len(counts) * noise)
+    counts = np.maximum(found.values.astype(np.float64), 0)
+    noise = 2 * math.sqrt(2) * found.noise.scale
+    shares = (counts + noise) / (counts.sum() + len(counts) * noise)
     clipped = np.clip(shares, 0.05 if len(counts) == 2 else 0.001, 0.95)
     return np.asarray(clipped / clipped.sum())
 

@@ -48,6 +48,28 @@ def from_counts(domain: Domain, columns: tuple[str, ...], found: Histogram, shar
     return _of_classes(domain, columns, own, others)
 
 
+def from_likelihoods(
+    domain: Domain, columns: tuple[str, ...], found: Histogram, shares: Floats
+) -> tuple[Floats, Floats]:
+    """How much likelier each cell is in a class than in all rows: Bayes' rule multiplies such factors."""
+    if len(shares) == 2:
+        return from_counts(domain, columns, found, shares)
+    counts, scale = found.values.astype(np.float64), found.noise.scale
+    whole = counts.sum(axis=-1).ravel()
+    spread = math.sqrt(len(shares)) * scale
+    each = [
+        _cells(
+            domain,
+            columns,
+            NoisySums(counts[..., c].ravel(), scale, 1.0),
+            NoisySums(share * whole, share * spread, share),
+        )
+        for c, share in enumerate(shares)
+    ]
+    values = np.stack([mean for mean, _ in each], axis=-1)
+    return values - values.mean(axis=-1, keepdims=True), np.stack([deviation for _, deviation in each], axis=-1)
+
+
 def _of_classes(
     domain: Domain, columns: tuple[str, ...], own: Sequence[NoisySums], others: Sequence[NoisySums]
 ) -> tuple[Floats, Floats]:

@@ -115,14 +115,18 @@ def half_or_log(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> i
 
 def above_noise(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> int:
     """As deep as an average leaf has more rows of each class than noise (Fletcher and Islam 2015)."""
-    noise = math.sqrt(2) * len(domain.classes) / float(epsilon)
+    noise = math.sqrt(2) * len(domain.classes) * domain.rows_per_person / float(epsilon)
     return math.floor(_log(domain, rows / noise))
 
 
 def by_signal(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> int:
     """One to five levels, by rows times epsilon: deeper trees need more of both (docs/trees-id3.md)."""
-    signal = rows * float(epsilon)
-    return 1 + sum(signal >= least for least in DEEPER)
+    return 1 + sum(signal(domain, rows, epsilon) >= least for least in DEEPER)
+
+
+def signal(domain: Domain, rows: float, epsilon: Fraction) -> float:
+    """Rows times the epsilon of a record: what a person pays is divided among all their rows."""
+    return rows * float(epsilon) / domain.rows_per_person
 
 
 def _log(domain: Domain, rows: float) -> float:

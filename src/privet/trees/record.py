@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -73,7 +74,12 @@ class Privacy:
         if shown:
             table: list[tuple[str, ...]] = [("level", "question", "nodes", "epsilon")]
             table += [
-                ("all" if step.tree < 0 else str(step.level), step.question, str(step.parts), short_text(step.epsilon))
+                (
+                    "all" if step.tree < 0 else str(step.level),
+                    step.question,
+                    str(step.parts),
+                    short_text(step.epsilon),
+                )
                 for step in shown
             ]
             if not growing:
@@ -119,7 +125,7 @@ class Privacy:
                 Step(
                     _whole(step["tree"]),
                     _whole(step["level"]),
-                    _text(step["question"]),
+                    text_of(step["question"]),
                     _whole(step["parts"]),
                     loss_of(step["epsilon"]),
                     None if step.get("entry") is None else _whole(step["entry"]),
@@ -127,12 +133,12 @@ class Privacy:
                 for step in _list(content["steps"])
             )
             privacy = cls(
-                _text(content["algorithm"]),
-                _text(content["variant"]),
+                text_of(content["algorithm"]),
+                text_of(content["variant"]),
                 loss_of(content["epsilon"]),
                 _whole(content["rows_per_person"]),
                 steps,
-                tuple(_text(reason) for reason in _list(content["reasons"])),
+                tuple(text_of(reason) for reason in _list(content["reasons"])),
                 content["disjoint"] is True,
                 tuple(loss_of(epsilon) for epsilon in _list(content["added"])),
             )
@@ -141,7 +147,7 @@ class Privacy:
             raise incomplete from None
         if privacy.rows_per_person < 1 or claimed is not privacy.private:
             raise incomplete
-        _check_sums(privacy)
+        check_losses((privacy.epsilon, *privacy.added, *(step.epsilon for step in privacy.steps)))
         if privacy.private and privacy.spent > privacy.epsilon:
             raise ModelError("the model's privacy record spends more than it promises; it was not written by privet.")
         return privacy
@@ -166,10 +172,10 @@ def _paths(steps: list[Step]) -> list[Fraction]:
 LEAF_QUESTIONS = ("class counts", "label")
 
 
-def _check_sums(privacy: Privacy) -> None:
+def check_losses(losses: Iterable[Fraction]) -> None:
     """Losses of a foreign record must not be so long that adding or printing them fails."""
     shared = 1
-    for loss in (privacy.epsilon, *privacy.added, *(step.epsilon for step in privacy.steps)):
+    for loss in losses:
         shared = math.lcm(shared, loss.denominator)
         if shared > 10**400 or loss > 10**9:
             raise ModelError("the model's privacy record has losses too large or too long to add up.")
@@ -179,7 +185,8 @@ def _rows(number: int) -> str:
     return "1 row" if number == 1 else f"at most {number} rows"
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """A text that can be printed and written; anything else is a TypeError."""
     if not isinstance(value, str) or len(value) > 1000 or any(0xD800 <= ord(char) < 0xE000 for char in value):
         raise TypeError
     return value
@@ -199,7 +206,7 @@ def _list(value: object) -> list[Any]:
 
 def loss_of(value: object) -> Fraction:
     """An exact loss as it stands in a file; anything else is a TypeError."""
-    text = _text(value)
+    text = text_of(value)
     numerator, _, denominator = text.partition("/")
     if not numerator.isascii() or not numerator.isdigit() or len(text) > 400:
         raise TypeError

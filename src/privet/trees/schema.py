@@ -19,8 +19,8 @@ from privet.domain import Domain
 from privet.errors import DataError, DomainError, ModelError, UndeclaredDomain
 from privet.trees.model import VOTES, Ensemble, Tree, plain
 from privet.trees.published import Floats, Model
-from privet.trees.record import Privacy, loss_of
-from privet.trees.tables import Table, Tables
+from privet.trees.record import Privacy, check_losses, loss_of, text_of
+from privet.trees.tables import LARGEST, Table, Tables
 
 FORMAT, VERSION = "privet-model", 1
 MAX_NODES = 5_000_000
@@ -98,12 +98,16 @@ def _sum(content: dict[str, Any], domain: Domain) -> Tables:
     tables, note = content["tables"], content.get("note", "")
     if not isinstance(tables, list) or len(tables) > MAX_TABLES:
         raise ModelError("the model has no list of tables; it was not written by privet.")
-    if not isinstance(note, str) or len(note) > 1000:
-        raise ModelError("the model's note is not a text.")
+    try:
+        text_of(note)
+    except TypeError:
+        raise ModelError("the model's note is not a text.") from None
+    found = tuple(_table(table, domain, number) for number, table in enumerate(tables, start=1))
+    check_losses([table.epsilon for table in found])
     return Tables(
         domain,
         tuple(_numbers(content.get("intercept"), len(domain.classes), "the intercept")),
-        tuple(_table(table, domain, number) for number, table in enumerate(tables, start=1)),
+        found,
         Privacy.from_dict(content.get("privacy")),
         note,
     )
@@ -114,8 +118,8 @@ def _table(content: Any, domain: Domain, number: int) -> Table:
     if not isinstance(content, dict) or set(content) != {"columns", "epsilon", "values", "deviation"}:
         raise ModelError(f"{where} of the model is not a table; it was not written by privet.")
     columns = content["columns"]
-    if not isinstance(columns, list) or not columns or len(set(map(str, columns))) < len(columns):
-        raise ModelError(f"{where} of the model names no columns, or one of them twice.")
+    if not isinstance(columns, list) or not 1 <= len(columns) <= 2 or len(set(map(str, columns))) < len(columns):
+        raise ModelError(f"{where} of the model has columns other than one, or two different ones.")
     for name in columns:
         if not isinstance(name, str) or name not in domain.attributes:
             raise ModelError(f"{where} of the model has a column that its domain does not declare.")
@@ -127,6 +131,8 @@ def _table(content: Any, domain: Domain, number: int) -> Table:
     values, deviation = (_array(content[key], shape, where) for key in ("values", "deviation"))
     if (deviation < 0).any():
         raise ModelError(f"{where} of the model has a negative deviation.")
+    if (np.abs(values) > LARGEST).any():
+        raise ModelError(f"{where} of the model has log odds beyond {LARGEST:g}.")
     return Table(tuple(columns), values, deviation, epsilon)
 
 

@@ -6,7 +6,7 @@ merged at no cost: what it predicts for a row is an intercept plus one entry of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+LARGEST = 100.0  # log odds of a cell: e^100 is beyond any odds
 ALIKE = 0.1  # cells whose deviations are below this count alike
 
 
@@ -83,19 +84,20 @@ class Tables(Model):
 
     def logits(self, frame: Any) -> Floats:
         """Log odds of each class for the rows of a frame, up to a constant of the row; columns are found by name."""
-        return np.asarray(np.array(self.intercept) + sum(self.contributions(frame), np.zeros(1)))
+        found = np.tile(np.array(self.intercept), (len(frame), 1))
+        for part in self.contributions(frame):
+            found += part
+        return found
 
-    def contributions(self, frame: Any) -> list[Floats]:
+    def contributions(self, frame: Any) -> Iterator[Floats]:
         """What each table adds for each row [row, class]; nothing for a row that fits none of its cells."""
         codes: dict[str, NDArray[Any]] = {}
         for name in dict.fromkeys(name for table in self.tables for name in table.columns):
             codes[name] = self.domain[name].encode(column_of(frame, name))
-        found = []
         for table in self.tables:
             inside = np.all([codes[name] >= 0 for name in table.columns], axis=0)
             cells = tuple(np.where(inside, codes[name], 0) for name in table.columns)
-            found.append(np.where(inside[:, None], table.values[cells], 0.0))
-        return found or [np.zeros((len(frame), len(self.intercept)))]
+            yield np.where(inside[:, None], table.values[cells], 0.0)
 
     def predict_proba(self, frame: Any) -> Floats:
         """The share of each class for the rows of a frame."""
@@ -112,18 +114,12 @@ class Tables(Model):
         import pandas as pd
 
         texts = self.domain.target_column.texts
-        parts = [
-            np.tile(np.array(self.intercept), (len(frame), 1)),
-            *(self.contributions(frame) if self.tables else []),
-        ]
+        parts = [np.tile(np.array(self.intercept), (len(frame), 1)), *self.contributions(frame)]
         names = ["intercept", *(table.name for table in self.tables)]
-        return pd.concat(
-            [
-                pd.DataFrame(part, columns=list(texts)).assign(row=range(len(part)), table=name)
-                for name, part in zip(names, parts, strict=True)
-            ],
-            ignore_index=True,
-        )[["row", "table", *texts]]
+        odds = pd.DataFrame(np.concatenate(parts), columns=[f"log odds of {text}" for text in texts])
+        odds.insert(0, "row", np.tile(np.arange(len(frame)), len(parts)))
+        odds.insert(1, "table", np.repeat(names, len(frame)))
+        return odds
 
     @property
     def importance(self) -> dict[str, float]:
@@ -148,29 +144,43 @@ class Tables(Model):
 
     def merged(self) -> Tables:
         """The same predictions with one table for each set of columns."""
-        by_columns: dict[tuple[str, ...], Table] = {}
+        by_columns: dict[frozenset[str], Table] = {}
         for table in self.tables:
-            known = by_columns.get(table.columns)
+            known = by_columns.get(frozenset(table.columns))
             if known is not None:
-                deviation = np.sqrt(known.deviation**2 + table.deviation**2)
-                table = Table(table.columns, known.values + table.values, deviation, known.epsilon + table.epsilon)
-            by_columns[table.columns] = table
+                axes = [*map(table.columns.index, known.columns), len(known.columns)]
+                values, deviation = table.values.transpose(axes), table.deviation.transpose(axes)
+                both = np.sqrt(known.deviation**2 + deviation**2)
+                table = Table(known.columns, known.values + values, both, known.epsilon + table.epsilon)
+            by_columns[frozenset(table.columns)] = table
         return replace(self, tables=tuple(by_columns.values()))
 
     def without(self, *columns: str) -> Tables:
-        """The model without the tables of these columns, one name, or two for a table of both."""
-        kept = tuple(table for table in self.tables if set(table.columns) != set(columns))
+        """The model without the tables of these columns: one name, or two for the tables of both."""
+        kept = tuple(table for table in self.tables if set(table.columns) != set(map(str, columns)))
         if len(kept) == len(self.tables):
             known = ", ".join(table.name for table in self.merged().tables) or "none"
-            raise ModelError(f"the model has no table of {' and '.join(columns)}; it has {known}.")
-        return replace(self, tables=kept)
+            raise ModelError(
+                f"the model has no table of {' and '.join(map(str, columns)) or 'nothing'}; it has {known}."
+            )
+        return self._edited(kept, f"without the table of {' and '.join(columns)}")
 
-    def with_values(self, columns: Sequence[str], values: Any) -> Tables:
+    def with_values(self, columns: str | Sequence[str], values: Any) -> Tables:
         """The model in which the table of these columns says something else: what a person knows better."""
-        names = tuple(columns)
-        edited = Table(names, np.asarray(values, dtype=np.float64), np.zeros(np.shape(values)))
-        rest = self.without(*names)
-        return replace(rest, tables=(*rest.tables, edited))
+        names = (columns,) if isinstance(columns, str) else tuple(columns)
+        kept = self.without(*names).tables
+        shape = (*(self.domain[name].size for name in names), len(self.intercept))
+        try:
+            numbers = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ModelError("the values of a table are numbers, log odds for each cell and class.") from None
+        if numbers.shape != shape or not (np.abs(numbers) <= LARGEST).all():
+            raise ModelError(f"the table of {' and '.join(names)} has shape {shape}, of numbers up to {LARGEST:g}.")
+        return self._edited((*kept, Table(names, numbers, np.zeros(shape))), f"other values for {' and '.join(names)}")
+
+    def _edited(self, tables: tuple[Table, ...], how: str) -> Tables:
+        note = "; ".join(filter(None, [self.note, f"edited by hand: {how}"]))
+        return replace(self, tables=tables, note=note[:1000])
 
     def to_trees(self) -> Ensemble:
         """The same predictions as plain trees that multiply shares: one level for each column of a table."""
@@ -220,9 +230,8 @@ class Tables(Model):
             for cell in np.ndindex(*table.values.shape[:-1]):
                 where = zip(table.columns, labels, cell, strict=True)
                 conditions = " and ".join(told(name, words[code]) for name, words, code in where)
-                factors = ", ".join(
-                    f"{text} x {factor:.2f}" for text, factor in zip(texts, np.exp(table.values[cell]), strict=True)
-                )
+                odds = zip(texts, np.exp(np.minimum(table.values[cell], 700)), strict=True)  # below the largest float
+                factors = ", ".join(f"{text} x {factor:.2f}" for text, factor in odds)
                 found.append(f"if {conditions} then {factors}")
         return found
 

@@ -72,7 +72,7 @@ def checks(classifier: PrivateClassifier, effort: Effort) -> list[Check]:
         for pair in (*pairs[:3], *pairs[4:][: effort.seed])  # further ones are tried in a long search
     ]
     return [
-        ExactCheck([_case(classifier, pair) for pair in pairs], limit=effort.of(OUTCOMES)),
+        ExactCheck([case for pair in pairs for case in _cases(classifier, pair)], limit=effort.of(OUTCOMES)),
         NeighbourCheck(fitted, effort.of(FITS), max(PILOT, effort.of(FITS) // 20)),
         canaries(classifier, effort.of(CANARY_FITS)),
     ]
@@ -99,11 +99,17 @@ def _fits(classifier: PrivateClassifier, rows: pd.DataFrame, probe: pd.DataFrame
     return sample
 
 
-def _case(classifier: PrivateClassifier, pair: Pair) -> tuple[str, Callable[[Any], Hashable], Any, Any]:
+def _cases(classifier: PrivateClassifier, pair: Pair) -> Iterator[tuple[str, Callable[[Any], Hashable], Any, Any]]:
     """The same public coins on both tables: what remains is what mechanisms release."""
     seeded = clone(classifier).set_params(random_state=0)
-    left, right = (opened(classifier)(rows, _domain(classifier)) for rows in (pair.left, pair.right))
-    return pair.name, lambda table: content(seeded.fit(table).model_), left, right
+    domains = {pair.name: _domain(classifier)}
+    if isinstance(classifier, TablesClassifier):  # with a third class they ask other questions
+        third = Nominal(DOMAIN.target_column.name, (*BINARY, "2"))
+        columns = tuple(third if column.name == third.name else column for column in DOMAIN)
+        domains[f"{pair.name}, three classes"] = replace(_domain(classifier), columns=columns)
+    for name, domain in domains.items():
+        left, right = (opened(classifier)(rows, domain) for rows in (pair.left, pair.right))
+        yield name, lambda table: content(seeded.fit(table).model_), left, right
 
 
 def opened(classifier: PrivateClassifier) -> Callable[[pd.DataFrame, Domain], Any]:
@@ -115,14 +121,18 @@ def opened(classifier: PrivateClassifier) -> Callable[[pd.DataFrame, Domain], An
 
 
 def _domain(classifier: PrivateClassifier) -> Domain:
-    """Learners of tables get a public number of rows for which they buy one, whatever the rows are."""
-    return replace(DOMAIN, rows=DOMAIN.max_rows) if isinstance(classifier, TablesClassifier) else DOMAIN
+    """Learners of tables get a public number of rows for which they buy two at epsilon 1, whatever the rows are."""
+    return replace(DOMAIN, rows=300, max_rows=300) if isinstance(classifier, TablesClassifier) else DOMAIN
 
 
 def content(model: Model) -> Hashable:
     """Everything a model publishes, to compare it with another."""
     if isinstance(model, Tables):
-        return model.intercept, tuple((table.columns, table.values.tobytes()) for table in model.tables), model.note
+        return (
+            model.intercept,
+            tuple((table.columns, table.values.tobytes(), table.deviation.tobytes()) for table in model.tables),
+            model.note,
+        )
     assert isinstance(model, Ensemble)
     trees = (
         (tree.column.tobytes(), tree.at.tobytes(), tree.counts.tobytes(), tree.size.tobytes()) for tree in model.trees

@@ -119,7 +119,7 @@ def _finest_bit(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def tables(published: Tables, person: Any = None) -> dict[str, Any]:
     """Which tables there are, what they begin with, and what they say about the person in question."""
     found: dict[str, Any] = {"tables": "; ".join(table.name for table in published.tables)}
-    found.update(_array(np.array(published.intercept), "intercept"))
+    found.update({"note": published.note, **_array(np.array(published.intercept), "intercept")})
     if person is not None:
         found.update(_array(published.logits(person)[0], "their log odds"))
         for number, part in enumerate(published.contributions(person), start=1):

@@ -69,7 +69,7 @@ class MemoryEngine:
         for position, name in enumerate(grid_names):
             self._grids[position] = grids[name]
         self._weights = np.empty(0, dtype=np.int64) if weights is None else weights
-        self._lock = threading.RLock()  # of the two caches below
+        self._lock, self._margins_lock = threading.RLock(), threading.RLock()  # of the two caches below
         self._nodes: OrderedDict[Rows, Nodes] = OrderedDict()
         self._margins: tuple[AdditiveModel, Margins] | None = None
 
@@ -182,7 +182,7 @@ class MemoryEngine:
         width = classes if classes == 2 else 2 * classes
         tables = tuple(tuple(self._position[name] for name in group) for group in query.tables)
         wanted = cover(tables, self._sizes, max(parts, 1) * width)  # of no parts, the empty slice of one
-        with self._lock:  # until the margins have been read: the next model changes them in place
+        with self._margins_lock:  # until the margins have been read: the next model changes them in place
             exact = sum_residuals(
                 self._codes,
                 self._codes[self._position[query.target]],
@@ -282,7 +282,8 @@ class MemoryEngine:
         drawn = np.random.default_rng(seed).integers(0, self._codes.shape[1], self._codes.shape[1])
         # not [:, drawn], which would lay out one row after the other
         copy._codes, copy._grids = self._codes.take(drawn, axis=1), self._grids.take(drawn, axis=1)
-        copy._lock, copy._nodes, copy._margins = threading.RLock(), OrderedDict(), None
+        copy._lock, copy._nodes = threading.RLock(), OrderedDict()
+        copy._margins_lock, copy._margins = threading.RLock(), None
         return copy
 
     def _score(self, model: AdditiveModel) -> Margins:
