@@ -152,3 +152,33 @@ def test_missing_values_and_a_thousand_cells_are_cells_like_others() -> None:
     assert table.budget.spent == 3
     assert all(np.isfinite(each.values).all() and np.isfinite(each.deviation).all() for each in found.tables)
     assert np.argmax(found.intercept) == 0
+
+
+def test_several_rows_per_person_are_planned_by_what_each_row_pays() -> None:
+    """A person with 20 rows pays 20 times: the plan is that of a twentieth of epsilon, and its price that of all."""
+    one, many = domain_of([4, 3, 5], rows=5_000), replace(domain_of([4, 3, 5], rows=5_000), rows_per_person=20)
+    few, same = (
+        plan(each, 5e3, budget, np.random.default_rng(0), CONSTANTS)
+        for each, budget in ((one, Fraction(1, 100)), (many, Fraction(1, 5)))
+    )
+    assert same.candidates == few.candidates
+    assert [step.epsilon for step in same.steps] == [20 * step.epsilon for step in few.steps]
+
+
+def test_a_column_with_a_comma_is_no_pair() -> None:
+    """The kernel names a choice by its columns: a column "a, b" must not be taken for the table of a and b."""
+    rng = np.random.default_rng(0)
+    names = ("a", "b", "a, b")
+    rows = pd.DataFrame({name: rng.integers(0, 2, 4_000) for name in names})
+    rows["y"] = rows["a, b"]
+    domain = Domain((*(Nominal(name, (0, 1)) for name in names), Nominal("y", (0, 1))), target="y", rows=4_000)
+    found = boost(privet.open(rows, domain, budget=5), Fraction(5), np.random.default_rng(0))
+    assert found.tables[0].columns in (("a, b",), ("a", "a, b"), ("b", "a, b"))
+
+
+def test_rows_beyond_all_reason_make_a_plan_that_ends() -> None:
+    domain = domain_of([2], rows=10**400)
+    found = boost(
+        privet.open(rows_of(50, 2)[["a0", "y"]].clip(0, 1), domain, budget=1), Fraction(1), np.random.default_rng(0)
+    )
+    assert len(found.tables) <= CONSTANTS.max_steps

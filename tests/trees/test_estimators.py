@@ -880,3 +880,52 @@ def test_tables_with_nothing_to_learn_from_are_fitted_like_others(make: Any, emp
         assert np.isfinite(fitted.predict_proba(X)).all()
     if empty == "one class" and make is not privet.NaiveBayesClassifier:
         assert (fitted.predict(X) == "yes").mean() > 0.95
+
+
+@pytest.mark.parametrize("make", [privet.BoostedTablesClassifier, privet.NaiveBayesClassifier])
+def test_tables_that_cannot_be_are_refused_before_anything_is_charged(make: Any) -> None:
+    wide = Domain((Nominal("a", tuple(range(60_000))), Nominal("y", tuple(range(400)))), target="y")
+    none = Domain((Nominal("y", (0, 1)),), target="y")
+    cases: list[tuple[Domain, Any, str]] = [
+        (wide, 1, "a table of 'a' needs 24000000 cells, at most 20000000 are possible; declare coarser bins"),
+        (none, 1, "declares no column besides the target"),
+        (DOMAIN, "3e-8", "epsilon=0.00000003 is too small to be divided among 3 attributes; take at least"),
+    ]
+    for domain, epsilon, said in cases:
+        rows = pd.DataFrame({column.name: [column.texts[0]] for column in domain if isinstance(column, Nominal)})
+        with privet.open(rows.assign(age=3) if domain is DOMAIN else rows, domain, budget=2) as table:
+            with pytest.raises(QuestionError, match=said):
+                make(epsilon=float(epsilon)).fit(table)
+            assert table.budget.spent == 0
+
+
+def test_a_bought_number_of_rows_is_never_followed_by_a_refusal() -> None:
+    """Where rows are not public they are bought; a tree that turns out too large then is made less deep."""
+    domain = Domain((*(Nominal(f"a{i}", tuple(range(12))) for i in range(8)), Nominal("y", (0, 1))), target="y")
+    rows = pd.DataFrame({**{f"a{i}": np.arange(5_000) % 12 for i in range(8)}, "y": np.arange(5_000) % 2})
+    with privet.open(rows, domain, budget=20) as table:
+        fitted = privet.ID3PlusClassifier(epsilon=20, max_depth=8, max_leaves=100).fit(table)
+        assert table.budget.spent == 20
+    assert fitted.model_.tree.leaves <= 100
+
+
+def test_columns_that_are_not_declared_or_have_numbers_for_names() -> None:
+    fitted = _new(privet.NaiveBayesClassifier).fit(X.assign(extra=1), Y)
+    assert fitted.feature_importances_.shape == (4,) and fitted.feature_importances_[3] == 0
+    domain = Domain((Nominal("0", (0, 1)), Nominal("1", (0, 1)), Nominal("y", (0, 1))), target="y")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 2, (300, 2)), columns=[1, 0])
+    numbered = privet.NaiveBayesClassifier(SURE, domain=domain).fit(frame, frame[1])
+    assert numbered.score(frame, frame[1]) == numbered.score(frame.to_numpy(), frame[1]) == 1.0
+    assert numbered.feature_importances_.argmax() == 0
+
+
+def test_naive_bayes_multiplies_likelihoods() -> None:
+    """One attribute, three classes: the shares are those of the cell, as Bayes' rule says."""
+    domain = Domain((Nominal("a", (0, 1)), Nominal("y", (0, 1, 2))), target="y")
+    truth = np.array([[0.5, 0.49, 0.01], [0.05, 0.05, 0.9]])
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"a": np.repeat([0, 1], 50_000)})
+    rows["y"] = [int(rng.choice(3, p=truth[a])) for a in rows["a"]]
+    fitted = privet.NaiveBayesClassifier(100, domain=domain).fit(rows[["a"]], rows["y"])
+    np.testing.assert_allclose(fitted.predict_proba(pd.DataFrame({"a": [0, 1]})), truth, atol=0.01)
