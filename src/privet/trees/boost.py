@@ -40,8 +40,8 @@ class Constants:
     choice_share: float = 0.40  # of a step, for the choice of its table ...
     choice_cap: float = 300.0  # ... but never more than choice_cap / rows
     max_cells: int = 128  # of a table of two attributes ...
-    max_pairs: int = 5000  # candidates, the smallest first
     cell_signal: float = 20.0  # ... with at least so many rows times epsilon for each cell
+    max_pairs: int = 5000  # candidates, the smallest first
     major_slack: float = 0.25  # residuals of a class are cut at 1 - its share + slack: for the largest class,
     minor_slack: float = 0.10  # and for the others
     rate: float = 0.8  # how far a step goes, after the first

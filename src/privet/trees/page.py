@@ -11,6 +11,7 @@ from privet.trees.drawing import CLASSES, COLOURS, LEAVES, class_names, counts_t
 from privet.trees.model import Ensemble, Tree
 from privet.trees.page_parts import ROWS, budget_bar, details, document, domain_table, promise
 from privet.trees.record import LEAF_QUESTIONS, Privacy, Step
+from privet.trees.table_page import cost_in_sequence
 
 TREES, RULES = 20, 500  # at most, of each
 
@@ -46,6 +47,8 @@ def _cost(privacy: Privacy) -> str:
     steps = [step for step in privacy.steps if step.tree <= 0]
     if not steps:
         return ""
+    if all(step.tree < 0 for step in steps):  # trees made from tables
+        return cost_in_sequence(privacy)
     path = [step for step in steps if step.tree < 0] + _dearest([step for step in steps if step.tree == 0])
     total = sum((step.epsilon for step in path), Fraction(0))
     trees = len({step.tree for step in privacy.steps if step.tree >= 0})
@@ -112,11 +115,8 @@ def _trees(model: Ensemble) -> str:
         for i, label in enumerate(classes[: 3 * CLASSES])
     )
     more = f"… {len(classes) - 3 * CLASSES} more classes" if len(classes) > 3 * CLASSES else ""
-    order = (
-        "numbers of rows in the order of the classes"
-        if len(classes) <= 3
-        else "the number of rows of the largest class"
-    )
+    what = "shares, which the trees multiply," if model.vote == "product" else "numbers of rows"
+    order = f"{what} in the order of the classes" if len(classes) <= 3 else "the number of rows of the largest class"
     number = f" 1 of {len(model.trees)}" if len(model.trees) > 1 else ""
     drawn = (
         f'<section class="wide"><h2>Tree{number}</h2><p class="key">{key}{more}</p><p class="soft">A bar shows '

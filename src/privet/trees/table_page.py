@@ -59,7 +59,7 @@ def page(model: Tables) -> str:
         _heading(model),
         promise(model.privacy),
         f"<section><h2>A note</h2><p>{safe(model.note)}</p></section>" if model.note else "",
-        _cost(model.privacy),
+        cost_in_sequence(model.privacy),
         _begin(model),
         _charts(model),
         _sums(model),
@@ -90,8 +90,8 @@ def _kind(step: Step) -> str:
     return "choices of tables" if step.question == "choice of a table" else step.question
 
 
-def _cost(privacy: Privacy) -> str:
-    """The budget as a bar, question by question, and what each table cost."""
+def cost_in_sequence(privacy: Privacy) -> str:
+    """The budget of questions to all rows as a bar, one after the other, and what each cost."""
     if not privacy.steps:
         return ""
     totals: dict[str, Fraction] = {}
