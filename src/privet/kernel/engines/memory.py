@@ -83,8 +83,8 @@ class MemoryEngine:
                 raise DataError(f"the table has {problem} '{name}', which the domain declares; check both.")
         declared = list(domain.names)
         columns = frame[declared] if hasattr(frame, "iloc") else _as_pandas(frame.select(declared))
-        codes: dict[str, Counts] = {}
-        grids: dict[str, Counts] = {}
+        codes: dict[str, NDArray[Any]] = {}
+        grids: dict[str, NDArray[Any]] = {}
         for column in domain:
             values = columns[column.name]
             if getattr(values.dtype, "kind", "") in ("M", "m"):
@@ -92,10 +92,12 @@ class MemoryEngine:
                     f"column '{column.name}' holds times; privet reads texts, numbers and booleans: cast it."
                 )
             if isinstance(column, Numeric):
-                grids[column.name] = column.to_grid(values)
-                codes[column.name] = column.bin_of(grids[column.name])
+                grid = column.to_grid(values)
+                coded = column.bin_of(grid)
+                grids[column.name] = grid.astype(np.int32)
             else:
-                codes[column.name] = column.encode(values)
+                coded = column.encode(values)
+            codes[column.name] = coded.astype(np.int16 if column.size < 2**15 else np.int32)  # all columns at once
         if any(code.min(initial=0) < 0 for code in codes.values()):
             fits = np.logical_and.reduce([code >= 0 for code in codes.values()])
             codes = {name: code[fits] for name, code in codes.items()}
