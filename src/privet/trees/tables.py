@@ -119,7 +119,7 @@ class Tables(Model):
         odds = pd.DataFrame(np.concatenate(parts), columns=[f"log odds of {text}" for text in texts])
         odds.insert(0, "row", np.tile(np.arange(len(frame)), len(parts)))
         odds.insert(1, "table", np.repeat(names, len(frame)))
-        return odds
+        return odds.sort_values("row", kind="stable", ignore_index=True)
 
     @property
     def importance(self) -> dict[str, float]:
