@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Single = NDArray[np.float32]
 
 TAUS = np.array([0.15, 0.4, 0.8, 1.6, 3.0])
 SHIFTS = np.linspace(-3.2, 3.2, 23)
@@ -28,7 +29,7 @@ HEAVY = 0.85 * NORMAL + 0.15 / len(SHIFTS)
 BLUR = 0.01  # of a sum, as little as the grids can tell apart
 CLEAR = 8.0  # spreads above 0: a sum whose logarithm is normal
 LEVELS = 22  # of the mass of a cell, spaced evenly in its logarithm
-BLOCK = 8  # cells at once: what is computed for them stays in the cache
+BLOCK = 32  # cells at once: what is computed for them stays in the cache
 TINY = 1e-300
 SHORTEST = 3  # cells of a chain: fewer are exchangeable
 
@@ -40,7 +41,7 @@ def _chain(memory: float) -> Floats:
     return np.asarray(0.95 * moves / moves.sum(axis=1, keepdims=True) + 0.05 * NORMAL)
 
 
-CHAINS = (_chain(1.5), _chain(6.0))
+CHAINS = np.stack([_chain(1.5), _chain(6.0)])
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,7 @@ def log_ratios(one: NoisySums, other: NoisySums, run: int) -> tuple[Floats, Floa
     """
     likelihood, without = _likelihoods(one, other)
     evidence, means, squares = [float(without.sum())], [np.zeros(len(one.values))], [np.zeros(len(one.values))]
-    posteriors = (
-        [_exchangeable(likelihood)] if run < SHORTEST else [_chained(likelihood, run, moves) for moves in CHAINS]
-    )
+    posteriors = [_exchangeable(likelihood)] if run < SHORTEST else _chained(likelihood, run)
     for log_evidence, shares in posteriors:
         log_weight = -math.log(len(posteriors))
         for at, tau in enumerate(TAUS):
@@ -95,19 +94,18 @@ def _known(one: NoisySums, other: NoisySums, mean: Floats, deviation: Floats, va
 def _likelihoods(one: NoisySums, other: NoisySums) -> tuple[Floats, Floats]:
     """The likelihood of each cell [cell, tau, shift] and the logarithm of that without a shift, up to one factor."""
     cells = len(one.values)
-    tilt = np.tanh(TAUS[:, None] * SHIFTS / 2)[..., None]
-    mass = _masses(one, other)
+    # single precision: a likelihood needs no more, and it is most of the work of a fit
+    tilt = np.tanh(TAUS[:, None] * SHIFTS / 2)[..., None].astype(np.float32)
+    mass = _masses(one, other).astype(np.float32)
     likelihood, without = np.empty((cells, len(TAUS), len(SHIFTS))), np.empty(cells)
     for start in range(0, cells, BLOCK):
         block = slice(start, start + BLOCK)
         here = mass[block, None, None, :]
-        (first, width), (second, spread) = (
-            _distance(one, block, here * (1 + tilt)),
-            _distance(other, block, here * (1 - tilt)),
-        )
-        first += second
-        first -= first.min(axis=(1, 2, 3), keepdims=True)
-        likelihood[block] = (np.exp(-first) / (width * spread)).sum(axis=3)
+        distance, width = _distance(one, block, here * (1 + tilt))
+        further, spread = _distance(other, block, here * (1 - tilt))
+        distance += further
+        distance -= distance.min(axis=(1, 2, 3), keepdims=True)
+        likelihood[block] = (np.exp(-distance) / (width * spread)).sum(axis=3)
         without[block] = np.log(likelihood[block, 0, len(SHIFTS) // 2] + TINY)  # the middle shift is none
     return likelihood, without
 
@@ -122,10 +120,10 @@ def _masses(one: NoisySums, other: NoisySums) -> Floats:
     return np.asarray(np.exp(np.log(low)[:, None] + np.log(high / low)[:, None] * np.linspace(0, 1, LEVELS)))
 
 
-def _distance(sums: NoisySums, block: slice, mean: Floats) -> tuple[Floats, Floats]:
+def _distance(sums: NoisySums, block: slice, mean: Single) -> tuple[Single, Single]:
     """How far the sums are from a mean, in widths of their noise, and these widths."""
     width = np.sqrt(sums.scale**2 + mean * (0.5 * sums.cap + BLUR**2 * mean))
-    return np.abs(sums.values[block, None, None, None] - mean) / width, width
+    return np.abs(sums.values[block, None, None, None].astype(np.float32) - mean) / width, width
 
 
 def _exchangeable(likelihood: Floats) -> tuple[Floats, Floats]:
@@ -135,23 +133,23 @@ def _exchangeable(likelihood: Floats) -> tuple[Floats, Floats]:
     return np.log(total).sum(axis=(0, 2)), joint / total
 
 
-def _chained(likelihood: Floats, run: int, moves: Floats) -> tuple[Floats, Floats]:
-    """The same for chains of cells, by the forward-backward algorithm."""
-    cells = likelihood.reshape(-1, run, *likelihood.shape[1:])
-    forward = np.empty_like(cells)
-    evidence = np.zeros(len(TAUS))
-    ahead = np.broadcast_to(NORMAL, cells[:, 0].shape)
+def _chained(likelihood: Floats, run: int) -> list[tuple[Floats, Floats]]:
+    """The same for chains of cells with each memory, by the forward-backward algorithm."""
+    cells = likelihood.reshape(-1, run, 1, *likelihood.shape[1:])  # [chain, place, memory, tau, shift]
+    forward = np.empty((len(cells), run, len(CHAINS), len(TAUS), len(SHIFTS)))
+    evidence = np.zeros((len(CHAINS), len(TAUS)))
+    ahead = np.broadcast_to(NORMAL, forward[:, 0].shape)
     for place in range(run):
         joint = ahead * cells[:, place]
-        total = joint.sum(axis=2, keepdims=True) + TINY
-        evidence += np.log(total).sum(axis=(0, 2))
+        total = joint.sum(axis=3, keepdims=True) + TINY
+        evidence += np.log(total).sum(axis=(0, 3))
         forward[:, place] = joint / total
-        ahead = forward[:, place] @ moves
-    shares = np.empty_like(cells)
-    behind = np.ones_like(ahead)
+        ahead = forward[:, place] @ CHAINS
+    shares = np.empty_like(forward)
+    behind = np.ones_like(forward[:, 0])
     for place in reversed(range(run)):
         joint = forward[:, place] * behind
-        shares[:, place] = joint / (joint.sum(axis=2, keepdims=True) + TINY)
-        behind = (behind * cells[:, place]) @ moves.T
-        behind = behind / (behind.max(axis=2, keepdims=True) + TINY)
-    return evidence, shares.reshape(likelihood.shape)
+        shares[:, place] = joint / (joint.sum(axis=3, keepdims=True) + TINY)
+        behind = (behind * cells[:, place]) @ CHAINS.transpose(0, 2, 1)
+        behind /= behind.max(axis=3, keepdims=True) + TINY
+    return [(evidence[at], shares[:, :, at].reshape(likelihood.shape)) for at in range(len(CHAINS))]
