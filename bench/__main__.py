@@ -14,10 +14,11 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -169,7 +170,7 @@ def _write(folder: Path, rows: int | None) -> list[Result]:
         "growth": summary.cells(lambda place: place.data == GROWTH),
         "bounds": [{**asdict(result), "holds": result.holds} for result in results],
     }
-    (folder / "bench.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    (folder / "bench.json").write_text(_lines(content) + "\n", encoding="utf-8")
     (folder / "index.html").write_text(page(summary, results, COMMAND), encoding="utf-8")
     (folder / "frontier.svg").write_text(frontier(summary), encoding="utf-8")
     return results
@@ -182,6 +183,17 @@ def _table(results: Sequence[Result]) -> Table:
     for result in results:
         table.add_row(result.name, result.shown(), *result.limits(), result.verdict)
     return table
+
+
+def _lines(content: Mapping[str, Any]) -> str:
+    """JSON with a line for each entry of a list: small, and a change shows where it is."""
+    parts = []
+    for name, value in content.items():
+        text = json.dumps(value)
+        if isinstance(value, list):
+            text = "[\n" + ",\n".join(json.dumps(each) for each in value) + "\n]"
+        parts.append(f"{json.dumps(name)}: {text}")
+    return "{\n" + ",\n".join(parts) + "\n}"
 
 
 def _publish(folder: Path) -> int:

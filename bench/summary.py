@@ -42,7 +42,8 @@ class Estimate:
         return self.mean + self.half
 
     def to_dict(self) -> dict[str, float]:
-        return {"mean": self.mean, "sd": self.sd, "n": self.n, "low": self.low, "high": self.high}
+        told = {"mean": self.mean, "sd": self.sd, "low": self.low, "high": self.high}
+        return {"n": self.n, **{name: float(f"{value:.5g}") for name, value in told.items()}}
 
 
 @dataclass(frozen=True)
