@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from labels import EVIL
 
 from privet.column import Nominal, Numeric
 from privet.domain import Domain
@@ -234,19 +235,6 @@ def test_of_many_trees_twenty_are_drawn() -> None:
 
 
 # -- hostile labels -----------------------------------------------------------------------------
-
-EVIL = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "'--><!--]]>",
-    "</style></svg></title>",
-    "\x00\x07\x1b[31m\r\n",
-    "\u202egnp.exe\u2066",
-    "&lt;",
-    "\ufffe\uffff\ud800",
-    "x" * 100_000,
-    "漢" * 60,
-]
 
 
 def hostile(labels: list[str]) -> Ensemble:

@@ -13,12 +13,15 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from labels import EVIL
 
 from privet.column import Column, Nominal, Numeric
 from privet.domain import Domain
+from privet.trees.effects import percent, signed
 from privet.trees.record import Privacy, Step
-from privet.trees.table_drawing import percent, signed, svg, text
+from privet.trees.table_drawing import svg
 from privet.trees.table_page import likely, page
+from privet.trees.table_text import text
 from privet.trees.tables import Table, Tables
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=25)
@@ -336,18 +339,6 @@ def test_numbers_of_any_size_are_drawn(scale: float, classes: int) -> None:
 
 # -- hostile labels -----------------------------------------------------------------------------
 
-EVIL = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "'--><!--]]>",
-    "</style></svg></title>",
-    "\x00\x07\x1b[31m\r\n",
-    "\u202egnp.exe\u2066",
-    "&lt;",
-    "\ufffe\uffff\ud800",
-    "x" * 100_000,
-    "漢" * 60,
-]
 TAGS = set(
     "html head meta title style body h1 h2 h3 p section sup div i table tr th td span details summary pre svg path "
     "text rect g".split()

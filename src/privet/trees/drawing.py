@@ -61,9 +61,9 @@ def marks_of(tree: Tree, room: int, max_depth: int | None = None, *, inner: bool
         if rest:
             waiting.append((here, depth + 1, -rest, "", "", True))
         for i in reversed(range(shown)):
-            words = _clean(condition(node, node.labels[i]))
+            words = clean(condition(node, node.labels[i]))
             last = i == len(node.children) - 1
-            waiting.append((here, depth + 1, node.children[i], _clean(node.labels[i]), words, last))
+            waiting.append((here, depth + 1, node.children[i], clean(node.labels[i]), words, last))
     return marks
 
 
@@ -104,31 +104,31 @@ def _below(tree: Tree, inner: bool) -> list[int]:
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
-def _clean(words: str) -> str:
+def clean(words: str) -> str:
     """Text that a terminal and an XML reader can bear: control characters become pictures of themselves."""
     return _UNSAFE.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "\ufffd", words)
 
 
-def _width(words: str) -> int:
+def width_of(words: str) -> int:
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in words)
 
 
-def _short(words: str, width: int) -> str:
+def shortened(words: str, width: int) -> str:
     """As much of a text as fits."""
-    if len(words) <= width and _width(words) <= width:
+    if len(words) <= width and width_of(words) <= width:
         return words
     kept = words[: width - 1]
-    while _width(kept) > width - 1:
+    while width_of(kept) > width - 1:
         kept = kept[:-1]
     return kept + "…"
 
 
 def safe(words: str, width: int = LONG) -> str:
-    return html.escape(_short(_clean(words), width))
+    return html.escape(shortened(clean(words), width))
 
 
 def class_names(domain: Domain) -> list[str]:
-    return [_clean(label) for label in domain.target_column.texts]
+    return [clean(label) for label in domain.target_column.texts]
 
 
 def _number(value: float) -> str:
@@ -152,7 +152,7 @@ def counts_text(node: Split | Leaf, classes: Sequence[str]) -> str:
 
 def text(model: Ensemble, max_depth: int | None = None) -> str:
     """The trees as indented text; of a large one the deepest levels are left out."""
-    lines = [_clean(repr(model)), *(_clean(f"not private: {reason}") for reason in model.privacy.reasons)]
+    lines = [clean(repr(model)), *(clean(f"not private: {reason}") for reason in model.privacy.reasons)]
     for number, tree in enumerate(model.trees, start=1):
         lines += [f"tree {number} of {len(model.trees)}"] * (len(model.trees) > 1)
         lines += _lines(marks_of(tree, LINES, max_depth, inner=True), class_names(tree.domain))
@@ -192,7 +192,7 @@ def svg(tree: Tree, max_leaves: int = LEAVES) -> str:
     heights = _heights(marks)
     ends = [mark for mark in marks if not mark.split]
     aligned = max(nodes) if max(nodes) < 900 else 0.0  # the leaves in one column, where that is near enough
-    label = GAP + LETTER * max(_width(_short(classes[mark.winner], LABEL)) if mark.node else 0 for mark in ends)
+    label = GAP + LETTER * max(width_of(shortened(classes[mark.winner], LABEL)) if mark.node else 0 for mark in ends)
     digits = max(len(_number(count)) for mark in ends if mark.node for count in _counted(mark.node))
     width = max(nodes) + BAR + GAP + label + LETTER * max(len(_tail(mark, digits)) for mark in ends) + GAP
     lines, drawn = [], []
@@ -203,8 +203,8 @@ def svg(tree: Tree, max_leaves: int = LEAVES) -> str:
             lines.append(_edge(edges[mark.depth], heights[mark.above], y, x, outer))
             drawn.append(_text(edges[mark.depth] + 7, y - 3, mark.label, LABEL, "aside", mark.condition))
         if mark.split:
-            name, told = _clean(mark.split.attribute), counts_text(mark.split, classes)
-            end = x + 8 + BOLD * _width(_short(name, NAME))
+            name, told = clean(mark.split.attribute), counts_text(mark.split, classes)
+            end = x + 8 + BOLD * width_of(shortened(name, NAME))
             lines.append(f"M{end:.0f} {y}H{edges[mark.depth + 1]:.0f}")
             drawn.append(f'<circle cx="{x:.0f}" cy="{y}" r="3"/>')
             drawn.append(_text(x + 8, y + 4, name, NAME, "name", f"{name}: {told}"))
@@ -225,9 +225,9 @@ def _columns(marks: list[Mark]) -> tuple[list[float], list[float]]:
     depths = 1 + max(mark.depth for mark in marks)
     labels, names = [0] * depths, [0] * depths
     for mark in marks:
-        labels[mark.depth] = max(labels[mark.depth], _width(_short(mark.label, LABEL)))
+        labels[mark.depth] = max(labels[mark.depth], width_of(shortened(mark.label, LABEL)))
         if mark.split:
-            names[mark.depth] = max(names[mark.depth], _width(_short(_clean(mark.split.attribute), NAME)))
+            names[mark.depth] = max(names[mark.depth], width_of(shortened(clean(mark.split.attribute), NAME)))
     edges, nodes, x = [], [], 0.0
     for label, name in zip(labels, names, strict=True):
         edges.append(x)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -40,7 +41,7 @@ INFERRED = "its domain was read from the rows"
 
 # A dataclass writes the constructor whose signature scikit-learn reads; comparison and repr stay scikit-learn's.
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """What all classes share.
 
     `epsilon` is the budget of the whole fit, per person. `domain` is needed for fit(X, y) and
@@ -66,9 +67,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     model_: Any = field(init=False)
 
+    @abstractmethod
     def _learn(self, table: ProtectedTable, reasons: list[str]) -> Model:
         """Spend the whole epsilon on a table. `reasons` say why the model is not private, if it is not."""
-        raise NotImplementedError
 
     def private_on(self, domain: Domain) -> bool:
         """Does the classifier, with the choices it has, keep the promise on tables of this domain?"""

@@ -10,30 +10,27 @@ import numpy as np
 
 from privet.column import short_text
 from privet.trees.drawing import class_names, safe
-from privet.trees.page_parts import ROWS, budget_bar, details, document, domain_table, promise
-from privet.trees.published import Floats, softmax
-from privet.trees.record import Privacy, Step
-from privet.trees.table_drawing import (
+from privet.trees.effects import (
     LESS,
     MINUS,
     MORE,
     SHOWN,
-    STYLE,
     Effect,
     by_weight,
     effects,
     figure,
-    minus,
     more,
-    panels,
     percent,
-    picture,
     shown_classes,
     signed,
-    text,
     where,
     within,
 )
+from privet.trees.page_parts import ROWS, budget_bar, details, document, domain_table, promise
+from privet.trees.published import Floats, softmax
+from privet.trees.record import Privacy, Step
+from privet.trees.table_drawing import STYLE, minus, panels, picture
+from privet.trees.table_text import text
 from privet.trees.tables import Table, Tables
 
 BARS, PARTS, ROUNDS = 40, 40, 100  # at most: attributes, lines of a sum, and rounds of looking for one

@@ -237,7 +237,7 @@ class Tables(Model):
 
     def text(self, max_depth: int | None = None) -> str:
         """The tables as text, the one that moves predictions most first; `max_depth` is for trees."""
-        from privet.trees.table_drawing import text
+        from privet.trees.table_text import text
 
         return text(self)
 
