@@ -20,7 +20,17 @@ from sqlglot import exp
 from privet.column import Nominal, Numeric
 from privet.domain import Domain
 from privet.kernel.engines.duckdb import DuckDBEngine, Source
-from privet.kernel.query import AdditiveModel, Condition, CountQuery, GridQuery, ResidualQuery, Rows, Split, SumQuery
+from privet.kernel.query import (
+    AdditiveModel,
+    Condition,
+    CorrectQuery,
+    CountQuery,
+    GridQuery,
+    ResidualQuery,
+    Rows,
+    Split,
+    SumQuery,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = os.environ.get("PRIVET_UPDATE_GOLDEN") == "1"
@@ -52,10 +62,17 @@ def _residuals() -> ResidualQuery:
     return ResidualQuery(PARTS, model, (("order",), (SEX, "select")), "y", (1024, 512, 100))
 
 
+def _correct() -> CorrectQuery:
+    """A term of three columns."""
+    table = np.arange(4 * 2 * 4 * 3, dtype=np.int32).reshape(4, 2, 4, 3) % 7
+    return CorrectQuery(PARTS, AdditiveModel((10, -20, 0), (((SEX, "select", "wage's group"), table),)), "y")
+
+
 ASK: dict[str, Callable[[DuckDBEngine], Any]] = {
     "counts": lambda engine: engine.exact_counts(CountQuery(PARTS, ((), ("order", "y"), ("many", "y")))),
     "grid": lambda engine: engine.exact_grid(GridQuery(PARTS, ("order", SEX), "y")),
     "residuals": lambda engine: engine.exact_residuals(_residuals()),
+    "correct": lambda engine: engine.exact_correct(_correct()),
     "snapshot": lambda engine: engine.snapshot(),
     "sums": lambda engine: engine.exact_sums(SumQuery(Rows(), "order")),
     "coins": lambda engine: engine._numbering(PARTS.scatter(3, 7)),

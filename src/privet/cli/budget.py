@@ -24,7 +24,7 @@ def show(
     entries: Annotated[bool, typer.Option("--entries", help="List every charge.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what was spent on each data set, by whom, and what is left.
+    """Show what was spent on each data set, by whom, what is reserved and what is left.
 
     Example: privet budget show adult.csv --entries
     """
@@ -41,6 +41,13 @@ def show(
         for row in facts["analysts"]:
             table.add_row(row["analyst"], row["spent"], row["budget"] or "-", row["left"])
         console.print(table)
+        if facts["reservations"]:
+            held = Table(title="open reservations", title_justify="left", show_edge=False)
+            for heading in ("id", "analyst", "held", "spent of it", "since"):
+                held.add_column(heading, overflow="fold")
+            for line in facts["reservations"]:
+                held.add_row(*(str(line[field]) for field in ("id", "analyst", "epsilon", "spent", "since")))
+            console.print(held)
         if entries:
             lines = Table(show_edge=False)
             for heading in ("entry", "analyst", "question", "on", "epsilon", "charged", "when"):
@@ -96,6 +103,19 @@ def revoke(
     say(f"{f'{analyst!r} may' if analyst else 'nobody may'} {'not ' if analyst else ''}spend any more on '{dataset}'")
 
 
+@app.command("release")
+def release(
+    ledger: LedgerArgument,
+    reservation: Annotated[int, typer.Argument(metavar="ID", help="The reservation, as `budget show` numbers it.")],
+) -> None:
+    """End a reservation that a process has left open; what was not spent of it returns to everybody.
+
+    Example: privet budget release adult.csv 3
+    """
+    freed = _book(ledger).end(reservation)
+    say(f"reservation {reservation} has ended; {decimal_text(freed)} is free again")
+
+
 def _book(target: str) -> Ledger:
     path = Path(target) if target.endswith(".ledger") else ledger_path(target)
     return Ledger.open(path, create=False)
@@ -121,6 +141,16 @@ def _state(book: Ledger, dataset: str, entries: bool) -> dict[str, Any]:
             "left": decimal_text(book.remaining(dataset, analyst)),
         }
         for analyst in book.analysts(dataset)
+    ]
+    facts["reservations"] = [
+        {
+            "id": hold.id,
+            "analyst": hold.analyst,
+            "epsilon": decimal_text(hold.epsilon),
+            "spent": decimal_text(hold.spent),
+            "since": hold.at,
+        }
+        for hold in book.holds(dataset)
     ]
     if entries:
         facts["entries"] = [

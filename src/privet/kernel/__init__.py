@@ -12,32 +12,51 @@ from privet.kernel.enumeration import WorstLoss, worst_loss
 from privet.kernel.inspection import print_outside
 from privet.kernel.ledger import Charge, Entry, Ledger
 from privet.kernel.mechanisms import (
+    AboveThreshold,
     Exponential,
     ExponentialOverRanges,
     IntegerLaplace,
     NoisyMax,
     PermuteAndFlip,
+    Refinement,
     ResidualLaplace,
     noise_is_private,
     seeded_noise,
 )
+from privet.kernel.monitor import Monitor
 from privet.kernel.opening import ledger_path, open_public, open_table, source_of
-from privet.kernel.query import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel
-from privet.kernel.release import Choice, Count, Histogram, Mean, Quantile, Release, Releases, ResidualSums, Sum
+from privet.kernel.query import LOGIT_GRID, MAX_CELLS, RESIDUAL_GRID, AdditiveModel
+from privet.kernel.racing import Raced, race
+from privet.kernel.release import (
+    Choice,
+    Count,
+    Derived,
+    Histogram,
+    Mean,
+    Public,
+    Quantile,
+    Release,
+    Releases,
+    ResidualSums,
+    Sum,
+    known,
+)
 from privet.kernel.session import Budget
-from privet.kernel.table import MAX_CELLS, Parts, ProtectedTable, PublicTable
+from privet.kernel.table import Parts, ProtectedTable, PublicTable
 
 __all__ = [
     "LOGIT_GRID",
     "MAX_CELLS",
     "RESIDUAL_GRID",
     "SMALLEST_EPSILON",
+    "AboveThreshold",
     "AdditiveModel",
     "Budget",
     "Charge",
     "Choice",
     "Count",
     "Criterion",
+    "Derived",
     "Entry",
     "Exponential",
     "ExponentialOverRanges",
@@ -50,12 +69,16 @@ __all__ = [
     "Ledger",
     "Max",
     "Mean",
+    "Monitor",
     "NoisyMax",
     "Parts",
     "PermuteAndFlip",
     "ProtectedTable",
+    "Public",
     "PublicTable",
     "Quantile",
+    "Raced",
+    "Refinement",
     "Release",
     "Releases",
     "ResidualLaplace",
@@ -67,11 +90,13 @@ __all__ = [
     "as_epsilon",
     "charge",
     "criterion",
+    "known",
     "ledger_path",
     "noise_is_private",
     "open_public",
     "open_table",
     "print_outside",
+    "race",
     "seeded_noise",
     "source_of",
     "worst_loss",

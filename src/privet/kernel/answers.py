@@ -19,6 +19,8 @@ from privet.domain import Domain
 from privet.kernel.criteria import Criterion, GainRatio
 from privet.kernel.mechanisms import ExponentialOverRanges, IntegerLaplace, PermuteAndFlip, ResidualLaplace
 from privet.kernel.query import (
+    AdditiveModel,
+    CorrectQuery,
     CountQuery,
     Counts,
     Engine,
@@ -285,3 +287,41 @@ def residual_sums(engine: Engine, query: ResidualQuery, noises: Sequence[Residua
         own, rest = noise.release(exact.exact_own[part], others)
         answers.append([own.tolist(), None if rest is None else rest.tolist()])
     return answers
+
+
+def correct(engine: Engine, query: CorrectQuery, noises: Sequence[IntegerLaplace]) -> list[int]:
+    """Noisy numbers of rows that a released model classifies right: a record adds at most one."""
+    return _release(noises, engine.exact_correct(query))
+
+
+def best(
+    engine: Engine,
+    rows: Rows,
+    candidates: Sequence[AdditiveModel | Rows],
+    target: str | None,
+    mechanisms: Sequence[PermuteAndFlip],
+) -> list[int]:
+    """The candidate with the most rows, for each part: rows that a model classifies right, or rows that are kept.
+
+    A record adds at most one to every number and takes nothing from any.
+    """
+    exact_scores = []
+    for candidate in candidates:
+        if isinstance(candidate, Rows):
+            (exact,) = engine.exact_counts(CountQuery(candidate, ((),)))
+        else:
+            assert target is not None
+            exact = engine.exact_correct(CorrectQuery(rows, candidate, target))
+        exact_scores.append(exact)
+    by_part = np.stack(exact_scores, axis=1)
+    return [mechanism.release(by_part[part]) for part, mechanism in enumerate(mechanisms)]
+
+
+def exact_lead(engine: Engine, query: CorrectQuery, accuracy: Fraction) -> int:
+    """By how much the rows that a model classifies right exceed this share of all rows, times its denominator.
+
+    For p / q it is q * right - p * rows: a record raises it by q - p or lowers it by p.
+    """
+    (exact_right,) = engine.exact_correct(query).tolist()
+    ((exact_rows,),) = (exact.tolist() for exact in engine.exact_counts(CountQuery(query.rows, ((),))))
+    return int(accuracy.denominator * exact_right - accuracy.numerator * exact_rows)

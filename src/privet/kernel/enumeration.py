@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel.mechanisms import ExponentialOverRanges, IntegerLaplace, follow
+from privet.kernel.mechanisms import AboveThreshold, ExponentialOverRanges, IntegerLaplace, Refinement, follow
 
 # Noise this far out makes every decision that depends on a noisy number go one way.
 FAR = 10**4
@@ -72,6 +72,20 @@ class _Script:
         self.log_probability += values.size * math.log(math.tanh(rate / 2)) - rate * float(np.abs(drawn - values).sum())
         return drawn
 
+    def refine(self, mechanism: Refinement, exact_values: NDArray[Any], released: NDArray[Any]) -> NDArray[Any]:
+        """A finer noisy vector: what was released before, or as for noise."""
+        near = mechanism.sensitivity
+        values, coarse = np.asarray(exact_values, dtype=np.int64), np.asarray(released, dtype=np.int64)
+        wanted = self._next(
+            lambda: [coarse.tolist(), *((values + shift).tolist() for shift in (-near, near, -FAR, FAR))]
+        )
+        if wanted is None or np.shape(wanted) != values.shape:
+            self.log_probability = -math.inf
+            return values
+        drawn = np.array(wanted, dtype=np.int64)
+        self.log_probability += float(mechanism.log_probabilities(coarse - values, drawn - values).sum())
+        return drawn
+
     def choice(self, mechanism: Any, exact_scores: NDArray[Any]) -> int:
         """An index."""
         chances = mechanism.probabilities(exact_scores.tolist())
@@ -97,6 +111,19 @@ class _Script:
         chance = mechanism.probabilities(exact_scores.tolist(), exact_sizes)[chosen] / exact_sizes[chosen]
         self.log_probability += math.log(chance) if chance > 0 else -math.inf
         return chosen, int(place - starts[chosen])
+
+    def reached(self, mechanism: AboveThreshold, exact_scores: Sequence[int]) -> bool:
+        """Whether the last score reaches a hidden threshold that the ones before it did not reach.
+
+        Yes comes first: a run that asks until it hears one then ends.
+        """
+        answer = self._next(lambda: [True, False])
+        if not isinstance(answer, bool):
+            self.log_probability = -math.inf
+            return True
+        before = mechanism.log_probability(exact_scores[:-1], False)
+        self.log_probability += mechanism.log_probability(exact_scores, answer) - before
+        return answer
 
 
 def worst_loss(run: Callable[[Any], Hashable], left: Any, right: Any, limit: int = 2_000) -> WorstLoss:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
@@ -19,7 +20,7 @@ import numpy as np
 from privet.column import Column, Nominal, Numeric, decimal_text, text_of
 from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel.query import RESIDUAL_GRID, AdditiveModel, Condition, Split
+from privet.kernel.query import MAX_CELLS, RESIDUAL_GRID, AdditiveModel, Condition, Split
 from privet.kernel.release import Choice
 
 
@@ -164,6 +165,39 @@ def rank(value: float | Fraction) -> Fraction:
     return exact
 
 
+_share_text = re.compile(r"[0-9]{1,12}/[0-9]*[1-9][0-9]*|[0-9]?[.]?[0-9]+(e-?[0-9]{1,2})?")
+
+
+def share(value: object, name: str) -> Fraction:
+    """A number between 0 and 1 from what people write, as a fraction with a small denominator."""
+    text = str(value)[:65]
+    known = len(text) <= 64 and _share_text.fullmatch(text)
+    exact = Fraction(text).limit_denominator(10**6) if known else Fraction(0)
+    if not 0 < exact < 1:
+        raise QuestionError(f"{name} lies between 0 and 1, both left out, not at '{text[:64]}'; write 0.8 or 4/5.")
+    return exact
+
+
+def competitors(wanted: object, domain: Domain) -> dict[str, AdditiveModel | tuple[Condition, ...]]:
+    """What `best` chooses from: released models, and conditions as those of a `where`, by name."""
+    if not isinstance(wanted, Mapping) or len(wanted) < 2:
+        raise QuestionError("candidates are a mapping of at least two names to models or conditions.")
+    parsed: dict[str, AdditiveModel | tuple[Condition, ...]] = {}
+    for name, candidate in wanted.items():
+        if not (isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable()):
+            raise QuestionError("the name of a candidate is a text of 1 to 200 printable characters.")
+        if isinstance(candidate, AdditiveModel):
+            released_model(candidate, domain)
+            parsed[str(name)] = candidate
+        elif isinstance(candidate, Mapping):
+            parsed[str(name)] = conditions(candidate, domain)[0]
+        else:
+            raise QuestionError(
+                f"candidate '{name}' is a {type(candidate).__name__}; give an AdditiveModel or a mapping of conditions."
+            )
+    return parsed
+
+
 Candidate = str | tuple[str, int]  # a column, or a numeric one with the grid index from which rows go right
 
 
@@ -218,10 +252,8 @@ def plain(candidates: Sequence[Candidate]) -> list[str]:
 def residuals(model: AdditiveModel, tables: Sequence[tuple[str, ...]], caps: Sequence[int], domain: Domain) -> None:
     """Check a question about the residuals of a model: shapes, caps and columns fit the domain."""
     classes = len(domain.classes)
-    if classes < 2:
-        raise QuestionError("residuals need a target with at least two classes.")
-    if len(caps) != classes or len(model.intercept) != classes:
-        raise QuestionError(f"caps and intercept need one entry for each of the {classes} classes.")
+    if len(caps) != classes:
+        raise QuestionError(f"caps need one entry for each of the {classes} classes.")
     if not all(isinstance(cap, int | np.integer) and 1 <= cap <= RESIDUAL_GRID for cap in caps):
         raise QuestionError(f"caps are whole numbers from 1 to {RESIDUAL_GRID}, which stands for 1.")
     if not tables:
@@ -229,10 +261,26 @@ def residuals(model: AdditiveModel, tables: Sequence[tuple[str, ...]], caps: Seq
     for columns in tables:
         if isinstance(columns, str) or not 1 <= len(columns) <= 2 or len(set(columns)) < len(columns):
             raise QuestionError("a table is a tuple of one or two different columns.")
-    for columns in [*tables, *(columns for columns, _ in model.terms)]:
         if domain.target in columns:
-            raise QuestionError("a model and its tables may not look at the target.")
+            raise QuestionError("a table may not look at the target.")
+    released_model(model, domain)
+
+
+def released_model(model: AdditiveModel, domain: Domain) -> None:
+    """Check that a model fits the domain: classes, columns and shapes. A term may look at any number of columns."""
+    if not isinstance(model, AdditiveModel):
+        raise QuestionError(f"a released model is an AdditiveModel, not a {type(model).__name__}.")
+    classes = len(domain.classes)
+    if classes < 2:
+        raise QuestionError("a model needs a target with at least two classes.")
+    if len(model.intercept) != classes:
+        raise QuestionError(f"the intercept of a model needs one entry for each of the {classes} classes.")
+    cells = sum(table.size for _, table in model.terms)
+    if cells > MAX_CELLS:
+        raise QuestionError(f"this model has {cells} cells, at most {MAX_CELLS} are possible; use smaller tables.")
     for columns, table in model.terms:
+        if domain.target in columns:
+            raise QuestionError("a model may not look at the target.")
         shape = (*(domain[name].size for name in columns), classes)
         if tuple(table.shape) != shape:
             raise QuestionError(f"the table over {', '.join(columns)} must have the shape {shape}.")

@@ -25,10 +25,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
+
+from privet.errors import PrivacyError, QuestionError
 
 Integers = NDArray[np.int64]
 
@@ -143,6 +145,87 @@ class IntegerLaplace:
         # P(|noise| > t) = 2 ratio^(t+1) / (1 + ratio)
         beyond = -self.scale * math.log((1 - confidence) * (1 + ratio) / 2)
         return max(0, math.ceil(beyond) - 1)
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """Noisy integers of `IntegerLaplace(before)`, turned into those of `IntegerLaplace(epsilon)` for the difference.
+
+    Write p = exp(-before / sensitivity) and q = exp(-epsilon / sensitivity); P and Q are the two-sided
+    geometric distributions with these ratios.
+
+    Why seeing both costs what the second alone costs. Take a number v of Q; with probability
+    (q / p) ((1 - p) / (1 - q))^2 leave it as it is, else add a number of P to it. The result follows P:
+    the characteristic function of P is (1 - p)^2 / (1 - 2 p cos t + p^2), and so on for Q. Call this
+    step K. It does not look at the exact value f, so of a pair with y = f + v and x = K(y) the coarse x
+    is post-processing of y, and the pair loses at most epsilon (Koufogiannis, Han and Pappas 2015). The
+    same holds for a chain: each step back is such a K, whatever the levels were chosen by.
+
+    `release` walks the other way, and draws y given x: the pair then has the same distribution as above.
+    With s = q / p and t = p q and coarse noise a >= 0 (for a < 0 mirror it), Bayes' rule gives for finer
+    noise v, with c = (1 - s) (1 - t) / (1 - s t), the probability c s^v for 0 <= v < a, c t^-v for v < 0
+    and c s^a t^(v - a) for v > a; what is missing to one is that of v = a. Sampled without rejection: the
+    difference of two geometric numbers of ratios s and t has probability c s^v for v >= 0 and c t^-v
+    below; one above a is kept with probability p^(2 (v - a)), as s p^2 = t, and else replaced by a.
+
+    A released value that was cut to 64 bits is taken for the noisy value itself. Exact values end at
+    2^62, between the cuts; there the tail of the noise beyond a cut is its probability at the cut times
+    a constant, the same for all of them, so that all probabilities change by that constant and no loss.
+
+    Loses `loss` only as a step from what was released before it. A second draw from the same `released`
+    would lose before + epsilon more, so nobody may draw twice: see `gradual`.
+
+    >>> step = Refinement(before=Fraction(1, 10), epsilon=Fraction(1, 2))
+    >>> step.loss
+    Fraction(2, 5)
+    >>> step.probabilities(3, [-1, 0, 1, 2, 3, 4]).round(3).tolist()
+    [0.129, 0.235, 0.158, 0.106, 0.129, 0.039]
+    """
+
+    before: Fraction
+    epsilon: Fraction
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        assert 0 < self.before < self.epsilon
+
+    @property
+    def loss(self) -> Fraction:
+        return self.epsilon - self.before
+
+    def release(self, exact_values: NDArray[Any], released: NDArray[Any]) -> Integers:
+        """Finer values of what was released from these exact values with noise for `before`."""
+        if (script := _script.get()) is not None:
+            return np.asarray(script.refine(self, exact_values, released))
+        clamped = np.clip(exact_values, -LARGEST, LARGEST).astype(np.int64)
+        coarse = np.asarray(released, dtype=np.int64)
+        if coarse.size and max(int(coarse.max()), -int(coarse.min())) > LARGEST // 2:
+            coarse = coarse.astype(object)  # differences may not fit 64 bits
+        noise = coarse - clamped
+        low, high = self.before / self.sensitivity, self.epsilon / self.sensitivity
+        rates = (high - low, high + low, 2 * low)
+        up, down, kept = (_geometric(rate, clamped.size).reshape(clamped.shape) for rate in rates)
+        finer = up - down
+        beyond = finer - np.abs(noise)  # `kept` reaches it with probability p^(2 beyond)
+        finer = np.where((beyond > 0) & (kept < beyond), np.abs(noise), finer)
+        refined = clamped + np.where(noise < 0, -finer, finer)
+        return np.asarray(np.clip(refined, -(2**63), 2**63 - 1), dtype=np.int64)
+
+    def log_probabilities(self, coarse: Any, fine: Any) -> NDArray[np.float64]:
+        """The logarithms of the probabilities of finer noise where the noise before was `coarse`."""
+        low, high = float(self.before / self.sensitivity), float(self.epsilon / self.sensitivity)
+        gap, both = float(self.loss / self.sensitivity), low + high
+        a = np.abs(np.asarray(coarse, dtype=np.float64))
+        v = np.where(np.asarray(coarse) < 0, -1.0, 1.0) * np.asarray(fine, dtype=np.float64)
+        within = np.clip(v, 0, a)
+        rest = math.expm1(-gap) * math.expm1(-both)  # (1 - s) (1 - t)
+        stays = rest - math.exp(-gap) * math.expm1(-2 * low)
+        shape = np.where(v == a, math.log(stays), math.log(rest)) - math.log(-math.expm1(-2 * high))
+        return np.asarray(shape - gap * within - both * np.abs(v - within))
+
+    def probabilities(self, coarse: Any, fine: Any) -> NDArray[np.float64]:
+        """The probabilities of finer noise where the noise before was `coarse`."""
+        return np.exp(self.log_probabilities(coarse, fine))
 
 
 @dataclass(frozen=True)
@@ -337,6 +420,130 @@ class ExponentialOverRanges(Selection):
         gaps = max(scores) - np.array(scores, dtype=np.float64)
         weights = np.array(sizes, dtype=np.float64) * np.exp(-gaps * float(self.rate))
         return np.asarray(weights / weights.sum())
+
+
+@dataclass(frozen=True)
+class AboveThreshold:
+    """The first of several integer scores, asked one after the other, to reach 0: one loss for all of them.
+
+    The sparse vector technique (Dwork et al. 2009) with one-sided noise. There is one hidden threshold
+    rho, and a fresh nu for every score, all geometric with the same `rate`; a score s reaches 0 if
+    s + nu >= rho. Equal rates make their means cancel. One record moves every score by at most
+    `sensitivity`, up or down, and one score against another by at most `spread`: twice that, unless
+    scores move further in one direction than in the other.
+
+    Proof, for neighbours in either direction. From one table to the other let no score rise by more than
+    u nor fall by more than d, both at least 0. Fix the noise of all scores that stay below. With a
+    threshold higher by u they stay below on the other table too, and that threshold is exp(-u rate)
+    times as likely: noise from 0 upwards suffices, because the shift goes up only. The score that
+    reaches it then needs a nu higher by at most u + d, which is at most exp((u + d) rate) times less
+    likely. As u <= sensitivity and u + d <= spread, an answer sequence becomes at most
+    exp((sensitivity + spread) rate) = exp(epsilon) times as likely, whatever its length and whatever
+    the scores were chosen by.
+
+    >>> watch = AboveThreshold(epsilon=Fraction(3), sensitivity=1)
+    >>> watch.rate, watch.probabilities([-2, 0, 9]).round(4).tolist()
+    (Fraction(1, 1), [0.0989, 0.641, 0.26, 0.0])
+    """
+
+    epsilon: Fraction
+    sensitivity: int
+    spread: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.spread is None:
+            object.__setattr__(self, "spread", 2 * self.sensitivity)
+        assert self.spread is not None
+        if not 0 < self.sensitivity <= self.spread <= 2 * self.sensitivity:
+            raise QuestionError("the spread of scores lies between their sensitivity and twice that.")
+
+    @property
+    def loss(self) -> Fraction:
+        return self.epsilon
+
+    @property
+    def rate(self) -> Fraction:
+        """What a unit of score is worth, for the threshold as for a score."""
+        assert self.spread is not None
+        return self.epsilon / (self.sensitivity + self.spread)
+
+    def release(self, exact_scores: Sequence[int]) -> int:
+        """The place of the first score that reaches 0; the number of scores where none does."""
+        watch = Watch(self)
+        for place, exact_score in enumerate(exact_scores):
+            if watch.reached(int(exact_score)):
+                return place
+        return len(exact_scores)
+
+    def probabilities(self, scores: Sequence[int]) -> NDArray[np.float64]:
+        """The probability that each score is the first, and last that none is."""
+        firsts = [self.log_probability(scores[: place + 1], True) for place in range(len(scores))]
+        return np.exp([*firsts, self.log_probability(scores, False)])
+
+    def log_probability(self, scores: Sequence[int], reached: bool) -> float:
+        """The logarithm of the probability that all scores but the last stay below and the last does as said.
+
+        A sum over the thresholds above all scores that stay below; beyond 50 / rate of them nothing is left.
+        """
+        if not scores:
+            return 0.0
+        rate = float(self.rate)
+        if rate < 1e-6:
+            raise QuestionError("too many thresholds are possible to sum over; take a larger epsilon.")
+        below = scores[:-1] if reached else scores
+        least = max([0, *(score + 1 for score in below)])
+        further = np.arange(math.ceil(50 / rate) + 1)
+        logs = -rate * further
+        for score in below:
+            logs = logs + np.log(-np.expm1(-rate * (least - score + further)))
+        if reached:
+            logs = logs - rate * np.maximum(least - scores[-1] + further, 0)
+        largest = float(logs.max())
+        total = math.log(-math.expm1(-rate)) + largest + math.log(float(np.exp(logs - largest).sum()))
+        return total - rate * least
+
+    def shortfall(self, check: int, confidence: float) -> int:
+        """With this probability no score that reaches 0 is further below it; `check` is its place, from 1.
+
+        nu - rho is two-sided geometric. Of what may go wrong, the check of number k has the share
+        1 / (k (k + 1)): they add up to one, however many checks there are.
+        """
+        scale = _float_above(1 / self.rate)
+        wrong = (1 - confidence) / (check * (check + 1))
+        # P(nu - rho > t) = ratio^(t+1) / (1 + ratio)
+        beyond = -scale * math.log(wrong * (1 + math.exp(-1 / scale)))
+        return max(0, math.ceil(beyond) - 1)
+
+
+class Watch:
+    """The hidden threshold of one run of `AboveThreshold`: private, and shown nowhere."""
+
+    __slots__ = ("_exact_earlier", "_mechanism", "_script", "_threshold", "closed")
+
+    def __init__(self, mechanism: AboveThreshold) -> None:
+        self._mechanism = mechanism
+        self._script = _script.get()
+        self._exact_earlier: tuple[int, ...] = ()  # a script computes chances given the answers before
+        self._threshold = 0 if self._script is not None else int(_geometric(mechanism.rate, 1)[0])
+        self.closed = False
+
+    def reached(self, exact_score: int) -> bool:
+        """Whether a score reaches 0; after the first that does, nothing more is said."""
+        if self.closed:
+            raise QuestionError("this monitor is closed: it answers up to its first yes; begin another for more.")
+        if _script.get() is not self._script:
+            raise PrivacyError("a monitor answers a script only if it was begun in the same run of it.")
+        self.closed = True  # until the answer is known to be a no: an interrupt must not earn a second try
+        if self._script is not None:
+            self._exact_earlier = (*self._exact_earlier, exact_score)
+            answer = bool(self._script.reached(self._mechanism, self._exact_earlier))
+        else:
+            answer = exact_score + int(_geometric(self._mechanism.rate, 1)[0]) >= self._threshold
+        self.closed = answer
+        return answer
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise PrivacyError("a monitor cannot be copied or pickled: its threshold stays where it is.")
 
 
 SELECTIONS = {"permute-and-flip": PermuteAndFlip, "exponential": Exponential, "noisy-max": NoisyMax}

@@ -28,6 +28,7 @@ EXP_BITS = 14  # exp(-d / LOGIT_GRID) is 0 for d >= 2^EXP_BITS
 EXP_ONE = 2**20
 LARGEST_LOGIT = 2**24
 COIN_PRIME = 2**31 - 1  # coins are hashes modulo this prime: products stay within 64 bits
+MAX_CELLS = 20_000_000  # of a question, or of a model
 MAX_STEPS = 200  # from the whole table to a part of a part of a part ...
 
 
@@ -226,6 +227,19 @@ class Residuals:
     exact_others: Counts | None
 
 
+@dataclass(frozen=True)
+class CorrectQuery:
+    """How many rows of each part a released model classifies right: their own class has the largest logit.
+
+    Of equal logits the one of the class declared first counts as the largest. Logits are
+    whole numbers, so every engine counts the same rows.
+    """
+
+    rows: Rows
+    model: AdditiveModel
+    target: str
+
+
 class Engine(Protocol):
     """Where the rows are. Answers are exact and stay inside the kernel."""
 
@@ -239,6 +253,8 @@ class Engine(Protocol):
     def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]: ...
 
     def exact_residuals(self, query: ResidualQuery) -> list[Residuals]: ...
+
+    def exact_correct(self, query: CorrectQuery) -> Counts: ...
 
     def close(self) -> None: ...
 

@@ -7,15 +7,17 @@ public. Confidence is about the noise alone: the true answer of the table lies i
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet.column import Numeric, decimal_text
-from privet.errors import QuestionError
+from privet.errors import PrivacyError, QuestionError
+from privet.kernel.accounting import as_epsilon
 from privet.kernel.mechanisms import IntegerLaplace, ResidualLaplace, Selection
 
 if TYPE_CHECKING:
@@ -57,11 +59,75 @@ class Release:
         raise QuestionError(f"a {type(self).__name__} has no interval.")
 
     @property
+    def value(self) -> Any:
+        """The noisy value alone: a plain number, text or array."""
+        return self._plain
+
+    def map(self, function: Callable[..., Any], *others: Release | Public) -> Derived:
+        """What a function makes of this value, and of others: still a release, since it has seen nothing else.
+
+        >>> rows = Count(40, IntegerLaplace(Fraction(1)), About("count", Fraction(1)))
+        >>> rows.map(lambda n, share: n * share, Public(0.5))
+        20.0 (made of count)
+        """
+        return Derived(function(self.value, *(known(other) for other in others)), (self, *others))
+
+    @property
     def _plain(self) -> int | float:
         return int(self) if isinstance(self, int) else float(self)  # type: ignore[arg-type]
 
     def _note(self, error: str) -> str:
         return f"({error}, epsilon {decimal_text(self.epsilon)}{'' if self.private else ', NOT PRIVATE'})"
+
+
+class Derived(Release):
+    """A value made of releases and public constants: post-processing, which costs nothing."""
+
+    def __init__(self, value: Any, sources: tuple[Release | Public, ...]) -> None:
+        self._value = value
+        own = [source.about for source in sources if isinstance(source, Release)]
+        # of several answers the record cannot name one entry, and what they cost together depends on their parts
+        entries = {about.entry for about in own}
+        self.about = About(
+            ", ".join(dict.fromkeys(about.question for about in own)),
+            max(about.epsilon for about in own),
+            all(about.private for about in own),
+            entries.pop() if len(entries) == 1 else None,
+        )
+
+    @property
+    def value(self) -> Any:
+        return self._value
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"value": self._value, "made of": self.about.question}
+
+    def __repr__(self) -> str:
+        return f"{self._value!r} (made of {self.about.question}{'' if self.private else ', NOT PRIVATE'})"
+
+
+@dataclass(frozen=True)
+class Public:
+    """A value that its writer declares public: a constant, or one computed from public rows alone.
+
+    Whoever writes `Public(x)` vouches for x. It is the one place where that is said, so it can be searched for.
+
+    >>> Public(0.83, origin="adult, UCI")
+    Public(value=0.83, origin='adult, UCI')
+    """
+
+    value: Any
+    origin: str = ""
+
+
+def known(value: object) -> Any:
+    """The plain value of a release or a public constant; anything else may come from a private row and is refused."""
+    if isinstance(value, Release | Public):
+        return value.value
+    raise PrivacyError(
+        f"a bare {type(value).__name__} says nothing about where it comes from: give the release itself, release.map(...), "
+        "or Public(value) for what was public before."
+    )
 
 
 def _share(confidence: float) -> float:
@@ -70,15 +136,57 @@ def _share(confidence: float) -> float:
     return confidence
 
 
-class Count(Release, int):
+class Refiner(Protocol):
+    """What a release can be refined by: the record of all that was released from one question (see `gradual`)."""
+
+    def refined(self, parts: Sequence[int], epsilons: Sequence[Fraction]) -> list[Any]: ...
+
+
+class Refinable(Release):
+    """A release whose noise can be made smaller later, for the difference in epsilon.
+
+    It holds its noisy value and a way to ask for more. Noise is nowhere in it, and a copy
+    cannot ask: of one answer there is one chain of refinements.
+    """
+
+    noise: IntegerLaplace
+    _refiner: Refiner | None = None
+    _part: int = 0
+
+    def refine(self, epsilon: object) -> Self:
+        """The same with the noise of a larger epsilon, for the difference; what is known so finely already is free.
+
+        All that was released from one question costs together what its finest level costs.
+        An answer is refined in the opening of the table in which it was drawn, and nowhere else.
+        """
+        level = as_epsilon(epsilon)
+        (found,) = self._asks().refined([self._part], [level])
+        assert isinstance(found, type(self))
+        return found
+
+    def _asks(self) -> Refiner:
+        if self._refiner is not None:
+            return self._refiner
+        kind = type(self).__name__
+        if not isinstance(getattr(self, "noise", None), IntegerLaplace | None):
+            raise QuestionError(f"this {kind} is of public rows, without noise that could be refined; ask anew.")
+        raise QuestionError(
+            f"this {kind} cannot be refined, as it is a copy or a part of another answer; refine what the table's own "
+            "count, histogram or sum gave."
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Of a copy: without the way to the chain."""
+        return {name: None if name == "_refiner" else value for name, value in self.__dict__.items()}
+
+
+class Count(Refinable, int):
     """A noisy number of rows: an int that knows its interval.
 
     >>> count = Count(40, IntegerLaplace(Fraction(1)), About("count", Fraction(1)))
     >>> count + 2, count.interval(0.95), count
     (42, (37, 43), 40 (± 3 at 95%, epsilon 1))
     """
-
-    noise: IntegerLaplace
 
     def __new__(cls, value: int, noise: IntegerLaplace | None = None, about: About | None = None) -> Count:
         self = super().__new__(cls, value)
@@ -98,10 +206,9 @@ class Count(Release, int):
         return str(int(self))
 
 
-class Sum(Release, float):
+class Sum(Refinable, float):
     """A noisy sum of bounded values."""
 
-    noise: IntegerLaplace
     unit: Fraction
 
     def __new__(
@@ -204,8 +311,12 @@ class Quantile(Release, float):
         return str(float(self))
 
 
-class Histogram(Release):
+class Histogram(Refinable):
     """Noisy counts over all cells of some columns, empty ones included."""
+
+    @property
+    def value(self) -> NDArray[np.int64]:
+        return self.values.copy()
 
     def __init__(
         self,
@@ -289,6 +400,10 @@ class Choice(Release, str):
         return self
 
     @property
+    def value(self) -> str:
+        return str(self)
+
+    @property
     def threshold(self) -> int | float | None:
         """The threshold for people; `point` is exact."""
         if self.point is None:
@@ -324,6 +439,10 @@ class ResidualSums(Release):
         self.noise = noise
         self.about = about
 
+    @property
+    def value(self) -> NDArray[np.int64]:
+        return self.own.copy()
+
     def to_dict(self) -> dict[str, Any]:
         return {"own": self.own.tolist(), "others": None if self.others is None else self.others.tolist()}
 
@@ -344,3 +463,22 @@ class Releases(tuple[R, ...], Generic[R]):
     def interval(self, confidence: float = 0.95) -> list[tuple[Any, Any]]:
         """The interval of each."""
         return [release.interval(confidence) for release in self]
+
+    def refine(self, epsilon: object) -> Releases[R]:
+        """Every part refined, to one epsilon or each to its own: one charge, one query to the engine."""
+        each = list(epsilon) if isinstance(epsilon, list | tuple | np.ndarray) else [epsilon] * len(self)
+        if len(each) != len(self):
+            raise QuestionError(f"{len(each)} epsilons were given for {len(self)} parts; give one, or one for each.")
+        distinct = {id(value): as_epsilon(value) for value in {id(value): value for value in each}.values()}
+        refiners: dict[int, Refiner] = {}
+        parts = []
+        for release in self:
+            if not isinstance(release, Refinable):
+                raise QuestionError(f"a {type(release).__name__} cannot be refined; counts, histograms and sums can.")
+            refiner = release._asks()
+            refiners[id(refiner)] = refiner
+            parts.append(release._part)
+        if len(refiners) > 1:
+            raise QuestionError("these are answers to several questions; refine those of each question by themselves.")
+        levels = [distinct[id(value)] for value in each]
+        return Releases(found for refiner in refiners.values() for found in refiner.refined(parts, levels))

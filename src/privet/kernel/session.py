@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 from privet.column import decimal_text
 from privet.domain import Domain
@@ -30,6 +33,7 @@ class Asked:
     scope_name: str
     losses: Sequence[Fraction]
     key: str | None
+    content: str | None = None  # of a refinement, whose key is the kernel's own: all there is to know to finish it
 
 
 @dataclass(frozen=True)
@@ -52,13 +56,50 @@ class Session:
     analyst: str
     limit: Fraction | None = None  # what the table was opened with, where less than the ledger allows
     public: PublicRows | None = None
+    hold: int | None = None  # the reservation that pays
+    # within an opening the rows are fixed, those of another may differ
+    opening: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    @property
+    def here(self) -> str:
+        """What marks an answer as drawn in this opening of the table and this process: a forked copy is elsewhere."""
+        return f"{self.opening} {os.getpid()}"
 
     def remaining(self) -> Fraction:
         """What this analyst may still charge to the ledger."""
-        left = self.ledger.remaining(self.dataset, self.analyst)
-        if self.limit is not None:
-            left = min(left, max(self.limit - self.ledger.spent(self.dataset), Fraction(0)))
-        return left
+        return self.ledger.remaining(self.dataset, self.analyst, self.limit, self.hold)
+
+    @contextmanager
+    def reserved(self, scope: Scope, epsilon: Fraction) -> Iterator[Session]:
+        """This session with a hold, until the block ends, on what `epsilon` in a scope would make the ledger pay.
+
+        What reaches the root grows with what the scope spends and shrinks as its siblings
+        pay. So charges of `epsilon` in all need no more than is held, whatever the
+        siblings do meanwhile. Only the analyst's own charges to these very rows, or to
+        rows around them, made outside the block, can use up what siblings had paid or an
+        allotment around: what the hold then lacks is charged as without one, or refused.
+        Each charge still writes all that reaches the root; the hold decides only who may
+        spend.
+        """
+
+        def write(reaches_root: Fraction) -> NoReturn:
+            book = self.ledger
+            raise _Held(
+                book.hold(self.dataset, self.analyst, reaches_root, self.limit, asked=epsilon, within=self.hold)
+            )
+
+        try:
+            # A rehearsal in an allotment of its own: nothing is paid, and an interrupt marks no other scope.
+            accounting.charge([(scope.allot(epsilon), epsilon)], write)
+        except _Held as held:
+            hold = held.hold
+        process = os.getpid()
+        try:
+            yield replace(self, hold=hold)
+        finally:
+            # An inner reservation is a part of the outer one; a forked copy leaves its end to the process that made it.
+            if self.hold is None and os.getpid() == process:
+                self.ledger.end(hold)
 
     def ask(self, asked: Asked, noisy_answer: Callable[[], Any]) -> tuple[Any, bool, int]:
         """Charge a question, then let `noisy_answer` ask the engine; the answer as stored.
@@ -77,12 +118,13 @@ class Session:
             if answer is None:
                 keyed = f"retry with the key '{asked.key}' to finish under it"
                 finish = "a new try is a new charge" if asked.key is None else keyed
+                finish = finish if asked.content is None else "refine again to finish under it"
                 raise EngineFailed(
                     f"the {self.engine.name} engine could not answer {asked.question} on '{self.dataset}'. Ledger "
                     f"entry {entry.id} (epsilon={entry.epsilon}) stands: {finish}."
                 )
-            text = json.dumps({"answer": answer, "private": noise_is_private()}, separators=(",", ":"))
-            stored = self.ledger.store(entry.id, text)
+            text = {"answer": answer, "private": noise_is_private(), "opening": self.here}
+            stored = self.ledger.store(entry.id, json.dumps(text, separators=(",", ":")))
         found = json.loads(stored)
         return found["answer"], bool(found["private"]), entry.id
 
@@ -96,12 +138,13 @@ class Session:
                 f"the outcomes of '{self.dataset}' cannot be enumerated: its ledger is on disk, so its rows are "
                 "somebody's. Use a frame that you made."
             )
-        if key is not None and not (isinstance(key, str) and 0 < len(key) <= 200 and key.isprintable()):
+        analysts = asked.content is None and key is not None
+        if analysts and not (isinstance(key, str) and 0 < len(key) <= 200 and key.isprintable()):
             raise QuestionError("key must be a text of 1 to 200 printable characters.")
         identity = [self.source, self.domain.fingerprint, asked.rows.fingerprint, asked.question, repr(asked.details)]
         texts = {each: str(loss) for each, loss in {id(loss): loss for loss in asked.losses}.items()}
         losses = [texts[id(loss)] for loss in asked.losses]
-        fingerprint = hashlib.sha256(json.dumps([identity, losses]).encode()).hexdigest()
+        fingerprint = asked.content or hashlib.sha256(json.dumps([identity, losses]).encode()).hexdigest()
 
         if key is not None:
             standing = self.ledger.standing(self.dataset, self.analyst, key, fingerprint)
@@ -109,8 +152,8 @@ class Session:
                 return standing
 
         def write(reaches_root: Fraction) -> Entry:
-            charge = Charge(asked.question, asked.scope_name, _listed(asked.losses), reaches_root, fingerprint, key)
-            entry, new = self.ledger.charge(self.dataset, self.analyst, charge, self.limit)
+            charge = Charge(asked.question, asked.scope_name, listed(asked.losses), reaches_root, fingerprint, key)
+            entry, new = self.ledger.charge(self.dataset, self.analyst, charge, self.limit, self.hold)
             if not new:
                 raise _Stands(entry)
             return entry
@@ -161,7 +204,15 @@ class _Stands(accounting.Refused):
         self.entry = entry
 
 
-def _listed(losses: Sequence[Fraction]) -> str:
+class _Held(accounting.Refused):
+    """Budget is held, and nothing is charged yet."""
+
+    def __init__(self, hold: int) -> None:
+        self.hold = hold
+
+
+def listed(losses: Iterable[Fraction]) -> str:
+    """One number, or the least and the greatest."""
     distinct = {id(loss): loss for loss in losses}.values()
     lowest, highest = decimal_text(min(distinct)), decimal_text(max(distinct))
     return lowest if lowest == highest else f"{lowest} to {highest}"

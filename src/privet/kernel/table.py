@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 
@@ -21,15 +22,26 @@ from privet.kernel import answers, filters
 from privet.kernel.accounting import Scope, as_epsilon
 from privet.kernel.criteria import Criterion, GainRatio
 from privet.kernel.criteria import criterion as named_criterion
+from privet.kernel.gradual import Gradual, Question
 from privet.kernel.mechanisms import (
     SELECTIONS,
+    AboveThreshold,
     ExponentialOverRanges,
     IntegerLaplace,
     PermuteAndFlip,
     ResidualLaplace,
 )
+from privet.kernel.monitor import Monitor
 from privet.kernel.published import ExactChoice, ExactValues, RoundedLaplace
-from privet.kernel.query import RESIDUAL_GRID, AdditiveModel, ResidualQuery, Rows, cell_count
+from privet.kernel.query import (
+    MAX_CELLS,
+    RESIDUAL_GRID,
+    AdditiveModel,
+    CorrectQuery,
+    ResidualQuery,
+    Rows,
+    cell_count,
+)
 from privet.kernel.release import (
     About,
     Choice,
@@ -37,6 +49,7 @@ from privet.kernel.release import (
     Histogram,
     Mean,
     Quantile,
+    Refinable,
     Releases,
     ResidualSums,
     Sum,
@@ -47,10 +60,10 @@ Epsilon = int | float | str | Fraction
 Epsilons = Epsilon | Sequence[Epsilon]
 SplitLike = str | Choice | tuple[str, int | float | Fraction] | None
 Candidate = str | tuple[str, int | float | Fraction]
-
-MAX_CELLS = 20_000_000
+Competitor = AdditiveModel | Mapping[str, object]
 
 T = TypeVar("T")
+G = TypeVar("G", bound=Refinable)
 
 
 class Parts:
@@ -202,11 +215,7 @@ class Parts:
 
     def count(self, epsilon: Epsilons, *, key: str | None = None) -> Releases[Count]:
         """How many rows each part has."""
-        noises = self._count_noises(epsilon)
-        found, about = self._ask(
-            "count", (), noises, lambda: answers.histogram(self._engine, self._rows, (), noises), key
-        )
-        return Releases(Count(value, noise, note) for value, noise, note in zip(found, noises, about, strict=True))
+        return self._refinable("count", (), self._count_noises(epsilon), self._histogram(()), Count, key)
 
     def histogram(self, *columns: str, epsilon: Epsilons, key: str | None = None) -> Releases[Histogram]:
         """Counts over all cells of some columns, from the public domain: empty cells are released like the others."""
@@ -216,18 +225,12 @@ class Parts:
             raise QuestionError("a histogram takes the names of different columns, one after the other.")
         labels = tuple(self.domain[name].labels for name in columns)
         self._check_cells(columns)
-        noises = self._count_noises(epsilon)
-        found, about = self._ask(
-            f"histogram({', '.join(columns)})",
-            columns,
-            noises,
-            lambda: answers.histogram(self._engine, self._rows, columns, noises),
-            key,
-        )
-        return Releases(
-            Histogram(np.array(values, dtype=np.int64), columns, labels, noise, note)
-            for values, noise, note in zip(found, noises, about, strict=True)
-        )
+
+        def release(values: Any, noise: Any, about: About) -> Histogram:
+            return Histogram(np.array(values, dtype=np.int64), columns, labels, noise, about)
+
+        question, noises = f"histogram({', '.join(columns)})", self._count_noises(epsilon)
+        return self._refinable(question, columns, noises, self._histogram(columns), release, key)
 
     def histograms(
         self, groups: Sequence[Sequence[tuple[str, ...]]], epsilon: Epsilons, *, key: str | None = None
@@ -287,13 +290,14 @@ class Parts:
         # one record adds at most the larger bound
         reach = int(max(abs(numeric.low), abs(numeric.top)) / numeric.unit)
         noises = _each(lambda share: IntegerLaplace(share, reach), self._shares(epsilon))
-        found, about = self._ask(
-            f"sum({column})", (), noises, lambda: answers.total(self._engine, self._rows, numeric, noises), key
-        )
-        return Releases(
-            Sum(float(value * numeric.unit), noise, numeric.unit, note)
-            for value, noise, note in zip(found, noises, about, strict=True)
-        )
+
+        def answer(rows: Rows, mechanisms: Sequence[Any]) -> list[Any]:
+            return answers.total(self._engine, rows, numeric, mechanisms)
+
+        def release(value: int, noise: IntegerLaplace, about: About) -> Sum:
+            return Sum(float(value * numeric.unit), noise, numeric.unit, about)
+
+        return self._refinable(f"sum({column})", (), noises, answer, release, key)
 
     def mean(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Releases[Mean]:
         """The mean of a numeric column over the rows that have a value; half of epsilon each for sum and count."""
@@ -447,6 +451,50 @@ class Parts:
             for (own, others), noise, note in zip(found, noises, about, strict=True)
         )
 
+    # -- released models --------------------------------------------------------------------
+
+    def correct(self, model: AdditiveModel, epsilon: Epsilons, *, key: str | None = None) -> Releases[Count]:
+        """How many rows of each part a released model classifies right: their own class has the largest logit.
+
+        Of equal logits the class declared first counts. One record adds at most one.
+        """
+        filters.released_model(model, self.domain)
+        target = self.domain.target_column.name
+
+        def answer(rows: Rows, noises: Sequence[Any]) -> list[Any]:
+            return answers.correct(self._engine, CorrectQuery(rows, model, target), noises)
+
+        return self._refinable("correct", (model.fingerprint,), self._count_noises(epsilon), answer, Count, key)
+
+    def best(
+        self, candidates: Mapping[str, Competitor], epsilon: Epsilons, *, key: str | None = None
+    ) -> Releases[Choice]:
+        """Of several candidates the name of the one with the most rows, for each part.
+
+        A candidate is a released model, for the rows that it classifies right, or a mapping
+        of conditions as `where` takes them, for the rows that meet them. One record adds at
+        most one to each of these numbers, so the exponent is monotone.
+        """
+        parsed = filters.competitors(candidates, self.domain)
+        every = range(len(self))
+        asked = [each if isinstance(each, AdditiveModel) else self._rows.keep(every, each) for each in parsed.values()]
+        mechanisms = _each(lambda share: PermuteAndFlip(share, 1, monotone=True), self._shares(epsilon))
+        details = [
+            (name, each.fingerprint if isinstance(each, AdditiveModel) else each) for name, each in parsed.items()
+        ]
+        found, about = self._ask(
+            f"best({len(asked)} candidates)",
+            details,
+            mechanisms,
+            lambda: answers.best(self._engine, self._rows, asked, self.domain.target, mechanisms),
+            key,
+        )
+        names = list(parsed)
+        return Releases(
+            Choice(names[index], None, mechanism, len(names), 1, note)
+            for index, mechanism, note in zip(found, mechanisms, about, strict=True)
+        )
+
     # -- what these share -------------------------------------------------------------------
 
     @property
@@ -483,6 +531,27 @@ class Parts:
                 )
             return [as_epsilon(each) / self.domain.rows_per_person for each in epsilon]
         return [as_epsilon(epsilon) / self.domain.rows_per_person] * len(self)
+
+    def _histogram(self, columns: tuple[str, ...]) -> Callable[[Rows, Sequence[Any]], list[Any]]:
+        """How counts of rows become noisy answers."""
+        return lambda rows, mechanisms: answers.histogram(self._engine, rows, columns, mechanisms)
+
+    def _refinable(
+        self,
+        question: str,
+        details: object,
+        noises: Sequence[Any],
+        answer: Callable[[Rows, Sequence[Any]], list[Any]],
+        release: Callable[[Any, Any, About], G],
+        key: str | None,
+    ) -> Releases[G]:
+        """Releases that can be refined later: each part has one vector with integer Laplace noise."""
+        found, about = self._ask(question, details, noises, lambda: answer(self._rows, noises), key)
+        releases = Releases(release(*each) for each in zip(found, noises, about, strict=True))
+        if about and about[0].entry is not None and isinstance(noises[0], IntegerLaplace):
+            asked = Question(question, self._rows, self._scopes, self._paths, noises[0].sensitivity, answer, release)
+            Gradual(self._session, asked, about[0].entry, [each.epsilon for each in about]).attach(releases)
+        return releases
 
     def _ask(
         self, question: str, details: object, mechanisms: Sequence[Any], noisy_answer: Any, key: str | None
@@ -547,6 +616,17 @@ class ProtectedTable:
     def allot(self, epsilon: Epsilon) -> ProtectedTable:
         """The same table with at most `epsilon` to spend, in all its parts together."""
         return ProtectedTable(self._session, self._rows, self._scope.allot(as_epsilon(epsilon)), self._path)
+
+    @contextmanager
+    def reserve(self, epsilon: Epsilon) -> Iterator[Self]:
+        """The same table with `epsilon` to spend, held for it until the block ends: nobody else can spend it.
+
+        What was not spent then returns to everybody. An algorithm that chooses between
+        branches knows before it starts that the dearest fits.
+        """
+        held = as_epsilon(epsilon)
+        with self._session.reserved(self._scope, held) as session:
+            yield type(self)(session, self._rows, self._scope.allot(held), self._path)
 
     def where(self, conditions: Mapping[str, object] | None = None, /, **more: object) -> ProtectedTable:
         """The rows that meet all conditions; what is asked of them is charged to this table.
@@ -644,6 +724,31 @@ class ProtectedTable:
         """Sums of the clipped residuals of a released model in every cell of one table of columns."""
         return self._alone.residual_sums(model, table, caps, epsilon, key=key)[0]
 
+    def correct(self, model: AdditiveModel, epsilon: Epsilon, *, key: str | None = None) -> Count:
+        """How many rows a released model classifies right; of equal logits the class declared first counts."""
+        return self._alone.correct(model, epsilon, key=key)[0]
+
+    def best(self, candidates: Mapping[str, Competitor], epsilon: Epsilon, *, key: str | None = None) -> Choice:
+        """Of several candidates the name of the one with the most rows: those that a released model classifies
+        right, or those that meet conditions as `where` takes them.
+        """
+        return self._alone.best(candidates, epsilon, key=key)[0]
+
+    def monitor(self, accuracy: float | str | Fraction, epsilon: Epsilon) -> Monitor:
+        """Ask of one released model after the other whether it classifies this share of the rows right.
+
+        Charged once, here, however many models are tried; it answers up to its first yes.
+        """
+        if len(self.domain.classes) < 2:
+            raise QuestionError("a monitor needs a target with at least two classes.")
+        share = filters.share(accuracy, "an accuracy")
+        rise, fall = share.denominator - share.numerator, share.numerator  # of `exact_lead`, for one record
+        parts = self._alone
+        (each,) = parts._shares(epsilon)
+        mechanism = AboveThreshold(each, max(rise, fall), rise + fall)
+        _, (about,) = parts._ask(f"monitor({decimal_text(share)})", (), [mechanism], lambda: ["begun"], None)
+        return Monitor(self._session, self._rows, share, mechanism, about)
+
     def close(self) -> None:
         """Let go of the engine and its scratch files; the ledger stays."""
         self._session.engine.close()
@@ -687,8 +792,9 @@ class PublicTable(ProtectedTable):
     def bootstrap(self, seed: int) -> PublicTable:
         """As many rows drawn with replacement, as MaxForest and bagging do: a row may count many times."""
         engine = self._session.engine.resampled(seed)  # type: ignore[attr-defined]
-        session = replace(self._session, engine=engine, source=f"{self._session.source} bootstrap {seed}")
-        return PublicTable(session, Rows(), self._scope, f"bootstrap {seed}")
+        name, own = f"bootstrap {seed}", self._session
+        session = replace(own, engine=engine, source=f"{own.source} {name}", opening=f"{own.opening} {name}")
+        return PublicTable(session, Rows(), self._scope, name)
 
     def allot(self, epsilon: Epsilon) -> PublicTable:
         return PublicTable(self._session, self._rows, self._scope.allot(as_epsilon(epsilon)), self._path)

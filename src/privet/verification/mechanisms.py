@@ -13,11 +13,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from privet.kernel import (
+    AboveThreshold,
     Exponential,
     ExponentialOverRanges,
     IntegerLaplace,
     NoisyMax,
     PermuteAndFlip,
+    Refinement,
     ResidualLaplace,
 )
 from privet.verification.checks import Check, ExactCheck, NeighbourCheck, Neighbours
@@ -32,8 +34,12 @@ SEARCHED = 300  # score vectors of a hill climb
 MECHANISMS: tuple[tuple[str, str, Callable[[Fraction], Any]], ...] = (
     ("integer-laplace", "two-sided geometric noise on a count", IntegerLaplace),
     ("integer-laplace-vector", "the same on a vector of sensitivity 3", lambda e: IntegerLaplace(e, 3)),
+    ("refinement", "noise on a count, refined later", lambda e: Refinement(e / 4, e)),
+    ("refinement-vector", "the same on a vector of sensitivity 3", lambda e: Refinement(e / 2, e, 3)),
     ("residual-laplace", "noise on residual sums of two classes", lambda e: ResidualLaplace(e, (3, 5))),
     ("residual-laplace-classes", "noise on residual sums of three", lambda e: ResidualLaplace(e, (2, 2, 2))),
+    ("above-threshold", "the first score to reach a hidden threshold", lambda e: AboveThreshold(e, 1)),
+    ("above-threshold-uneven", "the same of scores that rise more than they fall", lambda e: AboveThreshold(e, 2, 3)),
     *(
         (f"{name}{'' if monotone else '-two-way'}", f"{line}{'' if monotone else ' that move both ways'}", make)
         for name, line, kind in (
@@ -63,14 +69,17 @@ def _made(make: Callable[[Fraction], Any], epsilon: Fraction, effort: Effort) ->
 
 def checks(mechanism: Any, effort: Effort) -> list[Check]:
     """What is tried on a mechanism: its probabilities, and draws from it, on the worst neighbours known."""
-    if isinstance(mechanism, IntegerLaplace):
+    if isinstance(mechanism, IntegerLaplace | Refinement):
         # the whole sensitivity in one number, or spread over two
         near = [mechanism.sensitivity] if mechanism.sensitivity == 1 else [mechanism.sensitivity - 1, 1]
-        return _checks(_noise(mechanism), ([0] * len(near), near), effort.of(RUNS))
+        release = _noise(mechanism) if isinstance(mechanism, IntegerLaplace) else _refined(mechanism)
+        return _checks(release, ([0] * len(near), near), effort.of(RUNS))
     if isinstance(mechanism, ResidualLaplace):
         return _checks(_residuals(mechanism), _one_record(mechanism), effort.of(RUNS // 2))
     if isinstance(mechanism, ExponentialOverRanges):
         return _ranges(mechanism, effort)
+    if isinstance(mechanism, AboveThreshold):
+        return _checks(_choices(mechanism), _rise_and_fall(mechanism), effort.of(SLOW_CHOICES))
     runs = effort.of(CHOICES if isinstance(mechanism, PermuteAndFlip) else SLOW_CHOICES)
     largest = worst_scores(mechanism, runs=10**12)
     return [
@@ -104,6 +113,18 @@ def _case(release: Release, left: Any, right: Any) -> tuple[str, Callable[[Any],
 
 def _noise(mechanism: IntegerLaplace) -> Release:
     return lambda values, count: mechanism.release(np.tile(np.array(values), (count, 1)))
+
+
+def _refined(mechanism: Refinement) -> Release:
+    """What was released before, and what it is refined to: both together lose epsilon."""
+    before = IntegerLaplace(mechanism.before, mechanism.sensitivity)
+
+    def release(values: Any, count: int) -> NDArray[Any]:
+        table = np.tile(np.array(values), (count, 1))
+        coarse = before.release(table)
+        return np.concatenate([coarse, mechanism.release(table, coarse)], axis=-1)
+
+    return release
 
 
 def _residuals(mechanism: ResidualLaplace) -> Release:
@@ -163,6 +184,13 @@ def worst_scores(mechanism: Any, runs: int) -> tuple[Scores, Scores]:
         if (found := shown(*tried)) > most:
             best, most = tried, found
     return tuple(best[0].tolist()), tuple((best[0] + best[1]).tolist())
+
+
+def _rise_and_fall(mechanism: AboveThreshold) -> tuple[Scores, Scores]:
+    """The score that stays below rises as far as it can, the one that reaches the threshold falls."""
+    rise, spread = mechanism.sensitivity, mechanism.spread
+    assert spread is not None
+    return (0, 0), (rise, rise - spread)
 
 
 def _ranges(mechanism: ExponentialOverRanges, effort: Effort) -> list[Check]:

@@ -16,12 +16,21 @@ import numpy as np
 import pandas as pd
 
 from privet.column import Nominal
-from privet.kernel import RESIDUAL_GRID, AdditiveModel, WeightedMax, open_table, worst_loss
+from privet.kernel import (
+    RESIDUAL_GRID,
+    AdditiveModel,
+    PermuteAndFlip,
+    Releases,
+    WeightedMax,
+    open_table,
+    race,
+    worst_loss,
+)
 from privet.verification import observe
-from privet.verification.checks import Check, ExactCheck, NeighbourCheck, Neighbours
+from privet.verification.checks import Check, ExactCheck, FiniteCheck, NeighbourCheck, Neighbours
 from privet.verification.events import Observations
 from privet.verification.subject import Effort, Subject
-from privet.verification.tables import DOMAIN, Pair, climb, known_pairs, random_pair
+from privet.verification.tables import DOMAIN, ROW, Pair, climb, known_pairs, random_pair
 
 UNLIMITED = 10**6
 CLIMBED = 15  # steps of a hill climb
@@ -46,6 +55,7 @@ class Question:
 
 
 _SURE = AdditiveModel((CERTAIN, 0))  # every residual of class 1 is as large as can be
+_OTHER = AdditiveModel((0, CERTAIN))  # sure of class 1
 _UNSURE = AdditiveModel((0, 0))  # every residual is a half
 _CAPS = (RESIDUAL_GRID, RESIDUAL_GRID // 2)
 _HALVES = (RESIDUAL_GRID // 2, RESIDUAL_GRID // 2)
@@ -61,9 +71,28 @@ def _histograms(table: Any, epsilon: Fraction) -> Any:
     return np.concatenate([one.values.ravel(), two.values.ravel()])
 
 
+def _refined(table: Any, epsilon: Fraction) -> Any:
+    """All levels of a count, of a table or of every part: together they cost the last epsilon."""
+    first = table.count(epsilon / 4)
+    levels = first, (half := first.refine(epsilon / 2)), half.refine(epsilon)
+    return list(zip(*levels, strict=True)) if isinstance(first, Releases) else levels
+
+
+def _monitor(table: Any, epsilon: Fraction) -> list[bool]:
+    """A record that the first model classifies right and the second does not moves their scores apart."""
+    monitor = table.monitor(Fraction(1, 3), epsilon)
+    answers = []
+    for model in (_OTHER, _SURE, _SURE):
+        answers.append(monitor.reached(model))
+        if monitor.closed:
+            break
+    return answers
+
+
 QUESTIONS: tuple[Question, ...] = (
     Question("count", "how many rows", lambda t, e: t.count(e)),
     Question("where-count", "how many rows fit conditions", lambda t, e: t.where(a="0", x=(0, 5)).count(e)),
+    Question("refined-count", "how many rows, refined twice", _refined),
     Question("histogram", "rows of every cell", lambda t, e: t.histogram("a", "y", epsilon=e)),
     Question("sum", "the sum of a number", lambda t, e: t.sum("x", e)),
     Question("mean", "the mean of a number", lambda t, e: t.mean("x", e), 10_000),
@@ -94,6 +123,9 @@ QUESTIONS: tuple[Question, ...] = (
         lambda t, e: t.select_residuals(_UNSURE, _TABLES, _HALVES, e),
         10_000,
     ),
+    Question("correct", "rows that a released model classifies right", lambda t, e: t.correct(_OTHER, e)),
+    Question("best", "the best of models and conditions", lambda t, e: t.best({"1": _OTHER, "a": {"a": "1"}}, e)),
+    Question("monitor", "whether models are accurate enough, for one price", _monitor, 2_000, copied=False),
     Question("residual-sums", "sums of residuals", lambda t, e: t.residual_sums(_SURE, ("a",), _CAPS, e), 5_000),
     Question("partition-count", "rows of every part", lambda t, e: t.partition("a").count(e), 2_000, copied=False),
     Question("scatter-count", "rows of random parts", lambda t, e: t.scatter(3, 7).count(e), 2_000, copied=False),
@@ -104,6 +136,7 @@ QUESTIONS: tuple[Question, ...] = (
 def subjects() -> Iterator[Subject]:
     for question in QUESTIONS:
         yield Subject(question.name, "question", question.line, _checks(question))
+    yield Subject("race", "question", "the best of private runs, for three times the price of one", _race_checks)
 
 
 def _checks(question: Question) -> Callable[[Fraction, Effort], list[Check]]:
@@ -167,3 +200,39 @@ def _again(question: Question, rows: pd.DataFrame, epsilon: Fraction) -> Callabl
         return pd.concat(frames, ignore_index=True)
 
     return sample
+
+
+# -- races: how many runs there are has no end, so their outcomes are summed and not enumerated ---
+
+_RACERS: dict[str, dict[str, object]] = {"0": {"a": "1"}, "1": {"y": "1"}, "2": {"a": "1", "b": "1"}}
+_STOP = Fraction(1, 4)
+_RACES = 150
+
+
+def _race(table: Any, epsilon: Fraction) -> str:
+    """One candidate: a noisy choice, whose score is its number. What is returned is the best of some choices."""
+
+    def run(shadow: Any) -> tuple[str, Any]:
+        choice = shadow.best(_RACERS, epsilon / 3)
+        return str(choice), choice.map(int)
+
+    return str(race(table, [run], epsilon / 3, stop=_STOP).output)
+
+
+def _raced(rows: pd.DataFrame, epsilon: Fraction) -> dict[str, float]:
+    """The probability of each output, from those of one run: a sum over the number of runs."""
+    counts = [int((rows[list(wanted)] == pd.Series(wanted)).all(axis=1).sum()) for wanted in _RACERS.values()]
+    single = PermuteAndFlip(epsilon / 3, 1, monotone=True).probabilities(counts)
+    upto = np.concatenate([[0], np.cumsum(single)])
+    best = float(_STOP) * upto / (1 - (1 - float(_STOP)) * upto)  # all runs are at most this good
+    return dict(zip(_RACERS, np.diff(best).tolist(), strict=True))
+
+
+def _race_checks(epsilon: Fraction, effort: Effort) -> list[Check]:
+    pair = Pair("a person who makes the worst run more likely", (), {**ROW, "a": "1"})
+    question = Question("race", "", _race)
+    sampled = Neighbours(pair.name, _again(question, pair.left, epsilon), _again(question, pair.right, epsilon))
+    return [
+        FiniteCheck(pair.name, _raced(pair.left, epsilon), _raced(pair.right, epsilon)),
+        NeighbourCheck([sampled], effort.of(_RACES)),
+    ]

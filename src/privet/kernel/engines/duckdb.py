@@ -34,6 +34,7 @@ from privet.errors import DataError
 from privet.kernel.engines import coding, sql
 from privet.kernel.engines.coding import Kind
 from privet.kernel.query import (
+    CorrectQuery,
     CountQuery,
     Counts,
     GridCounts,
@@ -289,6 +290,10 @@ class DuckDBEngine:
             finally:
                 self._connection.execute("DROP TABLE owned")
         return sql.read_residuals(answer, query, self._domain)
+
+    def exact_correct(self, query: CorrectQuery) -> Counts:
+        answer = self._ask(query.rows, lambda rows: sql.correct(query, rows, self._domain, DIALECT))
+        return sql.read_correct(answer, query)
 
     def snapshot(self) -> MemoryEngine:
         """The merged, weighted table in memory: one row for all that share their codes."""

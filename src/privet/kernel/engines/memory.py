@@ -15,10 +15,18 @@ from numpy.typing import NDArray
 from privet.column import Numeric
 from privet.domain import Domain
 from privet.errors import DataError
-from privet.kernel.engines.residuals import Margins, add_term, constant_margins, cover, sum_residuals
+from privet.kernel.engines.residuals import (
+    Margins,
+    add_term,
+    constant_margins,
+    count_correct,
+    cover,
+    sum_residuals,
+)
 from privet.kernel.query import (
     COIN_PRIME,
     AdditiveModel,
+    CorrectQuery,
     CountQuery,
     Counts,
     Divide,
@@ -199,6 +207,13 @@ class MemoryEngine:
             sums = exact[start:end].reshape(max(parts, 1), width, -1)[:parts].transpose(0, 2, 1)
             answers.append(Residuals(sums[..., :classes], sums[..., classes:] if classes > 2 else None))
         return answers
+
+    def exact_correct(self, query: CorrectQuery) -> Counts:
+        exact = np.zeros(query.rows.parts, dtype=np.int64)
+        label = self._codes[self._position[query.target]]
+        with self._margins_lock:
+            count_correct(label, self._assign(query.rows), self._weights, self._score(query.model), exact)
+        return exact
 
     # -- cached work ------------------------------------------------------------------------
 

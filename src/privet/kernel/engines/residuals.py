@@ -78,6 +78,20 @@ def _add_codes(codes: Any, columns: Any, strides: Any, start: int, stop: int, ke
             key[i] += column[i] * stride
 
 
+@njit(cache=True)
+def count_correct(target: Any, nodes: Any, weights: Any, margins: Any, exact: Any) -> None:
+    """Rows of each part whose own class has the largest logit; the logit of the first class is 0 here."""
+    for row in range(len(target)):
+        if nodes[row] < 0:
+            continue
+        best, largest = 0, 0
+        for c in range(len(margins)):
+            if margins[c, row] > largest:  # of equals the class declared first
+                best, largest = c + 1, margins[c, row]
+        if best == target[row]:
+            exact[nodes[row]] += weights[row] if len(weights) else 1
+
+
 # -- which tables share a histogram -------------------------------------------------------------
 
 

@@ -23,6 +23,8 @@ from privet.kernel.query import (
     EXP_BITS,
     EXP_ONE,
     RESIDUAL_GRID,
+    AdditiveModel,
+    CorrectQuery,
     CountQuery,
     Counts,
     Divide,
@@ -250,15 +252,7 @@ def owned(query: ResidualQuery, rows: exp.From, domain: Domain, dialect: Dialect
     carried = [col("node"), *(col(f"c{i}") for i in used)]
     exponentials = [col(f"e{c}") for c in classes]
 
-    scored = exp.select(*(c.copy() for c in carried)).from_(rows.this.copy()).where(_present())
-    for join in rows.args.get("joins", []):
-        scored = scored.join(join.copy())
-    for c in classes:
-        terms = [num(query.model.intercept[c])]
-        for columns, values in query.model.terms:
-            cell = _cell(columns, domain)
-            terms.append(dialect.look_up([int(v) for v in values.reshape(-1, len(query.caps))[:, c]], cell))
-        scored = scored.select(big(add(*terms)).as_(f"z{c}"), copy=False)
+    scored = _scored(query.model, carried, rows, domain, dialect)
     best = exp.Greatest(ignore_nulls=True, this=col("z0"), expressions=[col(f"z{c}") for c in classes[1:]])
     distances = [exp.Sub(this=best.copy(), expression=col(f"z{c}")).as_(f"d{c}") for c in classes]
     far = _layer(scored, [*carried, *distances])
@@ -311,6 +305,29 @@ def read_residuals(answer: Answer, query: ResidualQuery, domain: Domain) -> list
     return exact
 
 
+def correct(query: CorrectQuery, rows: exp.From, domain: Domain, dialect: Dialect) -> Sql:
+    """The rows of each part whose own class has the largest logit, of equals the class declared first."""
+    classes = range(len(query.model.intercept))
+    target = col(f"c{domain.names.index(query.target)}")
+    scored = _scored(query.model, [col("node"), target], rows, domain, dialect)
+    wins = [
+        conjunction(
+            *(exp.GT(this=col(f"z{c}"), expression=col(f"z{earlier}")) for earlier in classes[:c]),
+            *(exp.GTE(this=col(f"z{c}"), expression=col(f"z{later}")) for later in classes[c + 1 :]),
+        )
+        for c in classes
+    ]
+    right = case([(target.copy().eq(num(c)), won) for c, won in enumerate(wins)], exp.false())
+    counted = _grouped(exp.From(this=scored.subquery("layer")), 0, big(col("node")), filtered=True)
+    return counted.select(exp.Count(this=exp.Star()).as_("n")).where(right)
+
+
+def read_correct(answer: Answer, query: CorrectQuery) -> Counts:
+    exact = np.zeros(query.rows.parts, dtype=np.int64)
+    exact[answer["k"]] = answer["n"]
+    return exact
+
+
 def snapshot(rows: exp.From, domain: Domain) -> exp.Select:
     """Distinct coded rows with their number."""
     names = [f"c{i}" for i in range(len(domain.columns))]
@@ -331,6 +348,23 @@ def _grouped(rows: exp.From, number: int, key: Sql, filtered: bool = False) -> e
     for join in rows.args.get("joins", []):
         tree = tree.join(join.copy())
     return tree if filtered else tree.where(_present())
+
+
+def _scored(
+    model: AdditiveModel, carried: Sequence[Sql], rows: exp.From, domain: Domain, dialect: Dialect
+) -> exp.Select:
+    """The rows that lie in a part, with the logit `z` of each class."""
+    classes = len(model.intercept)
+    scored = exp.select(*(c.copy() for c in carried)).from_(rows.this.copy()).where(_present())
+    for join in rows.args.get("joins", []):
+        scored = scored.join(join.copy())
+    for c in range(classes):
+        terms = [num(model.intercept[c])]
+        for columns, values in model.terms:
+            cell = _cell(columns, domain)
+            terms.append(dialect.look_up([int(v) for v in values.reshape(-1, classes)[:, c]], cell))
+        scored = scored.select(big(add(*terms)).as_(f"z{c}"), copy=False)
+    return scored
 
 
 def _union(branches: Sequence[exp.Query]) -> exp.Query:

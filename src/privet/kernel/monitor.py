@@ -1,0 +1,133 @@
+"""A monitor: is this released model accurate enough? Asked of one model after the other, paid for once.
+
+The rule "release the cheapest model that is at least this accurate" tries models until
+one will do. Every trial looks at the rows, but all the trials together cost one epsilon:
+only the first yes says much, and the sparse vector technique (`AboveThreshold`) charges
+for that alone.
+
+The hidden threshold lives in the monitor and nowhere else: no ledger, file or text holds
+it, a monitor cannot be copied, and it dies with its process. In-process Python cannot
+stop a hostile caller who reads private attributes.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from fractions import Fraction
+from typing import NoReturn
+
+from privet.column import decimal_text
+from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
+from privet.kernel import answers, filters
+from privet.kernel.mechanisms import AboveThreshold, Watch, noise_is_private
+from privet.kernel.query import AdditiveModel, CorrectQuery, Rows
+from privet.kernel.release import About
+from privet.kernel.session import Session
+
+
+class Monitor:
+    """Answers whether released models classify at least a share of the rows right, up to its first yes.
+
+    With the share p / q a model has the score q * right - p * rows, which is at or above 0
+    where it is accurate enough. A record raises a score by q - p or lowers it by p, so one
+    moves against another by at most q: the `sensitivity` and `spread` of `AboveThreshold`,
+    whose proof this is.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        rows: Rows,
+        accuracy: Fraction,
+        mechanism: AboveThreshold,
+        about: About,
+    ) -> None:
+        self._session = session
+        self._rows = rows
+        self._accuracy = accuracy
+        self._mechanism = mechanism
+        self._about = about
+        self._checks = 0
+        self._noise_was_private = noise_is_private()
+        self._watch = Watch(mechanism)
+        self._process = os.getpid()
+        self._lock = threading.RLock()
+
+    @property
+    def accuracy(self) -> Fraction:
+        """The share of the rows that a model has to classify right."""
+        return self._accuracy
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What was charged for it, once and for all."""
+        return self._about.epsilon
+
+    @property
+    def checks(self) -> int:
+        """How many models were asked about so far."""
+        return self._checks
+
+    @property
+    def closed(self) -> bool:
+        """True after the first yes, and after an answer that was interrupted."""
+        return self._watch.closed
+
+    @property
+    def private(self) -> bool:
+        """False where some of its noise was seeded, or the rows are public."""
+        return self._about.private and self._noise_was_private
+
+    def reached(self, model: AdditiveModel) -> bool:
+        """Whether a model is accurate enough, noisily; one that does not fit the table is refused and not counted."""
+        filters.released_model(model, self._session.domain)
+        if os.getpid() != self._process:
+            # two processes with one threshold could hear two yeses
+            raise PrivacyError("this monitor was begun in another process and died with it; begin another here.")
+        with self._lock:
+            if self._watch.closed:
+                raise QuestionError(
+                    f"this monitor is closed after {self._checks} checks: it answers up to its first yes; begin "
+                    "another with table.monitor."
+                )
+            exact_score = self._exact_score(model)
+            self._noise_was_private = self._noise_was_private and noise_is_private()
+            self._checks += 1
+            return self._watch.reached(exact_score)
+
+    def margin(self, confidence: float = 0.95) -> int:
+        """With this confidence a model that it accepts is at most so many rows below the accuracy.
+
+        It grows slowly with the number of checks, and counts those up to now; before the
+        first it is that of the first. The bounds of all checks hold together.
+        """
+        if not 0 < confidence < 1:
+            raise QuestionError(f"confidence must lie between 0 and 1, not {confidence}.")
+        return math.ceil(self._mechanism.shortfall(max(self._checks, 1), confidence) / self._accuracy.denominator)
+
+    def _exact_score(self, model: AdditiveModel) -> int:
+        engine = self._session.engine
+        query = CorrectQuery(self._rows, model, self._session.domain.target_column.name)
+        if engine.closed:
+            raise DataError(f"the table '{self._session.dataset}' was closed; open it again.")
+        try:
+            return answers.exact_lead(engine, query, self._accuracy)
+        except Exception:  # what went wrong may quote a row: the error below is raised outside this block
+            pass
+        raise EngineFailed(
+            f"the {engine.name} engine could not count the rows that a model classifies right on "
+            f"'{self._session.dataset}'; the monitor is as it was before, ask it again."
+        )
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "open"
+        note = "" if self.private else ", NOT PRIVATE"
+        return (
+            f"<monitor of '{self._session.dataset}': accuracy {decimal_text(self.accuracy)}, {self.checks} checks, "
+            f"{state}, epsilon {decimal_text(self.epsilon)}{note}>"
+        )
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise PrivacyError("a monitor cannot be copied or pickled: its threshold stays where it is.")

@@ -1,0 +1,245 @@
+"""A race: of several private runs the best one, without paying for each (Liu and Talwar 2019, arXiv 1811.07971).
+
+A run is a function of a table that loses at most e1 and says how well it did. Running
+all of them and publishing the best would cost the sum of their losses. A race runs a
+random number of them, each drawn at random, publishes the best and forgets the others:
+that loses 3 e1, however many candidates there are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, cast, overload
+
+import numpy as np
+
+from privet.errors import EngineFailed, PrivacyError, PrivetError, QuestionError
+from privet.kernel import filters
+from privet.kernel.accounting import Scope, as_epsilon
+from privet.kernel.ledger import MEMORY, Ledger
+from privet.kernel.mechanisms import is_scripted, random_below
+from privet.kernel.query import Engine
+from privet.kernel.release import Public, Release, known
+from privet.kernel.session import Asked, Session
+from privet.kernel.table import Epsilon, ProtectedTable
+
+Score = Release | Public
+Run = Callable[[ProtectedTable], tuple[Any, Score]]
+
+LEAST_STOP = Fraction(1, 1000)  # a race has 1 / stop runs on average
+
+
+@dataclass(frozen=True)
+class Raced:
+    """The run that won: which candidate it was of, what it made, its score, and what the race was charged.
+
+    How many runs there were is not told: with a target it depends on the rows, and no charge covers that.
+    """
+
+    index: int
+    output: Any
+    score: Score
+    epsilon: Fraction
+
+
+@overload
+def race(
+    table: ProtectedTable, candidates: Sequence[Run], epsilon: Epsilon, *, stop: Fraction | float | str = ...
+) -> Raced: ...
+
+
+@overload
+def race(
+    table: ProtectedTable,
+    candidates: Sequence[Run],
+    epsilon: Epsilon,
+    *,
+    stop: Fraction | float | str = ...,
+    target: int | float | Fraction | None,
+) -> Raced | None: ...
+
+
+def race(
+    table: ProtectedTable,
+    candidates: Sequence[Run],
+    epsilon: Epsilon,
+    *,
+    stop: Fraction | float | str = Fraction(1, 4),
+    target: int | float | Fraction | None = None,
+) -> Raced | None:
+    """Run candidates drawn at random, stop after each with probability `stop`, and return the best run.
+
+    A candidate takes a table and returns (output, score), the score a release or made of
+    releases with `map`. Its table is a shadow of this one: the same rows, and `epsilon` to
+    spend that nobody else can, so that a run loses at most `epsilon` whatever it does. The
+    race is charged three times that, once, before the first run. With a `target`, a public
+    number, it returns the first run whose score reaches it, or None where the coin says stop
+    before: that is charged twice `epsilon`.
+
+    Proof. Write g for `stop`. One run, of a candidate drawn at random, is an experiment that
+    loses e1 = `epsilon`; runs are independent, and of equal scores the first wins. Let a be the
+    chance that a run makes the outcome o, B that it scores worse than o, and E that it scores
+    the same. Summing over the number of runs, K = k with chance g (1-g)^(k-1), and over which
+    of them wins, o is returned with probability
+
+        g a / ((g + (1-g)(1-B)) (g + (1-g)(1-B-E))).
+
+    a, 1-B and 1-B-E are chances of events of one run: between neighbours each moves by a factor
+    of at most exp(e1), and so do the three factors of the formula. With a target, which a run
+    reaches with chance p, o is returned with probability a / (g + (1-g) p), and None with
+    probability g (1-p) / (g + (1-g) p): two such factors each.
+
+    A run that raises ends the race with its error. That is an outcome better than all others:
+    1-B-E and p contain its chance, and it has itself the probability a / (g + (1-g) x), where x
+    is the chance that a run raises, or reaches the target. So the same charge covers it. An
+    error of privet is raised as it is, any other as EngineFailed without its words.
+
+    What is promised is about what the race returns. A candidate is Python code in this process, which
+    cannot be stopped from reading private attributes; one that prints, keeps or sends what it
+    learns in a run that does not win tells e1 more with every run; and how long a race takes
+    tells the number of runs. What it keeps of its table answers no longer when the run is over.
+
+    >>> import pandas as pd
+    >>> from privet.column import Nominal
+    >>> from privet.domain import Domain
+    >>> from privet.kernel.opening import open_table
+    >>> people = open_table(pd.DataFrame({"sex": ["f"] * 900}), Domain((Nominal("sex", ("f", "m")),)), budget=30)
+    >>> women, men = (lambda shadow, sex=sex: (sex, shadow.where(sex=sex).count(5)) for sex in "fm")
+    >>> won = race(people, [men, women], epsilon=5, target=500, stop="0.001")   # None in one of a thousand
+    >>> won is None or won.output == "f", people.budget.spent
+    (True, Fraction(10, 1))
+    """
+    if not isinstance(table, ProtectedTable):
+        raise QuestionError(f"a race is run on a protected table, not on a {type(table).__name__}.")
+    if isinstance(candidates, str) or not isinstance(candidates, Sequence) or not candidates:
+        raise QuestionError("candidates are a list of at least one function of a table.")
+    if not all(callable(candidate) for candidate in candidates):
+        raise QuestionError("a candidate is a function that takes a table and returns an output and its score.")
+    each, chance = as_epsilon(epsilon), filters.share(stop, "stop")
+    if chance < LEAST_STOP:
+        raise QuestionError("stop is at least 1/1000: a race has 1 / stop runs on average.")
+    goal = None if target is None else _number(target, "a target")
+    if is_scripted():
+        raise PrivacyError("a race has no end of outcomes, so they cannot be enumerated; sample it instead.")
+    charged = each * (3 if goal is None else 2)
+    _charge(table, charged, len(candidates), (each, chance, goal))
+    ended = _run(table, list(candidates), each, chance, goal, charged)
+    if isinstance(ended, PrivetError):
+        raise ended
+    return ended
+
+
+def _charge(table: ProtectedTable, charged: Fraction, candidates: int, details: object) -> None:
+    """One entry for the whole race: it says that there was one, and nothing of any run."""
+    question = f"race({candidates} candidates)"
+    asked = Asked(question, details, table._rows, [table._scope], table._path, [charged], None)
+    table._session.ask(asked, lambda: "begun")
+
+
+def _run(
+    table: ProtectedTable,
+    candidates: Sequence[Run],
+    epsilon: Fraction,
+    stop: Fraction,
+    target: Fraction | None,
+    charged: Fraction,
+) -> Raced | PrivetError | None:
+    """The race after its charge. Errors are returned, so that no traceback holds the runs before them."""
+    best: tuple[Fraction, Raced] | None = None
+    while True:
+        index = random_below(len(candidates))
+        ended = _one(table, candidates[index], epsilon)
+        if isinstance(ended, PrivetError):
+            return ended
+        output, score, number = ended
+        if target is not None and number >= target:
+            return Raced(index, output, score, charged)
+        if target is None and (best is None or number > best[0]):
+            best = number, Raced(index, output, score, charged)
+        if random_below(stop.denominator) < stop.numerator:
+            return None if best is None else best[1]
+
+
+def _one(table: ProtectedTable, candidate: Run, epsilon: Fraction) -> tuple[Any, Score, Fraction] | PrivetError:
+    """One run on a shadow of the table, which answers no longer when it is over."""
+    lease = _Lease(table._session.engine)
+    problem: PrivetError = EngineFailed("a candidate of the race failed; the charge of the race stands.")
+    try:
+        found = candidate(_shadow(table, lease, epsilon))
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise QuestionError("a candidate of a race returns an output and its score.")
+        output, score = found
+        return output, score, _number(known(score), "the score of a run")
+    except PrivetError as error:
+        problem = error
+    except Exception:
+        pass  # its words may be about a row
+    finally:
+        lease.close()
+    # what it came from stays here
+    problem.__cause__, problem.__context__, problem.__traceback__ = None, None, None
+    return problem
+
+
+def _shadow(table: ProtectedTable, lease: _Lease, epsilon: Fraction) -> ProtectedTable:
+    """The same rows behind a ledger of their own, in memory: whatever is asked there costs at most `epsilon`."""
+    session = table._session
+    book = Ledger.open(MEMORY)
+    book.register(
+        session.dataset, source=session.source, budget=epsilon, rows_per_person=session.domain.rows_per_person
+    )
+    shadow = _Unwritten(
+        domain=session.domain,
+        engine=cast(Engine, lease),
+        ledger=book,
+        dataset=session.dataset,
+        source=session.source,
+        analyst=session.analyst,
+        public=session.public,
+    )
+    return ProtectedTable(shadow, table._rows, Scope(), table._path)
+
+
+@dataclass(frozen=True)
+class _Unwritten(Session):
+    """A session whose releases name no ledger entry: theirs are in a ledger that is gone when the run is over.
+
+    Nor can they be refined: the step from a release that a race has chosen loses more than the difference.
+    """
+
+    def ask(self, asked: Asked, noisy_answer: Callable[[], Any]) -> tuple[Any, bool, Any]:
+        found, private, _ = super().ask(asked, noisy_answer)
+        return found, private, None
+
+
+class _Lease:
+    """An engine for as long as a run lasts; a candidate that closes it closes the lease alone."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.name = engine.name
+        self._engine: Engine | None = engine
+
+    @property
+    def closed(self) -> bool:
+        return self._engine is None or self._engine.closed
+
+    def close(self) -> None:
+        self._engine = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("exact_") and self._engine is not None:
+            return getattr(self._engine, name)
+        raise AttributeError(name)
+
+
+def _number(value: object, what: str) -> Fraction:
+    """A number that can be compared with every other: exact, and neither infinite nor none."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, bool) or not isinstance(plain, int | float | Fraction):
+        raise QuestionError(f"{what} must be a number.")
+    if isinstance(plain, float) and not math.isfinite(plain):
+        raise QuestionError(f"{what} must be finite.")
+    return Fraction(plain)

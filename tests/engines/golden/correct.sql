@@ -1,0 +1,172 @@
+SELECT
+  0 AS q,
+  CAST("node" AS BIGINT) AS k,
+  COUNT(*) AS n
+FROM (
+  SELECT
+    "node",
+    "c5",
+    CAST(10 + LIST_EXTRACT(
+      [
+        0,
+        3,
+        6,
+        2,
+        5,
+        1,
+        4,
+        0,
+        3,
+        6,
+        2,
+        5,
+        1,
+        4,
+        0,
+        3,
+        6,
+        2,
+        5,
+        1,
+        4,
+        0,
+        3,
+        6,
+        2,
+        5,
+        1,
+        4,
+        0,
+        3,
+        6,
+        2
+      ],
+      (
+        (
+          (
+            (
+              CAST("c0" AS BIGINT) * 2
+            ) + CAST("c3" AS BIGINT)
+          ) * 4
+        ) + CAST("c2" AS BIGINT)
+      ) + 1
+    ) AS BIGINT) AS z0,
+    CAST(-20 + LIST_EXTRACT(
+      [
+        1,
+        4,
+        0,
+        3,
+        6,
+        2,
+        5,
+        1,
+        4,
+        0,
+        3,
+        6,
+        2,
+        5,
+        1,
+        4,
+        0,
+        3,
+        6,
+        2,
+        5,
+        1,
+        4,
+        0,
+        3,
+        6,
+        2,
+        5,
+        1,
+        4,
+        0,
+        3
+      ],
+      (
+        (
+          (
+            (
+              CAST("c0" AS BIGINT) * 2
+            ) + CAST("c3" AS BIGINT)
+          ) * 4
+        ) + CAST("c2" AS BIGINT)
+      ) + 1
+    ) AS BIGINT) AS z1,
+    CAST(0 + LIST_EXTRACT(
+      [
+        2,
+        5,
+        1,
+        4,
+        0,
+        3,
+        6,
+        2,
+        5,
+        1,
+        4,
+        0,
+        3,
+        6,
+        2,
+        5,
+        1,
+        4,
+        0,
+        3,
+        6,
+        2,
+        5,
+        1,
+        4,
+        0,
+        3,
+        6,
+        2,
+        5,
+        1,
+        4
+      ],
+      (
+        (
+          (
+            (
+              CAST("c0" AS BIGINT) * 2
+            ) + CAST("c3" AS BIGINT)
+          ) * 4
+        ) + CAST("c2" AS BIGINT)
+      ) + 1
+    ) AS BIGINT) AS z2
+  FROM coded
+  POSITIONAL JOIN nodes2
+  WHERE
+    NOT "node" IS NULL
+) AS layer
+WHERE
+  CASE
+    WHEN "c5" = 0
+    THEN (
+      "z0" >= "z1"
+    ) AND (
+      "z0" >= "z2"
+    )
+    WHEN "c5" = 1
+    THEN (
+      "z1" > "z0"
+    ) AND (
+      "z1" >= "z2"
+    )
+    WHEN "c5" = 2
+    THEN (
+      "z2" > "z0"
+    ) AND (
+      "z2" > "z1"
+    )
+    ELSE FALSE
+  END
+GROUP BY
+  CAST("node" AS BIGINT);
