@@ -16,10 +16,10 @@ import numpy as np
 from privet.column import decimal_text
 from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import MAX_CELLS, SMALLEST_EPSILON, ProtectedTable
-from privet.trees.algorithm import Algorithm, check_attributes, check_budget, check_target
+from privet.kernel import MAX_CELLS, SMALLEST_EPSILON, Histogram, ProtectedTable
+from privet.trees.algorithm import Algorithm, check_attributes, check_budget, check_target, paid_for
 from privet.trees.boost import CONSTANTS, boost
-from privet.trees.learned import Asked, Learned, centred_log, class_shares, table_of
+from privet.trees.learned import Asked, Learned, centred_log, class_shares, prior_alone, table_of
 from privet.trees.log_odds import from_likelihoods
 from privet.trees.record import Privacy, Step
 from privet.trees.tables import Table, Tables
@@ -43,23 +43,35 @@ def learn(
     epsilon: Fraction,
     rng: np.random.Generator,
     *,
+    counts: Histogram | None = None,
     reasons: Sequence[str] = (),
     progress: Progress = lambda text: None,
     **choices: Any,
 ) -> Tables:
-    """Learn a sum of tables within `epsilon`. What cannot be done is refused before anything is charged."""
+    """Learn a sum of tables within `epsilon`. What cannot be done is refused before anything is charged.
+
+    `counts` are class counts of the table that were bought before; what they cost is part of `epsilon`.
+    """
     domain = table.domain
     check_target(domain)
     if learner.looks:
         _check_attributes(domain, epsilon)
-    check_budget(table, learner.name, epsilon)
-    found = learner.learn(table.allot(epsilon), epsilon, rng, progress, **choices)
+    left = epsilon - paid_for(counts, domain)
+    check_budget(table, learner.name, left)
+    found = learner.learn(table.allot(left), epsilon, rng, progress, counts, **choices)
+    return published(domain, learner.name, epsilon, found, reasons)
+
+
+def published(
+    domain: Domain, name: str, epsilon: Fraction, found: Learned, reasons: Sequence[str] = (), *more: Step
+) -> Tables:
+    """What was learned as a model, with the record of what it cost."""
     steps = tuple(
         Step(-1, number, question, 1, release.epsilon, release.about.entry) for question, release, number in found.asked
     )
     noisy = all(release.private for _, release, _ in found.asked)
     why = (*reasons, *(() if noisy else ("its noise was seeded, or its rows are public",)))
-    privacy = Privacy(learner.name, "corrected", epsilon, domain.rows_per_person, steps, why)
+    privacy = Privacy(name, "corrected", epsilon, domain.rows_per_person, (*steps, *more), why)
     return Tables(domain, found.intercept, found.tables, privacy, found.note)
 
 
@@ -81,35 +93,51 @@ def _check_attributes(domain: Domain, epsilon: Fraction) -> None:
 
 
 def _boosted(
-    table: ProtectedTable, epsilon: Fraction, rng: np.random.Generator, progress: Progress, *, pairs: bool = True
+    table: ProtectedTable,
+    epsilon: Fraction,
+    rng: np.random.Generator,
+    progress: Progress,
+    counts: Histogram | None,
+    *,
+    pairs: bool = True,
 ) -> Learned:
-    return boost(table, epsilon, rng, CONSTANTS if pairs else replace(CONSTANTS, max_cells=0), progress)
+    return boost(table, epsilon, rng, CONSTANTS if pairs else replace(CONSTANTS, max_cells=0), progress, counts)
 
 
-def _naive_bayes(table: ProtectedTable, epsilon: Fraction, rng: np.random.Generator, progress: Progress) -> Learned:
+def _naive_bayes(
+    table: ProtectedTable, epsilon: Fraction, rng: np.random.Generator, progress: Progress, counts: Histogram | None
+) -> Learned:
     """Class counts, and for each attribute a histogram with the class, all at the same price."""
     target, names = table.domain.target_column.name, table.domain.attributes
-    first = epsilon * SHARE
-    counts = table.histogram(target, epsilon=first)
-    asked: list[Asked] = [("class counts", counts, 0)]
-    shares = class_shares(counts)
-    left, tables = epsilon - first, []
+    if counts is None:
+        counts = table.histogram(target, epsilon=epsilon * SHARE)
+    left, tables = epsilon - counts.epsilon, []
     for number, name in enumerate(names, start=1):
         progress(f"table {number} of {len(names)}")
         share = left / (len(names) - number + 1)
         left -= share
-        found = table.histogram(name, target, epsilon=share)
-        asked.append((table_of([name]), found, number))
-        tables.append(Table((name,), *from_likelihoods(table.domain, (name,), found, shares), share))
-    return Learned(centred_log(shares), tuple(tables), tuple(asked))
+        tables.append(table.histogram(name, target, epsilon=share))
+    return naive_bayes(table.domain, counts, tables)
 
 
-def _prior(table: ProtectedTable, epsilon: Fraction, rng: np.random.Generator, progress: Progress) -> Learned:
+def naive_bayes(domain: Domain, counts: Histogram, tables: Sequence[Histogram]) -> Learned:
+    """What class counts, and histograms of attributes with the class, say by Bayes' rule: post-processing alone."""
+    shares = class_shares(counts)
+    asked: list[Asked] = [("class counts", counts, 0)]
+    found = []
+    for number, each in enumerate(tables, start=1):
+        name = each.columns[0]
+        asked.append((table_of([name]), each, number))
+        found.append(Table((name,), *from_likelihoods(domain, (name,), each, shares), each.epsilon))
+    return Learned(centred_log(shares), tuple(found), tuple(asked))
+
+
+def _prior(
+    table: ProtectedTable, epsilon: Fraction, rng: np.random.Generator, progress: Progress, counts: Histogram | None
+) -> Learned:
     """The whole budget for the class counts."""
     progress("counting classes")
-    counts = table.histogram(table.domain.target_column.name, epsilon=epsilon)
-    shares = np.maximum(counts.values.astype(np.float64), 0.5)
-    return Learned(centred_log(shares / shares.sum()), (), (("class counts", counts, 0),))
+    return prior_alone(table, epsilon, counts)
 
 
 LEARNERS: dict[str, Learner] = {

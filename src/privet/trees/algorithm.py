@@ -8,7 +8,7 @@ from fractions import Fraction
 from privet.column import decimal_text
 from privet.domain import Domain
 from privet.errors import BudgetExceeded, QuestionError
-from privet.kernel import ProtectedTable
+from privet.kernel import Histogram, ProtectedTable
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,15 @@ def check_attributes(domain: Domain) -> None:
     """Refuse a domain with nothing to learn from."""
     if not domain.attributes:
         raise QuestionError("the domain declares no column besides the target; declare what to predict it from.")
+
+
+def paid_for(counts: Histogram | None, domain: Domain) -> Fraction:
+    """What class counts have cost that were bought before a fit."""
+    if counts is None:
+        return Fraction(0)
+    if not isinstance(counts, Histogram) or counts.columns != (domain.target_column.name,):
+        raise QuestionError(f"counts are what table.histogram('{domain.target_column.name}', ...) released.")
+    return counts.epsilon
 
 
 def check_budget(table: ProtectedTable, name: str, epsilon: Fraction) -> None:

@@ -11,7 +11,7 @@ the kernel are the whole cost: they add up to epsilon exactly, on every branch o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -20,7 +20,7 @@ import numpy as np
 
 from privet.domain import Domain
 from privet.kernel import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel, Histogram, ProtectedTable, as_epsilon
-from privet.trees.learned import Asked, Learned, centred_log, class_shares, table_of
+from privet.trees.learned import Asked, Learned, centred_log, class_shares, prior_alone, table_of
 from privet.trees.log_odds import from_counts, from_residuals, run_of
 from privet.trees.plan import signal
 from privet.trees.published import Floats
@@ -135,9 +135,10 @@ def boost(
     rng: np.random.Generator,
     constants: Constants = CONSTANTS,
     progress: Callable[[str], None] = lambda text: None,
+    counts: Histogram | None = None,
 ) -> Learned:
-    """Learn boosted tables within `epsilon`."""
-    return _Fit(table, epsilon, rng, constants, progress).run()
+    """Learn boosted tables within `epsilon`, which is also what class counts have cost that are there already."""
+    return _Fit(table, epsilon, rng, constants, progress).run(counts)
 
 
 class _Fit:
@@ -155,16 +156,21 @@ class _Fit:
         self._classes = len(table.domain.classes)
         self._asked: list[Asked] = []
 
-    def run(self) -> Learned:
-        first = as_epsilon(self._epsilon * self._constants.prior_share)
-        counts = self._counts(first)
+    def run(self, counts: Histogram | None) -> Learned:
+        if counts is None:
+            share = as_epsilon(self._epsilon * self._constants.prior_share)
+            counts = self._table.histogram(self._target, epsilon=share)
+        self._ask("class counts", counts, 0)
         public = self._domain.rows
         rows = max(float(np.maximum(counts.values, 0).sum()), 1.0) if public is None else float(min(public, MOST_ROWS))
         least = self._constants.least_signal if public is None else self._constants.least_public_signal
         if signal(self._domain, rows, self._epsilon) < least:
-            return self._prior(counts, first)
+            return replace(
+                prior_alone(self._table, self._epsilon, counts),
+                note="there is too little signal for a table: the model is the class shares alone",
+            )
         shares = class_shares(counts)
-        planned = plan(self._domain, rows, self._epsilon - first, self._rng, self._constants)
+        planned = plan(self._domain, rows, self._epsilon - counts.epsilon, self._rng, self._constants)
         intercept = centred_log(shares)
         model = AdditiveModel(tuple(round(each * LOGIT_GRID) for each in intercept))
         # as the kernel names them; of a column "a, b" and the pair of a and b the column stays
@@ -178,22 +184,8 @@ class _Fit:
             model = AdditiveModel(model.intercept, (*model.terms, (found.columns, grid)))
         return Learned(intercept, tuple(tables), tuple(self._asked))
 
-    def _counts(self, epsilon: Fraction) -> Histogram:
-        found = self._table.histogram(self._target, epsilon=epsilon)
-        self._ask("class counts", found, 0)
-        return found
-
     def _ask(self, question: str, release: Any, step: int) -> None:
         self._asked.append((question, release, step))
-
-    def _prior(self, counts: Histogram, first: Fraction) -> Learned:
-        """Too little signal for a table: the rest buys the class counts once more, and both are averaged."""
-        rest = self._epsilon - first
-        again = self._counts(rest)
-        one, other = float(first) ** 2, float(rest) ** 2
-        both = np.maximum((one * counts.values + other * again.values) / (one + other), 0.5)
-        note = "there is too little signal for a table: the model is the class shares alone"
-        return Learned(centred_log(both / both.sum()), (), tuple(self._asked), note)
 
     def _caps(self, shares: Floats, first: bool) -> tuple[int, ...]:
         """Where residuals are cut; those of a constant model are never larger than 1 minus the share of their class."""

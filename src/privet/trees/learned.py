@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from privet.kernel import Histogram
+from privet.kernel import Histogram, ProtectedTable
 from privet.trees.published import Floats
 from privet.trees.tables import Table
 
@@ -33,6 +34,19 @@ def class_shares(found: Histogram) -> Floats:
     shares = (counts + noise) / (counts.sum() + len(counts) * noise)
     clipped = np.clip(shares, 0.05 if len(counts) == 2 else 0.001, 0.95)
     return np.asarray(clipped / clipped.sum())
+
+
+def prior_alone(table: ProtectedTable, epsilon: Fraction, counts: Histogram | None) -> Learned:
+    """Class shares for the whole budget: where counts were bought before, the rest buys them again, and both count."""
+    bought = [] if counts is None else [counts]
+    left = epsilon - sum((each.epsilon for each in bought), Fraction(0))
+    bought.append(table.histogram(table.domain.target_column.name, epsilon=left))
+    # least squares: noise of rate e has a variance of about 2 / e^2
+    weights = np.array([float(each.epsilon) for each in bought]) ** 2
+    values = np.average([each.values for each in bought], axis=0, weights=weights)
+    shares = np.maximum(values, 0.5)
+    asked = tuple(("class counts", each, 0) for each in bought)
+    return Learned(centred_log(shares / shares.sum()), (), asked)
 
 
 def centred_log(shares: Floats) -> tuple[float, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import groupby
 
@@ -87,6 +88,11 @@ def _levels(steps: list[Step], paid: set[Step]) -> str:
 
 def _dearest(steps: Sequence[Step]) -> list[Step]:
     """What a person on the dearest path paid: the splits above a level, and at it what ends a path."""
+    mixed = [step for step in steps if step.path is not None]  # paths of one level paid for different questions
+    if mixed:
+        last = max(mixed, key=lambda step: step.path or Fraction(0))
+        assert last.path is not None
+        return [replace(last, question="before", epsilon=last.path - last.epsilon), last]
     above, dearest, end = Fraction(0), Fraction(-1), None
     for level, group in groupby(sorted(steps, key=lambda step: step.level), key=lambda step: step.level):
         here = list(group)

@@ -3,15 +3,17 @@
 All trees of the literature are one algorithm with different choices (Jostle 2018,
 figure 7): how the budget is shared along a path, when to stop, how to find a split, what
 numbers split at, what a leaf says, how to prune, how many trees there are and which rows
-each of them sees. A `Plan` names them; `grow` follows them; `presets` lists them.
+each of them sees. A `Plan` names them; `grow` follows them; `presets` lists them. Where a
+field holds a `Site`, the choice is made while the tree grows.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,8 @@ import numpy as np
 from privet.column import Numeric
 from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import Criterion, as_epsilon
+from privet.kernel import Criterion, Public, as_epsilon
+from privet.trees.sites import Decisions, Site, name_of, settled
 
 DEEPER = (500.0, 1200.0, 8000.0, 50_000.0)  # rows times epsilon from which two to five levels are worth their price
 SHARPER = 20_000.0  # rows times epsilon from which gini, noisier than max, sees more
@@ -144,6 +147,24 @@ LEAVES = ("counts", "label")
 CONSISTENCY = ("none", "least-squares", "rescale")
 PRUNING = ("none", "error", "signal")
 ROWS = ("all", "disjoint", "bootstrap")
+MECHANISMS = ("permute-and-flip", "exponential", "noisy-max")
+NOW = "now"  # what a site may say of `stop` besides: this node is a leaf
+
+# fields that may be sites: decided once before growth, in this order, or for every node that may be divided
+RUN_SITES = ("budget", "depth", "trees", "rows", "numeric", "leaf", "consistency", "prune", "vote", "mechanism")
+NODE_SITES = ("stop", "split", "criterion")
+
+_LISTS: dict[str, tuple[str, ...]] = {
+    "split": SPLITS,
+    "mechanism": MECHANISMS,
+    "numeric": NUMERIC,
+    "stop": STOPS,
+    "leaf": LEAVES,
+    "consistency": CONSISTENCY,
+    "prune": PRUNING,
+    "rows": ROWS,
+    "vote": ("majority", "average", "weighted"),
+}
 
 
 @dataclass(frozen=True)
@@ -151,33 +172,33 @@ class Plan:
     """One algorithm. The fields are explained where they stand; `presets` has a Plan for every published one."""
 
     name: str
-    budget: Budget
+    budget: Budget | Site
     # how deep: a number, or a public rule of the domain and the number of rows
-    depth: int | DepthRule = 3
+    depth: int | DepthRule | Site = 3
     # how a node finds its split: a private selection, the best by noisy counts, or public coins
-    split: str = "select"
-    criterion: str | Criterion = "max"
-    mechanism: str = "permute-and-flip"
+    split: str | Site = "select"
+    criterion: str | Criterion | Site = "max"
+    mechanism: str | Site = "permute-and-flip"
     monotone: bool = True
     # noisy-counts: also count the cells without their classes, as SuLQ-ID3 did
     marginals: bool = False
     # what numbers split at: their public bins; a threshold chosen together with the attribute (coins: drawn in the
     # bounds the node has left); a threshold bought for each numeric attribute before the attribute is chosen
-    numeric: str = "bins"
+    numeric: str | Site = "bins"
     # never; when an average class count in the children would drown in noise, by a size that is bought, or by one
     # estimated from the number of all rows; when public rows are of one class
-    stop: str = "never"
-    leaf: str = "counts"
+    stop: str | Site = "never"
+    leaf: str | Site = "counts"
     remainder: bool = True
-    consistency: str = "none"
-    prune: str = "none"
+    consistency: str | Site = "none"
+    prune: str | Site = "none"
     certainty: float = 0.25
-    trees: int = 1
+    trees: int | Site = 1
     # every tree all rows and its share of the budget; disjoint rows by coins and the whole budget each; or as many
     # rows drawn with replacement, which is not private
-    rows: str = "all"
-    vote: str = "majority"
-    # the share of the budget that buys class counts of the whole table: for the depth, or as a fallback
+    rows: str | Site = "all"
+    vote: str | Site = "majority"
+    # the share of the budget that buys class counts of the whole table: for the depth or a site, or as a fallback
     prior: Fraction = Fraction(0)
     # rows that fit no cell of a tree: True takes the prior or the root, False the last node they fit
     fallback: bool = False
@@ -188,25 +209,12 @@ class Plan:
     errata: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        choices: dict[str, tuple[str, ...]] = {
-            "split": SPLITS,
-            "numeric": NUMERIC,
-            "stop": STOPS,
-            "leaf": LEAVES,
-            "consistency": CONSISTENCY,
-            "prune": PRUNING,
-            "rows": ROWS,
-            "vote": ("majority", "average", "weighted"),
-        }
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise QuestionError(f"a plan's {name} is one of {', '.join(known)}, not '{getattr(self, name)}'.")
-        for name, least, most in (("trees", 1, 10_000), ("max_leaves", 1, 5_000_000)):
-            object.__setattr__(self, name, _whole(name, getattr(self, name), least, most))
-        if not callable(self.depth):
-            object.__setattr__(self, "depth", _whole("max_depth", self.depth, 0, 100))
-        if not 0 < self.certainty < 1:
-            raise QuestionError(f"the certainty factor of pruning lies between 0 and 1, not {self.certainty}.")
+        for name in (each.name for each in fields(self)):
+            setting = getattr(self, name)
+            if not isinstance(setting, Site):
+                object.__setattr__(self, name, checked(name, setting))
+            elif name not in (*RUN_SITES, *NODE_SITES):
+                raise QuestionError(f"a plan's {name} cannot be decided while a tree grows; give its value.")
 
     @property
     def is_exact(self) -> bool:
@@ -220,33 +228,79 @@ class Plan:
     @property
     def wants_rows(self) -> bool:
         """Does the plan depend on the number of rows?"""
-        return callable(self.depth) or self.stop == "estimate" or self.criterion == BY_SIGNAL
+        return self.has_depth_rule or self.stop == "estimate" or self.criterion == BY_SIGNAL
+
+    @property
+    def has_depth_rule(self) -> bool:
+        """Does the depth follow from the number of rows?"""
+        return callable(self.depth) and not isinstance(self.depth, Site)
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """The fields that are decided while trees grow."""
+        return tuple(name for name in (*RUN_SITES, *NODE_SITES) if isinstance(getattr(self, name), Site))
+
+    @property
+    def decides_at_nodes(self) -> bool:
+        """Is something decided for every node by itself?"""
+        return any(name in NODE_SITES for name in self.sites)
+
+    @property
+    def is_drawn_before(self) -> bool:
+        """Are structures drawn before growth? Not where a site may stop a branch of one."""
+        return self.split == "random" and not isinstance(self.stop, Site)
+
+    def decided(self, decisions: Decisions) -> Plan:
+        """The plan once the sites of the run have spoken, each after those before it; sites of nodes stay."""
+        plan = self
+        for name in RUN_SITES:
+            setting = getattr(plan, name)
+            if isinstance(setting, Site):
+                setting = decisions.ask(name, setting, partial(checked, name))
+                plan = replace(plan, **{name: setting})
+            decisions.view[f"plan.{name}"] = Public(setting if isinstance(setting, int | str) else name_of(setting))
+        return plan
+
+    def for_counting(self) -> Plan:
+        """The plan where the structure of a tree is given and rows are counted into its leaves: nothing to decide."""
+        if not self.sites:
+            return self
+        plain: dict[str, Any] = {each.name: each.default for each in fields(self) if each.name in self.sites}
+        if "budget" in plain:
+            plain["budget"] = leaves_only
+        return replace(self, **{**plain, "split": "random"})
 
     def tree_shares(self, epsilon: Fraction) -> list[Fraction]:
         """The budget of each tree: equal shares of what all rows can lose, or all of it on disjoint rows."""
+        trees: int = settled(self.trees)
         if self.rows == "disjoint":
-            return [epsilon] * self.trees
-        each = as_epsilon(epsilon / self.trees)
-        return [each] * (self.trees - 1) + [epsilon - each * (self.trees - 1)]
+            return [epsilon] * trees
+        each = as_epsilon(epsilon / trees)
+        return [each] * (trees - 1) + [epsilon - each * (trees - 1)]
 
     def depth_for(self, domain: Domain, rows: float, epsilon: Fraction) -> int:
         """How deep a tree with this budget may grow."""
-        if isinstance(self.depth, int):
-            wanted = self.depth
-        else:
-            wanted = self.depth(self, domain, rows, epsilon)
+        depth = settled(self.depth)
+        wanted = depth if isinstance(depth, int) else depth(self, domain, rows, epsilon)
         reusable = self.numeric != "bins" and any(isinstance(domain[name], Numeric) for name in domain.attributes)
         return max(0, min(wanted, 100) if reusable else min(wanted, len(domain.attributes)))
 
     def schedule(self, domain: Domain, epsilon: Fraction, depth: int) -> Schedule:
         numeric = sum(isinstance(domain[name], Numeric) for name in domain.attributes)
         points = numeric if self.numeric == "separate" else 0
-        found = self.budget(self, epsilon, depth, points)
-        asked = {"size": self.stop == "noise", "split": True, "points": points > 0}
-        for name in asked if self.split != "random" and not self.is_exact else ():
-            if asked[name] and not all(getattr(level, name) for level in found.levels):
-                raise QuestionError(f"the budget '{self.budget.__name__}' leaves nothing for the {name} of a node.")
+        found: Schedule = settled(self.budget)(self, epsilon, depth, points)
+        if self.split != "random" and not self.is_exact:
+            selects = not isinstance(self.split, Site)  # a site that says so is held to it then
+            asked = {"size": self.stop == "noise", "split": selects, "points": selects and points > 0}
+            for level in found.levels:
+                self.check_shares(level, *(name for name in asked if asked[name]))
         return found
+
+    def check_shares(self, level: Level, *names: str) -> None:
+        """Refuse a question for which the budget has nothing."""
+        for name in names:
+            if not getattr(level, name):
+                raise QuestionError(f"the budget '{name_of(self.budget)}' leaves nothing for the {name} of a node.")
 
     def children(self, domain: Domain, name: str) -> int:
         """How many children a split by this attribute has."""
@@ -289,9 +343,34 @@ class Plan:
         return closed + open_nodes
 
     def described(self) -> dict[str, Any]:
-        """The choices by name, functions by their names."""
+        """The choices by name, functions and sites by their names."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: getattr(value, "__name__", value) for name, value in values.items()}
+        return {
+            name: name_of(value) if isinstance(value, Site) else getattr(value, "__name__", value)
+            for name, value in values.items()
+        }
+
+
+def checked(name: str, setting: Any) -> Any:
+    """A setting of a field, if it can be one; a decision of its site is held to the same rules."""
+    if name in _LISTS and setting not in _LISTS[name]:
+        raise QuestionError(f"a plan's {name} is one of {', '.join(_LISTS[name])}, not '{setting}'.")
+    if name == "budget" and (isinstance(setting, Site) or not callable(setting)):
+        raise QuestionError(f"a plan's budget is a function that shares epsilon, not '{setting}'.")
+    if name == "trees":
+        return _whole(name, setting, 1, 10_000)
+    if name == "max_leaves":
+        return _whole(name, setting, 1, 5_000_000)
+    if name == "depth" and (isinstance(setting, Site) or not callable(setting)):
+        return _whole("max_depth", setting, 0, 100)
+    if name == "certainty" and not 0 < setting < 1:
+        raise QuestionError(f"the certainty factor of pruning lies between 0 and 1, not {setting}.")
+    return setting
+
+
+def checked_at_node(name: str, setting: Any) -> Any:
+    """What a site says of a node, if it can be done: what the field may hold or, of `stop`, that it is a leaf now."""
+    return setting if name == "stop" and setting == NOW else checked(name, setting)
 
 
 def _whole(name: str, value: object, least: int, most: int) -> int:

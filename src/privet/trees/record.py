@@ -14,7 +14,10 @@ from privet.errors import ModelError
 
 @dataclass(frozen=True)
 class Step:
-    """One question of the grower: what it asked of how many nodes of one level, and what each of them paid."""
+    """One question of the grower: what it asked of how many nodes of one level, and what each of them paid.
+
+    `path` is there where nodes of one level have paid different sums: what the paths of these leaves paid in all.
+    """
 
     tree: int
     level: int
@@ -22,6 +25,77 @@ class Step:
     parts: int
     epsilon: Fraction
     entry: int | None = None
+    path: Fraction | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        content = {
+            "tree": self.tree,
+            "level": self.level,
+            "question": self.question,
+            "parts": self.parts,
+            "epsilon": str(self.epsilon),
+            "entry": self.entry,
+        }
+        return content if self.path is None else {**content, "path": str(self.path)}
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Step:
+        epsilon = loss_of(content["epsilon"])
+        path = None if content.get("path") is None else loss_of(content["path"])
+        if path is not None and path < epsilon:  # a path has paid what its leaf paid, and more
+            raise TypeError
+        return cls(
+            _whole(content["tree"]),
+            _whole(content["level"]),
+            text_of(content["question"]),
+            _whole(content["parts"]),
+            epsilon,
+            None if content.get("entry") is None else _whole(content["entry"]),
+            path,
+        )
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A choice that was made on the way, from what is public or released: it cost nothing and is published.
+
+    `margins` says by how much each branch was ahead of the default, `context` what the choice was made from,
+    `policy` which policy made it.
+    """
+
+    site: str
+    branch: str
+    nodes: int = 1
+    margins: tuple[tuple[str, float], ...] = ()
+    context: tuple[tuple[str, float | str], ...] = ()
+    policy: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "site": self.site,
+            "branch": self.branch,
+            "nodes": self.nodes,
+            "margins": dict(self.margins),
+            "context": dict(self.context),
+            "policy": self.policy,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Decision:
+        return cls(
+            text_of(content["site"]),
+            text_of(content["branch"]),
+            _whole(content["nodes"]),
+            tuple((text_of(name), _number(value)) for name, value in content["margins"].items()),
+            tuple(
+                (text_of(name), text_of(value) if isinstance(value, str) else _number(value))
+                for name, value in content["context"].items()
+            ),
+            text_of(content["policy"]),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.site}: {self.branch}{f' at {self.nodes} nodes' if self.nodes > 1 else ''}"
 
 
 @dataclass(frozen=True)
@@ -36,6 +110,7 @@ class Privacy:
     reasons: tuple[str, ...] = ()
     disjoint: bool = False  # the trees saw disjoint rows: their losses share a maximum
     added: tuple[Fraction, ...] = ()  # what each table of rows added later was charged
+    decisions: tuple[Decision, ...] = ()  # choices that were made on the way, free of charge
 
     @property
     def private(self) -> bool:
@@ -52,7 +127,7 @@ class Privacy:
         return shared + (max(trees, default=Fraction(0)) if self.disjoint else sum(trees, Fraction(0)))
 
     def paths(self, tree: int) -> list[Fraction]:
-        """What each kind of path of a tree paid: one for each level that has leaves."""
+        """What each kind of path of a tree paid: one for each level that has leaves, or more where they differ."""
         return _paths([step for step in self.steps if step.tree == tree])
 
     def __str__(self) -> str:
@@ -62,6 +137,7 @@ class Privacy:
         lines = [f"{self.algorithm}, {self.variant} variant", promise]
         growing = any(step.tree >= 0 for step in self.steps)
         lines.append(f"spent {short_text(self.spent)}{' on the dearest path' * growing}")
+        lines += [f"chosen {decision}" for decision in self.decisions]
         if self.added:
             amounts = ", ".join(decimal_text(epsilon) for epsilon in self.added)
             lines.append(f"rows added later lost {amounts}; a person in several of these tables loses the sum")
@@ -103,17 +179,8 @@ class Privacy:
             "rows_per_person": self.rows_per_person,
             "disjoint": self.disjoint,
             "added": [str(epsilon) for epsilon in self.added],
-            "steps": [
-                {
-                    "tree": step.tree,
-                    "level": step.level,
-                    "question": step.question,
-                    "parts": step.parts,
-                    "epsilon": str(step.epsilon),
-                    "entry": step.entry,
-                }
-                for step in self.steps
-            ],
+            **({"decisions": [decision.to_dict() for decision in self.decisions]} if self.decisions else {}),
+            "steps": [step.to_dict() for step in self.steps],
         }
 
     @classmethod
@@ -121,17 +188,7 @@ class Privacy:
         """Read what `to_dict` wrote; anything else is a `ModelError`."""
         incomplete = ModelError("the model's privacy record is incomplete; it was not written by privet.")
         try:
-            steps = tuple(
-                Step(
-                    _whole(step["tree"]),
-                    _whole(step["level"]),
-                    text_of(step["question"]),
-                    _whole(step["parts"]),
-                    loss_of(step["epsilon"]),
-                    None if step.get("entry") is None else _whole(step["entry"]),
-                )
-                for step in _list(content["steps"])
-            )
+            steps = tuple(Step.from_dict(step) for step in _list(content["steps"]))
             privacy = cls(
                 text_of(content["algorithm"]),
                 text_of(content["variant"]),
@@ -141,30 +198,37 @@ class Privacy:
                 tuple(text_of(reason) for reason in _list(content["reasons"])),
                 content["disjoint"] is True,
                 tuple(loss_of(epsilon) for epsilon in _list(content["added"])),
+                tuple(Decision.from_dict(decision) for decision in _list(content.get("decisions", []))),
             )
             claimed = content["private"]
         except (KeyError, TypeError, AttributeError):
             raise incomplete from None
         if privacy.rows_per_person < 1 or claimed is not privacy.private:
             raise incomplete
-        check_losses((privacy.epsilon, *privacy.added, *(step.epsilon for step in privacy.steps)))
+        paths = [step.path for step in privacy.steps if step.path is not None]
+        check_losses((privacy.epsilon, *privacy.added, *(step.epsilon for step in privacy.steps), *paths))
         if privacy.private and privacy.spent > privacy.epsilon:
             raise ModelError("the model's privacy record spends more than it promises; it was not written by privet.")
         return privacy
 
 
 def _paths(steps: list[Step]) -> list[Fraction]:
-    """A leaf paid what its level asks of leaves, and what all levels above ask of nodes that split."""
+    """A leaf paid what its level asks of leaves, and what all levels above ask of nodes that split.
+
+    Where nodes of one level were asked different questions, the leaves below say what their paths have paid.
+    """
     along, found = Fraction(0), []
     levels: dict[int, list[Step]] = {}
     for step in steps:
         levels.setdefault(step.level, []).append(step)
     for _, here in sorted(levels.items()):
-        ends = sum((step.epsilon for step in here if step.question in LEAF_QUESTIONS), Fraction(0))
+        leaves = [step for step in here if step.question in LEAF_QUESTIONS]
+        ends = sum((step.epsilon for step in leaves if step.path is None), Fraction(0))
         sizes = sum((step.epsilon for step in here if step.question == "size"), Fraction(0))
         if ends:
             found.append(along + sizes + ends)
-        along += sum((step.epsilon for step in here), Fraction(0)) - ends
+        found += [step.path for step in leaves if step.path is not None]
+        along += sum((step.epsilon for step in here if step not in leaves), Fraction(0))
     return found or ([along] if levels else [])
 
 
@@ -196,6 +260,12 @@ def _whole(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**62:
         raise TypeError
     return value
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise TypeError
+    return float(value)
 
 
 def _list(value: object) -> list[Any]:

@@ -1,9 +1,9 @@
-"""How nodes find their splits: by a private selection, by thresholds bought before it, or by noisy counts."""
+"""How nodes find their splits: by a private selection, by thresholds bought before it, by noisy counts, by coins."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -14,10 +14,12 @@ from privet.column import Numeric
 from privet.domain import Domain
 from privet.kernel import MAX_CELLS, Criterion, GainRatio, InfoGain, Parts, criterion
 from privet.trees.plan import Level, Plan
+from privet.trees.sites import settled
 
 SplitOf = str | tuple[str, Fraction]  # an attribute by its cells, or at a threshold
 Attributes = tuple[str, ...]
 Asked = dict[str, list[Any]]  # each question, and what it released for every node
+Room = Mapping[str, tuple[int, int]]  # where coins may cut numeric attributes: the right side begins in [low, high)
 
 
 def find_splits(parts: Parts, unused: Sequence[Attributes], plan: Plan, shares: Level) -> tuple[list[SplitOf], Asked]:
@@ -37,11 +39,53 @@ def attribute_of(split: SplitOf) -> str:
     return split if isinstance(split, str) else split[0]
 
 
-def rule_of(plan: Plan, domain: Domain) -> Criterion:
-    """The plan's criterion; on public rows information gain needs no bound of their number."""
-    if plan.is_exact and plan.criterion == "infogain":
+def cut_of(split: SplitOf, domain: Domain) -> int:
+    """The grid index from which rows go right, -1 for a split into cells."""
+    if not isinstance(split, tuple):
+        return -1
+    column = domain.numeric(split[0])
+    return int((split[1] - column.low) / column.step) + 1
+
+
+def rule_of(plan: Plan, domain: Domain, choice: str | Criterion) -> Criterion:
+    """A criterion of the plan; on public rows information gain needs no bound of their number."""
+    if plan.is_exact and choice == "infogain":
         return InfoGain(domain.max_rows or 2**40)
-    return criterion(plan.criterion, domain)
+    return criterion(choice, domain)
+
+
+def room_of(plan: Plan, domain: Domain) -> Room:
+    """Where coins may cut at the root: nowhere, if numbers split into their bins."""
+    if plan.numeric == "bins":
+        return {}
+    return {name: (1, c.grid_size) for name in domain.attributes if isinstance(c := domain[name], Numeric)}
+
+
+def left_to_coins(unused: Attributes, room: Room) -> Attributes:
+    """The attributes by which coins can divide a node: a number needs room for a threshold."""
+    if not room:
+        return unused
+    return tuple(name for name in unused if name not in room or room[name][0] < room[name][1])
+
+
+def split_by_coins(unused: Attributes, room: Room, domain: Domain, rng: np.random.Generator) -> SplitOf:
+    """A random attribute that the path has left, or a random threshold of a numeric one: no row is looked at."""
+    names = left_to_coins(unused, room)
+    name = names[int(rng.integers(len(names)))]
+    if name not in room:
+        return name
+    return name, domain.numeric(name).value_at(int(rng.integers(*room[name])) - 1)
+
+
+def rooms_below(room: Room, split: SplitOf, domain: Domain) -> list[Room]:
+    """Where coins may cut in each child of a split."""
+    column = domain[attribute_of(split)]
+    if not isinstance(split, tuple) or not isinstance(column, Numeric):
+        return [room] * column.size
+    low, high = room[column.name]
+    at = cut_of(split, domain)
+    sides = [(low, min(at, high)), (max(low, at + 1), high), *[(0, 0)] * column.missing]
+    return [{**room, column.name: side} for side in sides]
 
 
 def _batches(parts: Parts) -> Iterator[list[int]]:
@@ -54,7 +98,7 @@ def _batches(parts: Parts) -> Iterator[list[int]]:
 
 
 def _by_selection(parts: Parts, unused: Sequence[Attributes], plan: Plan, shares: Level, asked: Asked) -> list[SplitOf]:
-    rule = rule_of(plan, parts.domain)
+    rule = rule_of(plan, parts.domain, settled(plan.criterion))
     candidates: Sequence[Any] = unused
     if plan.numeric == "separate":
         candidates = _with_points(parts, unused, plan, rule, shares, asked)
@@ -63,7 +107,7 @@ def _by_selection(parts: Parts, unused: Sequence[Attributes], plan: Plan, shares
         math.inf if plan.is_exact else shares.split,
         attributes=candidates,
         thresholds=plan.numeric == "joint",
-        mechanism=plan.mechanism,
+        mechanism=settled(plan.mechanism),
         monotone=plan.monotone,
     )
     asked.setdefault("split", []).extend(choices)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from privet.domain import Domain
 from privet.errors import ModelError
+from privet.kernel import LOGIT_GRID, AdditiveModel
 from privet.trees.model import Ensemble, Tree, told
 from privet.trees.published import Floats, Integers, Model, column_of, softmax
 from privet.trees.record import Privacy
@@ -106,6 +107,16 @@ class Tables(Model):
     def predict_codes(self, frame: Any) -> Integers:
         """The number of the class of each row: the largest share, the first of equals."""
         return np.asarray(np.argmax(self.logits(frame), axis=1))
+
+    @property
+    def additive(self) -> AdditiveModel:
+        """The model as a table can be asked about it, with log odds on a grid: `table.correct(model.additive, 0.1)`."""
+
+        def on_grid(values: Any) -> NDArray[np.int32]:
+            return np.asarray(np.rint(np.asarray(values) * LOGIT_GRID), dtype=np.int32)
+
+        terms = tuple((table.columns, on_grid(table.values)) for table in self.tables)
+        return AdditiveModel(tuple(on_grid(self.intercept).tolist()), terms)
 
     # -- looking at it, and changing it -----------------------------------------------------
 
