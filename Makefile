@@ -43,10 +43,12 @@ $(PEERS)/.installed: pyproject.toml
 		|| { all=no; echo "$$peer cannot be installed: it is left out"; }; done; \
 	if [ $$all = yes ]; then touch $@; fi
 
-evidence: $(STAMP) $(PEERS)/.installed  ## the papers' tables again and a peer verified, some twenty minutes; writes evidence/*.json
+evidence: $(STAMP) $(PEERS)/.installed  ## the papers' tables again, a peer verified, the policies trained; about an hour; writes evidence/*.json
 	$(PEERS)/bin/python -m evidence.peers
 	$(BIN)/python -m evidence
 	$(BIN)/python -m evidence.frontier
+	$(BIN)/privet study run choice --sets 1975 --jobs 2 -o build/choice
+	cp build/choice/report.json evidence/choice.json
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(PEERS) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -7,13 +7,17 @@ import os
 import pty
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from command import run
 
 import privet
-from privet.trees.catalog import ALGORITHMS
+from privet.choice.arms import ARMS
+from privet.choice.auto import checked, shipped
+from privet.choice.catalog import ALGORITHMS
+from privet.choice.policy import CautiousForest, Tree
 
 COMMAND = [sys.executable, "-c", "from privet.cli import main; main()"]
 
@@ -138,18 +142,19 @@ def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert "5. Which attribute tells most about income?" in done.stdout
         assert "6. Who earns more? A tree" in done.stdout
-        assert "7. Who earns more? A sum of small tables" in done.stdout
+        assert "7. Who earns more? Let the software choose" in done.stdout
         assert "The ledger: 2.3 of 2.5 spent" in done.stdout
     report = (tmp_path / "story" / "report.html").read_text(encoding="utf-8")
     assert report.count("<section>") == 8
     assert report.count("<svg") == 6
-    assert {each.name for each in (tmp_path / "story").iterdir()} >= {"tree.json", "boosted.json", "boosted.html"}
+    assert {each.name for each in (tmp_path / "story").iterdir()} >= {"tree.json", "auto.json", "auto.html"}
     loads = report.replace('xmlns="http://www.w3.org/2000/svg"', "")
     assert "http://" not in loads and "https://" not in loads  # it opens without a network
 
 
 def test_a_model_is_fitted_shown_and_used(folder: Path) -> None:
-    done = run("fit", "people.csv", "-d", "people.toml", "-b", "1", "-e", "0.5", "-o", "model.json", cwd=folder)
+    tree = ("--algorithm", "diffpid3", "-o", "model.json")
+    done = run("fit", "people.csv", "-d", "people.toml", "-b", "1", "-e", "0.5", *tree, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "epsilon 0.5 per person" in done.stdout and "0.5 left" in done.stderr
     shown = run("show", "model.json", cwd=folder)
@@ -166,11 +171,84 @@ def test_a_model_is_fitted_shown_and_used(folder: Path) -> None:
     assert [line.split(",")[0] for line in predicted] == (folder / "found.csv").read_text().splitlines()
     lines = run("predict", "model.json", "people.csv", "--json", cwd=folder).stdout.splitlines()
     assert json.loads(lines[0])["prediction"] == predicted[1].split(",")[0]
-    refused = run("fit", "people.csv", "-d", "people.toml", "-e", "0.6", "-o", "more.json", cwd=folder)
-    assert refused.returncode == 1 and "the table has 0.5 left" in refused.stderr
+    more = ("fit", "people.csv", "-d", "people.toml", "-e", "0.6", "-o", "more.json")
+    assert "the table has 0.5 left" in fails(*more, "--algorithm", "diffpid3", cwd=folder)
+    assert "cannot reserve epsilon=0.6" in fails(*more, cwd=folder)  # whatever would be chosen
     assert not (folder / "more.json").exists()
     budget = json.loads(run("budget", "show", "people.csv", "--json", cwd=folder).stdout)
     assert next(iter(budget.values()))["spent"] == "0.5"
+
+
+def spent(folder: Path) -> str:
+    budget = json.loads(run("budget", "show", "people.csv", "--json", cwd=folder).stdout)
+    return str(next(iter(budget.values()))["spent"])
+
+
+def test_without_an_algorithm_the_software_chooses_and_explains(folder: Path) -> None:
+    fit = ("fit", "people.csv", "-d", "people.toml", "-b", "3", "-e", "0.5", "-o", "model.json")
+    plain = run(*fit, cwd=folder)
+    assert plain.returncode == 0, plain.stderr
+    assert "at other epsilons" not in plain.stdout and "chosen learner: " in plain.stdout
+    done = run(*fit, "--explain", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "2 left" in done.stderr and spent(folder) == "1"
+    lines = done.stdout.splitlines()
+    (start,) = (place for place, line in enumerate(lines) if line.startswith("learner: "))
+    chosen = lines[start].removeprefix("learner: ").partition(",")[0]
+    assert chosen in ARMS and lines[start + 1] == "spent 0.5"
+    points = [line.split("  ")[1].strip() for line in lines if line.endswith(" points")]
+    assert sorted(points) == sorted(ARMS)  # every learner and by how much it is ahead
+    assert lines[-1].startswith("at other epsilons: ")
+    facts = json.loads(run("show", "model.json", "--json", cwd=folder).stdout)["privacy"]
+    assert facts["decisions"][0]["branch"] == chosen and facts["algorithm"].startswith("auto: ")
+    predicted = run("predict", "model.json", "people.csv", cwd=folder).stdout.splitlines()
+    assert predicted[0] == "prediction" and len(predicted) == 301
+
+
+@pytest.mark.parametrize("objective", ["accuracy", "auc"])
+def test_the_objective_decides_which_policy_chooses(folder: Path, objective: str) -> None:
+    fit = ("fit", "people.csv", "-d", "people.toml", "-b", "1", "-e", "1", "-o", "model.json", "--json")
+    done = run(*fit, "--objective", objective, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["decisions"][0]["policy"] == shipped(objective).name
+
+
+def test_a_policy_of_your_own_chooses_and_one_of_another_version_does_not(folder: Path) -> None:
+    """The first has other trees: it always takes naive Bayes. The second knows another boosted."""
+    own = shipped("accuracy")
+    ahead = tuple(50 if name == "naive-bayes" else 0 for name in ARMS)
+    own = replace(own, floor=None, trees=(Tree((0,), (0.0,), (0,), (100,), (ahead,)),))
+    other = replace(own, branches={**own.branches, "boosted": "0" * 16})
+    (folder / "own.json").write_text(own.to_json())
+    (folder / "other.json").write_text(other.to_json())
+    fit = ("fit", "people.csv", "-d", "people.toml", "-b", "2", "-e", "1", "-o", "model.json")
+    sentence = fails(*fit, "--policy", "other.json", cwd=folder)
+    assert "was trained for other versions of boosted; train it again with `privet study run choice`" in sentence
+    assert spent(folder) == "0" and not (folder / "model.json").exists()
+    done = run(*fit, "--policy", "own.json", "--explain", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "learner: naive-bayes, ahead of the default 'boosted' by 5.00 points" in done.stdout
+    assert spent(folder) == "1"
+
+
+def test_studies_are_listed_and_run(tmp_path: Path) -> None:
+    assert run("study", "list", cwd=tmp_path).stdout.startswith("choice     which learner wins where")
+    assert list(json.loads(run("study", "list", "--json", cwd=tmp_path).stdout)) == ["choice"]
+    assert "there is no study 'nothing'; choose one of choice" in fails("study", "run", "nothing", cwd=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    study = ("study", "run", "choice", "--no-public", "-o", "policies")
+    assert "run at least two of them" in fails(*study, "--sets", "1", cwd=tmp_path)
+    done = run(*study, "--sets", "2", cwd=tmp_path)  # the first table is there already
+    assert done.returncode == 0, done.stderr
+    assert "objective accuracy: synthetic (10 runs on 2 tables)" in done.stdout and "objective auc: " in done.stdout
+    assert "wrote policies/history.db, accuracy.json, auc.json, report.json" in done.stderr
+    written = {path.name for path in (tmp_path / "policies").iterdir()}
+    assert written >= {"history.db", "accuracy.json", "auc.json", "report.json"}
+    again = run(*study, "--sets", "2", "--json", cwd=tmp_path)
+    assert json.loads(again.stdout) == json.loads((tmp_path / "policies" / "report.json").read_text())
+    checked(CautiousForest.load(tmp_path / "policies" / "accuracy.json"))
+    (tmp_path / "file").write_text("")
+    assert "file" in fails("study", "run", "choice", "--sets", "2", "--no-public", "-o", "file", cwd=tmp_path)
 
 
 def test_every_preset_is_listed_and_fits_by_name(folder: Path) -> None:
@@ -223,8 +301,16 @@ def test_too_little_signal_is_said(folder: Path) -> None:
         (["-e", "1", "-a", "boosted", "--depth", "2"], "boosted has no choice --depth"),
         (["-e", "1", "-a", "prior", "--variant", "published"], "prior is privet's own and has no published variant"),
         (["-e", "1", "-a", "boosted", "--unsafe"], "boosted in this form is private; leave out --unsafe"),
-        (["-e", "1", "--criterion", "nice"], "there is no criterion 'nice'"),
-        (["-e", "1", "--depth", "-1"], "max_depth must be a whole number"),
+        (["-e", "1", "-a", "diffpid3", "--criterion", "nice"], "there is no criterion 'nice'"),
+        (["-e", "1", "-a", "diffpid3", "--depth", "-1"], "max_depth must be a whole number"),
+        (["-e", "1", "--depth", "2"], "auto has no choice --depth; leave it out"),
+        (["-e", "1", "--variant", "published"], "auto is privet's own and has no published variant"),
+        (["-e", "1", "--objective", "f1"], "objective is one of accuracy, auc, not 'f1'"),
+        (["-e", "1", "-a", "boosted", "--objective", "auc"], "boosted has no choice --objective; leave it out"),
+        (["-e", "1", "-a", "boosted", "--policy", "p.json"], "boosted has no choice --policy; leave it out"),
+        (["-e", "1", "-a", "boosted", "--explain"], "boosted is the algorithm and nothing is chosen; leave out"),
+        (["-e", "1", "--policy", "none.json"], "cannot read the policy 'none.json'; check the path"),
+        (["-e", "1", "--policy", "people.toml"], "this is no policy that privet wrote"),
         (["-e", "1", "-a", "maxforest", "--variant", "published"], "E-1"),
         (["-e", "1", "-o", "no/such/folder.json"], "there is no folder"),
     ],

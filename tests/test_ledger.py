@@ -516,7 +516,7 @@ def test_what_fifty_killed_processes_released_is_on_record_and_paid(victims: Vic
             assert now[entry.id] == entry or (entry.answer is None and now[entry.id].key == entry.key)
         for answer in released:
             stored = json.loads(now[answer["entry"]].answer or "")
-            assert stored == {"answer": [answer["count"]], "private": True}
+            assert stored == {"answer": [answer["count"]], "private": True, "opening": stored["opening"]}
             assert now[answer["entry"]].key == answer["key"]
         keys = [entry.key for entry in entries if entry.key]
         assert len(keys) == len(set(keys))

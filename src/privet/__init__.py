@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 from privet import datasets, errors, testing
 from privet.domain import Domain
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
-from privet.kernel import AdditiveModel, ProtectedTable, Release, WeightedMax
+from privet.kernel import AdditiveModel, ProtectedTable, Public, Release, WeightedMax
 from privet.kernel import open_table as open
 
 if TYPE_CHECKING:
+    from privet.choice import Branch, History, NoisyIf
+    from privet.choice.auto import AutoClassifier
     from privet.trees.estimators import (
         BoostedTablesClassifier,
         C45Classifier,
@@ -38,7 +40,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdditiveModel",
+    "AutoClassifier",
     "BoostedTablesClassifier",
+    "Branch",
     "BudgetExceeded",
     "C45Classifier",
     "DiffPC45Classifier",
@@ -47,6 +51,7 @@ __all__ = [
     "Ensemble",
     "HanischForestClassifier",
     "HanischTreeClassifier",
+    "History",
     "ID3Classifier",
     "ID3PlusClassifier",
     "JagannathanForestClassifier",
@@ -55,11 +60,13 @@ __all__ = [
     "Model",
     "MohammedTreeClassifier",
     "NaiveBayesClassifier",
+    "NoisyIf",
     "NotPrivate",
     "PatilSinghForestClassifier",
     "PriorClassifier",
     "PrivacyError",
     "ProtectedTable",
+    "Public",
     "Release",
     "SNRForestClassifier",
     "SuLQID3Classifier",
@@ -74,13 +81,21 @@ __all__ = [
 ]
 
 
-_MODELS = {"Ensemble": "privet.trees.model", "Model": "privet.trees.published", "Tables": "privet.trees.tables"}
+_ROOMS = {
+    "AutoClassifier": "privet.choice.auto",
+    "Branch": "privet.choice",
+    "Ensemble": "privet.trees.model",
+    "History": "privet.choice",
+    "Model": "privet.trees.published",
+    "NoisyIf": "privet.choice",
+    "Tables": "privet.trees.tables",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Models and classifiers on first use: scikit-learn takes a second to import, and a question needs none of it."""
-    if name in _MODELS:
-        return getattr(importlib.import_module(_MODELS[name]), name)
+    if name in _ROOMS:
+        return getattr(importlib.import_module(_ROOMS[name]), name)
     if name == "verify":
         from privet import verification
 

@@ -21,12 +21,13 @@ from privet.column import decimal_text, short_text
 from privet.kernel import Budget, Count, Mean, ProtectedTable, open_table
 from privet.trees.drawing import svg
 from privet.trees.model import Ensemble
+from privet.trees.published import Model
 from privet.trees.table_drawing import svg as svg_of_tables
 from privet.trees.tables import Tables
 
 _BUDGET = "2.5"
 _TREE = "1.0"
-_TABLES = "0.5"
+_AUTO = "0.5"
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,9 @@ class Grown:
 
     tree: Ensemble
     accuracy: float
-    tables: Tables
-    tables_accuracy: float
+    chosen: Model
+    choice: str
+    chosen_accuracy: float
     without_noise: float
     majority: float
 
@@ -77,9 +79,9 @@ def run(folder: Path, rows: int) -> None:
         report = folder / "report.html"
         report.write_text(_report(steps, grown, table, rows), encoding="utf-8")
     grown.tree.save(folder / "tree.json")
-    grown.tables.save(folder / "boosted.json")
-    grown.tables.to_html(folder / "boosted.html")
-    console.print(f"models: {folder / 'tree.json'}, {folder / 'boosted.json'}")
+    grown.chosen.save(folder / "auto.json")
+    grown.chosen.to_html(folder / "auto.html")
+    console.print(f"models: {folder / 'tree.json'}, {folder / 'auto.json'}")
     console.print(f"report: {report}")
 
 
@@ -159,12 +161,13 @@ def _ask(table: ProtectedTable, people: pd.DataFrame) -> list[Step]:
 
 
 def _grow(table: ProtectedTable, people: pd.DataFrame) -> Grown:
-    """A private tree and boosted tables, and C4.5 on the rows themselves, which only their owner could run."""
-    from privet.trees.estimators import BoostedTablesClassifier, C45Classifier, DiffPC45Classifier
+    """A private tree, the learner that suits the table, and C4.5 on the rows themselves, for their owner alone."""
+    from privet.choice.auto import AutoClassifier
+    from privet.trees.estimators import C45Classifier, DiffPC45Classifier
 
     target = table.domain.target_column.name
     tree = DiffPC45Classifier(epsilon=_TREE, criterion="gini").fit(table)
-    boosted = BoostedTablesClassifier(epsilon=_TABLES).fit(table)
+    auto = AutoClassifier(epsilon=_AUTO).fit(table)
     plain = C45Classifier(domain=table.domain).fit(people.drop(columns=target), people[target])
     others = datasets.census(20_000, seed=1)
     truth = others[target]
@@ -172,8 +175,9 @@ def _grow(table: ProtectedTable, people: pd.DataFrame) -> Grown:
     return Grown(
         tree.model_,
         float((tree.predict(attributes) == truth).mean()),
-        boosted.model_,
-        float((boosted.predict(attributes) == truth).mean()),
+        auto.model_,
+        f"chose {auto.choice_.branch}: {auto.choice_.outcome.why}",
+        float((auto.predict(attributes) == truth).mean()),
         float((plain.predict(attributes) == truth).mean()),
         float(truth.value_counts(normalize=True).max()),
     )
@@ -198,9 +202,10 @@ def _print(steps: list[Step], grown: Grown, budget: Budget) -> None:
     console.print(f"   [dim]{_TREE_CODE}[/dim]")
     console.print(f"   [green]{grown.accuracy:.1%} right[/green]  ({_beside(grown)})")
     print("\n".join(f"   {line}" for line in grown.tree.text().splitlines()[1:]))
-    console.print("\n[bold]7. Who earns more? A sum of small tables[/bold]")
-    console.print(f"   [dim]{_TABLES_CODE}[/dim]")
-    console.print(f"   [green]{grown.tables_accuracy:.1%} right[/green]  (of the same people; boosted.html draws it)")
+    console.print("\n[bold]7. Who earns more? Let the software choose[/bold]")
+    console.print(f"   [dim]{_AUTO_CODE}[/dim]")
+    console.print(f"   [green]{grown.chosen_accuracy:.1%} right[/green]  (of the same people; auto.html draws it)")
+    console.print(f"   {grown.choice}")
     ledger = Table(title=f"\nThe ledger: {decimal_text(budget.spent)} of {_BUDGET} spent", title_justify="left")
     for heading in ("entry", "question", "on", "epsilon", "charged"):
         ledger.add_column(heading)
@@ -209,7 +214,7 @@ def _print(steps: list[Step], grown: Grown, budget: Budget) -> None:
     console.print(ledger)
 
 
-_TABLES_CODE = f"BoostedTablesClassifier(epsilon={_TABLES}).fit(table)"
+_AUTO_CODE = f"AutoClassifier(epsilon={_AUTO}).fit(table)"
 _TREE_CODE = f'DiffPC45Classifier(epsilon={_TREE}, criterion="gini").fit(table)'
 
 
@@ -261,13 +266,12 @@ def _report(steps: list[Step], grown: Grown, table: ProtectedTable, rows: int) -
         f'<div class="scroll">{svg(grown.tree.tree)}</div><p>Blue and orange are the shares of low and high incomes '
         "in a leaf, the numbers how many people of each it counted, with noise.</p></section>"
     )
-    tables = (
-        f"<section><h2>Who earns more? A sum of small tables</h2><p><code>{html.escape(_TABLES_CODE)}</code></p>"
-        f'<p><span class="answer">{grown.tables_accuracy:.1%} right</span> '
-        f'<span class="error">of the same people · epsilon {_TABLES}</span></p>'
-        f'<div class="scroll">{svg_of_tables(grown.tables)}</div><p>What each cell adds to the log odds of a high '
-        "income; faint is what cannot be told from no effect. boosted.html, beside this file, has every number.</p>"
-        "</section>"
+    chosen = (
+        f"<section><h2>Who earns more? Let the software choose</h2><p><code>{html.escape(_AUTO_CODE)}</code></p>"
+        f'<p><span class="answer">{grown.chosen_accuracy:.1%} right</span> '
+        f'<span class="error">of the same people · epsilon {_AUTO}</span></p><p>From noisy class counts it '
+        f"{html.escape(grown.choice)}. The choice is made of releases and costs nothing.</p>{_picture(grown.chosen)}"
+        "<p>auto.html, beside this file, has every number.</p></section>"
     )
     spent, left = decimal_text(table.budget.spent), decimal_text(table.budget.remaining)
     return f"""<!doctype html>
@@ -277,13 +281,23 @@ def _report(steps: list[Step], grown: Grown, table: ProtectedTable, rows: int) -
 <p>{rows} generated people lie in a DuckDB table. An analyst may spend epsilon = {_BUDGET} on it and never sees a row:
 every answer carries noise, and says how much. Each chart shows the noisy answer with its 95% interval;
 <span class="truth">the mark is the true value</span>, known here only because the people are made up.</p>
-{sections}{tree}{tables}
+{sections}{tree}{chosen}
 <section><h2>The ledger</h2><p>{spent} spent, {left} left. Entries are on disk before the table is asked, and cannot be
 changed. Asking women and men at once costs what one of them costs: their rows are disjoint.</p>
 <div class="scroll"><table><tr><th>entry</th><th>question</th><th>on</th><th class="number">epsilon</th>
 <th class="number">charged</th></tr>{entries}</table></div></section>
 <p class="error">Written by <code>privet demo</code>.</p></body></html>
 """
+
+
+def _picture(model: Model) -> str:
+    """The model that was chosen: tables, a tree, or nothing to draw."""
+    if isinstance(model, Tables) and model.tables:
+        return (
+            f'<div class="scroll">{svg_of_tables(model)}</div><p>What each cell adds to the log odds of a high income; '
+            "faint is what cannot be told from no effect.</p>"
+        )
+    return f'<div class="scroll">{svg(model.tree)}</div>' if isinstance(model, Ensemble) else ""
 
 
 def _bars(bars: tuple[Bar, ...]) -> str:

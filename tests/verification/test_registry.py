@@ -19,6 +19,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import privet
+from privet.choice import auto, catalog
 from privet.errors import NotPrivate
 from privet.kernel import (
     Criterion,
@@ -33,7 +34,7 @@ from privet.kernel import (
     criterion,
     mechanisms,
 )
-from privet.trees import catalog, estimators, presets
+from privet.trees import presets
 from privet.verification.estimators import CANARY_FITS, canaries
 from privet.verification.mechanisms import MECHANISMS
 from privet.verification.questions import QUESTIONS
@@ -78,13 +79,13 @@ def unverified_classifiers() -> set[str]:
     public = {name: getattr(privet, name) for name in privet.__all__ if name.endswith("Classifier")}
     return {
         name
-        for name, kind in (public | {kind.__name__: kind for kind in estimators.CLASSIFIERS.values()}).items()
+        for name, kind in (public | {kind.__name__: kind for kind in auto.CLASSIFIERS.values()}).items()
         if catalog.algorithm(kind.algorithm).private and kind.algorithm not in registry()
     }
 
 
 # What asks nothing: parts of parts, budgets, and the end.
-ASKS_NOTHING = {"allot", "close", "items", "take"}
+ASKS_NOTHING = {"allot", "close", "items", "reserve", "take"}
 
 
 def unverified_questions(monkeypatch: pytest.MonkeyPatch) -> set[str]:
@@ -152,7 +153,7 @@ def test_a_new_one_that_nobody_verifies_is_noticed(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(mechanisms, "CheapFlip", CheapFlip, raising=False)
     found = replace(presets.PRESETS["hanisch-tree"], name="new-tree")
     monkeypatch.setitem(catalog.ALGORITHMS, "new-tree", found)
-    monkeypatch.setitem(estimators.CLASSIFIERS, "new-tree", NewClassifier)
+    monkeypatch.setitem(auto.CLASSIFIERS, "new-tree", NewClassifier)
     monkeypatch.setattr(ProtectedTable, "variance", lambda self, column, epsilon: 0, raising=False)
     monkeypatch.setitem(mechanisms.SELECTIONS, "new-flip", PermuteAndFlip)
     assert unverified_mechanisms() >= {"NewNoise", "CheapFlip"}

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import privet
-from privet.cli import budget, domain, models, query, verify
+from privet.cli import budget, domain, models, query, study, verify
 from privet.cli.common import STYLE, say
 from privet.errors import PrivetError
 
@@ -35,6 +35,7 @@ app.command()(models.show)
 app.command()(verify.verify)
 app.add_typer(budget.app, name="budget")
 app.add_typer(domain.app, name="domain")
+app.add_typer(study.app, name="study")
 
 
 @app.command()

@@ -9,6 +9,8 @@ import typer
 from rich.console import Console
 
 import privet
+from privet.choice.catalog import ALGORITHMS
+from privet.choice.catalog import algorithm as algorithm_of
 from privet.cli.common import (
     AnalystOption,
     BudgetOption,
@@ -24,15 +26,14 @@ from privet.cli.common import (
 from privet.column import decimal_text
 from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.trees.catalog import ALGORITHMS
-from privet.trees.catalog import algorithm as algorithm_of
 
 _ALGORITHMS = "\n".join(f"      {each.name:<15} {each.line}\n{'':22}{each.citation}" for each in ALGORITHMS.values())
 
 FIT_HELP = f"""Fit a private model and write it as a file.
 
-    The algorithm is charged to the ledger of the data, epsilon in all; what cannot be fitted is
-    refused before anything is charged. With --variant published it follows its paper to the letter.
+    Without --algorithm the one that suits the table is chosen, from noisy class counts that are part of
+    epsilon; --explain says why. The fit is charged to the ledger of the data, epsilon in all; what cannot be fitted
+    is refused before anything is charged. With --variant published an algorithm follows its paper to the letter.
 
     \b
     Algorithms:
@@ -40,7 +41,8 @@ FIT_HELP = f"""Fit a private model and write it as a file.
 
     \b
     Examples:
-      privet fit adult.csv -d adult.toml -b 1.0 -e 0.5 -o model.json
+      privet fit adult.csv -d adult.toml -b 1.0 -e 0.5 --explain -o model.json
+      privet fit adult.csv -d adult.toml -e 0.5 --objective auc -o model.json
       privet fit adult.csv -d adult.toml -e 0.1 --algorithm maxforest --trees 5 --html model.html -o model.json
       privet fit adult.csv -d adult.toml -e 0.5 --algorithm boosted --html model.html -o model.json
       privet fit public.csv -d adult.toml --algorithm c45 --unsafe -o raw.json
@@ -54,7 +56,14 @@ def fit(
     epsilon: Annotated[
         str | None, typer.Option("--epsilon", "-e", help="What the whole fit may cost, as 0.5 or 1/2.")
     ] = None,
-    algorithm: Annotated[str, typer.Option("--algorithm", "-a", help="One of the names above.")] = "diffpid3",
+    algorithm: Annotated[str, typer.Option("--algorithm", "-a", help="One of the names above.")] = "auto",
+    explain: Annotated[bool, typer.Option("--explain", help="Say which learner auto chose, and why.")] = False,
+    objective: Annotated[
+        str | None, typer.Option(help="What auto aims at: accuracy, or auc where classes are unbalanced.")
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A policy of your own for auto, from `privet study run choice`.")
+    ] = None,
     depth: Annotated[int | None, typer.Option("--depth", help="The largest depth; else the algorithm's.")] = None,
     criterion: Annotated[
         str | None,
@@ -80,7 +89,7 @@ def fit(
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also draw the model here.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    from privet.trees.estimators import CLASSIFIERS
+    from privet.choice.auto import CLASSIFIERS, AutoClassifier
 
     found = algorithm_of(algorithm)
     if not found.private and not unsafe:
@@ -101,12 +110,16 @@ def fit(
         "score": score,
         "pairs": pairs,
         "max_leaves": max_leaves,
+        "objective": objective,
+        "policy": policy,
     }
     known = kind().get_params()
     options = {"max_depth": "depth", "n_estimators": "trees", "max_leaves": "max-leaves"}
     for choice, value in wanted.items():
         if value is not None and choice not in known:
             raise QuestionError(f"{algorithm} has no choice --{options.get(choice, choice)}; leave it out.")
+    if explain and kind is not AutoClassifier:
+        raise QuestionError(f"{algorithm} is the algorithm and nothing is chosen; leave out --explain.")
     chosen: dict[str, Any] = {choice: value for choice, value in wanted.items() if value is not None}
     classifier = kind(epsilon, variant=variant, unsafe=unsafe, random_state=random_state, **chosen)
     with Console(stderr=True).status(f"fitting {algorithm}") as status:
@@ -130,6 +143,8 @@ def fit(
     if getattr(model, "note", ""):
         print(model.note)
     print(model.privacy)
+    if explain:
+        print(f"\n{classifier.choice_.explain()}")
     say(
         f"wrote {output}"
         + (f" and {html}" if html else "")

@@ -20,13 +20,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from privet.choice.auto import CLASSIFIERS, AutoClassifier
+from privet.choice.catalog import ALGORITHMS
 from privet.column import Nominal
 from privet.domain import Domain
 from privet.errors import QuestionError
 from privet.kernel import open_public, open_table
-from privet.trees.catalog import ALGORITHMS
 from privet.trees.estimator import PrivateClassifier
-from privet.trees.estimators import CLASSIFIERS, PriorClassifier, TablesClassifier, TreeClassifier
+from privet.trees.estimators import PriorClassifier, TablesClassifier, TreeClassifier
 from privet.trees.model import Ensemble
 from privet.trees.presets import PRESETS, preset
 from privet.trees.published import Model
@@ -122,13 +123,15 @@ def opened(classifier: PrivateClassifier) -> Callable[[pd.DataFrame, Domain], An
 
 def _domain(classifier: PrivateClassifier) -> Domain:
     """Learners of tables get a public number of rows for which they buy two at epsilon 1, whatever the rows are."""
-    return replace(DOMAIN, rows=300, max_rows=300) if isinstance(classifier, TablesClassifier) else DOMAIN
+    tables = isinstance(classifier, AutoClassifier | TablesClassifier)
+    return replace(DOMAIN, rows=300, max_rows=300) if tables else DOMAIN
 
 
 def content(model: Model) -> Hashable:
     """Everything a model publishes, to compare it with another."""
     if isinstance(model, Tables):
         return (
+            model.privacy.decisions,
             model.intercept,
             tuple((table.columns, table.values.tobytes(), table.deviation.tobytes()) for table in model.tables),
             model.note,
@@ -137,7 +140,7 @@ def content(model: Model) -> Hashable:
     trees = (
         (tree.column.tobytes(), tree.at.tobytes(), tree.counts.tobytes(), tree.size.tobytes()) for tree in model.trees
     )
-    return tuple(trees), model.prior
+    return model.privacy.decisions, tuple(trees), model.prior
 
 
 # -- canaries ---------------------------------------------------------------------------------
@@ -159,7 +162,7 @@ _CELLS = Domain(
 
 def canaries(classifier: PrivateClassifier, runs: int) -> CanaryCheck:
     """People of whom each is alone in their class or cell; who is there is guessed from what is said about it."""
-    in_cells = isinstance(classifier, TablesClassifier) and not isinstance(classifier, PriorClassifier)
+    in_cells = isinstance(classifier, AutoClassifier | TablesClassifier) and not isinstance(classifier, PriorClassifier)
     everyone = np.arange(CANARIES)
     domain, people = _CLASSES, pd.DataFrame({"a": "0", "b": "0", "y": everyone})
     if in_cells:
@@ -170,9 +173,15 @@ def canaries(classifier: PrivateClassifier, runs: int) -> CanaryCheck:
         there = rng.random(CANARIES) < 0.5
         with opened(classifier)(people[there], domain) as table:
             model = classifier.fit(table).model_
-        return there, model.logits(people)[:, 1] if in_cells else _said(model, people[:1])
+        return there, _odds(model, people) if in_cells else _said(model, people[:1])
 
     return CanaryCheck(f"{CANARIES} canaries, each there by a coin", run, runs)
+
+
+def _odds(model: Model, rows: pd.DataFrame) -> NDArray[np.float64]:
+    """How likely the second class is for each row."""
+    shares: NDArray[np.float64] = model.logits(rows) if isinstance(model, Tables) else model.predict_proba(rows)
+    return np.asarray(shares[:, 1])
 
 
 def _said(model: Model, row: pd.DataFrame) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from scipy.stats import beta
 
-from privet.trees.estimators import CLASSIFIERS
+from privet.choice.auto import CLASSIFIERS
 from privet.verification.checks import guessed
 from privet.verification.estimators import canaries
 from privet.verification.subject import Progress

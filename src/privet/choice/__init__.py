@@ -1,0 +1,28 @@
+"""Choosing between private algorithms: NoisyIf, its modes, policies and their histories (docs/choice.md)."""
+
+from privet.choice.branch import Advice, Branch
+from privet.choice.history import History
+from privet.choice.linear import BayesianLinear
+from privet.choice.modes import AccuracyFirst, Free, Probe, Race, Score
+from privet.choice.noisy_if import NoisyIf
+from privet.choice.outcome import Outcome
+from privet.choice.policy import Advised, CautiousForest, Fixed, Floor, Policy
+
+__all__ = [
+    "AccuracyFirst",
+    "Advice",
+    "Advised",
+    "BayesianLinear",
+    "Branch",
+    "CautiousForest",
+    "Fixed",
+    "Floor",
+    "Free",
+    "History",
+    "NoisyIf",
+    "Outcome",
+    "Policy",
+    "Probe",
+    "Race",
+    "Score",
+]

@@ -1,0 +1,150 @@
+"""AutoClassifier: the software chooses the learner, from noisy class counts and what it saw on generated tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from privet.choice.arms import ARMS, DEFAULT
+from privet.choice.branch import Branch
+from privet.choice.catalog import AUTO
+from privet.choice.features import FEATURES, PROBE, context
+from privet.choice.modes import Probe
+from privet.choice.noisy_if import NoisyIf
+from privet.choice.outcome import Outcome
+from privet.choice.policy import CautiousForest
+from privet.domain import Domain
+from privet.errors import QuestionError
+from privet.kernel import Histogram, ProtectedTable, as_epsilon
+from privet.trees.algorithm import check_attributes, check_target
+from privet.trees.estimator import PrivateClassifier
+from privet.trees.estimators import CLASSIFIERS as PLAIN
+from privet.trees.published import Model
+
+OBJECTIVES = ("accuracy", "auc")
+ELSEWHERE = ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "2", "4")  # epsilons at which a choice is told as well
+
+
+@lru_cache
+def shipped(objective: str) -> CautiousForest:
+    """The packaged policy of an objective, which `privet study run choice` learned from generated tables."""
+    if objective not in OBJECTIVES:
+        raise QuestionError(f"objective is one of {', '.join(OBJECTIVES)}, not {objective!r}.")
+    text = resources.files("privet.choice").joinpath("policies", f"{objective}.json").read_text(encoding="utf-8")
+    return checked(CautiousForest.parse(text))
+
+
+def checked(policy: CautiousForest) -> CautiousForest:
+    """The policy, if it was trained for the arms and features of this version."""
+    policy.check({name: arm.fingerprint for name, arm in ARMS.items()}, FEATURES)
+    return policy
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which learner was chosen, by which margin, and what it would have been elsewhere: all of it public."""
+
+    outcome: Outcome
+    _choice: NoisyIf
+    _domain: Domain
+    _counts: Histogram
+
+    @property
+    def branch(self) -> str:
+        return self.outcome.branch
+
+    @property
+    def margins(self) -> Mapping[str, float]:
+        """By how many points each learner is expected to be ahead of the default, less what the policy is unsure of."""
+        return self.outcome.margins
+
+    @property
+    def context(self) -> Mapping[str, Any]:
+        return self.outcome.context
+
+    @property
+    def elsewhere(self) -> dict[str, str]:
+        """The learner at other epsilons, by the same counts: as if the noise were the same."""
+        return {epsilon: self.at(epsilon) for epsilon in ELSEWHERE}
+
+    def at(self, epsilon: Any) -> str:
+        """The learner at another epsilon."""
+        return self._choice.pick(context(self._domain, as_epsilon(epsilon), self._counts)).branch
+
+    def explain(self) -> str:
+        """The choice for people."""
+        others: dict[str, list[str]] = {}
+        for epsilon, branch in self.elsewhere.items():
+            others.setdefault(branch, []).append(epsilon)
+        told = "; ".join(f"{branch} at {', '.join(epsilons)}" for branch, epsilons in others.items())
+        return f"{self.outcome.explain()}\nat other epsilons: {told}"
+
+    def __repr__(self) -> str:
+        return f"<{self.outcome.site}: {self.branch}, {self.outcome.why}>"
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class AutoClassifier(PrivateClassifier):
+    """Chooses its learner: what to use without knowing any of the others.
+
+    A twentieth of epsilon buys noisy class counts. From them, the domain and epsilon a policy chooses between boosted
+    tables, short trees, naive Bayes and the class shares; the rest of epsilon is the learner's, which takes over the
+    counts. The choice is a function of releases and costs nothing. `objective` is "accuracy", or "auc" where
+    classes are unbalanced and rows are to be ranked. `choice_` says what was chosen and why.
+
+    >>> import privet
+    >>> table = privet.open(privet.datasets.census(5000), privet.datasets.census_domain(), budget=1)
+    >>> auto = AutoClassifier(epsilon=1).fit(table)
+    >>> auto.choice_.branch in auto.choice_.margins, auto.privacy_.spent, table.budget.remaining
+    (True, Fraction(1, 1), Fraction(0, 1))
+    """
+
+    algorithm = "auto"
+    objective: str = "accuracy"
+    policy: Any = None  # a CautiousForest, or the path of one; without, the packaged policy of the objective
+
+    choice_: Chosen = field(init=False)
+
+    def _check(self, domain: Domain, protected: bool) -> None:
+        AUTO.check_variant(self.variant)
+        check_target(domain)
+        check_attributes(domain)
+        self._policy()
+
+    def _policy(self) -> CautiousForest:
+        if self.policy is None:
+            return shipped(self.objective)
+        return checked(self.policy if isinstance(self.policy, CautiousForest) else CautiousForest.load(self.policy))
+
+    def _learn(self, table: ProtectedTable, reasons: list[str]) -> Model:
+        epsilon, domain = self._charged(), table.domain
+        probe = as_epsilon(epsilon * PROBE)
+
+        def arm(name: str) -> Branch:
+            def run(scope: ProtectedTable, counts: Histogram) -> tuple[Model, Histogram]:
+                self._say(f"chose {name}")
+                return ARMS[name].fit(scope, epsilon, counts, self._coins(), reasons, self._say), counts
+
+            return Branch(run, cost=epsilon - probe)
+
+        policy = self._policy()
+        ask = Probe(
+            lambda scope: scope.histogram(domain.target_column.name, epsilon=probe),
+            probe,
+            lambda counts: context(domain, epsilon, counts),
+        )
+        outcome = NoisyIf("learner", {name: arm(name) for name in ARMS}, DEFAULT, policy=policy, mode=ask).run(table)
+        model, counts = outcome.value
+        names = {name: Branch.of(name) for name in ARMS}
+        self.choice_ = Chosen(
+            replace(outcome, value=None), NoisyIf("learner", names, DEFAULT, policy=policy), domain, counts
+        )
+        privacy = replace(model.privacy, algorithm=f"auto: {model.privacy.algorithm}", decisions=(outcome.decision,))
+        found: Model = replace(model, privacy=privacy)
+        return found
+
+
+CLASSIFIERS: dict[str, type[PrivateClassifier]] = {AUTO.name: AutoClassifier, **PLAIN}

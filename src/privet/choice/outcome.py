@@ -1,0 +1,71 @@
+"""What a NoisyIf chose, why, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from privet.column import decimal_text
+from privet.trees.record import Decision
+
+
+@dataclass(frozen=True)
+class Picked:
+    """A branch, by how many points each was ahead of the default, and why."""
+
+    branch: str
+    margins: Mapping[str, float]
+    why: str
+    deciding: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was chosen, why, what came of it and what it cost. All but `value` is published with what is made of it."""
+
+    site: str
+    branch: str
+    value: Any
+    spent: Fraction
+    margins: Mapping[str, float] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)
+    policy: str = ""
+    why: str = ""
+    deciding: tuple[str, ...] = ()
+
+    @property
+    def decision(self) -> Decision:
+        """The choice as a model records it."""
+        return Decision(
+            self.site,
+            self.branch,
+            1,
+            tuple((name, round(float(value), 3)) for name, value in self.margins.items()),
+            tuple((name, _short(value)) for name, value in self.context.items()),
+            self.policy,
+        )
+
+    def explain(self) -> str:
+        """The choice for people: what was taken, by which margin, and what decided."""
+        lines = [f"{self.site}: {self.branch}, {self.why}", f"spent {decimal_text(self.spent)}"]
+        if self.deciding:
+            shown = (f"{name} {_short(self.context[name])}" for name in self.deciding if name in self.context)
+            lines.append(f"decided mostly by {', '.join(shown)}")
+        ranked = sorted(self.margins.items(), key=lambda item: -item[1])
+        lines += [f"  {name:<16} {points:+.2f} points" for name, points in ranked]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<{self.site}: {self.branch}, spent {decimal_text(self.spent)}>"
+
+
+def _short(value: Any) -> float | str:
+    """A context value as it is published: a number or a short text."""
+    if isinstance(value, int | float):
+        return float(f"{float(value):.6g}")
+    try:
+        return float(f"{float(value):.6g}")
+    except (TypeError, ValueError):
+        return str(value)[:200]
