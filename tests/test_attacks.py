@@ -157,6 +157,7 @@ def test_low_order_bits(kind: str, tmp_path: Path) -> None:
     assert np.asarray(table.histogram("job", epsilon=0.3)).dtype == np.int64
     assert table.residual_sums(MODEL, ("job",), (9, 9), 0.3).own.dtype == np.int64
     stored = "".join(str(entry.answer) for entry in table.budget.entries)
+    stored = stored.replace(f'"opening":"{table._session.here}"', "")
     assert "." not in stored and "e" not in stored.replace("answer", "").replace("private", "").replace("true", "")
     table.close()
 

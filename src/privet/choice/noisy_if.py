@@ -106,7 +106,7 @@ class NoisyIf:
         branch = self.branches[picked.branch]
         if branch.cost:
             raise QuestionError(
-                f"the branch '{picked.branch}' of '{self.site}' costs something; a plan pays by itself."
+                f"the branch '{picked.branch}' of '{self.site}' has a cost; in a plan it must have none."
             )
         return branch.run(view)
 

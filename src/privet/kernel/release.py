@@ -125,8 +125,8 @@ def known(value: object) -> Any:
     if isinstance(value, Release | Public):
         return value.value
     raise PrivacyError(
-        f"a bare {type(value).__name__} says nothing about where it comes from: give the release itself, release.map(...), "
-        "or Public(value) for what was public before."
+        f"a bare {type(value).__name__} says nothing about where it comes from: give the release itself, "
+        "release.map(...), or Public(value) for what was public before."
     )
 
 

@@ -6,7 +6,9 @@ history in every process; nothing fitted here is private.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import math
 import multiprocessing
 import os
@@ -23,7 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from privet.choice.arms import ARMS
-from privet.choice.features import PROBE, context
+from privet.choice.features import FEATURES, PROBE, context
 from privet.choice.history import PUBLIC, SYNTHETIC, History
 from privet.column import Column, Nominal, Numeric
 from privet.datasets import Dataset, load
@@ -168,7 +170,9 @@ def add(history: History, run: Run) -> None:
 
 
 def site(objective: str) -> str:
-    return f"learner by {objective}"
+    """The name of an objective in a history: runs of other versions of the arms have another."""
+    version = json.dumps([{name: arm.fingerprint for name, arm in ARMS.items()}, FEATURES])
+    return f"learner by {objective} {hashlib.sha256(version.encode()).hexdigest()[:8]}"
 
 
 def gather(
