@@ -165,7 +165,8 @@ def test_a_site_that_always_says_the_same_is_that_setting(
     assert nothing == []
     assert len(expected["trees"][0]) > 1
     fields = (*RUN_SITES, *NODE_SITES)
-    for some in (*((each,) for each in fields), fields):
+    alone = fields if rows == "rows bought" else ()
+    for some in (*((each,) for each in alone), fields):
         sites = replace(plan, **{each: Always(getattr(plan, each)) for each in some})
         found, decisions = _content(PEOPLE, domain, sites)
         assert found == expected, some

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -53,6 +53,20 @@ class Step:
             None if content.get("entry") is None else _whole(content["entry"]),
             path,
         )
+
+
+class Record:
+    """The steps of a fit as they are taken, and why it is not private if it is not."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.reasons: list[str] = []
+
+    def add(self, tree: int, level: int, question: str, releases: Sequence[Any], path: Fraction | None = None) -> None:
+        first = releases[0]
+        self.steps.append(Step(tree, level, question, len(releases), first.epsilon, first.about.entry, path))
+        if not first.private:
+            self.reasons.append("its noise was seeded, or its rows are public")
 
 
 @dataclass(frozen=True)

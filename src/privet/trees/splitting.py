@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from privet.column import Numeric
 from privet.domain import Domain
-from privet.kernel import MAX_CELLS, Criterion, GainRatio, InfoGain, Parts, criterion
+from privet.kernel import MAX_CELLS, Criterion, GainRatio, InfoGain, Parts
+from privet.trees.criteria import rule_of
 from privet.trees.plan import Level, Plan
 from privet.trees.sites import settled
 
@@ -47,11 +48,15 @@ def cut_of(split: SplitOf, domain: Domain) -> int:
     return int((split[1] - column.low) / column.step) + 1
 
 
-def rule_of(plan: Plan, domain: Domain, choice: str | Criterion) -> Criterion:
-    """A criterion of the plan; on public rows information gain needs no bound of their number."""
-    if plan.is_exact and choice == "infogain":
-        return InfoGain(domain.max_rows or 2**40)
-    return criterion(choice, domain)
+def split_at(name: str, at: int, domain: Domain) -> SplitOf:
+    """The split of an attribute from whose grid index `at` rows go right, -1 for one into cells."""
+    return name if at < 0 else (name, domain.numeric(name).value_at(at - 1))
+
+
+def children_of(split: SplitOf, domain: Domain) -> int:
+    """How many children a split has."""
+    column = domain[attribute_of(split)]
+    return 2 + column.missing if isinstance(split, tuple) else column.size
 
 
 def room_of(plan: Plan, domain: Domain) -> Room:
@@ -72,9 +77,7 @@ def split_by_coins(unused: Attributes, room: Room, domain: Domain, rng: np.rando
     """A random attribute that the path has left, or a random threshold of a numeric one: no row is looked at."""
     names = left_to_coins(unused, room)
     name = names[int(rng.integers(len(names)))]
-    if name not in room:
-        return name
-    return name, domain.numeric(name).value_at(int(rng.integers(*room[name])) - 1)
+    return split_at(name, int(rng.integers(*room[name])) if name in room else -1, domain)
 
 
 def rooms_below(room: Room, split: SplitOf, domain: Domain) -> list[Room]:

@@ -4,41 +4,42 @@ from __future__ import annotations
 
 import numpy as np
 
-from privet.column import Numeric
 from privet.domain import Domain
 from privet.errors import QuestionError
 from privet.trees.model import Tree
 from privet.trees.plan import Plan
-from privet.trees.splitting import Attributes
+from privet.trees.splitting import (
+    Attributes,
+    Room,
+    SplitOf,
+    attribute_of,
+    cut_of,
+    left_to_coins,
+    room_of,
+    rooms_below,
+    split_at,
+    split_by_coins,
+)
 
 
 def draw(plan: Plan, domain: Domain, depth: int, rng: np.random.Generator) -> Tree:
     """A random tree: a node takes an attribute that its path has not used, or a random threshold of a numeric one."""
     column, at = [], []
-    whole = {name: (1, c.grid_size) for name in domain.attributes if isinstance(c := domain[name], Numeric)}
     position = {name: i for i, name in enumerate(domain.attributes)}
-    level: list[tuple[Attributes, dict[str, tuple[int, int]]]] = [(domain.attributes, whole)]
+    level = [(domain.attributes, room_of(plan, domain))]
     for remaining in range(depth, -1, -1):
-        below: list[tuple[Attributes, dict[str, tuple[int, int]]]] = []
-        for unused, bounds in level:
-            if remaining == 0 or not unused:
+        below: list[tuple[Attributes, Room]] = []
+        for unused, room in level:
+            if remaining == 0 or not left_to_coins(unused, room):
                 column.append(-1)
                 at.append(-1)
                 continue
-            name = unused[int(rng.integers(len(unused)))]
-            column.append(position[name])
-            if plan.numeric == "bins" or name not in bounds:
-                at.append(-1)
-                below += [(tuple(each for each in unused if each != name), bounds)] * domain[name].size
-                continue
-            low, high = bounds[name]  # the right side may begin at any of these grid indices
-            cut = int(rng.integers(low, high))
-            at.append(cut)
-            sides = ({**bounds, name: (low, cut)}, {**bounds, name: (cut + 1, high)})
-            for side in sides:
-                open_still = side[name][0] < side[name][1]
-                below.append((unused if open_still else tuple(each for each in unused if each != name), side))
-            below += [(tuple(each for each in unused if each != name), bounds)] * domain[name].missing
+            split = split_by_coins(unused, room, domain, rng)
+            column.append(position[attribute_of(split)])
+            at.append(cut_of(split, domain))
+            # a threshold does not use a column up: its room tells where coins may cut it again
+            left = unused if isinstance(split, tuple) else tuple(name for name in unused if name != split)
+            below += [(left, side) for side in rooms_below(room, split, domain)]
         if len(column) + len(below) > 2 * plan.max_leaves:
             raise QuestionError(
                 f"a random tree of this plan has more than max_leaves={plan.max_leaves} leaves: lower max_depth, "
@@ -54,3 +55,9 @@ def draw(plan: Plan, domain: Domain, depth: int, rng: np.random.Generator) -> Tr
         np.zeros(size),
         np.full(size, np.nan),
     )
+
+
+def splits_at(tree: Tree, depth: int, domain: Domain) -> list[SplitOf]:
+    """The splits of the nodes of a tree at one depth, in their order."""
+    nodes = np.flatnonzero((tree.depths == depth) & ~tree.is_leaf)
+    return [split_at(domain.attributes[int(tree.column[node])], int(tree.at[node]), domain) for node in nodes]
