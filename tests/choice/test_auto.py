@@ -206,3 +206,11 @@ def test_a_policy_of_other_arms_is_refused_before_a_charge(tmp_path: Path) -> No
     with pytest.raises(ModelError, match="was trained for other versions of boosted; train it again with"):
         AutoClassifier(epsilon=1, policy=tmp_path / "other.json").fit(table)
     assert table.budget.spent == 0
+
+
+def test_the_page_of_a_model_shows_the_choice(tmp_path: Path) -> None:
+    for arm in ("boosted", "id3plus max 2"):
+        model = AutoClassifier(epsilon=1, policy=policy_of(arm)).fit(opened()).model_
+        model.to_html(tmp_path / "model.html")
+        page = (tmp_path / "model.html").read_text()
+        assert "What was chosen" in page and f"learner: {arm}" in page and "naive-bayes +0.00" in page

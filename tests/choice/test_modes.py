@@ -128,7 +128,7 @@ def test_a_race_nobody_wins_says_so(table: Any) -> None:
 
 
 def test_levels_of_one_vector_cost_the_last_of_them(table: Any) -> None:
-    outcome = cheapest_model(table, accuracy=0.7, epsilon=2)
+    outcome = cheapest_model(table, accuracy="7/10", epsilon=2)
     model = outcome.value
     assert isinstance(model, Tables)
     reached = next(level for level in _levels(2) if float(level) == float(outcome.branch))

@@ -207,7 +207,7 @@ def test_the_page_tells_promise_cost_trees_rules_and_domain(tmp_path: Path) -> N
 def test_the_budget_bar_follows_the_dearest_path() -> None:
     """The label at the root (1/2) is dearer than any path below it (1/10 + 1/5 or 1/10 + 1/10 + 1/5)."""
     assert re.findall(r'flex:([\d.]+);opacity[^"]*" title="([^"]*)"', page(model(small()))) == [
-        ("0.500000", "level 0: label, 0.5")
+        ("500.000", "level 0: label, 0.5")
     ]
     cheaper = Privacy("a", "b", Fraction(1), 1, (Step(-1, 0, "budget", 1, Fraction(1, 20)), STEPS[0], *STEPS[2:]))
     bar = re.findall(r'title="([^"]*), ([\d.]+)"', page(model(small(), privacy=cheaper)))

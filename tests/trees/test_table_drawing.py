@@ -229,10 +229,10 @@ def test_the_budget_bar_shows_every_question_and_what_is_left() -> None:
     drawn = page(model())
     bar = re.findall(r'flex:([\d.]+);opacity[^"]*" title="([^"]*)"', drawn)
     assert bar == [
-        ("0.050000", "class counts, 0.05"),
-        ("0.050000", "table 1: choice of a table, 0.05"),
-        ("0.200000", "table 1: table of age, 0.2"),
-        ("0.200000", "table 2: table of job and age, 0.2"),
+        ("50.000", "class counts, 0.05"),
+        ("50.000", "table 1: choice of a table, 0.05"),
+        ("200.000", "table 1: table of age, 0.2"),
+        ("200.000", "table 2: table of job and age, 0.2"),
     ]
     assert "not spent: 0.5" in drawn
     for told in ("class counts 0.05<", "choices of tables 0.05<", "tables 0.4<"):

@@ -109,7 +109,7 @@ class Race(Mode):
 
     It costs three times the dearest branch with its judgement (Liu and Talwar 2019), twice with a `target` that
     the first branch to reach it wins: the proof stands at `privet.kernel.race`. A free choice loses less
-    (docs/choice.md): race only where nothing is known.
+    (docs/choice.md): race only where nothing is known. What the winner says about its own cost is that of its run.
     """
 
     judge: Callable[[ProtectedTable, Any], Release]
@@ -128,7 +128,7 @@ class Race(Mode):
         each = _dearest(choice) + Fraction(self.epsilon)
         runs = [self._candidate(choice, name) for name in names]
         found = race(table, runs, each, stop=self.stop, target=self.target)
-        if found is None or found.index is None:
+        if found is None:
             picked, value = _picked("", f"no branch reached {self.target} before the coin stopped the race"), None
         else:
             picked, value = _picked(names[found.index], "won the race"), found.output
@@ -148,7 +148,7 @@ class Race(Mode):
 class AccuracyFirst(Mode):
     """The cheapest branch whose model is right on at least a share `accuracy` of the rows, tried in order of cost.
 
-    With `counts`, a question whose answer can be refined (`lambda table, epsilon: table.histograms(...)`), the branch
+    With `counts`, a question whose answer can be refined (`lambda table, epsilon: table.histogram(...)`), the branch
     at cost e makes its model of the counts at e: earlier counts are noise on top of later ones, so all of them together
     cost the last e. Without, a branch is fitted anew on the table and the costs of all that were tried add up. Every
     check is covered by one `epsilon` (the sparse vector technique: `table.monitor`). The last branch is taken
@@ -181,7 +181,7 @@ class AccuracyFirst(Mode):
             last = name == ladder[-1][0]
             if last or monitor.reached(self.model(value)):
                 break
-        why = "the dearest, unchecked" if last else f"the first to reach {float(self.accuracy):.0%}"
+        why = "the dearest, unchecked" if last else f"the first to reach {float(monitor.accuracy):.0%}"
         return choice.outcome(_picked(name, why), value, scope.budget.spent)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -45,6 +46,7 @@ class Outcome:
             tuple((name, round(float(value), 3)) for name, value in self.margins.items()),
             tuple((name, _short(value)) for name, value in self.context.items()),
             self.policy,
+            self.why,
         )
 
     def explain(self) -> str:
@@ -63,9 +65,8 @@ class Outcome:
 
 def _short(value: Any) -> float | str:
     """A context value as it is published: a number or a short text."""
-    if isinstance(value, int | float):
-        return float(f"{float(value):.6g}")
     try:
-        return float(f"{float(value):.6g}")
+        number = float(value)
     except (TypeError, ValueError):
         return str(value)[:200]
+    return float(f"{number:.6g}") if math.isfinite(number) else str(number)

@@ -10,7 +10,7 @@ from itertools import groupby
 from privet.column import short_text
 from privet.trees.drawing import CLASSES, COLOURS, LEAVES, class_names, counts_text, marks_of, path_to, safe, svg
 from privet.trees.model import Ensemble, Tree
-from privet.trees.page_parts import ROWS, budget_bar, details, document, domain_table, promise
+from privet.trees.page_parts import ROWS, budget_bar, decided, details, document, domain_table, promise
 from privet.trees.record import LEAF_QUESTIONS, Privacy, Step
 from privet.trees.table_page import cost_in_sequence
 
@@ -23,6 +23,7 @@ def page(model: Ensemble) -> str:
     parts = [
         _heading(model),
         promise(model.privacy),
+        decided(model.privacy),
         _cost(model.privacy),
         _trees(model),
         details(f"The rules of the {'first ' * (len(model.trees) > 1)}tree", _rules(tree)),

@@ -67,16 +67,34 @@ def promise(privacy: Privacy) -> str:
     )
 
 
+def decided(privacy: Privacy) -> str:
+    """What was chosen on the way, from releases alone: each choice, and by how many points branches were ahead."""
+    if not privacy.decisions:
+        return ""
+    items = []
+    for decision in privacy.decisions[:ROWS]:
+        ranked = sorted(decision.margins, key=lambda pair: -pair[1])[:CLASSES]
+        points = "; ".join(f"{name} {ahead:+.2f}" for name, ahead in ranked)
+        told = f'<br><span class="soft">points ahead: {safe(points, 400)}</span>' if points else ""
+        items.append(f"<p>{safe(str(decision), 300)}{told}</p>")
+    return f"<section><h2>What was chosen</h2>{''.join(items)}<p>Made of releases, so it cost nothing.</p></section>"
+
+
 def budget_bar(pieces: Sequence[tuple[str, Fraction, str]], left: Fraction) -> str:
     """What was paid, piece by piece: its kind, its loss and what to say of it; and what is left."""
     kinds = list(dict.fromkeys(kind for kind, _, _ in pieces))
     tint = {kind: f"opacity:{1 - 0.75 * i / max(len(kinds), 3):.2f}" for i, kind in enumerate(kinds)}
+    whole = sum((paid for _, paid, _ in pieces), max(left, Fraction(0))) or Fraction(1)
+
+    def wide(part: Fraction) -> str:
+        """Shares below 1 in all would leave a part of the bar empty."""
+        return f"{float(1000 * part / whole):.3f}"
+
     bar = "".join(
-        f'<i style="flex:{float(paid):.6f};{tint[kind]}" title="{safe(told)}"></i>'
-        for kind, paid, told in pieces[:ROWS]
+        f'<i style="flex:{wide(paid)};{tint[kind]}" title="{safe(told)}"></i>' for kind, paid, told in pieces[:ROWS]
     )
     if left > 0:
-        bar += f'<i class="left" style="flex:{float(left):.6f}" title="not spent: {short_text(left)}"></i>'
+        bar += f'<i class="left" style="flex:{wide(left)}" title="not spent: {short_text(left)}"></i>'
     key = "".join(f'<span><i style="{tint[kind]}"></i>{safe(kind, 60)}</span>' for kind in kinds[:CLASSES])
     return f'<div class="bar">{bar}</div><p class="key">{key}</p>'
 

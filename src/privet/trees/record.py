@@ -74,7 +74,7 @@ class Decision:
     """A choice that was made on the way, from what is public or released: it cost nothing and is published.
 
     `margins` says by how much each branch was ahead of the default, `context` what the choice was made from,
-    `policy` which policy made it.
+    `policy` which policy made it, and `why` says it for people.
     """
 
     site: str
@@ -83,6 +83,7 @@ class Decision:
     margins: tuple[tuple[str, float], ...] = ()
     context: tuple[tuple[str, float | str], ...] = ()
     policy: str = ""
+    why: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -92,6 +93,7 @@ class Decision:
             "margins": dict(self.margins),
             "context": dict(self.context),
             "policy": self.policy,
+            "why": self.why,
         }
 
     @classmethod
@@ -106,10 +108,12 @@ class Decision:
                 for name, value in content["context"].items()
             ),
             text_of(content["policy"]),
+            text_of(content["why"]),
         )
 
     def __str__(self) -> str:
-        return f"{self.site}: {self.branch}{f' at {self.nodes} nodes' if self.nodes > 1 else ''}"
+        many = f" at {self.nodes} nodes" if self.nodes > 1 else ""
+        return f"{self.site}: {self.branch}{many}{f', {self.why}' if self.why else ''}"
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from privet.trees.effects import (
     where,
     within,
 )
-from privet.trees.page_parts import ROWS, budget_bar, details, document, domain_table, promise
+from privet.trees.page_parts import ROWS, budget_bar, decided, details, document, domain_table, promise
 from privet.trees.published import Floats, softmax
 from privet.trees.record import Privacy, Step
 from privet.trees.table_drawing import STYLE, minus, panels, picture
@@ -55,6 +55,7 @@ def page(model: Tables) -> str:
     parts = [
         _heading(model),
         promise(model.privacy),
+        decided(model.privacy),
         f"<section><h2>A note</h2><p>{safe(model.note)}</p></section>" if model.note else "",
         cost_in_sequence(model.privacy),
         _begin(model),
