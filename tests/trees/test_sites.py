@@ -62,6 +62,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     *((name, variant, {}) for name, found in PRESETS.items() if found.private for variant in found.variants),
     ("diffpc45", "published", {"criterion": "gini"}),  # as printed it is not private
 ]
+SINGLY = ("sulq-id3", "diffpid3", "diffpc45", "jagannathan", "id3plus")  # each field by itself, too
 ONE = as_epsilon(1)
 MIXED = Domain(
     (
@@ -165,7 +166,7 @@ def test_a_site_that_always_says_the_same_is_that_setting(
     assert nothing == []
     assert len(expected["trees"][0]) > 1
     fields = (*RUN_SITES, *NODE_SITES)
-    alone = fields if rows == "rows bought" else ()
+    alone = fields if rows == "rows bought" and name in SINGLY else ()
     for some in (*((each,) for each in alone), fields):
         sites = replace(plan, **{each: Always(getattr(plan, each)) for each in some})
         found, decisions = _content(PEOPLE, domain, sites)

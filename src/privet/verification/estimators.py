@@ -56,6 +56,8 @@ def subjects() -> Iterator[Subject]:
 
 def _preset(name: str, epsilon: Fraction, effort: Effort) -> list[Check]:
     kind = CLASSIFIERS[name]
+    if kind is AutoClassifier:  # its arms are here by themselves: what is new is the choice
+        return checks(kind(epsilon), replace(effort, times=effort.times / 3))
     if name not in PRESETS:
         return checks(kind(epsilon), effort)
     known = kind().get_params()

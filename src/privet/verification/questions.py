@@ -92,7 +92,7 @@ def _monitor(table: Any, epsilon: Fraction) -> list[bool]:
 QUESTIONS: tuple[Question, ...] = (
     Question("count", "how many rows", lambda t, e: t.count(e)),
     Question("where-count", "how many rows fit conditions", lambda t, e: t.where(a="0", x=(0, 5)).count(e)),
-    Question("refined-count", "how many rows, refined twice", _refined),
+    Question("refined-count", "how many rows, refined twice", _refined, 6_000),
     Question("histogram", "rows of every cell", lambda t, e: t.histogram("a", "y", epsilon=e)),
     Question("sum", "the sum of a number", lambda t, e: t.sum("x", e)),
     Question("mean", "the mean of a number", lambda t, e: t.mean("x", e), 10_000),
