@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import privet
 from privet.choice.auto import CLASSIFIERS, AutoClassifier, shipped
 from privet.choice.catalog import ALGORITHMS
+from privet.kernel.engines.memory import MemoryEngine
 
 TWO_FITS = "it fits twice and compares: noise is never seeded, so that two private fits may differ"
 MAY_FAIL = {"check_classifier_data_not_an_array": TWO_FITS, "check_fit_idempotent": TWO_FITS}
@@ -90,3 +92,23 @@ def test_scikit_learn_searches_epsilons_and_folds() -> None:
     assert search.best_estimator_.privacy_.spent == Fraction(50)
     scores = cross_val_score(AutoClassifier(epsilon=50, domain=DOMAIN), X, y, cv=3, error_score="raise")
     assert scores.shape == (3,) and scores.mean() > 0.6
+
+
+def test_a_fitted_classifier_has_no_way_to_the_rows() -> None:
+    """Nothing that it holds leads to an engine: not even the counts that it chose by, which a table could refine."""
+    people = privet.datasets.census(300)
+    before = {id(each) for each in gc.get_objects() if isinstance(each, MemoryEngine)}
+    auto = privet.AutoClassifier(epsilon=1, domain=privet.datasets.census_domain())
+    auto.fit(people.drop(columns="income"), people.income.astype(str))
+    gc.collect()
+    assert [each for each in gc.get_objects() if isinstance(each, MemoryEngine) and id(each) not in before] == []
+    with pytest.raises(privet.errors.QuestionError, match="cannot be refined"):
+        auto.choice_._counts.refine(2)
+
+
+def test_a_closed_engine_keeps_no_row() -> None:
+    table = privet.open(privet.datasets.census(300), privet.datasets.census_domain(), budget=1)
+    engine = table._session.engine
+    table.close()
+    for array in (engine._codes, engine._grids):
+        assert array.size == 0 and array.base is None

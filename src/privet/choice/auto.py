@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import resources
@@ -139,8 +140,9 @@ class AutoClassifier(PrivateClassifier):
         outcome = NoisyIf("learner", {name: arm(name) for name in ARMS}, DEFAULT, policy=policy, mode=ask).run(table)
         model, counts = outcome.value
         names = {name: Branch.of(name) for name in ARMS}
+        # a copy of the counts, which cannot be refined: a fitted classifier has no way to a table
         self.choice_ = Chosen(
-            replace(outcome, value=None), NoisyIf("learner", names, DEFAULT, policy=policy), domain, counts
+            replace(outcome, value=None), NoisyIf("learner", names, DEFAULT, policy=policy), domain, copy(counts)
         )
         privacy = replace(model.privacy, algorithm=f"auto: {model.privacy.algorithm}", decisions=(outcome.decision,))
         found: Model = replace(model, privacy=privacy)

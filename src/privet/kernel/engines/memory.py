@@ -116,7 +116,8 @@ class MemoryEngine:
         self.closed = True
         self._nodes.clear()
         self._margins = None
-        self._codes, self._grids = self._codes[:, :0], self._grids[:, :0]
+        # copies: a view of nothing would keep all rows in memory
+        self._codes, self._grids = self._codes[:, :0].copy(), self._grids[:, :0].copy()
 
     # -- the protocol -----------------------------------------------------------------------
 
