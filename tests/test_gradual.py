@@ -137,7 +137,7 @@ def test_the_sampler_has_these_probabilities_exactly(monkeypatch: pytest.MonkeyP
             weights *= -math.expm1(-rate) * np.exp(-float(rate) * found)
             return found
 
-        monkeypatch.setattr(mechanisms, "_geometric", geometric)
+        monkeypatch.setattr(mechanisms, "geometric", geometric)
         exact = np.full(numbers.shape[1], 40)
         refined = step.release(exact, exact + noise) - exact
         assert next(drawn, None) is None

@@ -26,11 +26,11 @@ from privet.kernel import (
     NoisyMax,
     PermuteAndFlip,
     ResidualLaplace,
-    mechanisms,
     noise_is_private,
+    sampling,
     seeded_noise,
 )
-from privet.kernel.mechanisms import random_below
+from privet.kernel.sampling import random_below
 
 PROPERTY = settings(derandomize=True, deadline=None)
 
@@ -218,10 +218,10 @@ def test_noise_is_never_narrower_than_its_loss_demands(epsilon: Fraction, sensit
 @PROPERTY
 def test_floats_decide_a_geometric_number_only_where_decimals_agree(rate: Fraction, words: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mechanisms, "random_words", lambda count: np.array(words, dtype=np.uint64))
-        patch.setattr(mechanisms, "random_bits", lambda bits: 2 ** (bits - 1))
-        found = mechanisms._geometric(rate, len(words)).tolist()
-        assert found == [mechanisms._exact_geometric(rate, word) for word in words]
+        patch.setattr(sampling, "random_words", lambda count: np.array(words, dtype=np.uint64))
+        patch.setattr(sampling, "random_bits", lambda bits: 2 ** (bits - 1))
+        found = sampling.geometric(rate, len(words)).tolist()
+        assert found == [sampling._exact_geometric(rate, word) for word in words]
 
 
 @given(EPSILONS, SENSITIVITIES, st.booleans())
@@ -323,7 +323,7 @@ def test_a_single_candidate_is_chosen() -> None:
 def test_extreme_gaps_and_sizes_leave_one_choice(
     scores: list[int], sizes: list[int], chosen: int, margin: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mechanisms, "_MARGIN", margin)
+    monkeypatch.setattr(sampling, "_MARGIN", margin)
     mechanism = ExponentialOverRanges(Fraction(1), 1, True)
     for _ in range(20):
         index, offset = mechanism.release(np.array(scores), sizes)
@@ -347,7 +347,7 @@ def bits(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def give(*blocks: int) -> None:
         coming = iter(blocks)
-        monkeypatch.setattr(mechanisms, "random_bits", lambda _: next(coming))
+        monkeypatch.setattr(sampling, "random_bits", lambda _: next(coming))
 
     return give
 
@@ -387,7 +387,7 @@ def test_a_coin_at_its_chance_is_decided_by_more_bits(bits: Callable[..., None])
         ((first, second, third + 2**40), False),
     ):
         bits(*blocks)
-        assert mechanisms._accepts(gap, rate) is below
+        assert sampling.accepts(gap, rate) is below
 
 
 @given(
@@ -400,7 +400,7 @@ def test_the_exact_path_agrees_with_the_shares(ranges: list[tuple[int, int]], dr
     sizes, gaps = zip(*ranges, strict=True)
     weights = np.array(sizes) * np.exp(-np.array(gaps) * float(rate))
     edges = np.concatenate([[0], np.cumsum(weights) / weights.sum()])
-    found = mechanisms._decide(sizes, np.array(gaps), rate, drawn, 128)
+    found = sampling._decide(sizes, np.array(gaps), rate, drawn, 128)
     point = drawn / 2**128
     if found is None:
         assert np.abs(edges - point).min() < 1e-9
@@ -422,7 +422,7 @@ def test_random_below_takes_every_value_equally_often(bound: int, monkeypatch: p
         asked.append(bits)
         return patterns.pop()
 
-    monkeypatch.setattr(mechanisms, "random_bits", every_pattern)
+    monkeypatch.setattr(sampling, "random_bits", every_pattern)
     found = []
     while not asked or patterns:
         try:

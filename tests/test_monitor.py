@@ -322,7 +322,7 @@ def test_an_interrupt_while_it_answers_closes_it(monkeypatch: pytest.MonkeyPatch
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(mechanisms, "_geometric", stop)
+        patch.setattr(mechanisms, "geometric", stop)
         with pytest.raises(KeyboardInterrupt):
             monitor.reached(NO)
     assert monitor.closed
@@ -393,7 +393,7 @@ def test_it_cannot_be_copied(take: Callable[[Any], Any]) -> None:
 def test_the_threshold_is_in_no_text_and_in_no_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A threshold that no other number looks like: it is drawn, it decides, and it is written nowhere."""
     drawn = iter([31415926535, 0, 0, 27182818284])
-    monkeypatch.setattr(mechanisms, "_geometric", lambda rate, count: np.array([next(drawn)] * count))
+    monkeypatch.setattr(mechanisms, "geometric", lambda rate, count: np.array([next(drawn)] * count))
     rows(500, 0).to_csv(tmp_path / "people.csv", index=False)
     with privet.open(tmp_path / "people.csv", DOMAIN, budget=1) as table:
         monitor = table.monitor("4/5", 1)

@@ -59,7 +59,7 @@ def test_every_number_that_a_refinement_draws_has_its_rate(
     """n = 200,000 per rate. The mutants draw one of the three geometric numbers at a rate 20% or 25% off; the last one
     decides what is kept. Would catch each of them by itself.
     """
-    exact, geometric = np.zeros(200_000, dtype=np.int64), mechanisms._geometric
+    exact, geometric = np.zeros(200_000, dtype=np.int64), mechanisms.geometric
 
     def sample(factor: Fraction) -> Iterable[tuple[int, int]]:
         first = IntegerLaplace(HALF).release(exact)
@@ -69,7 +69,7 @@ def test_every_number_that_a_refinement_draws_has_its_rate(
             return geometric(rate / factor if next(places) == number else rate, count)
 
         with monkeypatch.context() as patch:
-            patch.setattr(mechanisms, "_geometric", off)
+            patch.setattr(mechanisms, "geometric", off)
             return pairs(first, STEP.release(exact, first))
 
     assert_follows(sample, joint(HALF, ONE))

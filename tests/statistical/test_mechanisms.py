@@ -31,7 +31,7 @@ from privet.kernel import (
     NoisyMax,
     PermuteAndFlip,
     ResidualLaplace,
-    mechanisms,
+    sampling,
 )
 
 Follows = Callable[..., None]
@@ -88,7 +88,7 @@ def test_noise_is_added_to_each_number_by_itself(assert_follows: Follows) -> Non
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The fast path of our own samplers, and the exact one that serves where floats are not sure: here, always."""
     if request.param == "decimals":
-        monkeypatch.setattr(mechanisms, "_MARGIN", 1.0)
+        monkeypatch.setattr(sampling, "_MARGIN", 1.0)
     return str(request.param)
 
 

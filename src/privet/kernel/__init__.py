@@ -21,7 +21,6 @@ from privet.kernel.mechanisms import (
     Refinement,
     ResidualLaplace,
     noise_is_private,
-    seeded_noise,
 )
 from privet.kernel.monitor import Monitor
 from privet.kernel.opening import ledger_path, open_public, open_table, source_of
@@ -41,6 +40,7 @@ from privet.kernel.release import (
     Sum,
     known,
 )
+from privet.kernel.sampling import seeded_noise
 from privet.kernel.session import Budget
 from privet.kernel.table import Parts, ProtectedTable, PublicTable
 

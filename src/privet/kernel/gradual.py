@@ -32,9 +32,10 @@ from numpy.typing import NDArray
 
 from privet.errors import KeyReused, QuestionError
 from privet.kernel.accounting import Scope
-from privet.kernel.mechanisms import IntegerLaplace, Integers, Refinement
+from privet.kernel.mechanisms import IntegerLaplace, Refinement
 from privet.kernel.query import Rows
 from privet.kernel.release import About, Refinable
+from privet.kernel.sampling import Integers
 from privet.kernel.session import Asked, Session, listed
 
 

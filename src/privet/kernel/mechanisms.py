@@ -4,11 +4,7 @@ Every mechanism works on integers, draws from the operating system's entropy and
 never loses more than `loss`. `loss` and the noise scale derive from the one field
 `epsilon`: nobody can be charged for one epsilon and given the noise of another.
 
-The samplers are exact and have rational rates: a uniform number is drawn bit by bit
-until it is certain on which side of every real bound it lies. A float decides where
-it surely agrees with the real number, decimals with as many digits as it takes decide
-otherwise. OpenDP's samplers cost a tree most of its time (`make bench`); the tests hold
-ours to them.
+The samplers are exact: see `sampling`.
 
 `epsilon` here is per record. A table whose persons own several records divides the
 charged epsilon before it comes here.
@@ -17,13 +13,11 @@ charged epsilon before it comes here.
 from __future__ import annotations
 
 import math
-import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -31,25 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import PrivacyError, QuestionError
-
-Integers = NDArray[np.int64]
+from privet.kernel.sampling import Integers, accepts, float_above, geometric, is_seeded, random_below, weighted_choice
 
 # Exact values are clamped here before noise: clamping never increases a
 # sensitivity, and an overflow would be an error that depends on the data.
 LARGEST = 2**62
 
-_seeded: ContextVar[np.random.Generator | None] = ContextVar("seeded", default=None)
 _script: ContextVar[Any] = ContextVar("script", default=None)
-
-
-@contextmanager
-def seeded_noise(seed: int) -> Iterator[None]:
-    """Replace the entropy of all mechanisms by a seeded generator. For tests: nothing made inside is private."""
-    token = _seeded.set(np.random.default_rng(seed))
-    try:
-        yield
-    finally:
-        _seeded.reset(token)
 
 
 @contextmanager
@@ -69,28 +51,7 @@ def is_scripted() -> bool:
 
 def noise_is_private() -> bool:
     """False inside `seeded_noise` and while a script is followed."""
-    return _seeded.get() is None and not is_scripted()
-
-
-def random_bits(bits: int) -> int:
-    rng = _seeded.get()
-    if rng is None:
-        return secrets.randbits(bits)
-    return int.from_bytes(rng.bytes((bits + 7) // 8), "little") >> (-bits % 8)
-
-
-def random_words(count: int) -> NDArray[np.uint64]:
-    """Uniform 64-bit numbers."""
-    rng = _seeded.get()
-    return np.frombuffer(secrets.token_bytes(8 * count) if rng is None else rng.bytes(8 * count), dtype="<u8")
-
-
-def random_below(bound: int) -> int:
-    """A uniform integer in [0, bound), by rejection: no remainder, no bias."""
-    bits = (bound - 1).bit_length()
-    while (value := random_bits(bits)) >= bound:
-        pass
-    return value
+    return not is_seeded() and not is_scripted()
 
 
 @dataclass(frozen=True)
@@ -104,6 +65,7 @@ class IntegerLaplace:
     >>> noise = IntegerLaplace(epsilon=Fraction(1, 2))
     >>> noise.loss, noise.scale, noise.error(0.95)
     (Fraction(1, 2), 2.0, 6)
+    >>> from privet.kernel.sampling import seeded_noise
     >>> with seeded_noise(7):
     ...     noise.release(np.array([40, 0]))
     array([40, -2])
@@ -119,14 +81,14 @@ class IntegerLaplace:
     @property
     def scale(self) -> float:
         """How far noise reaches, rounded up: for people and intervals, no noise is drawn from it."""
-        return _float_above(self.sensitivity / self.epsilon)
+        return float_above(self.sensitivity / self.epsilon)
 
     def release(self, exact_values: NDArray[Any]) -> Integers:
         """The values plus the difference of two geometric numbers each."""
         if (script := _script.get()) is not None:
             return np.asarray(script.noise(self, exact_values))
         clamped = np.clip(exact_values, -LARGEST, LARGEST).astype(np.int64)
-        up, down = _geometric(self.epsilon / self.sensitivity, 2 * clamped.size).reshape(2, *clamped.shape)
+        up, down = geometric(self.epsilon / self.sensitivity, 2 * clamped.size).reshape(2, *clamped.shape)
         return np.asarray(np.clip(clamped + up - down, -(2**63), 2**63 - 1), dtype=np.int64)
 
     @property
@@ -204,7 +166,7 @@ class Refinement:
         noise = coarse - clamped
         low, high = self.before / self.sensitivity, self.epsilon / self.sensitivity
         rates = (high - low, high + low, 2 * low)
-        up, down, kept = (_geometric(rate, clamped.size).reshape(clamped.shape) for rate in rates)
+        up, down, kept = (geometric(rate, clamped.size).reshape(clamped.shape) for rate in rates)
         finer = up - down
         beyond = finer - np.abs(noise)  # `kept` reaches it with probability p^(2 beyond)
         finer = np.where((beyond > 0) & (kept < beyond), np.abs(noise), finer)
@@ -322,7 +284,7 @@ class PermuteAndFlip(IndexSelection):
         waiting = list(range(len(scores)))
         while True:
             chosen = waiting.pop(random_below(len(waiting)))
-            if _accepts(best - scores[chosen], rate):
+            if accepts(best - scores[chosen], rate):
                 return chosen
 
     def probabilities(self, scores: Sequence[int]) -> NDArray[np.float64]:
@@ -347,7 +309,7 @@ class Exponential(IndexSelection):
     """
 
     def _draw(self, exact_scores: Integers) -> int:
-        return _weighted_choice([1] * len(exact_scores), exact_scores.max() - exact_scores, self.rate)
+        return weighted_choice([1] * len(exact_scores), exact_scores.max() - exact_scores, self.rate)
 
     def probabilities(self, scores: Sequence[int]) -> NDArray[np.float64]:
         """The exact distribution."""
@@ -412,7 +374,7 @@ class ExponentialOverRanges(Selection):
         if (script := _script.get()) is not None:
             chosen, offset = script.point(self, exact_scores, exact_sizes)
             return int(chosen), int(offset)
-        chosen = _weighted_choice(exact_sizes, exact_scores.max() - exact_scores, self.rate)
+        chosen = weighted_choice(exact_sizes, exact_scores.max() - exact_scores, self.rate)
         return chosen, random_below(int(exact_sizes[chosen]))
 
     def probabilities(self, scores: Sequence[int], sizes: Sequence[int]) -> NDArray[np.float64]:
@@ -508,7 +470,7 @@ class AboveThreshold:
         nu - rho is two-sided geometric. Of what may go wrong, the check of number k has the share
         1 / (k (k + 1)): they add up to one, however many checks there are.
         """
-        scale = _float_above(1 / self.rate)
+        scale = float_above(1 / self.rate)
         wrong = (1 - confidence) / (check * (check + 1))
         # P(nu - rho > t) = ratio^(t+1) / (1 + ratio)
         beyond = -scale * math.log(wrong * (1 + math.exp(-1 / scale)))
@@ -524,7 +486,7 @@ class Watch:
         self._mechanism = mechanism
         self._script = _script.get()
         self._exact_earlier: tuple[int, ...] = ()  # a script computes chances given the answers before
-        self._threshold = 0 if self._script is not None else int(_geometric(mechanism.rate, 1)[0])
+        self._threshold = 0 if self._script is not None else int(geometric(mechanism.rate, 1)[0])
         self.closed = False
 
     def reached(self, exact_score: int) -> bool:
@@ -538,7 +500,7 @@ class Watch:
             self._exact_earlier = (*self._exact_earlier, exact_score)
             answer = bool(self._script.reached(self._mechanism, self._exact_earlier))
         else:
-            answer = exact_score + int(_geometric(self._mechanism.rate, 1)[0]) >= self._threshold
+            answer = exact_score + int(geometric(self._mechanism.rate, 1)[0]) >= self._threshold
         self.closed = answer
         return answer
 
@@ -547,132 +509,3 @@ class Watch:
 
 
 SELECTIONS = {"permute-and-flip": PermuteAndFlip, "exponential": Exponential, "noisy-max": NoisyMax}
-
-
-def _float_above(number: Fraction) -> float:
-    """The smallest float that is not below."""
-    value = float(number)
-    return value if Fraction(value) >= number else math.nextafter(value, math.inf)
-
-
-# Relative error of the float chances and weights below: exp is accurate to a few
-# units in the last place and gap * rate to one, so even a million summed weights
-# stay a thousand times below this margin.
-_MARGIN = 1e-9
-
-
-def _exact(bits: int) -> Context:
-    """Decimals with more digits than the bits need, and none of the caller's traps."""
-    return Context(prec=bits // 2, traps=[])
-
-
-def _geometric(rate: Fraction, count: int) -> NDArray[Any]:
-    """Numbers k >= 0 with probability exactly proportional to exp(-k * rate): floor(-ln(u) / rate) for uniform u.
-
-    P(floor(-ln(u) / rate) >= k) = P(u <= exp(-k * rate)). 64 bits of u leave it in an interval of
-    width 2^-64. Where the float of -ln(u) / rate is further from a whole number than its
-    error and that interval allow, its floor is that of every u there; elsewhere more
-    bits of the same u are drawn.
-    """
-    words = random_words(count)
-    scale = _float_above(1 / rate)
-    if scale > 2.0**40:  # beyond what a float tells apart
-        return np.array([_exact_geometric(rate, int(word)) for word in words], dtype=object)
-    drawn = words.astype(np.float64)
-    logs = 64 * math.log(2) - np.log(np.maximum(drawn, 1))
-    values = logs * scale
-    # rounding of the conversion, the logarithm and the product: some units in the last place of 1 + |ln u|, or
-    # of 64 ln 2 where a difference is taken; and the width of the interval, relative to u
-    margin = scale * (2.0**-42 + 2 / np.maximum(drawn, 1))
-    floors = np.floor(values)
-    unsure = np.flatnonzero((values - floors < margin) | (floors + 1 - values < margin))
-    found = floors.astype(np.int64)
-    for index in unsure.tolist():
-        found[index] = _exact_geometric(rate, int(words[index]))
-    return found
-
-
-def _exact_geometric(rate: Fraction, drawn: int) -> int:
-    """floor(-ln(u) / rate) for a u that begins with these 64 bits."""
-    bits = 64
-    while True:
-        bits, drawn = bits + 64, (drawn << 64) | random_bits(64)
-        if drawn == 0:
-            continue
-        with localcontext(_exact(bits)):
-            margin = Decimal(2) ** -(bits // 2)  # relative, far above the error of this many digits
-            power, factor = Decimal(2) ** bits, Decimal(rate.denominator) / rate.numerator
-            most = (power / drawn).ln() * factor * (1 + margin)
-            least = (power / (drawn + 1)).ln() * factor * (1 - margin)
-            if int(most) == int(least):
-                return int(least)
-
-
-def _accepts(gap: int, rate: Fraction) -> bool:
-    """True with probability exactly exp(-gap * rate): a uniform number, drawn bit by bit, lies below it.
-
-    A float decides where it is certain to agree with the real number; otherwise
-    (about two in 10^9 draws) more bits and exact decimals do.
-    """
-    if gap == 0:
-        return True
-    chance = math.exp(-gap * float(rate))
-    bits, drawn = 64, random_bits(64)
-    point = drawn / 2**64
-    if abs(point - chance) > _MARGIN:
-        return point < chance
-    while True:
-        bits, drawn = bits + 64, (drawn << 64) | random_bits(64)
-        certain = _lies_below(drawn, bits, gap, rate)
-        if certain is not None:
-            return certain
-
-
-def _lies_below(drawn: int, bits: int, gap: int, rate: Fraction) -> bool | None:
-    """Whether [drawn, drawn + 1] / 2^bits lies below exp(-gap * rate); None where more bits are needed."""
-    with localcontext(_exact(bits)):
-        margin = Decimal(2) ** -(bits - 32)
-        chance = (Decimal(-gap * rate.numerator) / rate.denominator).exp()
-        if Decimal(drawn + 1) / 2**bits < chance - margin:
-            return True
-        if Decimal(drawn) / 2**bits > chance + margin:
-            return False
-    return None
-
-
-def _weighted_choice(sizes: Sequence[int], gaps: Integers, rate: Fraction) -> int:
-    """Index i with probability exactly proportional to sizes[i] * exp(-gaps[i] * rate), as `_accepts` decides."""
-    bits, drawn = 64, random_bits(64)
-    if max(sizes).bit_length() <= 900:  # a float cannot hold a size larger than that
-        weights = np.array([float(size) for size in sizes]) * np.exp(-gaps.astype(np.float64) * float(rate))
-        cumulative = np.cumsum(weights) / weights.sum()
-        margin = max(_MARGIN, len(weights) * 2.0**-50)
-        point = drawn / 2**64
-        index = min(int(np.searchsorted(cumulative, point, side="right")), len(weights) - 1)
-        below = cumulative[index - 1] if index else -1.0
-        above = cumulative[index] if index < len(weights) - 1 else 2.0
-        if below + margin < point < above - margin:
-            return index
-    while True:
-        bits, drawn = bits + 64, (drawn << 64) | random_bits(64)
-        found = _decide(sizes, gaps, rate, drawn, bits)
-        if found is not None:
-            return found
-
-
-def _decide(sizes: Sequence[int], gaps: Integers, rate: Fraction, drawn: int, bits: int) -> int | None:
-    """The index whose share surely contains [drawn, drawn + 1] / 2^bits; None where more bits are needed."""
-    with localcontext(_exact(bits)):
-        margin = Decimal(2) ** -(bits - 32)
-        exponents = [Decimal(-int(gap) * rate.numerator) / rate.denominator for gap in gaps]
-        weights = [int(size) * exponent.exp() for size, exponent in zip(sizes, exponents, strict=True)]
-        total = sum(weights, Decimal(0))
-        low, high = Decimal(drawn) / 2**bits, Decimal(drawn + 1) / 2**bits
-        cumulative = Decimal(0)
-        for index, weight in enumerate(weights):
-            start, cumulative = cumulative, cumulative + weight / total
-            starts = index == 0 or start + margin < low
-            ends = index == len(weights) - 1 or high < cumulative - margin
-            if starts and ends:
-                return index
-    return None

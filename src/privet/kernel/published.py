@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel.mechanisms import Integers, random_below
+from privet.kernel.sampling import Integers, random_below
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,10 @@ from privet.errors import EngineFailed, PrivacyError, PrivetError, QuestionError
 from privet.kernel import filters
 from privet.kernel.accounting import Scope, as_epsilon
 from privet.kernel.ledger import MEMORY, Ledger
-from privet.kernel.mechanisms import is_scripted, random_below
+from privet.kernel.mechanisms import is_scripted
 from privet.kernel.query import Engine
 from privet.kernel.release import Public, Release, known
+from privet.kernel.sampling import random_below
 from privet.kernel.session import Asked, Session
 from privet.kernel.table import Epsilon, ProtectedTable
 
