@@ -47,6 +47,7 @@ evidence: $(STAMP) $(PEERS)/.installed  ## the papers' tables again, a peer veri
 	$(PEERS)/bin/python -m evidence.peers
 	$(BIN)/python -m evidence
 	$(BIN)/python -m evidence.frontier
+	$(BIN)/python -m evidence.audit
 	$(BIN)/privet study run choice --sets 1975 --jobs 2 -o build/choice
 	cp build/choice/report.json evidence/choice.json
 

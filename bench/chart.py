@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bench.summary import Estimate
-from privet.trees.drawing import safe
+from privet.trees.layout import safe
 from privet.verification.marks import Axis
 
 FEW = 3  # repeats below which an interval says nothing and is not drawn

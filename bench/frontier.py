@@ -8,7 +8,7 @@ from bench.chart import STYLE, Frame, Line, sample, scale
 from bench.learners import LEARNERS
 from bench.summary import Place, Summary
 from bench.trials import EPSILONS
-from privet.trees.drawing import safe
+from privet.trees.layout import safe
 from privet.verification.marks import Axis
 
 SETS = ("adult", "mushroom", "nursery2")

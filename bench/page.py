@@ -12,7 +12,7 @@ from bench.result import Result
 from bench.split import GROWTH
 from bench.summary import Estimate, Place, Summary
 from bench.trials import EPSILONS, PEERS_ROWS, ROWS
-from privet.trees.drawing import safe
+from privet.trees.layout import safe
 from privet.verification.marks import Axis, cell, heads
 
 TITLES = {"accuracy": "accuracy", "auroc": "area under the ROC curve", "log loss": "log loss (less is better)"}

@@ -145,9 +145,14 @@ def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
         assert "7. Who earns more? Let the software choose" in done.stdout
         assert "The ledger: 2.3 of 2.5 spent" in done.stdout
     report = (tmp_path / "story" / "report.html").read_text(encoding="utf-8")
-    assert report.count("<section>") == 8
+    assert report.count("<section>") == 9
     assert report.count("<svg") == 6
-    assert {each.name for each in (tmp_path / "story").iterdir()} >= {"tree.json", "auto.json", "auto.html"}
+    assert {each.name for each in (tmp_path / "story").iterdir()} >= {
+        "tree.json",
+        "auto.json",
+        "auto.html",
+        "audit.html",
+    }
     loads = report.replace('xmlns="http://www.w3.org/2000/svg"', "")
     assert "http://" not in loads and "https://" not in loads  # it opens without a network
 

@@ -12,6 +12,7 @@ from privet.kernel import open_table as open
 if TYPE_CHECKING:
     from privet.choice import Branch, History, NoisyIf
     from privet.choice.auto import AutoClassifier
+    from privet.risk import Audit, audit
     from privet.trees.estimators import (
         BoostedTablesClassifier,
         C45Classifier,
@@ -40,6 +41,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdditiveModel",
+    "Audit",
     "AutoClassifier",
     "BoostedTablesClassifier",
     "Branch",
@@ -73,6 +75,7 @@ __all__ = [
     "Tables",
     "UndeclaredDomain",
     "WeightedMax",
+    "audit",
     "datasets",
     "errors",
     "open",
@@ -82,6 +85,7 @@ __all__ = [
 
 
 _ROOMS = {
+    "Audit": "privet.risk",
     "AutoClassifier": "privet.choice.auto",
     "Branch": "privet.choice",
     "Ensemble": "privet.trees.model",
@@ -89,6 +93,7 @@ _ROOMS = {
     "Model": "privet.trees.published",
     "NoisyIf": "privet.choice",
     "Tables": "privet.trees.tables",
+    "audit": "privet.risk",
 }
 
 

@@ -19,6 +19,7 @@ from rich.table import Table
 from privet import datasets
 from privet.column import decimal_text, short_text
 from privet.kernel import Budget, Count, Mean, ProtectedTable, open_table
+from privet.risk import Audit, audit
 from privet.trees.drawing import svg
 from privet.trees.model import Ensemble
 from privet.trees.published import Model
@@ -64,10 +65,12 @@ class Grown:
     chosen_accuracy: float
     without_noise: float
     majority: float
+    plain_audit: Audit  # what C4.5's tree tells about the people
+    audit: Audit  # what the private tree does
 
 
 def run(folder: Path, rows: int) -> None:
-    """Generate people, open their table, ask five questions, learn two models, write report.html."""
+    """Generate people, open their table, ask five questions, learn two models, audit one, write report.html."""
     console = Console(stderr=True)
     people, address = _generate(folder, rows, console)
     domain_file = folder / "census.toml"
@@ -81,6 +84,7 @@ def run(folder: Path, rows: int) -> None:
     grown.tree.save(folder / "tree.json")
     grown.chosen.save(folder / "auto.json")
     grown.chosen.to_html(folder / "auto.html")
+    grown.plain_audit.to_html(folder / "audit.html", beside=grown.audit)
     console.print(f"models: {folder / 'tree.json'}, {folder / 'auto.json'}")
     console.print(f"report: {report}")
 
@@ -180,6 +184,8 @@ def _grow(table: ProtectedTable, people: pd.DataFrame) -> Grown:
         float((auto.predict(attributes) == truth).mean()),
         float((plain.predict(attributes) == truth).mean()),
         float(truth.value_counts(normalize=True).max()),
+        audit(plain, people, sensitive=target, remedies=False, name="C4.5 without privacy"),
+        audit(tree, people, sensitive=target, remedies=False, name="the private tree"),
     )
 
 
@@ -206,6 +212,9 @@ def _print(steps: list[Step], grown: Grown, budget: Budget) -> None:
     console.print(f"   [dim]{_AUTO_CODE}[/dim]")
     console.print(f"   [green]{grown.chosen_accuracy:.1%} right[/green]  (of the same people; auto.html draws it)")
     console.print(f"   {grown.choice}")
+    console.print("\n[bold]8. What does a published tree give away?[/bold]")
+    console.print(f"   [dim]{_AUDIT_CODE}[/dim]")
+    console.print(f"   {_given_away(grown)}  (audit.html says who, and why)")
     ledger = Table(title=f"\nThe ledger: {decimal_text(budget.spent)} of {_BUDGET} spent", title_justify="left")
     for heading in ("entry", "question", "on", "epsilon", "charged"):
         ledger.add_column(heading)
@@ -216,6 +225,20 @@ def _print(steps: list[Step], grown: Grown, budget: Budget) -> None:
 
 _AUTO_CODE = f"AutoClassifier(epsilon={_AUTO}).fit(table)"
 _TREE_CODE = f'DiffPC45Classifier(epsilon={_TREE}, criterion="gini").fit(table)'
+
+
+_AUDIT_CODE = 'audit(tree, people, sensitive="income")'
+
+
+def _given_away(grown: Grown) -> str:
+    """For whom an adversary who knows everybody's other columns is certain of the income."""
+    certain = [
+        int(each.people.sizes[each.posterior.max(axis=1) > 1 - 1e-9].sum()) for each in (grown.plain_audit, grown.audit)
+    ]
+    return (
+        f"Whoever knows everything else about people is certain of the income of {certain[0]:,} of them from the tree "
+        f"of C4.5 without privacy, and of {certain[1]:,} from the private one"
+    )
 
 
 def _beside(grown: Grown) -> str:
@@ -273,6 +296,10 @@ def _report(steps: list[Step], grown: Grown, table: ProtectedTable, rows: int) -
         f"{html.escape(grown.choice)}. The choice is made of releases and costs nothing.</p>{_picture(grown.chosen)}"
         "<p>auto.html, beside this file, has every number.</p></section>"
     )
+    told = (
+        f"<section><h2>What does a published tree give away?</h2><p><code>{html.escape(_AUDIT_CODE)}</code></p>"
+        f"<p>{html.escape(_given_away(grown))}. audit.html, beside this file, says who and why.</p></section>"
+    )
     spent, left = decimal_text(table.budget.spent), decimal_text(table.budget.remaining)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -281,7 +308,7 @@ def _report(steps: list[Step], grown: Grown, table: ProtectedTable, rows: int) -
 <p>{rows} generated people lie in a DuckDB table. An analyst may spend epsilon = {_BUDGET} on it and never sees a row:
 every answer carries noise, and says how much. Each chart shows the noisy answer with its 95% interval;
 <span class="truth">the mark is the true value</span>, known here only because the people are made up.</p>
-{sections}{tree}{chosen}
+{sections}{tree}{chosen}{told}
 <section><h2>The ledger</h2><p>{spent} spent, {left} left. Entries are on disk before the table is asked, and cannot be
 changed. Asking women and men at once costs what one of them costs: their rows are disjoint.</p>
 <div class="scroll"><table><tr><th>entry</th><th>question</th><th>on</th><th class="number">epsilon</th>

@@ -719,6 +719,27 @@ def test_c45_prunes_an_attribute_of_noise() -> None:
     assert lenient.leaves > pruned.leaves
 
 
+def test_id3_chooses_by_gini_or_entropy_and_says_which() -> None:
+    """Entropy prefers the attribute with a pure cell (0 and 10, 50 and 40), Gini the other (5 and 20, 45 and 30)."""
+    frame = pd.DataFrame({"a0": [1] * 50 + [0] * 10 + [1] * 40, "a1": [0] * 5 + [1] * 45 + [0] * 20 + [1] * 30})
+    labels = ["no"] * 50 + ["yes"] * 50
+    for criterion, column in (("infogain", 0), ("gini", 1)):
+        fitted = privet.ID3Classifier(domain=_public(attributes=2), criterion=criterion, max_depth=1)
+        fitted.fit(frame, labels)
+        assert fitted.model_.privacy.criterion == criterion
+        assert fitted.model_.tree.column[0] == column
+        assert privet.Model.from_json(fitted.model_.to_json()).privacy.criterion == criterion
+
+
+def test_id3_leaves_few_rows_undivided() -> None:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({f"a{i}": rng.integers(0, 2, 200) for i in range(4)})
+    labels = rng.choice(["no", "yes"], 200)
+    tree = privet.ID3Classifier(domain=_public(), min_rows=30).fit(frame, labels).model_.tree
+    assert tree.counts[~tree.is_leaf].sum(axis=1).min() >= 30
+    assert privet.ID3Classifier(domain=_public()).fit(frame, labels).model_.tree.leaves > tree.leaves
+
+
 @pytest.mark.parametrize("make", PLAIN, ids=lambda make: make.algorithm)
 def test_empty_children_take_the_class_of_their_parent(make: Any) -> None:
     domain = Domain((Nominal("a", ("x", "y", "never")), Nominal("y", ("no", "yes"))), target="y")

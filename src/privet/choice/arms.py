@@ -64,6 +64,7 @@ class Arm:
             constants: Any = {"boosted": asdict(CONSTANTS), "naive-bayes": SHARE}.get(self.algorithm)
         else:
             constants = {**self._plan(_ANY).described(), "depth": "at most"}
+            del constants["min_rows"]  # of public rows alone
         content = [self.algorithm, dict(self.choices), constants]
         return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
 

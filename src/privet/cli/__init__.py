@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import privet
-from privet.cli import budget, domain, models, query, study, verify
+from privet.cli import audit, budget, domain, models, query, study, verify
 from privet.cli.common import STYLE, say
 from privet.errors import PrivetError
 
@@ -33,6 +33,7 @@ app.command(help=models.FIT_HELP)(models.fit)
 app.command()(models.predict)
 app.command()(models.show)
 app.command()(verify.verify)
+app.command()(audit.audit)
 app.add_typer(budget.app, name="budget")
 app.add_typer(domain.app, name="domain")
 app.add_typer(study.app, name="study")
@@ -47,7 +48,7 @@ def demo(
 ) -> None:
     """Show the whole story on generated data and write a report.
 
-    Five questions to a private table, their answers with error bars, a tree, and the ledger.
+    Five questions to a private table, their answers with error bars, two models, what a tree gives away, the ledger.
 
     Example: privet demo --folder privet-demo
     """
@@ -61,7 +62,9 @@ def main() -> None:
     try:
         app()
     except PrivetError as error:
-        say(f"privet: {error}")
+        from privet.trees.layout import LONG, clean, shortened
+
+        say(f"privet: {shortened(clean(str(error)), LONG)}")  # it may quote a label of somebody's file
         sys.exit(1)
     except KeyboardInterrupt:
         say("privet: interrupted; what was charged stands in the ledger")

@@ -7,7 +7,17 @@ analysts the boundary is a server that holds this package on its side.
 """
 
 from privet.kernel.accounting import SMALLEST_EPSILON, Scope, as_epsilon, charge
-from privet.kernel.criteria import Criterion, GainRatio, Gini, InfoGain, LargestCell, Max, WeightedMax, criterion
+from privet.kernel.criteria import (
+    Criterion,
+    GainRatio,
+    Gini,
+    InfoGain,
+    LargestCell,
+    Max,
+    Unrounded,
+    WeightedMax,
+    criterion,
+)
 from privet.kernel.enumeration import WorstLoss, worst_loss
 from privet.kernel.inspection import print_outside
 from privet.kernel.ledger import Charge, Entry, Ledger
@@ -85,6 +95,7 @@ __all__ = [
     "ResidualSums",
     "Scope",
     "Sum",
+    "Unrounded",
     "WeightedMax",
     "WorstLoss",
     "as_epsilon",

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from privet.choice.arms import DEFAULT
-from privet.trees.drawing import safe
+from privet.trees.layout import safe
 
 MINUS = "\u2212"
 Bend = Callable[[float], float]

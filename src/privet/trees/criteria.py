@@ -10,14 +10,14 @@ import numpy as np
 
 from privet.domain import Domain
 from privet.errors import NotPrivate, QuestionError
-from privet.kernel import Criterion, GainRatio, InfoGain, WeightedMax, criterion
+from privet.kernel import Criterion, GainRatio, Unrounded, WeightedMax, criterion
 from privet.trees.plan import BY_SIGNAL, SHARPER, WEIGHTED, Plan, signal
 
 
 def rule_of(plan: Plan, domain: Domain, choice: str | Criterion) -> Criterion:
-    """A criterion of the plan; on public rows information gain needs no bound of their number."""
-    if plan.is_exact and choice == "infogain":
-        return InfoGain(domain.max_rows or 2**40)
+    """A criterion of the plan; on public rows nothing needs to be rounded."""
+    if plan.is_exact and isinstance(choice, str) and choice in ("gini", "infogain"):
+        return Unrounded(choice)
     return criterion(choice, domain)
 
 

@@ -6,22 +6,35 @@ domain or a model file: every one is cleaned of control characters, shortened an
 
 from __future__ import annotations
 
-import html
-import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from privet.domain import Domain
+from privet.trees.layout import (
+    BOLD,
+    GAP,
+    LABEL,
+    LETTER,
+    LONG,
+    NAME,
+    ROW,
+    clean,
+    columns,
+    edge_to,
+    heights_of,
+    safe,
+    shortened,
+    text_at,
+    width_of,
+)
 from privet.trees.model import Ensemble, Leaf, Split, Tree, condition
 
 LINES, LEAVES, CLASSES = 400, 200, 10  # at most, of each
 # Petroff's ten: apart for every kind of colour vision, on light and dark paper (arXiv:2107.02270).
 COLOURS = "#3f90da #ffa90e #bd1f01 #94a4a2 #832db6 #a96b59 #e76300 #b9ac70 #717581 #92dadd".split()
-ROW, BAR, LETTER, BOLD, GAP = 18, 64, 6.9, 7.8, 12.0  # pixels
-LABEL, NAME, LONG = 24, 20, 1000  # letters
+BAR = 64  # pixels
 
 
 @dataclass(frozen=True)
@@ -100,32 +113,6 @@ def _below(tree: Tree, inner: bool) -> list[int]:
 
 # -- words --------------------------------------------------------------------------------------
 
-# Control characters, half surrogates, line separators and marks that turn the direction of text.
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
-
-
-def clean(words: str) -> str:
-    """Text that a terminal and an XML reader can bear: control characters become pictures of themselves."""
-    return _UNSAFE.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "\ufffd", words)
-
-
-def width_of(words: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in words)
-
-
-def shortened(words: str, width: int) -> str:
-    """As much of a text as fits."""
-    if len(words) <= width and width_of(words) <= width:
-        return words
-    kept = words[: width - 1]
-    while width_of(kept) > width - 1:
-        kept = kept[:-1]
-    return kept + "…"
-
-
-def safe(words: str, width: int = LONG) -> str:
-    return html.escape(shortened(clean(words), width))
-
 
 def class_names(domain: Domain) -> list[str]:
     return [clean(label) for label in domain.target_column.texts]
@@ -188,8 +175,10 @@ def svg(tree: Tree, max_leaves: int = LEAVES) -> str:
     """The tree as one picture, root left, a line for each leaf; of a large one the deepest levels are left out."""
     marks = marks_of(tree, max_leaves, inner=False)
     classes = class_names(tree.domain)
-    edges, nodes = _columns(marks)
-    heights = _heights(marks)
+    edges, nodes = columns(
+        [(mark.depth, mark.label, clean(mark.split.attribute) if mark.split else "") for mark in marks]
+    )
+    heights = heights_of([mark.above for mark in marks])
     ends = [mark for mark in marks if not mark.split]
     aligned = max(nodes) if max(nodes) < 900 else 0.0  # the leaves in one column, where that is near enough
     label = GAP + LETTER * max(width_of(shortened(classes[mark.winner], LABEL)) if mark.node else 0 for mark in ends)
@@ -200,14 +189,14 @@ def svg(tree: Tree, max_leaves: int = LEAVES) -> str:
         x = nodes[mark.depth] if mark.split else max(aligned, nodes[mark.depth])
         if mark.depth:
             outer = mark.last or place == mark.above + 1
-            lines.append(_edge(edges[mark.depth], heights[mark.above], y, x, outer))
-            drawn.append(_text(edges[mark.depth] + 7, y - 3, mark.label, LABEL, "aside", mark.condition))
+            lines.append(edge_to(edges[mark.depth], heights[mark.above], y, x, outer))
+            drawn.append(text_at(edges[mark.depth] + 7, y - 3, mark.label, LABEL, "aside", mark.condition))
         if mark.split:
             name, told = clean(mark.split.attribute), counts_text(mark.split, classes)
             end = x + 8 + BOLD * width_of(shortened(name, NAME))
             lines.append(f"M{end:.0f} {y}H{edges[mark.depth + 1]:.0f}")
             drawn.append(f'<circle cx="{x:.0f}" cy="{y}" r="3"/>')
-            drawn.append(_text(x + 8, y + 4, name, NAME, "name", f"{name}: {told}"))
+            drawn.append(text_at(x + 8, y + 4, name, NAME, "name", f"{name}: {told}"))
         else:
             drawn.append(_leaf(mark, tree, x, y, label, classes, digits, path_to(marks, mark)))
     height = ROW * len(ends) + 8
@@ -218,50 +207,6 @@ def svg(tree: Tree, max_leaves: int = LEAVES) -> str:
         f'<style>{_SVG_STYLE}</style><path class="edge" transform="translate(.5 .5)" d="{"".join(lines)}"/>'
         f"{''.join(drawn)}</svg>"
     )
-
-
-def _columns(marks: list[Mark]) -> tuple[list[float], list[float]]:
-    """Where the edges that lead to each depth begin, and where its nodes."""
-    depths = 1 + max(mark.depth for mark in marks)
-    labels, names = [0] * depths, [0] * depths
-    for mark in marks:
-        labels[mark.depth] = max(labels[mark.depth], width_of(shortened(mark.label, LABEL)))
-        if mark.split:
-            names[mark.depth] = max(names[mark.depth], width_of(shortened(clean(mark.split.attribute), NAME)))
-    edges, nodes, x = [], [], 0.0
-    for label, name in zip(labels, names, strict=True):
-        edges.append(x)
-        nodes.append(x + GAP + LETTER * label)
-        x = nodes[-1] + 8 + BOLD * name + GAP
-    return edges, nodes
-
-
-def _heights(marks: list[Mark]) -> list[int]:
-    """A row for each end; a node stands in the middle of its children."""
-    heights = [0] * len(marks)
-    spans: dict[int, tuple[int, int]] = {}
-    row = sum(not mark.split for mark in marks)
-    for place in range(len(marks) - 1, -1, -1):
-        if place in spans:
-            heights[place] = round(sum(spans[place]) / 2)
-        else:
-            row -= 1
-            heights[place] = 4 + ROW * row + ROW // 2
-        above, y = marks[place].above, heights[place]
-        spans[above] = (y, spans.get(above, (y, y))[1])
-    return heights
-
-
-def _edge(x: float, parent: int, child: int, end: float, outer: bool) -> str:
-    """A line from the spine of a parent to a child; the outer children draw the spine."""
-    bend = max(-5, min(5, child - parent)) if outer else 0
-    spine = f"M{x:.0f} {parent}V{child - bend}q0 {bend} 5 {bend}" if outer else f"M{x:.0f} {child}"
-    return f"{spine}H{end:.0f}"
-
-
-def _text(x: float, y: int, words: str, width: int, kind: str, title: str = "") -> str:
-    told = f"<title>{safe(title)}</title>" if title else ""
-    return f'<text class="{kind}" x="{x:.0f}" y="{y}">{told}{safe(words, width)}</text>'
 
 
 def path_to(marks: list[Mark], mark: Mark) -> str:
@@ -277,15 +222,15 @@ def _leaf(
 ) -> str:
     """The class shares as a bar, the class and its numbers."""
     if mark.node is None:
-        return _text(x + 4, y + 4, _tail(mark, digits), LONG, "aside")
+        return text_at(x + 4, y + 4, _tail(mark, digits), LONG, "aside")
     left, drawn = x, []
     for number, share in enumerate(tree.shares[mark.number].tolist()):
         if share * BAR >= 0.5:
             place = f'x="{left:.1f}" y="{y - 5}" width="{share * BAR:.1f}" height="10"'
             drawn.append(f'<rect {place} fill="{COLOURS[number % len(COLOURS)]}"/>')
         left += share * BAR
-    drawn.append(_text(x + BAR + 6, y + 4, classes[mark.winner], LABEL, "class"))
-    drawn.append(_text(x + BAR + 6 + label, y + 4, _tail(mark, digits), LONG, "count"))
+    drawn.append(text_at(x + BAR + 6, y + 4, classes[mark.winner], LABEL, "class"))
+    drawn.append(text_at(x + BAR + 6 + label, y + 4, _tail(mark, digits), LONG, "count"))
     return f"<g><title>{safe(f'{path}: {counts_text(mark.node, classes)}')}</title>{''.join(drawn)}</g>"
 
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from privet.column import Nominal
 from privet.domain import Domain
-from privet.trees.drawing import COLOURS, LABEL, class_names, clean, shortened
+from privet.trees.drawing import COLOURS, class_names
+from privet.trees.layout import LABEL, clean, shortened
 from privet.trees.model import told
 from privet.trees.published import Floats, softmax
 from privet.trees.tables import Table, Tables

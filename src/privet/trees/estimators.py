@@ -313,9 +313,14 @@ class HanischForestClassifier(HanischTreeClassifier):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ID3Classifier(_Public):
-    """ID3 on public rows, multiway and without noise: NOT PRIVATE. A baseline, and a raw tree to audit."""
+    """ID3 on public rows, multiway and without noise: NOT PRIVATE. A baseline, and a raw tree to audit.
+
+    `criterion` is "infogain", "gini" or "max"; a node with fewer than `min_rows` rows is a leaf.
+    """
 
     algorithm = "id3"
+    criterion: str = "infogain"
+    min_rows: int = 0
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

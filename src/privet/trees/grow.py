@@ -107,6 +107,7 @@ def grow(
         tuple(found),
         disjoint=plan.rows == "disjoint",
         decisions=decisions.record,
+        criterion=plan.criterion if plan.is_exact and isinstance(plan.criterion, str) else "",
     )
     return Ensemble(domain, tuple(trees), privacy, settled(plan.vote), prior)
 

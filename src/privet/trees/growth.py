@@ -181,7 +181,8 @@ class Growth:
             enough = for_each(paid, lambda each: self._plan.enough(classes, self._budget - each))
             return np.asarray(nodes.estimate[some] < np.array(enough))
         if stop == "pure":
-            return np.asarray((found["counts"][some] > 0).sum(axis=1) < 2)
+            few = found["size"][some] < self._plan.min_rows
+            return np.asarray(few | ((found["counts"][some] > 0).sum(axis=1) < 2))
         return stop == NOW
 
     def _ways(self, nodes: Nodes, shares: Level | None, closing: NDArray[np.bool_]) -> list[Way]:

@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from privet.column import Numeric, decimal_text
@@ -236,7 +235,7 @@ class Tree:
         """The node where each row ends: a leaf, or the last node that knows its value."""
         ends = np.empty(codes.shape[1], dtype=np.int64)
         missing = np.array([self.domain[name].missing for name in self.domain.attributes], dtype=np.bool_)
-        _walk(codes, grids, self.column, self.at, self.first, missing, ends)
+        _compiled_walk()(codes, grids, self.column, self.at, self.first, missing, ends)
         return ends
 
     @cached_property
@@ -406,7 +405,14 @@ def plain(number: float) -> int | float:
     return int(number) if float(number).is_integer() and abs(number) < 2**53 else float(number)
 
 
-@njit(cache=True)
+@cache
+def _compiled_walk() -> Any:
+    """Compiled on first use: numba takes longer to import than most models to read."""
+    from numba import njit
+
+    return njit(cache=True)(_walk)
+
+
 def _walk(codes: Any, grids: Any, column: Any, at: Any, first: Any, missing: Any, ends: Any) -> None:
     for row in range(len(ends)):
         node = 0

@@ -8,7 +8,8 @@ from fractions import Fraction
 from itertools import groupby
 
 from privet.column import short_text
-from privet.trees.drawing import CLASSES, COLOURS, LEAVES, class_names, counts_text, marks_of, path_to, safe, svg
+from privet.trees.drawing import CLASSES, COLOURS, LEAVES, class_names, counts_text, marks_of, path_to, svg
+from privet.trees.layout import safe
 from privet.trees.model import Ensemble, Tree
 from privet.trees.page_parts import ROWS, budget_bar, decided, details, document, domain_table, promise
 from privet.trees.record import LEAF_QUESTIONS, Privacy, Step

@@ -8,7 +8,8 @@ from fractions import Fraction
 
 from privet.column import Nominal, short_text
 from privet.domain import Domain
-from privet.trees.drawing import CLASSES, safe
+from privet.trees.drawing import CLASSES
+from privet.trees.layout import safe
 from privet.trees.record import Privacy
 
 ROWS = 500  # of a table, at most

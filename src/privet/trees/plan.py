@@ -188,6 +188,7 @@ class Plan:
     # never; when an average class count in the children would drown in noise, by a size that is bought, or by one
     # estimated from the number of all rows; when public rows are of one class
     stop: str | Site = "never"
+    min_rows: int = 0  # of public rows: a node with fewer is a leaf
     leaf: str | Site = "counts"
     remainder: bool = True
     consistency: str | Site = "none"
@@ -359,6 +360,8 @@ def checked(name: str, setting: Any) -> Any:
         raise QuestionError(f"a plan's budget is a function that shares epsilon, not '{setting}'.")
     if name == "trees":
         return _whole(name, setting, 1, 10_000)
+    if name == "min_rows":
+        return _whole(name, setting, 0, 2**53)
     if name == "max_leaves":
         return _whole(name, setting, 1, 5_000_000)
     if name == "depth" and (isinstance(setting, Site) or not callable(setting)):

@@ -247,8 +247,8 @@ def _id3plus(
     )
 
 
-def _id3(domain: Domain, max_depth: int = 10, **more: Any) -> Plan:
-    return Plan("", exact, depth=max_depth, criterion="infogain", stop="pure", **more)
+def _id3(domain: Domain, max_depth: int = 10, criterion: Any = "infogain", **more: Any) -> Plan:
+    return Plan("", exact, depth=max_depth, criterion=criterion, stop="pure", **more)
 
 
 def _c45(domain: Domain, max_depth: int = 10, certainty: float = 0.25, **more: Any) -> Plan:

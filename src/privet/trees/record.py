@@ -129,6 +129,7 @@ class Privacy:
     disjoint: bool = False  # the trees saw disjoint rows: their losses share a maximum
     added: tuple[Fraction, ...] = ()  # what each table of rows added later was charged
     decisions: tuple[Decision, ...] = ()  # choices that were made on the way, free of charge
+    criterion: str = ""  # what a tree without noise chose its splits by: an auditor takes its choices at their word
 
     @property
     def private(self) -> bool:
@@ -198,6 +199,7 @@ class Privacy:
             "disjoint": self.disjoint,
             "added": [str(epsilon) for epsilon in self.added],
             **({"decisions": [decision.to_dict() for decision in self.decisions]} if self.decisions else {}),
+            **({"criterion": self.criterion} if self.criterion else {}),
             "steps": [step.to_dict() for step in self.steps],
         }
 
@@ -217,6 +219,7 @@ class Privacy:
                 content["disjoint"] is True,
                 tuple(loss_of(epsilon) for epsilon in _list(content["added"])),
                 tuple(Decision.from_dict(decision) for decision in _list(content.get("decisions", []))),
+                text_of(content.get("criterion", "")),
             )
             claimed = content["private"]
         except (KeyError, TypeError, AttributeError):

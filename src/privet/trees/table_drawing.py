@@ -15,7 +15,7 @@ import numpy as np
 
 from privet.column import Numeric, decimal_text
 from privet.domain import Domain
-from privet.trees.drawing import LABEL, LETTER, ROW, class_names, clean, safe, shortened, width_of
+from privet.trees.drawing import class_names
 from privet.trees.effects import (
     ACROSS,
     BINS,
@@ -43,6 +43,7 @@ from privet.trees.effects import (
     where,
     within,
 )
+from privet.trees.layout import LABEL, LETTER, ROW, clean, safe, shortened, width_of
 from privet.trees.model import told
 from privet.trees.tables import Table, Tables
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from privet.column import short_text
-from privet.trees.drawing import class_names, safe
+from privet.trees.drawing import class_names
 from privet.trees.effects import (
     LESS,
     MINUS,
@@ -26,6 +26,7 @@ from privet.trees.effects import (
     where,
     within,
 )
+from privet.trees.layout import safe
 from privet.trees.page_parts import ROWS, budget_bar, decided, details, document, domain_table, promise
 from privet.trees.published import Floats, softmax
 from privet.trees.record import Privacy, Step

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from privet.domain import Domain
-from privet.trees.drawing import LABEL, LINES, LONG, class_names, clean, shortened, width_of
+from privet.trees.drawing import LINES, class_names
 from privet.trees.effects import (
     CELLS,
     SHOWN,
@@ -27,6 +27,7 @@ from privet.trees.effects import (
     title_of,
     within,
 )
+from privet.trees.layout import LABEL, LONG, clean, shortened, width_of
 from privet.trees.tables import Table, Tables
 
 SIDE = 12  # letters of a bar to either side of zero

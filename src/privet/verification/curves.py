@@ -9,7 +9,7 @@ from typing import Any
 
 from scipy.stats import binom
 
-from privet.trees.drawing import safe
+from privet.trees.layout import safe
 from privet.verification.marks import MARKS, Axis, cell, heads, key_of
 from privet.verification.reconstruction import FALSE_ALARM
 

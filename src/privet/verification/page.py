@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from privet.column import decimal_text
-from privet.trees.drawing import safe
+from privet.trees.layout import safe
 from privet.verification import curves
 from privet.verification.attacks.result import AttackResult
 from privet.verification.marks import MARKS, Axis, cell, heads, icon, key_of

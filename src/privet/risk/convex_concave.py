@@ -1,0 +1,298 @@
+"""Maximum entropy under demands that are differences of concave functions: a penalty convex-concave procedure.
+
+Minimise, with cell sizes and the masses that leaves say as equalities,
+
+    F = sum u ln(u / n) / S - tilt . u / S + sum_j psi(h_j) - mu barriers(u > 0, caps),
+    psi(h) = min_e tau_j e - mu_j ln(e - h) - mu_j ln e,
+
+the slack penalty of the convex-concave procedure (Lipp and Boyd 2016) with a logarithmic barrier and the slack
+eliminated. Dropping the concave curvature of E(chosen) leaves a convex model that lies above F, so Newton's method
+with Armijo's rule descends, one step for each linearisation. tau rises until no demand is broken, then mu falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lu_factor, lu_solve
+from scipy.linalg.lapack import dpotrf, dpotri
+
+from privet.risk.component import Component
+from privet.risk.constraints import TINY
+from privet.risk.tree import GINI, Floats
+
+LAST_MU = 1e-6  # the final weight of the barriers
+LARGEST_TAU = 1e5
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Masses of the open cells, by how much the worst demand is broken, and what it took."""
+
+    masses: Floats
+    violation: float
+    tau: float  # the penalty it ended with: a warm start begins there
+    steps: int
+    starts: int = 1
+    spread: float = 0.0  # of the entropies of the starts that met all demands, times mass
+
+
+def solve(
+    part: Component,
+    rng: np.random.Generator,
+    enough: float,
+    *,
+    starts: int = 1,
+    warm: tuple[Floats, float] | None = None,
+    tries: int = 4,
+) -> Solved:
+    """The best of some starts: the first raises its penalty slowly from the closed form, others are random and strict.
+
+    A penalty that rises slowly forgets where it began, so several such starts would be one. Goes on for up to `tries`
+    more while none meets all demands; `warm` is a solution for fewer demands to begin with, and its penalty.
+    """
+    best: Solved | None = None
+    entropies: list[float] = []
+    steps = number = 0
+    for number, descent in enumerate(_descents(part, rng, starts, warm, tries), start=1):
+        masses, tau, took = descent
+        steps += took
+        found = Solved(masses, part.violation(masses), tau, steps)
+        if found.violation <= enough:
+            entropies.append(part.entropy(masses))
+        if best is None or _rank(part, found, enough) < _rank(part, best, enough):
+            best = found
+        if number >= starts and best.violation <= enough:
+            break
+    assert best is not None
+    spread = max(entropies) - min(entropies) if entropies else 0.0
+    return Solved(best.masses, best.violation, best.tau, steps, number, spread)
+
+
+def _rank(part: Component, found: Solved, enough: float) -> tuple[float, float]:
+    return max(found.violation, enough), -part.entropy(found.masses)
+
+
+def _descents(
+    part: Component, rng: np.random.Generator, starts: int, warm: tuple[Floats, float] | None, tries: int
+) -> Iterator[tuple[Floats, float, int]]:
+    if warm is not None:
+        shares, tau = warm
+        point = 0.9 * part.gather(shares) + 0.1 * part.start(rng, 0.0)
+        yield _descend(part, rng, point, mu=8e-4, tau=tau, budget=200, kicks=0)
+    yield _descend(part, rng, part.start(rng, 0.05))
+    for _ in range(starts - 1 + tries):
+        yield _descend(part, rng, part.start(rng, 1.5), tau=20.0)
+
+
+def _descend(
+    part: Component,
+    rng: np.random.Generator,
+    masses: Floats,
+    mu: float = 0.02,
+    tau: float = 0.5,
+    budget: int = 1500,
+    kicks: int = 8,
+) -> tuple[Floats, float, int]:
+    """Raise tau while a demand is broken, lower mu once none is by much; shake a point that is stuck."""
+    steps = kicked = 0
+    near, last = 0.0, np.inf
+    while True:
+        most = 40 if mu > 1.01 * LAST_MU else 80
+        masses, near, took, fine = _centred(part, masses, mu, tau, near, most, max(0.02 * mu, 1e-9))
+        steps += took
+        broken = float(part.broken(masses)[0].max())
+        if not fine or steps > budget:
+            break
+        if broken > 1e-6 and broken > 0.9 * last and kicked < kicks and tau > 4:
+            # a stationary point that breaks a demand, often a saddle between values that are interchangeable
+            kicked += 1
+            masses, near, last = _kicked(part, masses, rng, 0.3 * 1.5**kicked), 0.0, np.inf
+            tau = max(tau, 30.0) if kicked > 2 else tau
+            continue
+        last = broken
+        if broken > 0 and tau < LARGEST_TAU:
+            tau *= 2
+        elif mu <= 1.01 * LAST_MU:
+            break
+        if broken < 0.01 or tau > 50:
+            mu = max(0.2 * mu, LAST_MU)
+    return masses, tau, steps
+
+
+def _kicked(part: Component, masses: Floats, rng: np.random.Generator, size: float) -> Floats:
+    noise = rng.standard_normal((1, part.values)) + rng.standard_normal(masses.shape)
+    moved = part.restored(masses * np.exp(size * noise))
+    for share in (1.0, 0.5, 0.25, 0.1, 0.03):
+        point = share * moved + (1 - share) * masses
+        if np.isfinite(_value(part, point, 1e-3, 1.0)):
+            return np.asarray(point)
+    return masses
+
+
+def _centred(
+    part: Component, masses: Floats, mu: float, tau: float, near: float, most: int, enough: float
+) -> tuple[Floats, float, int, bool]:
+    """Newton steps for one mu and tau. `near` weighs a term that keeps steps near the last point: it is raised where a
+    step would send a mass below a tenth, instead of shortening the step."""
+    value = _value(part, masses, mu, tau)
+    refused = steps = 0
+    while steps < most:
+        move, decrease = _newton(part, masses, mu, tau, near)
+        steps += 1
+        if not np.isfinite(decrease):
+            return masses, near, steps, False
+        if decrease * (1 + near) < enough:
+            break
+        steepest = float((-move / np.where(part.free, masses, 1.0)).max())
+        length = min(1.0, 0.9 / steepest) if steepest > 0 else 1.0
+        if length < 0.3 and refused < 12:
+            near = max(4 * near, 1.0) * min(max(0.15 / length, 1), 50)
+            refused += 1
+            continue
+        refused, moved = 0, None
+        for _ in range(25):
+            point = part.restored(masses + length * move)
+            reached = _value(part, point, mu, tau)
+            if reached <= value - 1e-4 * length * decrease:
+                moved = point
+                break
+            length *= 0.5
+        if moved is None:
+            break
+        masses, gained, value = moved, value - reached, reached
+        near = near / 4 if length > 0.9 else near * 2 if length < 0.2 else near
+        near = 0.0 if near < 1e-2 else near
+        if gained < enough * 1e-2:
+            break
+    return part.restored(masses), near, steps, True
+
+
+def _penalty(broken: Floats, mu: Floats, tau: Floats) -> tuple[Floats, Floats]:
+    """psi(h) and its slope, which lies between 0 and tau; written so that neither sign of h loses digits."""
+    t = tau * broken
+    root = np.sqrt(t * t + 4 * mu * mu)
+    above = np.where(t > 0, t + root, 4 * mu * mu / (root - t + TINY))
+    below = np.where(t < 0, root - t, 4 * mu * mu / (root + t + TINY))
+    slack, room = (2 * mu + above) / (2 * tau), (2 * mu + below) / (2 * tau)
+    return tau * slack - mu * np.log(room) - mu * np.log(slack), mu / room
+
+
+def _value(part: Component, masses: Floats, mu: float, tau: float) -> float:
+    """F, infinite outside."""
+    if (masses[part.free] <= 0).any():
+        return np.inf
+    logs = part.logs(masses)
+    found = (masses * (logs - part.tilt)).sum() / part.mass
+    found -= mu * ((part.size / part.mass / part.values)[:, None] * logs).sum()
+    found += _penalty(part.broken(masses)[0], mu * part.weight, tau * part.weight)[0].sum()
+    if len(part.cap):
+        room = part.cap[:, None] - part.caps @ masses
+        if (room[part.under] <= 0).any():
+            return np.inf
+        found -= mu * (part.cap_weight[:, None] * np.log(np.where(part.under, room, 1.0))).sum()
+    return float(found)
+
+
+def _newton(part: Component, masses: Floats, mu: float, tau: float, near: float) -> tuple[Floats, float]:
+    """The Newton direction of the convex model, and how much the model says F decreases along it.
+
+    The Hessian has a block for each value (a diagonal and a few groups) and one rank for each demand: blocks are
+    inverted by Cholesky's method, and what couples them (sizes of cells, masses of leaves, demands) is eliminated.
+    """
+    values, cells, rows, demands = part.values, len(part.size), len(part.row_leaf), len(part.demands)
+    broken, groups = part.broken(masses)
+    mus, taus = mu * part.weight, tau * part.weight
+    slope = _penalty(broken, mus, taus)[1]
+    bend = 1 / (mus / slope**2 + mus / np.maximum(taus - slope, TINY) ** 2)
+    live = np.asarray(part.alive[:, None] & (groups > 0))
+    if part.measure == GINI:
+        first = np.where(live, -2 * groups / part.group_size[:, None], 0.0)
+        second = np.where(live, -2 / part.group_size[:, None], 0.0)
+    else:
+        some = np.where(live, groups, 1.0)
+        first = np.where(live, -np.log(some / part.group_size[:, None]), 0.0)
+        second = np.where(live, -1 / some, 0.0)
+    jacobian = np.matmul(part.difference[None] * first.T[:, None, :], part.members)  # [value, demand, cell]
+    above = np.where(part.free, masses, 1.0).T
+    barrier = mu * part.size / part.mass / values
+    gradient = (part.logs(masses).T - part.tilt[:, None]) / part.mass - barrier[None] / above
+    gradient += np.einsum("j,cji->ci", slope, jacobian)
+    curve = (-(slope @ part.other)[:, None] * second)[part.curved]  # of E(other) alone: the convex part
+    curved = part.members[part.curved]
+    hessian = np.matmul(curved.T[None] * curve.T[:, None, :], curved)
+    each = np.arange(cells)
+    hessian[:, each, each] += (1 + near) / above / part.mass + barrier[None] / above**2
+    if len(part.cap):
+        room = np.where(part.under, part.cap[:, None] - part.caps @ masses, 1.0)
+        push = np.where(part.under, mu * part.cap_weight[:, None] / room, 0.0)
+        gradient += (part.caps.T @ push).T
+        hessian += np.matmul(part.caps.T[None] * (push / room).T[:, None, :], part.caps)
+    # blocks scaled by the roots of the masses, whose sizes differ by many orders
+    scale = np.sqrt(above)
+    hessian *= scale[:, :, None]
+    hessian *= scale[:, None, :]
+    value, cell = np.nonzero(part.constant.T)
+    hessian[value, cell, :] = 0
+    hessian[value, :, cell] = 0
+    hessian[value, cell, cell] = 1.0
+    inverse = _inverted(hessian)
+    inverse *= scale[:, :, None]
+    inverse *= scale[:, None, :]
+    inverse[value, cell, :] = 0
+    inverse[value, :, cell] = 0
+    # what couples the blocks: [sizes of cells; masses of leaves; demands]
+    most = cells + rows + demands
+    across = np.matmul(inverse, jacobian.transpose(0, 2, 1))
+    schur = np.zeros((most, most))
+    schur[:cells, :cells] = inverse.sum(axis=0)
+    schur[:cells, cells + rows :] = across.sum(axis=0)
+    for number in np.unique(part.row_value):
+        some = np.flatnonzero(part.row_value == number)
+        lines = inverse[number] @ part.rows[some].T
+        schur[:cells, cells + some] = lines
+        schur[np.ix_(cells + some, cells + some)] = part.rows[some] @ lines
+        schur[cells + some, cells + rows :] = part.rows[some] @ across[number]
+    schur[cells + rows :, cells + rows :] = np.einsum("cji,cik->jk", jacobian, across) + np.diag(1 / bend)
+    lower = np.tril_indices(most, -1)
+    schur[lower] = schur.T[lower]
+    moved = np.matmul(inverse, gradient[:, :, None])[:, :, 0]
+    right = -np.concatenate(
+        [
+            moved.sum(axis=0),
+            (part.rows * moved[part.row_value]).sum(axis=1),
+            np.einsum("cji,ci->j", jacobian, moved),
+        ]
+    )
+    force = _solved(schur, right)
+    pull = np.repeat(force[None, :cells], values, axis=0) + np.einsum("j,cji->ci", force[cells + rows :], jacobian)
+    np.add.at(pull, part.row_value, force[cells : cells + rows, None] * part.rows)
+    move = -(moved + np.matmul(inverse, pull[:, :, None])[:, :, 0]).T
+    return move, float(-(gradient * move.T).sum())
+
+
+def _inverted(blocks: Floats) -> Floats:
+    """The inverses of symmetric positive definite blocks, in place."""
+    diagonal = np.diag_indices(blocks.shape[1])
+    for block in blocks:
+        factor, failed = dpotrf(block, lower=1, clean=1)
+        if failed:
+            block[diagonal] *= 1 + 1e-10
+            factor, failed = dpotrf(block, lower=1, clean=1)
+        half = dpotri(factor, lower=1)[0]  # the factor was clean, so nothing is above the diagonal
+        np.add(half, half.T, out=block)
+        block[diagonal] *= 0.5
+    return blocks
+
+
+def _solved(matrix: Floats, right: Floats) -> Floats:
+    """A symmetric system, scaled to a diagonal of ones and refined once."""
+    size = 1 / np.sqrt(np.maximum(np.diag(matrix), TINY))
+    scaled = matrix * size[:, None] * size
+    scaled[np.diag_indices(len(scaled))] += 1e-13
+    factors = lu_factor(scaled, check_finite=False)
+    found = lu_solve(factors, size * right, check_finite=False)
+    found += lu_solve(factors, size * right - scaled @ found, check_finite=False)
+    return np.asarray(size * found)

@@ -1,0 +1,157 @@
+"""What an audit found: beliefs of adversaries, what they disclose, who is exposed, what to do about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from privet.risk.beliefs import Belief
+from privet.risk.constraints import Counted
+from privet.risk.exposure import Exposure, strongest
+from privet.risk.measures import SAME, Disclosure, individual
+from privet.risk.people import People
+from privet.risk.publication import Publication
+from privet.risk.remedy import Remedy
+from privet.risk.tree import Floats
+
+BASELINES = ("uniform", "marginal")
+MAXIMUM, ALONE, WORLDS = "maximum entropy", "leaves alone", "possible worlds"
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What one published model tells about the people of a table.
+
+    `beliefs` and `overall` are by adversary: the baselines, who have not seen the model, and those who have.
+    """
+
+    name: str
+    sensitive: str
+    values: tuple[str, ...]
+    people: People
+    beliefs: Mapping[str, Belief]
+    overall: Mapping[str, Disclosure]
+    threshold: float
+    exposures: tuple[Exposure, ...]
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...]
+    remedies: tuple[Remedy, ...] = ()
+    counted: Counted | None = None
+    publication: Publication | None = field(default=None, repr=False)  # None where a model is audited by predictions
+    truth: Floats | None = field(default=None, repr=False)  # true values [profile, value]
+    epsilon: float | None = None
+
+    @property
+    def adversaries(self) -> dict[str, Belief]:
+        """Those who have seen the model; whoever looks at its leaves alone knows no more than they do."""
+        return {name: belief for name, belief in self.beliefs.items() if name not in (*BASELINES, ALONE)}
+
+    @property
+    def baseline(self) -> Belief:
+        """The best informed of those who have not seen the model."""
+        return self.beliefs.get("marginal", self.beliefs["uniform"])
+
+    @property
+    def posterior(self) -> Floats:
+        """For each profile the shares of the adversary who is surest of it."""
+        return strongest(self.adversaries)[0]
+
+    @property
+    def worst(self) -> float:
+        """The largest probability with which some adversary knows the value of somebody."""
+        return max(self.overall[name].worst for name in self.adversaries)
+
+    @property
+    def known(self) -> int:
+        """How many people have a value that some adversary knows with the threshold's probability."""
+        return int(self.people.sizes[self.posterior.max(axis=1) >= self.threshold - SAME].sum())
+
+    @property
+    def safe(self) -> bool:
+        """Is every posterior below the threshold?"""
+        return self.worst < self.threshold - SAME
+
+    @property
+    def individuals(self) -> pd.DataFrame:
+        """A row for each profile: its people, its leaf, and for each adversary the likeliest value and how likely."""
+        people = self.people
+        columns: dict[str, Any] = {
+            attribute.name: [attribute.texts[code] for code in people.codes[:, at].tolist()]
+            for at, attribute in enumerate(people.attributes)
+        }
+        columns["people"] = people.sizes
+        if self.publication is not None:
+            tree = self.publication.tree
+            paths = {leaf: tree.where(leaf) for leaf in self.publication.leaves}
+            columns["leaf"] = [paths.get(leaf, "") for leaf in self.publication.leaf.tolist()]
+        for name, belief in self.beliefs.items():
+            columns[f"{name}: value"] = [self.values[at] for at in np.argmax(belief.shares, axis=1).tolist()]
+            columns[f"{name}: posterior"] = belief.shares.max(axis=1)
+            if self.truth is not None:
+                columns[f"{name}: divergence"] = individual(people, belief.shares, self.truth)
+        return pd.DataFrame(columns)
+
+    def probabilities(self, adversary: str = "maximum entropy") -> pd.DataFrame:
+        """P(value | profile) of one adversary, a row for each profile in the order of `individuals`."""
+        return pd.DataFrame(self.beliefs[adversary].shares, columns=list(self.values))
+
+    # -- telling it -------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The audit for programs: numbers and sentences, no row for each profile."""
+        return {
+            "model": self.name,
+            "sensitive": self.sensitive,
+            "values": list(self.values),
+            "people": self.people.total,
+            "profiles": len(self.people),
+            "epsilon": self.epsilon,
+            "threshold": self.threshold,
+            "worst": self.worst,
+            "known": self.known,
+            "constraints": None if self.counted is None else asdict(self.counted),
+            "adversaries": {
+                name: {
+                    **self.overall[name].to_dict(),
+                    "exact": belief.exact,
+                    "facts": dict(belief.facts),
+                    "notes": list(belief.notes),
+                }
+                for name, belief in self.beliefs.items()
+            },
+            "most exposed": [asdict(exposure) for exposure in self.exposures],
+            "remedies": [remedy.to_dict() for remedy in self.remedies],
+            "assumptions": list(self.assumptions),
+            "notes": list(self.notes),
+        }
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The audit as JSON; written to a file if one is named."""
+        text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def to_html(self, path: str | Path | None = None, beside: Audit | None = None) -> str:
+        """The report a privacy officer reads, in one file that loads nothing; `beside` is a second audit to compare."""
+        from privet.risk.page import page
+
+        text = page(self, beside)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def __str__(self) -> str:
+        from privet.risk.summary import summary
+
+        return summary(self)
+
+    def __repr__(self) -> str:
+        people = f"{self.known} of {self.people.total} people"
+        return f"<Audit of {self.name}: {people} known with {self.threshold:g}, worst posterior {self.worst:.3g}>"

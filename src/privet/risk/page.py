@@ -1,0 +1,294 @@
+"""The report of an audit, for whoever decides about publishing: one file that loads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from privet.risk.drawing import STYLE, key, posteriors
+from privet.risk.exposure import Exposure
+from privet.risk.findings import BASELINES, Audit
+from privet.risk.remedy import Remedy
+from privet.risk.tree_drawing import LEAVES, exposed_tree
+from privet.risk.words import (
+    ADVERSARIES,
+    UNKNOWN,
+    accuracy,
+    before,
+    best,
+    difference,
+    measures,
+    notes,
+    ordered,
+    probability,
+    promise,
+    verdict,
+)
+from privet.trees.layout import safe
+from privet.trees.page_parts import document
+
+VALUES = 30  # of the sensitive attribute, that are listed
+
+_STYLE = """
+body { print-color-adjust: exact; } h3 { font-size: .95rem; margin: 1rem 0 .3rem; }
+ul { margin: .4rem 0; padding-left: 1.2rem; } dl { margin: .6rem 0 0; font-size: .9rem; }
+dt { font-weight: 600; } dd { margin: 0; } .big { font-size: 1.35rem; line-height: 1.35; margin-bottom: .5rem; }
+.good { border: 2px solid var(--leaf); } .pair, .legend { display: grid; gap: 0 1.4rem;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); }
+.pair { align-items: stretch; } .pair section { margin-bottom: 0; }
+.facts { display: grid; grid-template-columns: 9.5rem 1fr; gap: .25rem 1rem; margin: 0;
+  align-content: start; }
+.facts dt { color: var(--soft); } .legend div { padding: .2rem 0; } .legend dt, .legend dd { display: inline; }
+.legend dt::after { content: ": "; }
+.number { text-align: right; } td.number { white-space: nowrap; } tr { break-inside: avoid; }
+th { font-weight: 600; vertical-align: bottom; white-space: nowrap; } th[title] { cursor: help; }
+.wide > p { max-width: 68rem; }
+td, th { padding-right: .9rem; } td:last-child, th:last-child { padding-right: 0; }
+tbody tr:last-child > td { border-bottom: 0; }
+td small { display: block; color: var(--soft); font-size: .85rem; white-space: normal; max-width: 17rem; }
+.text td:first-child { white-space: normal; } .text td { line-height: 1.4; } tr.same > td { border-bottom: 0; }
+.chip { display: inline-block; border: 1px solid currentColor; border-radius: 1rem; padding: 0 .55rem;
+  font-size: .8rem; color: var(--leaf); white-space: nowrap; } .reached { color: var(--alarm); font-weight: 600; }
+.best > td { background: color-mix(in srgb, var(--leaf) 10%, transparent); }
+.key { align-items: center; } .key svg { margin-right: .4rem; vertical-align: -1px; }
+.key path { fill: none; stroke: var(--ink); stroke-width: 1.5; } .key .at { stroke: var(--alarm); }
+.key .uniform { stroke: var(--soft); stroke-dasharray: 4 3; }
+@media (max-width: 44rem) { body { margin: 1.4rem auto; } section { padding: .9rem 1rem; } .facts { display: block; }
+  .facts dd { margin-bottom: .5rem; } thead { display: none; } table, tbody, tr, td { display: block; }
+  tr { border-bottom: 1px solid var(--line); padding: .5rem 0; } tr:last-child, tr.same { border: 0; }
+  td { border: 0; padding: .1rem 0; } td[data-head] { display: flex; justify-content: space-between; gap: 1rem; }
+  td[data-head]::before { content: attr(data-head); color: var(--soft); } td.told { display: block; }
+  .text td.told::before { display: block; } td:first-child { font-weight: 600; white-space: normal; }
+  .best { background: color-mix(in srgb, var(--leaf) 10%, transparent); } .best > td { background: none; } }
+@media print { :root { font-size: 11.5px; } body { margin: 0; max-width: none; font-size: 1rem; }
+  section { break-inside: auto; } h2, h3 { break-after: avoid; } .scroll { overflow: visible; }
+  .scroll svg { max-width: 100%; height: auto; } .wide { position: static; transform: none; width: auto; } }
+"""
+
+
+def page(audit: Audit, beside: Audit | None = None) -> str:
+    """A whole page about an audit, or about two side by side; it loads nothing and runs nothing."""
+    both = [audit] if beside is None else [audit, beside]
+    models = " and ".join(f"<em>{safe(each.name, 100)}</em>" for each in both)
+    tells = "tells" if beside is None else "tell"
+    parts = [
+        f"<h1>What {models} {tells} about {safe(audit.sensitive, 100)}</h1>",
+        _verdicts(both),
+        _about(both),
+        _against(both),
+        _histograms(both),
+        *(_tree(each) for each in both if each.publication is not None),
+        *(_exposed(each, len(both) > 1) for each in both if each.exposures),
+        *(_remedies(each, len(both) > 1) for each in both),
+        _listed("What is assumed", [(each.name, each.assumptions) for each in both]),
+        _listed("Notes of the adversaries", [(each.name, notes(each)) for each in both]),
+        _reading(),
+        '<p class="soft">Written by privet audit. Point at the head of a column, or at a leaf, to read more.</p>',
+    ]
+    title = f"{' and '.join(each.name for each in both)}: what is told about {audit.sensitive}"
+    return document(title, parts, STYLE + _STYLE)
+
+
+def _verdicts(audits: Sequence[Audit]) -> str:
+    cards = []
+    for each in audits:
+        name = f'<p class="soft">{safe(each.name, 100)}</p>' if len(audits) > 1 else ""
+        said = f"<p>{safe(promise(each))}</p>" if each.epsilon is not None else ""
+        cards.append(
+            f'<section class="{"good" if each.safe else "alarm"}">{name}<p class="big">{safe(verdict(each))}</p>'
+            f"<p>{safe(before(each))}</p>{said}</section>"
+        )
+    if len(audits) == 1:
+        return cards[0]
+    return f'<div class="pair">{"".join(cards)}</div><section><p>{safe(difference(*audits))}</p></section>'
+
+
+def _about(audits: Sequence[Audit]) -> str:
+    columns = []
+    for each in audits:
+        rows = "".join(f"<dt>{head}</dt><dd>{told}</dd>" for head, told in _facts(each))
+        columns.append(f'<dl class="facts">{rows}</dl>')
+    inside = columns[0] if len(columns) == 1 else f'<div class="pair">{"".join(columns)}</div>'
+    return f"<section><h2>What this is about</h2>{inside}</section>"
+
+
+def _facts(audit: Audit) -> Iterable[tuple[str, str]]:
+    private = "not private" if audit.epsilon is None else f"noise for epsilon {audit.epsilon:g}"
+    yield "model", f"{safe(audit.name, 100)}, {private}"
+    more = f", … {len(audit.values) - VALUES} more" if len(audit.values) > VALUES else ""
+    values = ", ".join(safe(value, 60) for value in audit.values[:VALUES])
+    yield "sensitive attribute", f"{safe(audit.sensitive, 100)}: {values}{more}"
+    yield "people", f"{audit.people.total:,}"
+    yield "profiles", f"{len(audit.people):,} different combinations of {safe(', '.join(audit.people.names), 400)}"
+    if audit.publication is not None:
+        noisy, leaves = "noisy " * audit.publication.noisy, len(audit.publication.leaves)
+        yield "published", f"the tree with the {noisy}{audit.publication.level} of its {leaves:,} leaves with people"
+    if audit.counted is not None:
+        yield "constraints", safe(str(audit.counted), 500)
+    yield "threshold", f"a value counts as known from probability {audit.threshold:g} on"
+
+
+# -- adversaries --------------------------------------------------------------------------------
+
+
+def _against(audits: Sequence[Audit]) -> str:
+    columns = measures(max(audits, key=lambda each: each.truth is not None))
+    heads = "".join(f'<th class="number" title="{safe(each.means)}">{each.head}</th>' for each in columns)
+    rows = []
+    for name in dict.fromkeys(name for each in audits for name in ordered(each)):
+        having = [each for each in audits if name in each.beliefs]
+        for each in having:
+            cells = "".join(_cell(column.head, column.told(each.overall[name])) for column in columns)
+            model = f"<small>{safe(each.name, 60)}</small>" if len(audits) > 1 else ""
+            same = ' class="same"' if each is not having[-1] else ""
+            rows.append(f"<tr{same}><td>{safe(name, 60)}{model}</td>{cells}</tr>")
+    who = "".join(
+        f"<div><dt>{name}</dt><dd>{means}</dd></div>"
+        for name, means in ADVERSARIES.items()
+        if any(name in each.beliefs for each in audits)
+    )
+    what = "".join(f"<div><dt>{each.head}</dt><dd>{safe(each.means)}</dd></div>" for each in columns)
+    return (
+        "<section><h2>Against knowing nothing</h2><p>Each row is somebody with other knowledge; the first have not "
+        'seen the model.</p><div class="scroll"><table><thead><tr><th>adversary</th>'
+        f"{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f'<h3>Who they are</h3><dl class="legend">{who}</dl><h3>What the columns say</h3><dl class="legend">{what}</dl>'
+        "</section>"
+    )
+
+
+def _cell(head: str, told: str) -> str:
+    return f'<td class="number" data-head="{head}">{safe(told)}</td>'
+
+
+def _histograms(audits: Sequence[Audit]) -> str:
+    drawn = [posteriors(each) for each in audits]
+    baselines = [name for name in reversed(BASELINES) if any(name in each.beliefs for each in audits)]
+    outline = "".join(
+        f'<span><svg width="22" height="12" aria-hidden="true"><path class="{name}" d="M1 1H21V11H1"/></svg>'
+        f"everybody, as {name} believes</span>"
+        for name in baselines
+    )
+    line = '<span><svg width="22" height="12" aria-hidden="true"><path class="at" d="M0 6H22"/></svg>threshold</span>'
+    told = (
+        "<p>For everybody the probability of the value that is likeliest for them, to whichever adversary is surest of "
+        "it. The further up, the surer.</p>"
+    )
+    legend = f'{key(audits[0])}<p class="key">{outline}{line}</p>'
+    if len(drawn) == 1:
+        inside = f'<div class="pair"><div>{drawn[0]}</div><div>{told}{legend}</div></div>'
+    else:
+        figures = "".join(
+            f"<div><h3>{safe(each.name, 100)}</h3>{figure}</div>" for each, figure in zip(audits, drawn, strict=True)
+        )
+        inside = f'{told}<div class="pair">{figures}</div>{legend}'
+    return f"<section><h2>How surely people are known</h2>{inside}</section>"
+
+
+def _tree(audit: Audit) -> str:
+    assert audit.publication is not None
+    if not audit.publication.leaves:
+        return ""
+    empty = len(audit.publication.tree.leaves) - len(audit.publication.leaves)
+    left = f" {empty:,} lea{'f' if empty == 1 else 'ves'} that nobody is in are left out." if empty else ""
+    many = len(audit.publication.leaves) > LEAVES
+    folded = f" It has more than {LEAVES} leaves: those parts are unfolded where most people are known." if many else ""
+    return (
+        f'<section class="wide"><h2>Where they are in {safe(audit.name, 100)}</h2><p>A bar shows the largest posterior '
+        "of the people in a leaf and the line in it the threshold; then what the leaf predicts, its people, and how "
+        f'many of them are known.{left}{folded}</p>{key(audit)}<div class="scroll">{exposed_tree(audit)}</div>'
+        "</section>"
+    )
+
+
+# -- people and remedies ------------------------------------------------------------------------
+
+
+def _exposed(audit: Audit, named: bool) -> str:
+    of = f" by {safe(audit.name, 100)}" if named else ""
+    rows = "".join(_exposure(each, audit.threshold) for each in audit.exposures)
+    heads = '<th>who</th><th class="number">people</th><th>value</th><th class="number">posterior</th>'
+    heads += '<th class="number">before</th><th>adversary</th><th>where, and why</th>'
+    return (
+        f"<section><h2>Most exposed{of}</h2><p>People with these quasi-identifiers, the value that is likeliest for "
+        "them, and its probability with the model and before it.</p>"
+        f'<div class="scroll"><table class="text"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+        "</section>"
+    )
+
+
+def _exposure(each: Exposure, threshold: float) -> str:
+    reached = " reached" if each.posterior >= threshold else ""
+    posterior = safe(probability(each.posterior))
+    return (
+        f'<tr><td>{safe(each.who, 400)}</td><td class="number" data-head="people">{each.people:,}</td>'
+        f'<td data-head="value">{safe(each.value, 60)}</td>'
+        f'<td class="number{reached}" data-head="posterior">{posterior}</td>'
+        f'<td class="number" data-head="before">{safe(probability(each.baseline))}</td>'
+        f'<td data-head="adversary">{safe(each.adversary, 60)}</td>'
+        f'<td class="told">{safe(each.path, 400)}<br><span class="soft">{safe(each.because, 400)}</span></td></tr>'
+    )
+
+
+def _remedies(audit: Audit, named: bool) -> str:
+    title = f"What to do about {safe(audit.name, 100)}" if named else "What to do about it"
+    if audit.safe:
+        told = "<p>Every posterior is below the threshold: nothing needs to change.</p>"
+        return f"<section><h2>{title}</h2>{told}</section>"
+    if not audit.remedies:
+        return ""
+    marked = best(audit.remedies)
+    rows = "".join(_remedy(each, each is marked) for each in audit.remedies)
+    heads = '<th>what</th><th class="number">worst</th><th class="number">known</th>'
+    heads += '<th class="number">accuracy</th><th>enough?</th>'
+    return (
+        f"<section><h2>{title}</h2><p>Each was tried and audited again, with the accuracy of the labels before and "
+        "after; a private model that was not grown is judged by its promise.</p>"
+        f'<div class="scroll"><table class="text"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+        "</section>"
+    )
+
+
+def _remedy(each: Remedy, is_best: bool) -> str:
+    word = '<span class="chip">yes, the best</span>' if is_best else "yes" if each.enough else "no"
+    known = UNKNOWN if each.known is None else f"{each.known:,}"
+    kind = ' class="best"' if is_best else ""
+    return (
+        f"<tr{kind}><td>{safe(each.told, 600)}</td>"
+        + _cell("worst", probability(each.worst))
+        + _cell("known", known)
+        + _cell("accuracy", accuracy(each))
+        + f'<td data-head="enough?">{word}</td></tr>'
+    )
+
+
+# -- sentences ----------------------------------------------------------------------------------
+
+
+def _listed(title: str, said: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """Sentences of each audit; those that all share stand once."""
+    shared = [words for words in said[0][1] if all(words in sentences for _, sentences in said)]
+    parts = [_items(shared)]
+    for name, sentences in said:
+        own = [words for words in sentences if words not in shared]
+        if own:
+            parts.append((f"<h3>{safe(name, 100)}</h3>" if len(said) > 1 else "") + _items(own))
+    inside = "".join(parts)
+    return f"<section><h2>{title}</h2>{inside}</section>" if inside else ""
+
+
+def _items(sentences: Sequence[str]) -> str:
+    items = "".join(f"<li>{safe(words)}</li>" for words in sentences)
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def _reading() -> str:
+    return """<section><h2>How to read this</h2>
+<p><b>Maximum entropy</b> is an adversary who believes everything that was published and makes up nothing besides: of
+all beliefs that agree with it, the most even one. What is shown is a belief, not a bound: two values that the tree
+cannot tell apart look alike to it, even where only one of them was possible.</p>
+<p><b>Possible worlds</b> is an adversary who knows that people come whole: every table that would have led to this
+very publication is as likely as any other, and the posterior of a value is the share of the tables in which a person
+has it. Where one table is left, everybody is known, however even maximum entropy finds them.</p>
+<p>Saying more never raises the maximum entropy: with every constraint the beliefs that are left become fewer. It may
+raise <i>D</i>, the distance from the truth: who knows more can be misled, and be surer of something wrong. So a
+posterior is what somebody will believe of a person, right or not.</p></section>"""

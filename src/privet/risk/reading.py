@@ -1,0 +1,118 @@
+"""Published trees, wherever they came from: told apart, read, and what cannot be read said in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from privet.errors import ModelError
+from privet.risk import privet_model, scikit, weka
+from privet.risk.tree import ENTROPY, GINI, PublishedTree
+from privet.trees.model import Ensemble
+from privet.trees.published import Model
+
+FORMATS = "a privet model (JSON), a scikit-learn DecisionTreeClassifier or its export_text, or a Weka J48 text"
+CRITERIA = {
+    "gini": GINI,
+    "entropy": ENTROPY,
+    "infogain": ENTROPY,
+    "gain-ratio": None,
+    "none": None,
+}
+SILENT = {
+    "gain-ratio": "it chose by gain ratio, which does not order impurities",
+    "none": "nothing is concluded from the choice of its splits, as was asked",
+}
+
+
+def read_tree(source: Any, values: Sequence[object] | None = None) -> PublishedTree | Model:
+    """A published tree: a file, a text, a fitted classifier, a privet model, or one that was read before.
+
+    `values` are the public values of the sensitive attribute, in order; without them those are taken that the tree
+    knows, and of a text those that some leaf predicts. A privet model of several trees or of tables is returned as it
+    is: it has no leaves in which people could be.
+    """
+    if isinstance(source, PublishedTree):
+        return source
+    if isinstance(source, str) and "\n" in source:
+        return _from_text(source, values)
+    if isinstance(source, str | Path):
+        return _from_file(Path(source), values)
+    if isinstance(source, Model):
+        return _from_model(source, values)
+    if isinstance(model := getattr(source, "model_", None), Model):
+        return _from_model(model, values)
+    return _from_scikit(source, values)
+
+
+def _from_file(path: Path, values: Sequence[object] | None) -> PublishedTree | Model:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ModelError(f"'{path}' is not UTF-8 text; a tree is {FORMATS}.") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is no name of a file"
+        raise ModelError(f"cannot read the tree '{path}' ({why}); check the path.") from None
+    try:
+        return _from_text(text, values)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+
+
+def _from_text(text: str, values: Sequence[object] | None) -> PublishedTree | Model:
+    if text.lstrip().startswith("{"):
+        return _from_model(Model.from_json(text), values)
+    if scikit.is_export(text):
+        return scikit.parse(text, values)
+    return weka.parse(text, values)
+
+
+def _from_model(model: Model, values: Sequence[object] | None) -> PublishedTree | Model:
+    if isinstance(model, Ensemble) and len(model.trees) == 1:
+        return privet_model.published(model, values)
+    return model
+
+
+def _from_scikit(source: Any, values: Sequence[object] | None) -> PublishedTree:
+    from sklearn.base import is_regressor
+    from sklearn.ensemble import BaseEnsemble
+    from sklearn.pipeline import Pipeline
+    from sklearn.tree import DecisionTreeClassifier
+
+    name = type(source).__name__
+    if isinstance(source, DecisionTreeClassifier):
+        return scikit.published(source, values)
+    if isinstance(source, Pipeline):
+        raise ModelError("a Pipeline changes columns before its tree sees them; audit its last step on what it sees.")
+    if hasattr(source, "_estimator_type") or hasattr(source, "__sklearn_tags__"):
+        if is_regressor(source):
+            raise ModelError(f"a {name} predicts numbers, not the values of a sensitive attribute; audit a classifier.")
+        if isinstance(source, BaseEnsemble) or "Boosting" in name:
+            raise ModelError(
+                f"a {name} has many trees whose rows are drawn with replacement or weighted, so a leaf's counts say "
+                "nothing certain; audit one tree of estimators_."
+            )
+        if type(source).__module__.startswith("privet."):
+            raise ModelError(f"the {name} is not fitted; fit it before it is audited.")
+    raise ModelError(f"a {name} is no tree that can be audited; a tree is {FORMATS}.")
+
+
+def criterion_of(tree: PublishedTree, asked: str | None) -> PublishedTree:
+    """The tree with the criterion that chose its splits, as whoever asks for the audit knows it.
+
+    >>> tree = weka.parse("age <= 30: no\\nage > 30: yes")
+    >>> criterion_of(tree, None).criterion, criterion_of(tree, "infogain").criterion
+    (None, 'entropy')
+    """
+    if asked is None:
+        return tree
+    if asked not in CRITERIA:
+        raise ModelError(f"the criterion is one of {', '.join(CRITERIA)}, not '{asked}'.")
+    criterion = CRITERIA[asked]
+    if tree.epsilon is None:
+        return replace(tree, criterion=criterion, silent=SILENT.get(asked, ""))
+    if criterion is None:
+        return tree
+    raise ModelError(f"the tree chose its splits with noise, so {asked} excludes nothing; leave the criterion out.")

@@ -1,0 +1,205 @@
+"""What to do about it: merge leaves, say less, or publish a private model; each tried, and audited again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from privet.risk.beliefs import Belief
+from privet.risk.constraints import choices_of
+from privet.risk.exposure import strongest
+from privet.risk.findings import Audit
+from privet.risk.maximum_entropy import maximum_entropy
+from privet.risk.measures import SAME
+from privet.risk.merging import best_merge, merged_tree, node_masses
+from privet.risk.publication import COUNTS, LABELS, LEVELS, RATES, Publication
+from privet.risk.reading import read_tree
+from privet.risk.remedy import Remedy
+from privet.risk.tree import Floats, PublishedTree
+from privet.risk.worlds import possible_worlds
+
+Refit = Callable[[float], Any]  # grows a private model of the same people with an epsilon
+Progress = Callable[[str], None]
+
+EPSILONS = (10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1, 0.05)  # tried from the least private on
+TRIES = 8  # how often a merged tree is audited and merged further
+
+
+def remedies_for(audit: Audit, *, refit: Refit | None, seed: int, progress: Progress) -> Audit:
+    """The audit with remedies, if anybody is exposed."""
+    if audit.safe or audit.publication is None:
+        return audit
+    found = [_merge(audit, audit.publication, seed, progress)]
+    if not audit.publication.noisy:
+        found += _withhold(audit, audit.publication, seed, progress)
+        found += _private(audit, audit.publication, refit, seed, progress)
+    return replace(audit, remedies=tuple(found))
+
+
+def _merge(audit: Audit, publication: Publication, seed: int, progress: Progress) -> Remedy:
+    """Merge where a leaf gives somebody away, audit again, and merge on above those who still are."""
+    masses = _node_masses(audit, publication)
+    before = _accuracy(audit, publication)
+    barred: set[int] = set()
+    at: set[int] | None
+    for attempt in range(1, TRIES + 1):
+        at = best_merge(publication.tree, masses, audit.threshold, barred)
+        if at is None:
+            share = float(masses[0].max() / masses[0].sum())
+            value = audit.values[int(np.argmax(masses[0]))]
+            return Remedy(
+                "merge leaves",
+                f"Merging leaves does not help: among all people, {value} has a share of {share:.3g} already."
+                if share >= audit.threshold
+                else "Merging leaves does not help: even a single leaf leaves somebody exposed.",
+                False,
+                accuracy_before=before,
+            )
+        progress(f"auditing the tree with {len(at)} nodes merged, attempt {attempt}")
+        tree = merged_tree(publication, at, masses)
+        smaller = Publication.of(tree, publication.people, publication.level, publication.marginal, publication.sampled)
+        shares = _posterior(smaller, seed)
+        exposed = np.flatnonzero(shares.max(axis=1) >= audit.threshold - SAME)
+        exposed = exposed[smaller.leaf[exposed] >= 0]
+        if not len(exposed) or attempt == TRIES:
+            break
+        barred |= _origins(publication, smaller, exposed)
+    assert at is not None
+    leaves = len(publication.leaves)
+    told = (
+        f"Merge {f'{len(at)} parts' if len(at) > 1 else '1 part'} of the tree, {leaves} leaves become "
+        f"{len(smaller.leaves)}: "
+        f"{'; '.join(publication.tree.where(node) for node in sorted(at)[:3])}{'; …' * (len(at) > 3)}."
+    )
+    merged = tuple(sorted(at))
+    return _judged(audit, smaller, shares, "merge leaves", told, before, merged=merged, tree=tree)
+
+
+def _origins(publication: Publication, smaller: Publication, exposed: Any) -> set[int]:
+    """The nodes of the published tree that are the leaves of the smaller one where these profiles are."""
+    some = {int(smaller.leaf[profile]): int(profile) for profile in exposed}
+    found = set()
+    for leaf, profile in some.items():
+        depth = len(smaller.tree.ancestors(leaf))
+        original = int(publication.leaf[profile])
+        along = [original, *publication.tree.ancestors(original)][::-1]
+        found.add(along[depth])
+    return found
+
+
+def _withhold(audit: Audit, publication: Publication, seed: int, progress: Progress) -> Iterator[Remedy]:
+    """The same tree with less said about its leaves."""
+    before = _accuracy(audit, publication)
+    for level, kind, told in (
+        (RATES, "withhold counts", "Publish the label and the error rate of each leaf, and no counts."),
+        (LABELS, "withhold rates", "Publish the label of each leaf, and no numbers."),
+    ):
+        if LEVELS.index(level) >= LEVELS.index(publication.level) or (level == RATES and publication.classes == 2):
+            continue  # of two values the rate is the counts
+        progress(f"auditing the tree with {level} alone")
+        less = replace(publication, level=level)
+        found = _judged(audit, less, _posterior(less, seed), kind, told, before)
+        yield replace(found, accuracy=before)  # labels stay what they are
+
+
+def _private(
+    audit: Audit, publication: Publication, refit: Refit | None, seed: int, progress: Progress
+) -> Iterator[Remedy]:
+    """A private model instead: what its promise bounds, and if one can be grown, what it tells."""
+    before = _accuracy(audit, publication)
+    prior = float(audit.baseline.shares.max())
+    bound = epsilon_bound(prior, audit.threshold)
+    if bound > 0:
+        yield Remedy(
+            "epsilon",
+            f"Publish a private model with epsilon at most {bound:.3g}: then nobody's own row can take an adversary "
+            f"who starts from {prior:.3g} to {audit.threshold:g}.",
+            True,
+            accuracy_before=before,
+        )
+    if refit is None:
+        return
+    for epsilon in EPSILONS:
+        progress(f"growing and auditing a private model with epsilon {epsilon:g}")
+        tree = read_tree(refit(epsilon), audit.values)
+        if not isinstance(tree, PublishedTree):
+            return
+        other = Publication.of(tree, publication.people)
+        shares = _posterior(other, seed)
+        told = f"Publish a private tree with epsilon {epsilon:g}; one was grown and audited."
+        found = _judged(audit, other, shares, "epsilon", told, before)
+        if found.enough or epsilon == EPSILONS[-1]:
+            if not found.enough:
+                found = replace(found, told=f"A private tree with epsilon {epsilon:g} does not do it; none larger did.")
+            yield found
+            return
+
+
+def epsilon_bound(prior: float, threshold: float) -> float:
+    """The epsilon up to which one person's own row cannot take a belief from `prior` to the threshold.
+
+    Replacing a person's rows is removing and adding a person, so odds of one value against the others change by at
+    most e^(2 epsilon).
+
+    >>> round(epsilon_bound(0.5, 0.8), 4) == round(math.log(4) / 2, 4)
+    True
+    """
+    if prior >= threshold:
+        return 0.0
+    if threshold >= 1:
+        return math.inf
+    return math.log(threshold * (1 - prior) / ((1 - threshold) * prior)) / 2
+
+
+def _judged(
+    audit: Audit, publication: Publication, shares: Floats, kind: str, told: str, before: float | None, **more: Any
+) -> Remedy:
+    sure = shares.max(axis=1)
+    worst, known = float(sure.max()), int(publication.people.sizes[sure >= audit.threshold - SAME].sum())
+    after = _accuracy(audit, publication)
+    return Remedy(kind, told, worst < audit.threshold - SAME, worst, known, after, before, **more)
+
+
+def _posterior(publication: Publication, seed: int) -> Floats:
+    """The shares of whoever is surest, profile by profile."""
+    choices = choices_of(publication)
+    beliefs: dict[str, Belief] = {
+        "maximum entropy": maximum_entropy(publication, choices, seed=seed),
+        "possible worlds": possible_worlds(publication, choices, seed=seed),
+    }
+    return strongest(beliefs)[0]
+
+
+def _node_masses(audit: Audit, publication: Publication) -> Floats:
+    """Rows of each value at every node: the owner's, or published, or what maximum entropy makes of it."""
+    masses = {}
+    for leaf in publication.tree.leaves:
+        node, profiles = publication.tree.nodes[leaf], publication.profiles[leaf]
+        if audit.truth is not None and not publication.sampled and not publication.noisy:
+            masses[leaf] = audit.truth[profiles].sum(axis=0)
+        elif publication.level == COUNTS and node.counts is not None:
+            masses[leaf] = np.array(node.counts, dtype=np.float64)
+        else:
+            belief = audit.beliefs["maximum entropy"].shares[profiles]
+            masses[leaf] = (belief * publication.people.sizes[profiles, None]).sum(axis=0)
+    return node_masses(publication, masses)
+
+
+def _accuracy(audit: Audit, publication: Publication) -> float | None:
+    """The share of people whose value is the label of their leaf: by the truth, or by what is published."""
+    right = total = 0.0
+    for leaf in publication.leaves:
+        if audit.truth is not None:
+            masses = audit.truth[publication.profiles[leaf]].sum(axis=0)
+            right += float(masses[publication.label(leaf)])
+            total += float(masses.sum())
+        elif publication.level == LABELS or publication.noisy:
+            return None
+        else:
+            right += publication.share(leaf) * float(publication.sizes[leaf])
+            total += float(publication.sizes[leaf])
+    return right / total if total else None

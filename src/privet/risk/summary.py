@@ -1,0 +1,134 @@
+"""An audit as small tables: for a terminal, and for `str`."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from privet.risk.exposure import Exposure
+from privet.risk.findings import Audit
+from privet.risk.remedy import Remedy
+from privet.risk.words import (
+    UNKNOWN,
+    accuracy,
+    before,
+    best,
+    difference,
+    measures,
+    notes,
+    ordered,
+    plain,
+    probability,
+    promise,
+    verdict,
+)
+
+EXPOSED, WIDTH = 10, 100  # rows of a table, columns of a text
+
+
+def summary(audit: Audit) -> str:
+    """An audit as plain text."""
+    paper = Console(file=io.StringIO(), width=WIDTH, color_system=None, force_terminal=False, force_jupyter=False)
+    with paper.capture() as printed:
+        show(audit, paper)
+    return "\n".join(line.rstrip() for line in printed.get().splitlines())
+
+
+def show(audit: Audit, console: Console, beside: Audit | None = None) -> None:
+    """The verdict, the adversaries, the most exposed, the remedies and the notes; of two audits in one table."""
+    both = [audit] if beside is None else [audit, beside]
+    for each in both:
+        named = Text(f"{plain(each.name)}: ", style="bold")
+        console.print(named.append(verdict(each), style="green" if each.safe else "red"), highlight=False)
+        _say(console, before(each), promise(each), _about(each))
+        if beside is not None:
+            console.print()
+    if beside is not None:
+        _say(console, difference(audit, beside))
+    _heading(console, "Against knowing nothing")
+    console.print(_adversaries(both))
+    for each in both:
+        model = "" if beside is None else f": {plain(each.name)}"
+        if each.exposures:
+            _heading(console, f"Most exposed{model}")
+            console.print(_exposed(each.exposures[:EXPOSED]))
+        if each.remedies:
+            _heading(console, f"What would help{model}")
+            console.print(_remedies(each.remedies))
+        if said := notes(each):
+            _heading(console, f"Notes{model}")
+            console.print(_bullets(said))
+
+
+def _about(audit: Audit) -> str:
+    about = f"{audit.people.total:,} people in {len(audit.people):,} profiles, {len(audit.values)} values"
+    return about + ("." if audit.counted is None else f"; constraints: {plain(str(audit.counted))}.")
+
+
+def _say(console: Console, *sentences: str) -> None:
+    for sentence in filter(None, sentences):
+        console.print(Text(sentence), highlight=False)
+
+
+def _heading(console: Console, words: str) -> None:
+    console.print(Text(f"\n{words}", style="bold"), highlight=False)
+
+
+def _grid(headed: bool = True) -> Table:
+    return Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim", show_header=headed)
+
+
+def _bullets(sentences: Iterable[str]) -> Table:
+    grid = _grid(headed=False)
+    for sentence in sentences:
+        grid.add_row("-", Text(plain(sentence)))
+    return grid
+
+
+def _adversaries(audits: Sequence[Audit]) -> Table:
+    """A terminal has room for those measures that no other one implies."""
+    columns = [each for each in measures(audits[0]) if each.head != "alpha, k"]
+    if any(audit.truth is None for audit in audits):
+        columns = [each for each in columns if each.head not in ("D", "D floored", "right")]
+    grid = _grid()
+    grid.add_column("adversary", min_width=15, max_width=15, overflow="fold")
+    for column in columns:
+        grid.add_column(Text(column.head), justify="right")
+    for audit in audits:
+        if len(audits) > 1:
+            grid.add_row(Text(plain(audit.name), style="bold"))
+        for name in ordered(audit):
+            grid.add_row(name, *(Text(column.told(audit.overall[name])) for column in columns))
+    return grid
+
+
+def _exposed(exposures: Iterable[Exposure]) -> Table:
+    grid = _grid()
+    for head in ("posterior", "before", "people"):
+        grid.add_column(head, justify="right")
+    grid.add_column("value", max_width=18)
+    grid.add_column("who, where and why")
+    for each in exposures:
+        why = Text(plain(each.who)).append(f"\n{plain(each.path)}: {plain(each.because)}", style="dim")
+        numbers = (probability(each.posterior), probability(each.baseline), f"{each.people:,}")
+        grid.add_row(*map(Text, numbers), Text(plain(each.value)), why)
+    return grid
+
+
+def _remedies(remedies: Sequence[Remedy]) -> Table:
+    grid = _grid()
+    grid.add_column("")
+    for head in ("worst", "known", "accuracy"):
+        grid.add_column(head, justify="right")
+    grid.add_column("what")
+    marked = best(remedies)
+    for each in remedies:
+        mark = "best" if each is marked else "enough" if each.enough else "not enough"
+        known = UNKNOWN if each.known is None else f"{each.known:,}"
+        numbers = (probability(each.worst), known, accuracy(each))
+        grid.add_row(Text(mark, style="bold" if each is marked else ""), *map(Text, numbers), Text(plain(each.told)))
+    return grid

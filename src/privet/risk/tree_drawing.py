@@ -1,0 +1,223 @@
+"""The published tree as a picture: where the people are whose values are known.
+
+A label is whatever somebody wrote into a table or a model file: every one is cleaned, shortened and escaped.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+from privet.risk.drawing import level
+from privet.risk.findings import Audit
+from privet.risk.measures import SAME
+from privet.risk.publication import Publication
+from privet.risk.tree import PublishedTree
+from privet.risk.words import probability
+from privet.trees.layout import (
+    BOLD,
+    GAP,
+    LABEL,
+    LETTER,
+    NAME,
+    ROW,
+    clean,
+    columns,
+    edge_to,
+    heights_of,
+    safe,
+    shortened,
+    text_at,
+    width_of,
+)
+
+LEAVES = 200  # rows of a picture, at most
+BAR, TEXT = 64, 50  # pixels
+
+
+@dataclass(frozen=True)
+class Part:
+    """The people below some nodes: how many, the largest posterior of one of them, how many are known."""
+
+    people: int
+    worst: float
+    known: int
+    leaves: int
+
+    def __add__(self, other: Part) -> Part:
+        worst = max(self.worst, other.worst)
+        return Part(self.people + other.people, worst, self.known + other.known, self.leaves + other.leaves)
+
+
+NOBODY = Part(0, 0.0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One place of the picture: a node whose children are drawn, or a row for all that is below some nodes."""
+
+    nodes: tuple[int, ...]
+    above: int  # the place of the parent
+    depth: int
+    is_outer: bool  # first or last of its siblings
+    is_split: bool
+    part: Part
+
+
+def parts_of(publication: Publication, audit: Audit) -> list[Part]:
+    """For each node the people below it."""
+    sure, sizes = audit.posterior.max(axis=1), publication.people.sizes
+    parts = [NOBODY] * len(publication.tree.nodes)
+    for leaf in publication.leaves:
+        profiles = publication.profiles[leaf]
+        known = int(sizes[profiles][sure[profiles] >= audit.threshold - SAME].sum())
+        parts[leaf] = Part(int(publication.sizes[leaf]), float(sure[profiles].max()), known, 1)
+    for number in range(len(parts) - 1, 0, -1):  # children come after their parents
+        parent = publication.tree.nodes[number].parent
+        parts[parent] = parts[parent] + parts[number]
+    return parts
+
+
+def spots_of(tree: PublishedTree, parts: list[Part], room: int = LEAVES) -> list[Spot]:
+    """What fits into some rows, depth first; leaves that nobody is in are left out."""
+    shown = _unfolded(tree, parts, room)
+    spots: list[Spot] = []
+    waiting = [Spot((0,), -1, 0, True, 0 in shown, parts[0])]
+    while waiting:
+        spot = waiting.pop()
+        spots.append(spot)
+        if not spot.is_split:
+            continue
+        here, children = len(spots) - 1, shown[spot.nodes[0]]
+        rest = tuple(sorted(set(_peopled(tree, parts, spot.nodes[0])) - set(children)))
+        ends = [*((child,) for child in children), *([rest] if rest else [])]
+        for at in reversed(range(len(ends))):
+            is_split = len(ends[at]) == 1 and ends[at][0] in shown
+            part = sum((parts[node] for node in ends[at]), NOBODY)
+            outer = at in (0, len(ends) - 1)
+            waiting.append(Spot(ends[at], here, spot.depth + 1, outer, is_split, part))
+    return spots
+
+
+def _peopled(tree: PublishedTree, parts: list[Part], node: int) -> list[int]:
+    return [child for child in tree.children[node] if parts[child].people]
+
+
+def _unfolded(tree: PublishedTree, parts: list[Part], room: int) -> dict[int, list[int]]:
+    """Which children nodes show: where most people are known first, until the room is used up."""
+    shown: dict[int, list[int]] = {}
+    room, waiting = room - 1, [(0, 0, 0)]
+    while waiting:
+        *_, node = heapq.heappop(waiting)
+        children = _peopled(tree, parts, node)
+        if len(children) - 1 > room and node == 0:  # a root too wide to show whole
+            children = sorted(sorted(children, key=lambda child: (-parts[child].known, -parts[child].people))[:room])
+        if not children or len(children) - 1 > room:
+            continue
+        room -= max(len(children) - 1, 1)  # a chain of only children is not for nothing
+        shown[node] = children
+        for child in children:
+            heapq.heappush(waiting, (-parts[child].known, -parts[child].people, child))
+    return shown
+
+
+# -- the picture --------------------------------------------------------------------------------
+
+
+def exposed_tree(audit: Audit) -> str:
+    """The tree, root left, a row for each leaf: how sure somebody is of its best known person, and its people."""
+    publication = audit.publication
+    assert publication is not None
+    tree = publication.tree
+    spots = spots_of(tree, parts_of(publication, audit))
+    edges, nodes = columns([(spot.depth, _condition(tree, spot), _name(tree, spot)) for spot in spots])
+    heights = heights_of([spot.above for spot in spots])
+    ends = [spot for spot in spots if not spot.is_split]
+    aligned = max(nodes) if max(nodes) < 900 else 0.0  # the leaves in one column, where that is near enough
+    words = {spot: _words(tree, spot) for spot in ends}
+    label = GAP + LETTER * max(width_of(each) for each in words.values())
+    digits = max(len(f"{spot.part.people:,}") for spot in ends)
+    tails = {spot: _tail(spot.part, digits) for spot in ends}
+    width = max(nodes) + BAR + TEXT + label + LETTER * max(map(len, tails.values())) + GAP
+    lines, drawn = [], []
+    for spot, y in zip(spots, heights, strict=True):
+        x = nodes[spot.depth] if spot.is_split else max(aligned, nodes[spot.depth])
+        if spot.depth:
+            lines.append(edge_to(edges[spot.depth], heights[spot.above], y, x, spot.is_outer))
+            title = f"{tree.where(spot.nodes[0])}" if len(spot.nodes) == 1 else ""
+            drawn.append(text_at(edges[spot.depth] + 7, y - 3, _condition(tree, spot), LABEL, "aside", title))
+        if spot.is_split:
+            name = _name(tree, spot)
+            end = x + 8 + BOLD * width_of(shortened(name, NAME))
+            lines.append(f"M{end:.0f} {y}H{edges[spot.depth + 1]:.0f}")
+            drawn.append(f'<circle cx="{x:.0f}" cy="{y}" r="3"/>')
+            drawn.append(text_at(x + 8, y + 4, name, NAME, "name", f"{name}: {_told(spot.part, audit)}"))
+        else:
+            bar = _bar(spot.part, audit, x, y)
+            at = x + BAR + TEXT
+            leaf = bar + text_at(at, y + 4, words[spot], LABEL, "class")
+            leaf += f'<text x="{at + label:.0f}" y="{y + 4}">{tails[spot]}</text>'
+            where = tree.where(spot.nodes[0]) if len(spot.nodes) == 1 else f"{len(spot.nodes)} branches"
+            drawn.append(f"<g><title>{safe(f'{where}: {_told(spot.part, audit)}')}</title>{leaf}</g>")
+    height = ROW * len(ends) + 8
+    size = f'viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" height="{height}"'
+    said = safe(
+        f"The tree of {audit.name} with {len(publication.leaves)} leaves that people are in: {_most(audit, spots)}"
+    )
+    return (
+        f'<svg class="risk" {size} role="img" aria-label="{said}"><path class="edge" transform="translate(.5 .5)" '
+        f'd="{"".join(lines)}"/>{"".join(drawn)}</svg>'
+    )
+
+
+def _bar(part: Part, audit: Audit, x: float, y: int) -> str:
+    """The posterior as a length, a colour and a number; the threshold as a line."""
+    shade = level(part.worst, audit.threshold, len(audit.values))
+    at = x + BAR * audit.threshold
+    kind = "alarmed" if shade >= 3 else "tick"
+    return (
+        f'<rect class="e{shade}" x="{x:.1f}" y="{y - 5}" width="{BAR * part.worst:.1f}" height="10"/>'
+        f'<rect class="frame" x="{x:.1f}" y="{y - 5}" width="{BAR}" height="10"/>'
+        f'<path class="at" d="M{at:.1f} {y - 7}V{y + 7}"/>'
+        f'<text class="{kind}" x="{x + BAR + 6:.0f}" y="{y + 4}">{probability(part.worst).replace("<", "&lt;")}</text>'
+    )
+
+
+def _told(part: Part, audit: Audit) -> str:
+    people = f"{part.people:,} {'person' if part.people == 1 else 'people'}"
+    return f"{people}, {part.known:,} known with {audit.threshold:g} or more, worst posterior {probability(part.worst)}"
+
+
+def _most(audit: Audit, spots: list[Spot]) -> str:
+    known = [spot for spot in spots if not spot.is_split and spot.part.known]
+    people = sum(spot.part.known for spot in known)
+    return f"{people:,} people are known, in {len(known)} of its rows, with {audit.threshold:g} or more"
+
+
+def _words(tree: PublishedTree, spot: Spot) -> str:
+    """What a leaf predicts, or how many leaves a row sums up."""
+    label = tree.nodes[spot.nodes[0]].label if len(spot.nodes) == 1 else None
+    if label is None:
+        return f"… {spot.part.leaves:,} lea{'f' if spot.part.leaves == 1 else 'ves'}"
+    return shortened(clean(tree.values[label]), LABEL)
+
+
+def _tail(part: Part, digits: int) -> str:
+    """Spaces as wide as a digit put the numbers below each other."""
+    people = f"{part.people:,}".rjust(digits, "\u2007") + (" person" if part.people == 1 else " people")
+    if not part.known:
+        return people
+    return people + (", all known" if part.known == part.people else f", {part.known:,} known")
+
+
+def _name(tree: PublishedTree, spot: Spot) -> str:
+    """The column by which a drawn node splits."""
+    return clean(tree.split_column(spot.nodes[0])) if spot.is_split else ""
+
+
+def _condition(tree: PublishedTree, spot: Spot) -> str:
+    """What leads from a node to its child; its column stands at the node."""
+    condition = tree.nodes[spot.nodes[0]].condition
+    if len(spot.nodes) > 1 or condition is None:
+        return "others" if spot.depth else ""
+    return clean(str(condition).removeprefix(condition.column).strip().removeprefix("= ").removeprefix("in "))

@@ -1,0 +1,211 @@
+"""`privet audit` as a person meets it: its output, its files, its exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import command
+import pandas as pd
+import pytest
+
+import privet
+from privet.trees.model import Ensemble
+
+KNOWN = ["sex", "education", "occupation"]
+ASK = ("--qi", "people.csv", "--sensitive", "income", "--columns", ",".join(KNOWN))
+
+
+def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return command.run("audit", *words, cwd=cwd)
+
+
+def fails(*words: str, cwd: Path) -> str:
+    """The one sentence a failing command says."""
+    done = run(*words, cwd=cwd)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("privet: ")
+    assert "unexpected" not in done.stderr
+    return done.stderr
+
+
+def audited(*words: str, cwd: Path) -> Any:
+    """The audit as a program reads it."""
+    done = run(*words, "--json", cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eighty people, an exact tree of them and a private one."""
+    folder = tmp_path_factory.mktemp("audit")
+    people = privet.datasets.census(80, seed=4)
+    people["occupation"] = people["occupation"].cat.add_categories("?").fillna("?")
+    domain = privet.datasets.census_domain()
+    domain = replace(domain, columns=tuple(each for each in domain if each.name in (*KNOWN, "income")))
+    people.to_csv(folder / "people.csv", index=False)
+    raw = privet.ID3Classifier(max_depth=2, domain=domain, unsafe=True).fit(people[KNOWN], people["income"])
+    raw.model_.save(folder / "raw.json")
+    private = privet.DiffPID3Classifier(1, max_depth=1, domain=domain).fit(people[KNOWN], people["income"])
+    private.model_.save(folder / "private.json")
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    """The same, to write into."""
+    for path in made.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    return tmp_path
+
+
+def test_a_tree_is_audited_and_exposed_people_are_no_error(folder: Path) -> None:
+    done = run("raw.json", *ASK, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("raw.json: The 'income' of ")
+    for words in ("Against knowing nothing", "maximum entropy", "possible worlds", "Most exposed", "What would help"):
+        assert words in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert done.stderr == ""
+    assert run("raw.json", *ASK, "--no-remedies", "--strict", cwd=folder).returncode == 3
+
+
+def test_a_report_and_everybody_are_written(folder: Path) -> None:
+    done = run("raw.json", *ASK, "--no-remedies", "-o", "report.html", "--individuals", "each.csv", cwd=folder)
+    assert done.returncode == 0 and done.stderr == "wrote report.html and each.csv\n"
+    assert "<h1>What <em>raw.json</em> tells about income</h1>" in (folder / "report.html").read_text(encoding="utf-8")
+    each = pd.read_csv(folder / "each.csv")
+    assert each["people"].sum() == 80 and set(KNOWN) < set(each.columns)
+
+
+def test_a_program_reads_json_from_a_file_and_from_the_output(folder: Path) -> None:
+    found = audited("raw.json", *ASK, "--no-remedies", "--truth", "people.csv", "-o", "audit.json", cwd=folder)
+    assert found == json.loads((folder / "audit.json").read_text(encoding="utf-8"))
+    assert found["people"] == 80 and found["known"] > 0 and found["remedies"] == []
+    assert found["adversaries"]["maximum entropy"]["overall"] < found["adversaries"]["uniform"]["overall"]
+
+
+def test_the_fixed_tree_is_a_model_that_exposes_nobody(folder: Path) -> None:
+    """Would catch a merged tree whose own audit finds somebody again, or that cannot be used as a model."""
+    asked = ("--threshold", "0.9")
+    before = audited("raw.json", *ASK, *asked, "--no-remedies", cwd=folder)
+    done = run("raw.json", *ASK, *asked, "--fix", "-o", "safe.json", "--html", "report.html", "--strict", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "wrote report.html and safe.json, where the worst posterior is 0." in done.stderr
+    assert "What to do about it" in (folder / "report.html").read_text(encoding="utf-8")
+    after = audited("safe.json", *ASK, *asked, cwd=folder)
+    assert before["worst"] >= 0.9 > after["worst"]
+    assert isinstance(Ensemble.load(folder / "safe.json"), Ensemble)
+    assert run("safe.json", *ASK, *asked, "--strict", cwd=folder).returncode == 0
+    again = run("safe.json", *ASK, *asked, "--fix", "-o", "same.json", cwd=folder)
+    assert "the tree as it is: nobody is known with probability 0.9" in again.stderr
+    assert (folder / "same.json").read_bytes() == (folder / "safe.json").read_bytes()
+
+
+def test_what_cannot_be_fixed_says_why(folder: Path) -> None:
+    said = fails("raw.json", *ASK, "--threshold", "0.6", "--fix", "-o", "safe.json", "--html", "r.html", cwd=folder)
+    assert "--fix cannot bring every posterior of 'raw.json' below 0.6 by merging leaves: among all people, low" in said
+    assert not (folder / "safe.json").exists()
+    assert (folder / "r.html").exists()  # the report tells more
+
+
+def test_two_trees_stand_side_by_side(folder: Path) -> None:
+    words = ("raw.json", "private.json", *ASK, "--truth", "people.csv", "--no-remedies")
+    done = run(*words, "-o", "report.html", "--individuals", "each.csv", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "people known" in said and "the numbers here are computed from what it says" in said
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<em>raw.json</em> and <em>private.json</em> tell about income" in page
+    assert set(pd.read_csv(folder / "each.csv")["model"]) == {"raw.json", "private.json"}
+    assert [each["epsilon"] for each in audited(*words, cwd=folder)] == [None, 1.0]
+
+
+def test_private_trees_are_tried_as_a_remedy(folder: Path) -> None:
+    words = ("raw.json", *ASK, "--truth", "people.csv", "--threshold", "0.9")
+    told = [each["told"] for each in audited(*words, cwd=folder)["remedies"]]
+    assert any("private tree with epsilon" in each for each in told)
+    told = [each["told"] for each in audited(*words, "--no-epsilon-trials", cwd=folder)["remedies"]]
+    assert not any("private tree with epsilon" in each for each in told)
+
+
+def test_what_was_published_and_which_values_there_are_can_be_said(folder: Path) -> None:
+    (folder / "values.txt").write_text("low\nhigh\nvery high\n", encoding="utf-8")
+    (folder / "shares.json").write_text('{"low": 0.7, "high": 0.3}', encoding="utf-8")
+    quick = (*ASK, "--no-remedies", "--published", "labels")
+    assert audited("raw.json", *quick, "--values", "low,high", cwd=folder)["values"] == ["low", "high"]
+    assert audited("raw.json", *quick, "--values", "@values.txt", cwd=folder)["values"][2] == "very high"
+    for marginal in ("low=0.7,high=0.3", "shares.json"):
+        found = audited("raw.json", *quick, "--marginal", marginal, cwd=folder)
+        assert found["adversaries"]["marginal"]["worst"] == pytest.approx(0.7)
+    assert audited("raw.json", *quick, "--criterion", "none", cwd=folder)["constraints"]["internal"] == 0
+    assert len(audited("raw.json", *quick, "--top", "3", cwd=folder)["most exposed"]) == 3
+
+
+def test_a_text_of_a_tree_is_audited_and_mended_too(tmp_path: Path) -> None:
+    (tmp_path / "j48.txt").write_text("sex = f: flu (3.0/1.0)\nsex = m: ulcer (3.0)\n", encoding="utf-8")
+    (tmp_path / "people.csv").write_text("sex\nf\nf\nf\nm\nm\nm\n", encoding="utf-8")
+    ask = ("--qi", "people.csv", "-s", "illness")
+    done = run("j48.txt", *ask, "--fix", "-o", "safe.txt", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert audited("safe.txt", *ask, "--values", "flu,ulcer", cwd=tmp_path)["worst"] < 0.8
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nope.json", *ASK], "cannot read the tree 'nope.json'"),
+        (["people.csv", *ASK], "people.csv"),
+        (["raw.json", "--qi", "nope.csv", "-s", "income"], "no file 'nope.csv'"),
+        (["raw.json", "--qi", "raw.json", "-s", "income"], "rows come as a .csv or .parquet file"),
+        (["raw.json", "--qi", "people.csv", "-s", "income", "--columns", "sex,zip"], "no column 'zip'"),
+        (["raw.json", "--qi", "people.csv", "-s", "income", "--columns", "sex"], "the tree looks at '"),
+        (["raw.json", "--qi", "people.csv", "-s", "wage"], "the model predicts 'income'"),
+        (["raw.json", *ASK, "--values", "low,middling"], "high"),
+        (["raw.json", *ASK, "--values", ","], "names no value"),
+        (["raw.json", *ASK, "--values", "@nope.txt"], "cannot read 'nope.txt'"),
+        (["raw.json", *ASK, "--marginal", "low"], "write it as v=0.3,w=0.7"),
+        (["raw.json", *ASK, "--marginal", "nope.json"], "cannot read 'nope.json'"),
+        (["raw.json", *ASK, "--marginal", "raw.json"], "write it as v=0.3,w=0.7"),
+        (["raw.json", *ASK, "--marginal", "middling=1"], "middling"),
+        (["raw.json", *ASK, "--criterion", "luck"], "not 'luck'"),
+        (["raw.json", *ASK, "--published", "luck"], "not 'luck'"),
+        (["raw.json", *ASK, "--threshold", "0"], "the threshold is a probability"),
+        (["raw.json", *ASK, "--training", "zip"], "training names 'zip'"),
+        (["raw.json", *ASK, "--truth", "empty.csv"], "empty.csv"),
+        (["raw.json", *ASK, "-o", "report.pdf"], "cannot tell what to write to 'report.pdf'"),
+        (["raw.json", *ASK, "-o", "no/report.html"], "there is no folder 'no'"),
+        (["raw.json", *ASK, "-o", "raw.json"], "is the tree that is audited"),
+        (["raw.json", *ASK, "--fix"], "--fix needs a file"),
+        (["raw.json", *ASK, "--fix", "-o", "report.html"], "write the report with --html"),
+        (["raw.json", *ASK, "--fix", "-o", "safe.json", "--no-remedies"], "leave out --no-remedies"),
+        (["raw.json", "private.json", *ASK, "--fix", "-o", "safe.json"], "--fix mends one tree"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(folder: Path, words: list[str], said: str) -> None:
+    (folder / "empty.csv").write_text("", encoding="utf-8")
+    before = sorted(path.name for path in folder.iterdir())
+    assert said in fails(*words, cwd=folder)
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_a_table_that_contradicts_the_tree_is_refused_by_the_leaf(folder: Path) -> None:
+    lines = (folder / "people.csv").read_text(encoding="utf-8").splitlines()
+    (folder / "people.csv").write_text("\n".join([*lines, lines[1]]) + "\n", encoding="utf-8")
+    said = fails("raw.json", *ASK, cwd=folder)
+    assert "the leaf '" in said and "people of the table are there" in said
+    (folder / "people.csv").write_text(lines[0] + "\n", encoding="utf-8")
+    assert "has no rows" in fails("raw.json", *ASK, cwd=folder)
+
+
+def test_help_shows_examples() -> None:
+    helped = run("--help", cwd=Path.cwd()).stdout
+    assert "privet audit raw.json --qi people.csv -s income --fix --threshold 0.8 -o safe.json" in helped
+    for option in ("--qi", "--sensitive", "--columns", "--values", "--marginal", "--training", "--fix", "--strict"):
+        assert option in helped

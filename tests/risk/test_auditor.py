@@ -1,0 +1,210 @@
+"""`privet.audit`, end to end: what comes in, what is refused, what it says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from published import EXAMPLE, FIRST, LOW, example_tree, id3, random_rows
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier, export_text
+
+import privet
+from privet.errors import DataError, ModelError, PrivetError
+
+QI = EXAMPLE[["age", "education"]]
+WEKA = "age = Youth: <=50K (2.0)\nage = Senior: <=50K (2.0/1.0)\nage = MiddleAge: >50K (2.0)\n"
+
+
+def example(**more: object) -> privet.Audit:
+    return privet.audit(example_tree(), QI, sensitive="salary", **more)
+
+
+def test_the_example_is_disclosed_by_possible_worlds_and_not_by_maximum_entropy() -> None:
+    found = example(truth=EXAMPLE["salary"])
+    assert found.overall["possible worlds"].known == 6
+    assert found.overall["maximum entropy"].known == 4
+    assert found.overall["maximum entropy"].overall == pytest.approx(0.2310, abs=5e-5)
+    assert found.overall["possible worlds"].overall == pytest.approx(0, abs=1e-9)
+    assert not found.safe and found.worst == 1 and found.known == 6
+
+
+def test_it_says_who_is_exposed_and_why() -> None:
+    because = {each.who: each.because for each in example().exposures}
+    assert because["age = Youth, education = Doctorate"] == f"the leaf says that all of its 2 people are {LOW}"
+    assert because["age = Senior, education = Masters"] == "'age' was chosen at 'all rows' and not education"
+
+
+def test_the_same_tree_as_text_and_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "tree.txt").write_text(WEKA)
+    QI.to_csv(tmp_path / "qi.csv", index=False)
+    for tree in (WEKA, tmp_path / "tree.txt", str(tmp_path / "tree.txt")):
+        found = privet.audit(tree, tmp_path / "qi.csv", sensitive="salary", criterion="entropy")
+        assert found.overall["possible worlds"].known == 6
+    assert privet.audit(WEKA, QI, sensitive="salary").overall["possible worlds"].known == 4
+
+
+def test_individuals_has_a_row_for_each_profile() -> None:
+    frame = example(truth=EXAMPLE).individuals
+    assert list(frame["people"]) == [1, 2, 2, 1] or frame["people"].sum() == 6
+    assert {"age", "education", "leaf", "possible worlds: posterior", "maximum entropy: divergence"} <= set(frame)
+    assert len(example().probabilities("possible worlds")) == len(frame)
+
+
+def test_json_and_repr() -> None:
+    content = json.loads(example().to_json())
+    assert content["known"] == 6 and content["constraints"]["internal"] == 1
+    assert repr(example()) == "<Audit of PublishedTree: 6 of 6 people known with 0.8, worst posterior 1>"
+
+
+def census(rows: int = 600) -> tuple[pd.DataFrame, privet.Domain]:
+    return privet.datasets.census(rows), privet.datasets.census_domain()
+
+
+def test_a_private_tree_is_audited_by_its_noisy_counts() -> None:
+    frame, domain = census()
+    target = domain.target_column.name
+    raw = privet.ID3Classifier(max_depth=3, domain=domain).fit(frame.drop(columns=target), frame[target])
+    private = privet.DiffPID3Classifier(epsilon=1, max_depth=3, domain=domain).fit(
+        frame.drop(columns=target), frame[target]
+    )
+    exact, noisy = (privet.audit(each, frame, sensitive=target, truth=frame) for each in (raw, private))
+    assert exact.worst == pytest.approx(1) and exact.epsilon is None
+    assert noisy.epsilon == 1 and noisy.worst < exact.worst and noisy.counted is not None
+    assert noisy.counted.internal == 0 and "noise" in noisy.counted.silence
+    assert any("e^2" in each for each in noisy.assumptions)
+
+
+def test_the_own_row_of_a_person_moves_a_private_audit_little() -> None:
+    """Among worlds, which weigh data sets by the likelihood of the noise, odds stay within e^(2 epsilon) of even."""
+    frame, domain = census(300)
+    target = domain.target_column.name
+    private = privet.DiffPID3Classifier(epsilon=0.5, max_depth=2, domain=domain).fit(
+        frame.drop(columns=target), frame[target]
+    )
+    shares = privet.audit(private, frame, sensitive=target).beliefs["possible worlds"].shares
+    assert (shares.max(axis=1) / shares.min(axis=1)).max() <= np.exp(2 * 0.5) * (1 + 1e-9)
+
+
+def test_sums_of_tables_and_forests_are_audited_by_their_predictions() -> None:
+    frame, domain = census()
+    target = domain.target_column.name
+    X, y = frame.drop(columns=target), frame[target]
+    for kind in (privet.BoostedTablesClassifier, privet.JagannathanForestClassifier):
+        found = privet.audit(kind(epsilon=1, domain=domain).fit(X, y), frame, sensitive=target, truth=frame)
+        assert found.overall["prediction"].worst < 1 and found.publication is None
+    with privet.testing.seeded_noise(1):
+        seeded = privet.BoostedTablesClassifier(epsilon=1, domain=domain).fit(X, y)
+    with pytest.raises(ModelError, match="not private"):
+        privet.audit(seeded, frame, sensitive=target)
+
+
+def test_a_tree_of_scikit_learn_as_object_and_as_text() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.integers(0, 9, 200), "z": rng.normal(size=200).round(1)})
+    y = np.where(frame["x"] + frame["z"] > 4, "yes", "no")
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(frame, y)
+    found = privet.audit(tree, frame, sensitive="y", truth=y)
+    assert found.counted is not None and found.counted.internal > 50
+    text = export_text(tree, feature_names=["x", "z"], show_weights=True, decimals=6)
+    again = privet.audit(text, frame, sensitive="y", truth=y, criterion="gini")
+    assert again.beliefs["maximum entropy"].shares == pytest.approx(found.beliefs["maximum entropy"].shares, abs=1e-3)
+    with pytest.raises(ModelError, match="replacement"):
+        privet.audit(RandomForestClassifier(3).fit(frame, y), frame, sensitive="y")
+
+
+def test_training_rows_known_and_unknown() -> None:
+    frame = random_rows(np.random.default_rng(4), 80, 3, 2)
+    tree = id3(frame.iloc[:50], "s")
+    qi = frame.drop(columns="s").assign(used=["yes"] * 50 + ["no"] * 30)
+    known = privet.audit(tree, qi, sensitive="s", training="used", remedies=False)
+    unknown = privet.audit(tree, qi.drop(columns="used"), sensitive="s", training="unknown", remedies=False)
+    assert known.people.total == 50 and unknown.people.total == 80
+    assert unknown.overall["maximum entropy"].mean < known.overall["maximum entropy"].mean
+    assert "unknown part" in " ".join(unknown.assumptions)
+    by_marks = privet.audit(tree, frame.drop(columns="s"), sensitive="s", training=np.arange(80) < 50, remedies=False)
+    assert by_marks.worst == known.worst
+    with pytest.raises(DataError, match=r"says it has .* rows, but .* people of the table are there"):
+        privet.audit(tree, frame.drop(columns="s"), sensitive="s")
+
+
+def test_merging_makes_a_tree_whose_worst_posterior_is_below_the_threshold(tmp_path: Path) -> None:
+    frame, domain = census(2000)
+    target = domain.target_column.name
+    raw = privet.ID3Classifier(max_depth=4, domain=domain).fit(frame.drop(columns=target), frame[target])
+    found = privet.audit(raw, frame, sensitive=target, truth=frame, threshold=0.9)
+    merge = found.remedies[0]
+    assert merge.kind == "merge leaves" and merge.enough and merge.worst < 0.9
+    assert merge.accuracy is not None and merge.cost is not None and merge.cost >= 0
+    merge.save(tmp_path / "safe.json")
+    again = privet.audit(tmp_path / "safe.json", frame, sensitive=target, truth=frame, threshold=0.9)
+    assert again.safe and again.worst == pytest.approx(merge.worst) and again.remedies == ()
+
+
+def test_a_merged_text_can_be_audited_again(tmp_path: Path) -> None:
+    frame = random_rows(np.random.default_rng(9), 60, 3, 2)
+    tree = replace(id3(frame, "s"), criterion=None)
+    merge = privet.audit(tree, frame, sensitive="s", truth=frame, threshold=0.7).remedies[0]
+    merge.save(tmp_path / "safe.txt")
+    again = privet.audit(tmp_path / "safe.txt", frame, sensitive="s", values=["0", "1"], threshold=0.7)
+    assert again.safe
+
+
+def test_saying_less_and_a_private_model_are_tried() -> None:
+    frame, domain = census(500)
+    target = domain.target_column.name
+    X, y = frame.drop(columns=target), frame[target]
+    raw = privet.ID3Classifier(max_depth=3, domain=domain).fit(X, y)
+    tried = []
+
+    def refit(epsilon: float) -> object:
+        tried.append(epsilon)
+        return privet.DiffPID3Classifier(epsilon=epsilon, max_depth=3, domain=domain).fit(X, y)
+
+    found = privet.audit(raw, frame, sensitive=target, truth=frame, refit=refit, threshold=0.95)
+    kinds = [each.kind for each in found.remedies]
+    assert kinds[0] == "merge leaves" and "withhold rates" in kinds and kinds[-1] == "epsilon"
+    assert tried[0] == 10 and found.remedies[-1].worst is not None and found.remedies[-1].accuracy is not None
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"qi": QI.drop(columns="age")}, "the tree looks at 'age', which is not among the columns of the table"),
+        ({"values": ["low", "high"]}, "not among the public values"),
+        ({"qi": QI.iloc[:0]}, "has no rows, so there is nobody to audit"),
+        ({"qi": QI.iloc[:5]}, "the leaf 'age = MiddleAge' says it has 2 rows, but 1 people of the table are there"),
+        ({"qi": "nowhere.csv"}, "there is no file 'nowhere.csv'"),
+        ({"tree": "nowhere.txt"}, "nowhere.txt"),
+        ({"tree": "age = Youth\n"}, "line 1"),
+        ({"truth": ["x"] * 6}, "which is not among the public values"),
+        ({"truth": [LOW]}, "there are 1 true values for 6 people"),
+        ({"threshold": 0.0}, "a probability above 0"),
+        ({"published": "counts"}, "publishes rates, not counts"),
+        ({"published": "all"}, "published is auto, labels, rates, counts"),
+        ({"criterion": "chi-square"}, "chi-square"),
+        ({"columns": ["age", "shoe size"]}, "no column 'shoe size'"),
+        ({"training": "used"}, "not a column of the table"),
+        ({"marginal": {"<=50K": 0.9, ">50K": 0.1}}, "marginal"),
+        ({"marginal": {"5": 1.0}}, "marginal names '5'"),
+        ({"qi": FIRST}, "the tree looks at 'age'"),
+        ({"qi": 7}, "not a int"),
+    ],
+)
+def test_bad_input_is_one_sentence(asked: dict[str, object], words: str) -> None:
+    given = {"tree": WEKA, "qi": QI, "sensitive": "salary", **asked}
+    with pytest.raises(PrivetError) as raised:
+        privet.audit(given.pop("tree"), given.pop("qi"), **given)
+    assert words in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_a_model_of_another_attribute_is_refused() -> None:
+    frame, domain = census(200)
+    target = domain.target_column.name
+    raw = privet.ID3Classifier(max_depth=1, domain=domain).fit(frame.drop(columns=target), frame[target])
+    with pytest.raises(ModelError, match=f"the model predicts '{target}'"):
+        privet.audit(raw, frame, sensitive="sex")
