@@ -12,9 +12,9 @@ from enum import Enum
 
 from sqlglot import exp
 
-from privet.column import GRID_SLACK, NUMBER, Nominal, Numeric, text_of
+from privet.column import GRID_SLACK, Nominal, Numeric, text_of
 from privet.domain import Domain
-from privet.kernel.engines.sql import Dialect, Sql, add, big, case, col, conjunction, double, num, text
+from privet.kernel.engines.sql import Dialect, Sql, add, big, case, col, conjunction, double, num
 
 _SOURCE = "source_rows"  # source columns are always named with it: a column may have any name
 _JOIN_FROM = 32  # a nominal column with more values is coded by a join instead of a CASE
@@ -56,14 +56,15 @@ def coded(
             code = _code(value.is_(exp.Null()), column, [(value.eq(num(number)), num(k)) for k, number in whole])
         elif len(column.values) > _JOIN_FROM:
             pairs = [(name, number) for number, name in enumerate(column.texts)]
-            joins.append(
-                (exp.values(pairs, alias=f"v{i}", columns=["t", "k"]), _text(value, kind).eq(_of(f"v{i}", "t")))
-            )
+            same = _text(value, kind, dialect).eq(_of(f"v{i}", "t"))
+            joins.append((exp.values(pairs, alias=f"v{i}", columns=["t", "k"]), same))
             found = _of(f"v{i}", "k")
-            code = _code(_no_text(value, kind, column), column, [(found.is_(exp.Null()).not_(), found.copy())])
+            declared = [(found.is_(exp.Null()).not_(), found.copy())]
+            code = _code(_no_text(value, kind, column, dialect), column, declared)
         else:
-            branches = [(_text(value, kind).eq(exp.Literal.string(t)), num(k)) for k, t in enumerate(column.texts)]
-            code = _code(_no_text(value, kind, column), column, branches)
+            read = _text(value, kind, dialect)
+            branches = [(dialect.same_text(read.copy(), t), num(k)) for k, t in enumerate(column.texts)]
+            code = _code(_no_text(value, kind, column, dialect), column, branches)
         numbers.append(code.as_(f"c{i}"))
         grids.append(col(f"c{i}"))
         codes.append(col(f"c{i}"))
@@ -84,10 +85,10 @@ def _smallest(name: str, size: int) -> Sql:
     return exp.cast(col(name), exp.DataType.Type.SMALLINT if size < 2**15 else exp.DataType.Type.INT).as_(name)
 
 
-def _text(value: Sql, kind: Kind) -> Sql:
+def _text(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
     if kind is Kind.BOOLEAN:
         return case([(value, exp.Literal.string("true")), (value.not_(), exp.Literal.string("false"))])
-    return text(value)
+    return dialect.as_text(value)
 
 
 def _whole_numbers(column: Nominal) -> list[tuple[int, int]] | None:
@@ -98,10 +99,11 @@ def _whole_numbers(column: Nominal) -> list[tuple[int, int]] | None:
     return [(k, int(t)) for k, t in digits if str(int(t)) == t]
 
 
-def _no_text(value: Sql, kind: Kind, column: Nominal) -> Sql:
+def _no_text(value: Sql, kind: Kind, column: Nominal, dialect: Dialect) -> Sql:
     """No value, or an empty text unless that is declared."""
-    absent = _text(value, kind).is_(exp.Null())
-    return absent if "" in column.texts else exp.or_(absent, _text(value, kind).eq(exp.Literal.string("")))
+    read = _text(value, kind, dialect)
+    absent = read.is_(exp.Null())
+    return absent if "" in column.texts else exp.or_(absent, dialect.same_text(read.copy(), ""))
 
 
 def _code(absent: Sql, column: Nominal, branches: Sequence[tuple[Sql, Sql]]) -> Sql:
@@ -113,7 +115,7 @@ def _code(absent: Sql, column: Nominal, branches: Sequence[tuple[Sql, Sql]]) -> 
 
 def _code_of_float(value: Sql, column: Nominal, dialect: Dialect) -> Sql:
     """Floats are compared as numbers: only declared values that are the text of a float can match one."""
-    number = double(value)
+    number = dialect.as_double(value)
     branches = [
         (number.eq(double(num(float(declared)))), num(k))
         for k, declared in enumerate(column.texts)
@@ -134,9 +136,8 @@ def _number(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
     if kind is Kind.BOOLEAN:
         return double(exp.cast(value, exp.DataType.Type.INT))
     if kind is not Kind.TEXT:
-        return double(value)
-    number = exp.TryCast(this=text(value), to=exp.DataType.build("DOUBLE"))
-    return case([(dialect.full_match(text(value), NUMBER), number)])
+        return dialect.as_double(value)
+    return dialect.read_number(dialect.as_text(value))
 
 
 def _grid(number: Sql, column: Numeric, dialect: Dialect) -> Sql:

@@ -28,7 +28,7 @@ import duckdb
 import numpy as np
 from sqlglot import exp
 
-from privet.column import Numeric
+from privet.column import NUMBER, Numeric
 from privet.domain import Domain
 from privet.errors import DataError
 from privet.kernel.engines import coding, sql
@@ -51,8 +51,13 @@ if TYPE_CHECKING:
 DIALECT = sql.Dialect(
     name="duckdb",
     is_nan=lambda number: exp.IsNan(this=number),
-    full_match=lambda value, pattern: exp.func(
-        "regexp_full_match", value, exp.Literal.string(pattern), dialect="duckdb"
+    read_number=lambda value: sql.case(
+        [
+            (
+                exp.func("regexp_full_match", value, exp.Literal.string(NUMBER), dialect="duckdb"),
+                exp.TryCast(this=value.copy(), to=exp.DataType.build("DOUBLE")),
+            )
+        ]
     ),
     # list_extract counts from 1
     look_up=lambda values, index: exp.func(

@@ -49,8 +49,11 @@ class Dialect:
 
     name: str
     is_nan: Callable[[Sql], Sql]
-    full_match: Callable[[Sql, str], Sql]
+    read_number: Callable[[Sql], Sql]  # the number of a text as `column.number_of` reads it, or NULL; it never fails
     look_up: Callable[[Sequence[int], Sql], Sql]  # the i-th of a list of integers, i from 0
+    same_text: Callable[[Sql, str], Sql] = lambda value, declared: value.eq(exp.Literal.string(declared))
+    as_double: Callable[[Sql], Sql] = lambda value: double(value)  # of a stored number; it never fails
+    as_text: Callable[[Sql], Sql] = lambda value: text(value)  # of a stored text or whole number
 
     def sql(self, tree: Sql) -> str:
         return tree.sql(dialect=self.name)

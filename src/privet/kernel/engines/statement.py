@@ -1,0 +1,98 @@
+"""Engines that keep nothing: every question is one statement over the source itself.
+
+The source is coded, each row gets its part, and both are done once for the whole statement, in a common table
+expression that the engine is told to materialise. Nothing is written where the rows are, so reading them is
+the only right that is needed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from sqlglot import exp
+
+from privet.column import Numeric
+from privet.domain import Domain
+from privet.kernel.engines import sql
+from privet.kernel.engines.sql import Answer, Dialect, Sql
+from privet.kernel.query import (
+    CorrectQuery,
+    CountQuery,
+    Counts,
+    GridCounts,
+    GridQuery,
+    ResidualQuery,
+    Residuals,
+    Rows,
+    SumQuery,
+)
+
+ROWS, OWNED = "numbered", "owned"  # the coded rows with their parts; these with their residuals
+
+
+class StatementEngine(ABC):
+    """Answers queries by one statement each; subclasses say how a statement is run."""
+
+    name: str
+    closed = False
+    dialect: Dialect
+    materialized: bool | None = None  # whether the engine is told to compute shared parts of a statement once
+
+    def __init__(self, domain: Domain, coded: exp.Select) -> None:
+        self._domain, self._coded = domain, coded
+
+    @abstractmethod
+    def _fetch(self, tree: Sql) -> Answer:
+        """The answer of a statement: an array of whole numbers for each of its columns."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def exact_counts(self, query: CountQuery) -> list[Counts]:
+        tree = sql.counts(query, _from(ROWS), self._domain)
+        return sql.read_counts(self._ask(query.rows, tree), query, self._domain)
+
+    def exact_grid(self, query: GridQuery) -> list[GridCounts]:
+        tree = sql.grid(query, _from(ROWS), self._domain)
+        return sql.read_grid(self._ask(query.rows, tree), query, self._domain)
+
+    def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
+        return sql.read_sums(self._ask(query.rows, sql.sums(query, _from(ROWS), self._domain)), query)
+
+    def exact_correct(self, query: CorrectQuery) -> Counts:
+        tree = sql.correct(query, _from(ROWS), self._domain, self.dialect)
+        return sql.read_correct(self._ask(query.rows, tree), query)
+
+    def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
+        owned = sql.owned(query, _from(ROWS), self._domain, self.dialect)
+        answer = self._ask(query.rows, sql.residuals(query, OWNED, self._domain), {OWNED: owned})
+        return sql.read_residuals(answer, query, self._domain)
+
+    def _ask(self, rows: Rows, tree: Sql, shared: dict[str, exp.Select] | None = None) -> Answer:
+        return self._fetch(self.statement(rows, tree, shared))
+
+    def statement(self, rows: Rows, tree: Sql, shared: dict[str, exp.Select] | None = None) -> Sql:
+        """One statement: the coded rows with their parts, whatever is made of them once, and the question."""
+        assert isinstance(tree, exp.Query)
+        whole = tree
+        for name, part in {ROWS: self.numbered(rows), **(shared or {})}.items():
+            whole = whole.with_(name, as_=part, materialized=self.materialized)
+        return whole
+
+    def numbered(self, rows: Rows) -> exp.Select:
+        """The coded rows that lie in a part, with its number: a layer for each step from the whole table."""
+        if rows.parent is None or rows.step is None:
+            return exp.select(*self._columns(), sql.num(0).as_("node")).from_(self._coded.subquery("coded"))
+        node = sql.node(rows.step, sql.col("node"), self._domain, self.dialect)
+        inner = exp.select(*self._columns(), node.as_("node")).from_(self.numbered(rows.parent).subquery("above"))
+        present = sql.col("node").is_(exp.Null()).not_()
+        return exp.select(exp.Star()).from_(inner.subquery("inside")).where(present)
+
+    def _columns(self) -> list[Sql]:
+        names = [f"c{i}" for i in range(len(self._domain.columns))]
+        names += [f"g{i}" for i, column in enumerate(self._domain) if isinstance(column, Numeric)]
+        return [sql.col(name) for name in names]
+
+
+def _from(name: str) -> exp.From:
+    return exp.From(this=exp.to_table(name))
