@@ -115,6 +115,17 @@ def test_what_cannot_be_fixed_says_why(folder: Path) -> None:
     assert (folder / "r.html").exists()  # the report tells more
 
 
+def test_fix_writes_no_more_than_was_to_be_published(folder: Path) -> None:
+    asked = ("--published", "labels", "--threshold", "0.95", "--fix")
+    said = fails("raw.json", *ASK, *asked, "-o", "safe.json", cwd=folder)
+    assert "labels alone are to be published; write the tree as text, as -o safe.txt" in said
+    assert not (folder / "safe.json").exists()
+    done = run("raw.json", *ASK, *asked, "-o", "safe.txt", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    text = (folder / "safe.txt").read_text()
+    assert "Number of Leaves" in text and "(" not in text
+
+
 def test_two_trees_stand_side_by_side(folder: Path) -> None:
     words = ("raw.json", "private.json", *ASK, "--truth", "people.csv", "--no-remedies")
     done = run(*words, "-o", "report.html", "--individuals", "each.csv", cwd=folder)
@@ -185,6 +196,7 @@ def test_a_text_of_a_tree_is_audited_and_mended_too(tmp_path: Path) -> None:
         (["raw.json", *ASK, "--fix"], "--fix needs a file"),
         (["raw.json", *ASK, "--fix", "-o", "report.html"], "write the report with --html"),
         (["raw.json", *ASK, "--fix", "-o", "safe.json", "--no-remedies"], "leave out --no-remedies"),
+        (["raw.json", *ASK, "--individuals", "people.csv"], "'people.csv' is the table that is read"),
         (["raw.json", "private.json", *ASK, "--fix", "-o", "safe.json"], "--fix mends one tree"),
     ],
 )

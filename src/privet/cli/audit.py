@@ -99,7 +99,7 @@ def audit(
       privet audit raw.json --qi people.csv -s income --fix --threshold 0.8 -o safe.json
       privet audit raw.json --qi people.csv -s income --published labels --strict --json
     """
-    _check(tree, beside, fix, remedies, output, html, individuals)
+    _check(tree, beside, qi, truth, fix, remedies, output, html, individuals)
     table = _rows(qi)
     answers = table if truth is not None and truth == qi else None if truth is None else _rows(truth)
     asked: dict[str, Any] = {
@@ -144,6 +144,8 @@ def audit(
 def _check(
     tree: Path,
     beside: Path | None,
+    qi: Path,
+    truth: Path | None,
     fix: bool,
     remedies: bool,
     output: Path | None,
@@ -169,6 +171,8 @@ def _check(
             raise QuestionError(f"there is no folder '{path.parent}' to write '{path.name}' to; make it first.")
         if any(each is not None and path.resolve() == each.resolve() for each in (tree, beside)):
             raise QuestionError(f"'{path}' is the tree that is audited; write to another file.")
+        if any(each is not None and path.resolve() == each.resolve() for each in (qi, truth)):
+            raise QuestionError(f"'{path}' is the table that is read; write to another file.")
 
 
 def _rows(path: Path) -> pd.DataFrame:
@@ -290,8 +294,21 @@ def _write(audits: list[Audit], output: Path | None, html: Path | None, individu
 
 def _mend(found: Audit, tree: Path, output: Path) -> str:
     """Write the tree with leaves merged; or one sentence about why that is not enough, and what is."""
+    from privet.risk.merging import withheld
+    from privet.risk.weka import write
     from privet.risk.words import best
 
+    if found.publication is not None:
+        whole, level = found.publication.tree, found.publication.level
+        smaller = withheld(whole, level)
+        if smaller is not whole and whole.model is not None and output.suffix.lower() == ".json":
+            raise QuestionError(
+                f"'{output}' would be a privet model, which holds the counts of its leaves, and {level} alone are to "
+                "be published; write the tree as text, as -o safe.txt."
+            )
+        if found.safe and smaller is not whole:
+            output.write_text(write(smaller), encoding="utf-8")
+            return f"{output}, the tree with {level} alone: nobody is known with probability {found.threshold:g}"
     if found.safe:
         output.write_bytes(tree.read_bytes())
         return f"{output}, the tree as it is: nobody is known with probability {found.threshold:g}"

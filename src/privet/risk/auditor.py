@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from privet.column import text_of
+from privet.column import number_of, text_of
 from privet.errors import DataError, ModelError
 from privet.risk.beliefs import Belief, marginal_only, uniform
-from privet.risk.constraints import Counted, choices_of
+from privet.risk.constraints import Counted, choices_of, silence
 from privet.risk.exposure import exposures
 from privet.risk.findings import ALONE, MAXIMUM, WORLDS, Audit
 from privet.risk.leaf_shares import closed_form, tilt_of
@@ -21,7 +21,7 @@ from privet.risk.maximum_entropy import maximum_entropy
 from privet.risk.measures import measure
 from privet.risk.people import People
 from privet.risk.predictions import predictions
-from privet.risk.publication import COUNTS, Publication, marginal_of
+from privet.risk.publication import COUNTS, LABELS, Publication, marginal_of
 from privet.risk.reading import criterion_of, read_tree
 from privet.risk.remedies import Refit, remedies_for
 from privet.risk.tree import Floats, PublishedTree
@@ -70,8 +70,12 @@ def audit(
     `worlds=False` leaves out possible worlds, `remedies=False` the remedies.
     """
     say = progress or (lambda text: None)
-    if not 0 < threshold <= 1:
-        raise DataError(f"the threshold is a probability above 0, not {threshold:g}.")
+    number = number_of(threshold)
+    if number is None or not 0 < number <= 1:
+        raise DataError(f"the threshold is a probability above 0, not {threshold}.")
+    threshold = number
+    if top < 0:
+        raise DataError(f"top is how many of the most exposed to name, 0 or more, not {top}.")
     say("reading")
     found = read_tree(tree, values)
     frame = _frame(qi, "the table of quasi-identifiers")
@@ -155,12 +159,13 @@ def _frame(source: Any, what: str) -> pd.DataFrame:
         source = source.to_pandas()
     if not isinstance(source, pd.DataFrame):
         raise DataError(f"{what} is a frame, or a .csv or .parquet file, not a {type(source).__name__}.")
-    twice = source.columns[source.columns.duplicated()]
+    names = pd.Index([str(name) for name in source.columns])
+    twice = names[names.duplicated()]
     if len(twice):
         raise DataError(f"{what} has several columns '{twice[0]}'; keep one.")
     if not len(source):
         raise DataError(f"{what} has no rows, so there is nobody to audit.")
-    return source.reset_index(drop=True)
+    return source.set_axis(names, axis=1).reset_index(drop=True)
 
 
 def _truth(truth: Any, frame: pd.DataFrame, sensitive: str) -> pd.Series[Any] | None:
@@ -172,6 +177,8 @@ def _truth(truth: Any, frame: pd.DataFrame, sensitive: str) -> pd.Series[Any] | 
         if sensitive not in table.columns:
             raise DataError(f"the table of true values has no column '{sensitive}'.")
         truth = table[sensitive]
+    if not isinstance(truth, Iterable):
+        raise DataError(f"the truth is a frame, a file or the true values row by row, not a {type(truth).__name__}.")
     series = pd.Series(list(truth), dtype=object)
     if len(series) != len(frame):
         raise DataError(f"there are {len(series)} true values for {len(frame)} people; both are in the same order.")
@@ -187,15 +194,16 @@ def _trained(
     if isinstance(training, str):
         if training not in frame.columns:
             raise DataError(f"training names '{training}', which is not a column of the table; or it is 'unknown'.")
-        marks = [str(text_of(value)).strip().lower() for value in frame[training]]
-        odd = next((mark for mark in marks if mark not in _MARKS), None)
-        if odd is not None:
-            raise DataError(f"the column '{training}' says '{odd}' of a row; it says yes or no, true or false, 1 or 0.")
-        mask = np.array([_MARKS[mark] for mark in marks])
+        what, said = f"the column '{training}'", frame[training]
     else:
-        mask = np.asarray(training, dtype=np.bool_)
-        if mask.shape != (len(frame),):
-            raise DataError(f"training has {mask.size} marks for {len(frame)} people; it has one for each.")
+        what, said = "training", training
+    marks = [str(text_of(value)).strip().lower() for value in said]
+    odd = next((mark for mark in marks if mark not in _MARKS), None)
+    if odd is not None:
+        raise DataError(f"{what} says '{odd}' of a row; it says yes or no, true or false, 1 or 0.")
+    mask = np.array([_MARKS[mark] for mark in marks])
+    if len(mask) != len(frame):
+        raise DataError(f"training has {len(mask)} marks for {len(frame)} people; it has one for each.")
     if not mask.any():
         raise DataError("training leaves nobody: the tree was grown on no row of the table.")
     kept = None if answers is None else answers[mask].reset_index(drop=True)
@@ -213,6 +221,7 @@ def _columns(frame: pd.DataFrame, columns: Sequence[str] | None, sensitive: str,
     if columns is None:
         marks = training if isinstance(training, str) else None
         return [str(name) for name in frame.columns if name not in (sensitive, marks)]
+    columns = [columns] if isinstance(columns, str) else columns
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         raise DataError(f"the table has no column '{missing[0]}'.")
@@ -306,7 +315,12 @@ def _notes(
     if publication.fractional:
         notes.append("Leaves have fractional sizes: rates are used, sizes cannot be compared with the table.")
     if publication.noisy and publication.level != COUNTS:
-        notes.append("The leaves have a label alone, chosen with noise: it excludes nothing.")
+        notes.append(
+            "The leaves have a label alone, chosen with noise: it excludes nothing, and how likely it makes a value is "
+            "not computed; whoever does that knows more than the adversaries here."
+        )
+    if publication.sampled and publication.level == LABELS:
+        notes.append("Labels do not say how many rows there were: everybody is taken to be among them.")
     if sensitive in frame.columns and truth is None:
         notes.append(f"The table has the column '{sensitive}'; nobody looked at it. Pass it as truth to compare.")
     return tuple(notes)
@@ -336,6 +350,8 @@ def _assumptions(
         what = {"labels": "labels", "rates": "labels and error rates", "counts": "class counts"}[publication.level]
         noisy = "noisy " if publication.noisy else ""
         said.append(f"Published: the tree, and the {noisy}{what} of its leaves{_also(publication)}.")
+        if publication.tree.features is None and not silence(publication):
+            said.append("Every split could have been by any of these columns, and was the best of them.")
     said.append(
         "More information can bring maximum entropy further from the truth: it is not monotone in what is known."
     )

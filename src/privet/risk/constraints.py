@@ -11,8 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
+from privet.column import number_of
+from privet.risk.people import Attribute
 from privet.risk.publication import COUNTS, LABELS, RATES, Publication
-from privet.risk.tree import GINI, Floats, Integers
+from privet.risk.tree import GINI, SCIKIT, Floats, Integers
 
 TINY = 1e-300  # a mass of 0 has no logarithm
 
@@ -68,9 +70,11 @@ class Choice:
         return tuple(found)
 
     def _cuts(self, attribute: int) -> Integers:
-        """Where a number could have been cut at this node: after each value but the last, and not where it was."""
+        """Where a number could have been cut at this node: between values that can be told apart, and not where it
+        was."""
         codes = self.publication.people.codes[self.profiles, attribute]
-        cuts = np.unique(codes)[:-1]
+        rising = np.unique(codes)
+        cuts = rising[:-1][self.publication.apart(attribute, rising)]
         if self.publication.people.names[attribute] != self.publication.tree.split_column(self.node):
             return cuts
         left = codes[self.chosen == self.chosen[np.argmin(codes)]]
@@ -113,7 +117,7 @@ class Choice:
             codes = self.publication.people.codes[self.profiles, attribute][fine]
             order = np.argsort(codes, kind="stable")
             rising, along = codes[order], np.cumsum(mine[fine][order], axis=0)
-            ends = np.flatnonzero(rising[1:] > rising[:-1])
+            ends = np.flatnonzero(self.publication.apart(attribute, rising))
             if not len(ends):
                 continue
             left = along[ends]
@@ -129,8 +133,8 @@ def choices_of(publication: Publication) -> tuple[Choice, ...]:
         return ()
     tree, people = publication.tree, publication.people
     known = [name for name in people.names if tree.features is None or name in tree.features]
-    cut = publication.cuts_numbers
-    numeric = {name for name in known if cut and people.attributes[publication.position(name)].numbers is not None}
+    numeric = {name for name in known if publication.cuts_numbers and publication.attribute(name).numbers is not None}
+    known = [name for name in known if name in numeric or _is_divided(publication, publication.attribute(name))]
     found = []
     for number, children in enumerate(tree.children):
         if not children or not publication.sizes[number]:
@@ -141,6 +145,15 @@ def choices_of(publication: Publication) -> tuple[Choice, ...]:
         if attributes or numbers:
             found.append(Choice(publication, number, tuple(attributes), tuple(numbers)))
     return tuple(found)
+
+
+def _is_divided(publication: Publication, attribute: Attribute) -> bool:
+    """Would a split by it have had a branch for each value? scikit-learn has no such splits, and where numbers are cut
+    those with missing ones are not divided either; how their cuts treat who has none is not compared."""
+    if publication.tree.source == SCIKIT:
+        return False
+    said = [value for value in attribute.values if value is not None]
+    return not publication.cuts_numbers or any(number_of(value) is None for value in said)
 
 
 def silence(publication: Publication) -> str:

@@ -32,9 +32,9 @@ def leaf_shares(publication: Publication, leaf: int, tilt: Floats) -> Floats:
 
 def _noisy(publication: Publication, leaf: int) -> Floats:
     node = publication.tree.nodes[leaf]
-    if node.counts is None:  # a label that was chosen with noise excludes nothing
+    if publication.level == LABELS or node.counts is None:  # a label that was chosen with noise excludes nothing
         return np.full(publication.classes, 1 / publication.classes)
-    return noisy_shares(np.array(node.counts), node.deviation, int(publication.sizes[leaf]), prior="mixes")
+    return noisy_shares(np.array(node.counts), node.deviation, publication.grown_on(leaf), prior="mixes")
 
 
 def with_rate(tilt: Floats, label: int, rate: float) -> Floats:
@@ -121,6 +121,7 @@ def tilt_of(publication: Publication) -> Floats:
     if np.abs(missed).max() > 1e-5:
         value = publication.tree.values[int(np.flatnonzero(had)[int(np.argmax(np.abs(missed)))])]
         raise DataError(
-            f"no shares of the leaves give the published marginal of '{value}'; the marginal is that of other people."
+            f"no shares of the leaves give the published marginal of '{value}'; give it as counts, not as rounded "
+            "shares, or it is that of other people."
         )
     return tilt

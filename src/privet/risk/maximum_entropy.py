@@ -194,6 +194,11 @@ class _Search:
             masses = self._masses()[publication.leaf >= 0].sum(axis=0)
             missed = float(np.abs(masses / masses.sum() - publication.marginal).max())
             notes.append(f"The published marginal is missed by at most {missed:.1e}.")
+        if publication.level == LABELS:
+            notes.append(
+                "The share of each leaf's label was taken from leaves and marginal alone, and kept: with other ones the "
+                "entropy could be larger."
+            )
         facts = {
             **_facts(publication, self.shares),
             "active": len(self.active),

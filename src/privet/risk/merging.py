@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from privet.risk.publication import COUNTS, LABELS, Publication
+from privet.risk.measures import SAME
+from privet.risk.publication import LABELS, LEVELS, Publication, most_published
 from privet.risk.tree import Floats, Node, PublishedTree
 
 
@@ -30,7 +31,7 @@ def best_merge(tree: PublishedTree, masses: Floats, threshold: float, barred: Co
     where they all can be made safe, and otherwise the node itself: dividing never loses a row that is right.
     """
     total = masses.sum(axis=1)
-    safe = (masses.max(axis=1) < threshold * total) | (total <= 0)
+    safe = (masses.max(axis=1) < (threshold - SAME) * total) | (total <= 0)
     safe[list(barred)] = False
     can = [False] * len(tree.nodes)
     keeps = [False] * len(tree.nodes)
@@ -61,17 +62,31 @@ def merged_tree(publication: Publication, at: Collection[int], masses: Floats) -
         number_of[number] = len(nodes)
         kept = replace(node, parent=number_of.get(node.parent, -1))
         nodes.append(_leaf(publication, number, kept, masses[number]) if number in at else kept)
-    return replace(tree, nodes=tuple(nodes))
+    return withheld(replace(tree, nodes=tuple(nodes)), publication.level)
+
+
+def withheld(tree: PublishedTree, level: str) -> PublishedTree:
+    """The tree with no more than this said of its leaves; whatever it was read from says more, so that is forgotten."""
+    if LEVELS.index(level) >= LEVELS.index(most_published(tree)):
+        return tree
+    return replace(tree, nodes=tuple(_said(node, level) for node in tree.nodes), model=None)
+
+
+def _said(node: Node, level: str) -> Node:
+    if level == LABELS or node.counts is None or node.label is None:
+        return node if level != LABELS else replace(node, size=None, wrong=None, counts=None)
+    size = float(sum(node.counts))
+    return replace(node, size=size, wrong=size - node.counts[node.label], counts=None)
 
 
 def _leaf(publication: Publication, number: int, node: Node, masses: Floats) -> Node:
     tree = publication.tree
     label = int(np.argmax(masses))
-    noise = [tree.nodes[below].deviation for below in tree.below(number) if below in set(tree.leaves)]
+    noise = [tree.nodes[below].deviation for below in tree.below(number) if not tree.children[below]]
     deviation = float(np.sqrt(np.square(noise).sum()))
-    if publication.level == COUNTS:
+    if all(tree.nodes[below].counts is not None for below in tree.below(number) if not tree.children[below]):
         return replace(node, label=label, counts=tuple(masses.tolist()), deviation=deviation)
     if publication.level == LABELS:
         return replace(node, label=label)
-    size = float(masses.sum())
-    return replace(node, label=label, size=size, wrong=size - float(masses[label]))
+    size = float(sum(tree.nodes[below].size or 0 for below in tree.below(number) if not tree.children[below]))
+    return replace(node, label=label, size=size, wrong=max(size - float(masses[label]), 0.0))

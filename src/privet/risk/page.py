@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from privet.risk.drawing import STYLE, key, posteriors
 from privet.risk.exposure import Exposure
 from privet.risk.findings import BASELINES, Audit
+from privet.risk.measures import SAME
 from privet.risk.remedy import Remedy
 from privet.risk.tree_drawing import LEAVES, exposed_tree
 from privet.risk.words import (
@@ -217,7 +218,7 @@ def _exposed(audit: Audit, named: bool) -> str:
 
 
 def _exposure(each: Exposure, threshold: float) -> str:
-    reached = " reached" if each.posterior >= threshold else ""
+    reached = " reached" if each.posterior >= threshold - SAME else ""
     posterior = safe(probability(each.posterior))
     return (
         f'<tr><td>{safe(each.who, 400)}</td><td class="number" data-head="people">{each.people:,}</td>'

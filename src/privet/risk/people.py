@@ -76,8 +76,16 @@ class People:
 
 def _coded(name: str, column: Any) -> tuple[Attribute, Integers]:
     """The distinct values of a column in rising order, and the position of each row's value among them."""
-    codes, distinct = pd.factorize(column, use_na_sentinel=False)
-    values = [None if text_of(value) is None else value for value in distinct.tolist()]
+    try:
+        codes, distinct = pd.factorize(column, use_na_sentinel=False)
+    except TypeError:  # lists and such
+        raise DataError(f"the column '{name}' has values that are neither texts nor numbers; leave it out.") from None
+    known: dict[str | None, object] = {}  # values that read the same are the same
+    for value in distinct.tolist():
+        known.setdefault(text_of(value), value)
+    position = {text: at for at, text in enumerate(known)}
+    codes = np.array([position[text_of(value)] for value in distinct.tolist()], dtype=np.int64)[codes]
+    values = [None if text is None else value for text, value in known.items()]
     numbers = [number_of(value) for value in values]
     numeric = all(number is not None for number in numbers)
     keys: list[Any] = numbers if numeric else [(value is None, str(text_of(value))) for value in values]

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from privet.column import number_of
 from privet.errors import DataError, ModelError
-from privet.risk.conditions import AtMost, Condition, InCell, cells_of
-from privet.risk.people import People
-from privet.risk.tree import Floats, Integers, PublishedTree
+from privet.risk.conditions import AtMost, Condition, InCell, Mask, cells_of
+from privet.risk.people import Attribute, People
+from privet.risk.tree import SCIKIT, Floats, Integers, PublishedTree
+from privet.risk.values import Values
 
 LABELS, RATES, COUNTS = "labels", "rates", "counts"
 LEVELS = (LABELS, RATES, COUNTS)  # each says all that the one before says
@@ -51,7 +54,9 @@ class Publication:
             raise DataError(f"published is auto, {', '.join(LEVELS)}, not '{level}'.")
         if level != "auto" and LEVELS.index(level) > LEVELS.index(most):
             raise ModelError(f"the tree publishes {most}, not {level}; its leaves do not say more.")
-        found = cls(tree, people, most if level == "auto" else level, marginal, sampled)
+        if level == "auto" or (level == RATES and tree.epsilon is not None):  # noisy rates are not told from counts
+            level = most
+        found = cls(tree, people, level, marginal, sampled)
         found._check()
         return found
 
@@ -96,6 +101,20 @@ class Publication:
 
     def position(self, column: str) -> int:
         return self.people.names.index(column)
+
+    def attribute(self, column: str) -> Attribute:
+        return self.people.attributes[self.position(column)]
+
+    def apart(self, attribute: int, rising: Integers) -> Mask:
+        """Which neighbours of rising codes a threshold can divide: numbers that differ and, for scikit-learn, do so by
+        more than 1e-7 when rounded to 32 bits, which are all it sees."""
+        numbers = self.people.attributes[attribute].numbers
+        assert numbers is not None
+        if self.tree.source != SCIKIT:
+            return np.asarray(np.diff(numbers[rising]) > 0)
+        with np.errstate(over="ignore"):
+            single = numbers[rising].astype(np.float32)
+        return np.asarray(single[1:] > single[:-1] + np.float32(1e-7))
 
     @cached_property
     def profiles(self) -> tuple[Integers, ...]:
@@ -166,8 +185,10 @@ class Publication:
         return np.asarray(counts / counts.sum())
 
     def published_size(self, leaf: int) -> float | None:
-        """How many rows a leaf says it has."""
+        """How many rows a leaf says it has; a label alone does not say."""
         node = self.tree.nodes[leaf]
+        if self.level == LABELS:
+            return None
         return node.size if node.counts is None else float(sum(node.counts))
 
     def pure(self, leaf: int) -> bool:
@@ -175,9 +196,15 @@ class Publication:
         return self.level != LABELS and not self.noisy and self.share(leaf) >= 1
 
     def inside(self, leaf: int) -> float:
-        """The share of a leaf's people whose rows the tree was grown on."""
+        """The share of a leaf's people whose rows the tree was grown on; everybody where nothing says how many."""
         size = self.published_size(leaf)
-        return 1.0 if not self.sampled or size is None else min(size / max(int(self.sizes[leaf]), 1), 1.0)
+        if not self.sampled or size is None:
+            return 1.0
+        return min(max(size / max(int(self.sizes[leaf]), 1), 0.0), 1.0)  # noise can go below 0 and above all
+
+    def grown_on(self, leaf: int) -> int:
+        """How many of a leaf's people the tree was grown on, as far as it is known."""
+        return round(self.inside(leaf) * int(self.sizes[leaf]))
 
     def _check(self) -> None:
         """Refuse numbers that contradict the table or one another, by the leaf that has them."""
@@ -185,7 +212,7 @@ class Publication:
             return
         for leaf in self.tree.leaves:
             size = self.published_size(leaf)
-            if size is None or self.level == LABELS:
+            if size is None:
                 continue
             where, people = f"the leaf '{self.tree.where(leaf)}'", int(self.sizes[leaf])
             if size == 0:
@@ -208,7 +235,8 @@ class Publication:
     @cached_property
     def fractional(self) -> bool:
         """Are there leaves whose sizes are no whole numbers? Then rows were counted in several leaves."""
-        sizes = [self.published_size(leaf) for leaf in self.tree.leaves]
+        leaves = [self.tree.nodes[leaf] for leaf in self.tree.leaves]
+        sizes = [leaf.size if leaf.counts is None else float(sum(leaf.counts)) for leaf in leaves]
         return not self.noisy and any(size is not None and not float(size).is_integer() for size in sizes)
 
     @cached_property
@@ -227,12 +255,14 @@ def most_published(tree: PublishedTree) -> str:
     return LABELS
 
 
-def marginal_of(shares: Mapping[str, float], values: tuple[str, ...]) -> Floats:
+def marginal_of(shares: Mapping[Any, float], values: tuple[str, ...]) -> Floats:
     """Shares or counts by value as an array in the order of the values, adding up to 1."""
-    unknown = [value for value in shares if value not in values]
-    if unknown:
-        raise DataError(f"the marginal names '{unknown[0]}', which is not among the public values.")
-    found = np.array([float(shares.get(value, 0)) for value in values])
-    if (found < 0).any() or not np.isfinite(found).all() or found.sum() <= 0:
+    public, found = Values.of(values), np.zeros(len(values))
+    for value, share in shares.items():
+        at, number = public.find(value), number_of(share)
+        if at is None:
+            raise DataError(f"the marginal names '{value}', which is not among the public values.")
+        found[at] = np.nan if number is None else number
+    if not (found >= 0).all() or not np.isfinite(found).all() or found.sum() <= 0:
         raise DataError("the marginal needs a share of at least 0 for each value, and one above it.")
     return np.asarray(found / found.sum())

@@ -111,6 +111,9 @@ def criterion_of(tree: PublishedTree, asked: str | None) -> PublishedTree:
     if asked not in CRITERIA:
         raise ModelError(f"the criterion is one of {', '.join(CRITERIA)}, not '{asked}'.")
     criterion = CRITERIA[asked]
+    recorded = tree.model.privacy.criterion if isinstance(tree.model, Ensemble) else ""
+    if tree.epsilon is None and criterion and recorded and privet_model.CRITERIA.get(recorded) != criterion:
+        raise ModelError(f"the model says that it chose its splits by {recorded}, not {asked}; leave that out.")
     if tree.epsilon is None:
         return replace(tree, criterion=criterion, silent=SILENT.get(asked, ""))
     if criterion is None:

@@ -16,16 +16,18 @@ from privet.risk.findings import Audit
 from privet.risk.maximum_entropy import maximum_entropy
 from privet.risk.measures import SAME
 from privet.risk.merging import best_merge, merged_tree, node_masses
-from privet.risk.publication import COUNTS, LABELS, LEVELS, RATES, Publication
+from privet.risk.publication import COUNTS, LABELS, LEVELS, RATES, Publication, most_published
 from privet.risk.reading import read_tree
 from privet.risk.remedy import Remedy
 from privet.risk.tree import Floats, PublishedTree
+from privet.risk.world_counting import label_share
 from privet.risk.worlds import possible_worlds
 
 Refit = Callable[[float], Any]  # grows a private model of the same people with an epsilon
 Progress = Callable[[str], None]
 
 EPSILONS = (10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1, 0.05)  # tried from the least private on
+ANY = 2.0  # a threshold that no share reaches
 TRIES = 8  # how often a merged tree is audited and merged further
 
 
@@ -44,10 +46,13 @@ def _merge(audit: Audit, publication: Publication, seed: int, progress: Progress
     """Merge where a leaf gives somebody away, audit again, and merge on above those who still are."""
     masses = _node_masses(audit, publication)
     before = _accuracy(audit, publication)
-    barred: set[int] = set()
+    labels = publication.level == LABELS and not publication.noisy
+    barred = _told_by_labels(audit, publication, seed) if labels else set()
     at: set[int] | None
     for attempt in range(1, TRIES + 1):
-        at = best_merge(publication.tree, masses, audit.threshold, barred)
+        if attempt == TRIES:  # one leaf for all, or nothing helps
+            barred |= set(range(1, len(publication.tree.nodes)))
+        at = best_merge(publication.tree, masses, ANY if labels else audit.threshold, barred)
         if at is None:
             share = float(masses[0].max() / masses[0].sum())
             value = audit.values[int(np.argmax(masses[0]))]
@@ -76,7 +81,26 @@ def _merge(audit: Audit, publication: Publication, seed: int, progress: Progress
         f"{'; '.join(publication.tree.where(node) for node in sorted(at)[:3])}{'; …' * (len(at) > 3)}."
     )
     merged = tuple(sorted(at))
-    return _judged(audit, smaller, shares, "merge leaves", told, before, merged=merged, tree=tree)
+    is_guess = _is_guess(audit, publication)
+    if is_guess:
+        told += " What the merged leaves say is a guess: the true values decide."
+    return _judged(audit, smaller, shares, "merge leaves", told, before, merged=merged, tree=tree, is_guess=is_guess)
+
+
+def _is_guess(audit: Audit, publication: Publication) -> bool:
+    """Does what is known not determine what merged leaves say? Rates of two values are counts."""
+    if audit.truth is not None or most_published(publication.tree) == COUNTS:
+        return False
+    return publication.level == LABELS or publication.classes > 2
+
+
+def _told_by_labels(audit: Audit, publication: Publication, seed: int) -> set[int]:
+    """The nodes that as a leaf would give their people away by the label alone: those of few people."""
+    sizes = {int(size) for size in publication.sizes if size}
+    share = {size: label_share(size, publication.classes, seed)[0] for size in sizes}
+    return {
+        node for node, size in enumerate(publication.sizes.tolist()) if size and share[size] >= audit.threshold - SAME
+    }
 
 
 def _origins(publication: Publication, smaller: Publication, exposed: Any) -> set[int]:
@@ -113,7 +137,7 @@ def _private(
     before = _accuracy(audit, publication)
     prior = float(audit.baseline.shares.max())
     bound = epsilon_bound(prior, audit.threshold)
-    if bound > 0:
+    if 0 < bound < math.inf:  # any epsilon keeps from certainty, which tells nothing of one to choose
         yield Remedy(
             "epsilon",
             f"Publish a private model with epsilon at most {bound:.3g}: then nobody's own row can take an adversary "
@@ -175,14 +199,17 @@ def _posterior(publication: Publication, seed: int) -> Floats:
 
 
 def _node_masses(audit: Audit, publication: Publication) -> Floats:
-    """Rows of each value at every node: the owner's, or published, or what maximum entropy makes of it."""
+    """Rows of each value at every node: the owner's, or those the tree has, or what maximum entropy makes of rates;
+    of labels alone each leaf counts for its label."""
     masses = {}
     for leaf in publication.tree.leaves:
         node, profiles = publication.tree.nodes[leaf], publication.profiles[leaf]
         if audit.truth is not None and not publication.sampled and not publication.noisy:
             masses[leaf] = audit.truth[profiles].sum(axis=0)
-        elif publication.level == COUNTS and node.counts is not None:
+        elif node.counts is not None:
             masses[leaf] = np.array(node.counts, dtype=np.float64)
+        elif publication.level == LABELS:
+            masses[leaf] = np.eye(publication.classes)[publication.label(leaf)] * int(publication.sizes[leaf])
         else:
             belief = audit.beliefs["maximum entropy"].shares[profiles]
             masses[leaf] = (belief * publication.people.sizes[profiles, None]).sum(axis=0)

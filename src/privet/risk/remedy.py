@@ -26,6 +26,7 @@ class Remedy:
     accuracy_before: float | None = None
     merged: tuple[int, ...] = ()  # nodes of the published tree that become leaves
     tree: PublishedTree | None = field(default=None, repr=False)  # what to publish instead
+    is_guess: bool = False  # are labels and numbers of merged leaves estimates?
 
     @property
     def cost(self) -> float | None:
@@ -46,9 +47,13 @@ class Remedy:
         }
 
     def save(self, path: str | Path) -> None:
-        """Write the safer tree: a privet model as one, any other as the text of a tree that `audit` reads again."""
+        """Write the safer tree: a privet model as one, any other as the text of a tree that `audit` reads again.
+
+        A privet model holds counts: where less is to be published it is written as a text too."""
         if self.tree is None:
             raise ModelError(f"the remedy '{self.kind}' makes no tree that could be written.")
+        if self.is_guess:
+            raise ModelError("what merged leaves say does not follow from what was published; give the truth as well.")
         if isinstance(self.tree.model, Ensemble):
             model = self.tree.model
             at = np.zeros(len(model.tree), dtype=np.bool_)

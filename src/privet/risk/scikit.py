@@ -13,10 +13,9 @@ from privet.column import number_of, text_of
 from privet.errors import ModelError
 from privet.risk.conditions import Above, AtMost, Condition, Mask
 from privet.risk.lines import UNSAID, Line, numbered, parents
-from privet.risk.tree import ENTROPY, GINI, Node, PublishedTree
+from privet.risk.tree import ENTROPY, GINI, SCIKIT, Node, PublishedTree
 from privet.risk.values import Values, rising
 
-SOURCE = "scikit-learn"
 WEIGHTED = "its rows were weighted, so its numbers are no counts and its choices compare weights"
 
 CRITERIA = {"gini": GINI, "entropy": ENTROPY, "log_loss": ENTROPY}
@@ -72,7 +71,7 @@ def published(estimator: Any, values: Sequence[object] | None = None) -> Publish
     return PublishedTree(
         tuple(nodes),
         public.texts,
-        SOURCE,
+        SCIKIT,
         criterion=None if silent else CRITERIA[estimator.criterion],
         silent=silent,
         features=names,
@@ -175,7 +174,7 @@ def parse(text: str, values: Sequence[object] | None = None) -> PublishedTree:
     for number, leaf, own in zip(leaves, leaves.values(), counts, strict=True):
         nodes[number] = replace(nodes[number], label=public.number(leaf.label), counts=own)
     weighted = any(leaf.weights and own is None for leaf, own in zip(leaves.values(), counts, strict=True))
-    return PublishedTree(tuple(nodes), public.texts, SOURCE, silent=WEIGHTED if weighted else UNSAID)
+    return PublishedTree(tuple(nodes), public.texts, SCIKIT, silent=WEIGHTED if weighted else UNSAID)
 
 
 def _line(number: int, text: str) -> Line:

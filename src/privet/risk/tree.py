@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 GINI, ENTROPY = "gini", "entropy"
+SCIKIT = "scikit-learn"
 
 
 @dataclass(frozen=True)

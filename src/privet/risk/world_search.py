@@ -17,6 +17,7 @@ WORK = 50_000_000  # people given a value in all drawn worlds together, about 40
 COMPARED = 16  # entries of a table compared for the price of one person drawn
 NEEDED = 1000  # consistent worlds, for a mean to be believed
 SMALL = 1000  # people of a node that may have few enough worlds to list them all
+GROUPED = 20_000_000  # profiles of a node times the splits it could have had: what is held of one choice
 ROUNDS = 10  # in which worlds are drawn; after each it is seen whether there is hope
 
 
@@ -47,7 +48,12 @@ class Search:
         tree, sizes = self.publication.tree, self.publication.sizes
         self._share = WORK // max(len(choices), 1)
         at = {choice.node: choice for choice in choices if len(choice.candidates)}
-        hopeful = {node for node in at if sizes[node] <= max(self._share // NEEDED, SMALL)}
+        most = max(self._share // NEEDED, SMALL)
+        hopeful = {
+            node
+            for node, choice in at.items()
+            if sizes[node] <= most and len(choice.candidates) * len(choice.chosen) <= GROUPED
+        }
         self._divide([at[node] for node in hopeful])
         pieces: dict[int, list[Leaf | Part] | None] = {}  # of each node; None if they are settled
         for node in reversed(range(len(tree.nodes))):
@@ -114,7 +120,7 @@ class Search:
         if not len(kept):
             raise DataError(
                 f"no data set is consistent with the published tree (another split is always better for '{where}'); "
-                "the table is not the one it was grown on."
+                "the table is not the one it was grown on, or has columns that it could not choose from."
             )
         return [together.picked(kept)]
 

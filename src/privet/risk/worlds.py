@@ -185,8 +185,7 @@ def _of_noisy_counts(publication: Publication) -> Belief:
         if publication.level == LABELS or node.counts is None:
             shares[people], silent = even, True
             continue
-        inside = max(publication.inside(leaf), 0.0)
-        size = int(publication.sizes[leaf]) if inside == 1 else round(inside * int(publication.sizes[leaf]))
+        inside, size = publication.inside(leaf), publication.grown_on(leaf)
         among = noisy_shares(np.array(node.counts), node.deviation, size, prior=ASSIGNMENTS) if size else even
         shares[people] = inside * among + (1 - inside) * shares[people]
     notes = ["Counts are noisy: each assignment is as likely as the noise that would lead from it to them."]
@@ -202,9 +201,7 @@ def _of_a_sample(publication: Publication, seed: int) -> Belief:
     shares = _of_the_lost(publication)
     error = 0.0
     for leaf in publication.leaves:
-        inside = publication.inside(leaf)
-        published = publication.published_size(leaf)
-        size = int(publication.sizes[leaf]) if published is None else round(published)
+        inside, size = publication.inside(leaf), publication.grown_on(leaf)
         if size == 0:
             continue
         among, wrong = Quota.of(publication, leaf, size).shares(seed)
