@@ -28,7 +28,7 @@ check: $(STAMP)  ## lint, types, import contract
 	$(BIN)/lint-imports --no-cache
 
 test: check  ## check, then every test, doctest and documented example
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup
 
 bench: $(STAMP) $(PEERS)/.installed  ## accuracy, speed and memory beside peers, over an hour (BENCH=--quick: some minutes); writes build/bench/index.html
 	$(BIN)/python -m bench $(BENCH)

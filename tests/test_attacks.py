@@ -132,7 +132,10 @@ def opened(
 ) -> privet.ProtectedTable:
     folder.mkdir(exist_ok=True)
     source = store(frame, kind, folder, types)
-    return privet.open(source, **{"domain": DOMAIN, "budget": LARGE, "snapshot": kind == "snapshot", **settings})
+    return privet.open(
+        source,
+        **{"domain": DOMAIN, "budget": LARGE, "path": "snapshot" if kind == "snapshot" else "push-down", **settings},
+    )
 
 
 def neighbours(row: list[Any] | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -912,7 +915,7 @@ def test_opening_speaks_of_no_row(kind: str, tmp_path: Path, monkeypatch: pytest
     source = store(people(), kind, tmp_path)
     monkeypatch.setattr(DuckDBEngine, "snapshot", _raiser(CANARY))
     with pytest.raises(DataError) as caught:
-        privet.open(source, DOMAIN, budget=1, snapshot=True)
+        privet.open(source, DOMAIN, budget=1, path="snapshot")
     assert_silent(caught.value)
 
 

@@ -60,7 +60,9 @@ RIGHT = SAYS_YES == (FRAME["y"] == "yes")
 def people(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[privet.ProtectedTable]:
     FRAME.to_csv(tmp_path / "people.csv", index=False)
     data = FRAME if request.param == "memory" else tmp_path / "people.csv"
-    with privet.open(data, DOMAIN, budget=LARGE, snapshot=request.param == "snapshot") as table:
+    with privet.open(
+        data, DOMAIN, budget=LARGE, path="snapshot" if request.param == "snapshot" else "push-down"
+    ) as table:
         yield table
 
 

@@ -24,6 +24,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from postgres_server import shared_server
 
 import privet
 from privet.column import Nominal
@@ -53,7 +54,7 @@ def table_at(path: Path | str, analyst: str = "ada", budget: object = 1) -> Prot
 
 def close(ledger: Ledger) -> None:
     """As when its process ends: the file is then complete by itself."""
-    ledger._connection.close()
+    ledger.close()
 
 
 def one_sentence(error: BaseException) -> str:
@@ -63,15 +64,21 @@ def one_sentence(error: BaseException) -> str:
     return text
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where a ledger is to be, in every store."""
+    return tmp_path / "people.ledger" if request.param == "sqlite" else shared_server().ledger()
+
+
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def file(tmp_path: Path) -> Path:
     return tmp_path / "people.ledger"
 
 
 # -- a durable file -----------------------------------------------------------------------------
 
 
-def test_a_ledger_opened_again_goes_on(path: Path) -> None:
+def test_a_ledger_opened_again_goes_on(path: Path | str) -> None:
     table_at(path).count("0.3")
     again = table_at(path, budget=None)
     assert (again.budget.spent, again.budget.remaining) == (Fraction(3, 10), Fraction(7, 10))
@@ -91,7 +98,7 @@ def test_a_file_beside_the_data_is_the_default(tmp_path: Path) -> None:
     assert privet.kernel.ledger_path(data).exists()
 
 
-def test_a_larger_budget_than_recorded_is_refused(path: Path) -> None:
+def test_a_larger_budget_than_recorded_is_refused(path: Path | str) -> None:
     table_at(path)
     with pytest.raises(PrivacyError, match="above the 1 in its ledger") as refused:
         table_at(path, budget="1.001")
@@ -99,7 +106,7 @@ def test_a_larger_budget_than_recorded_is_refused(path: Path) -> None:
     assert Ledger.open(path).cap(DATASET) == 1
 
 
-def test_a_smaller_budget_than_recorded_limits_this_table_only(path: Path) -> None:
+def test_a_smaller_budget_than_recorded_limits_this_table_only(path: Path | str) -> None:
     table_at(path).count("0.3")
     limited = table_at(path, budget="0.5")
     assert limited.budget.remaining == Fraction(1, 5)
@@ -119,15 +126,18 @@ def test_the_same_data_under_another_name_is_refused(tmp_path: Path) -> None:
     one_sentence(refused.value)
 
 
-def test_the_first_opening_needs_a_budget(path: Path) -> None:
+def test_the_first_opening_needs_a_budget(path: Path | str) -> None:
+    for _ in range(2):  # the first try has not made a ledger
+        with pytest.raises(LedgerError, match=r"with a budget|no budget yet"):
+            table_at(path, budget=None)
+        with pytest.raises(LedgerError, match="there is no ledger"):
+            Ledger.open(path, create=False)
+    new_ledger(path)
     with pytest.raises(LedgerError, match="no budget yet"):
-        table_at(path, budget=None)
-    with pytest.raises(LedgerError, match="there is no ledger"):
-        Ledger.open(path.with_name("nowhere"), create=False)
-    assert not path.with_name("nowhere").exists()
+        privet.open(FRAME, DOMAIN, ledger=path, name="others")
 
 
-def test_an_unknown_data_set_is_not_charged(path: Path) -> None:
+def test_an_unknown_data_set_is_not_charged(path: Path | str) -> None:
     ledger = new_ledger(path)
     for ask in (
         lambda: ledger.charge("nobody", "ada", tenth()),
@@ -141,17 +151,17 @@ def test_an_unknown_data_set_is_not_charged(path: Path) -> None:
 
 @pytest.mark.parametrize("table", ["datasets", "caps", "entries", "answers"])
 @pytest.mark.parametrize("statement", ["UPDATE {} SET at = 'never'", "DELETE FROM {}"])
-def test_what_was_written_cannot_be_changed(path: Path, table: str, statement: str) -> None:
-    ledger = new_ledger(path)
+def test_what_was_written_cannot_be_changed(file: Path, table: str, statement: str) -> None:
+    ledger = new_ledger(file)
     entry, _ = ledger.charge(DATASET, "ada", tenth())
     ledger.store(entry.id, "[1]")
-    raw = sqlite3.connect(path)
+    raw = sqlite3.connect(file)
     with pytest.raises(sqlite3.IntegrityError, match="append-only"):
         raw.execute(statement.format(table))
     raw.close()
 
 
-def test_an_entry_says_who_asked_what_where_for_how_much_and_when(path: Path) -> None:
+def test_an_entry_says_who_asked_what_where_for_how_much_and_when(path: Path | str) -> None:
     clock = iter(["Monday", "Tuesday", "Wednesday", "Thursday"])
     ledger = Ledger.open(path, clock=lambda: next(clock))
     ledger.register(DATASET, source="here", budget=Fraction(1))
@@ -165,7 +175,7 @@ def test_an_entry_says_who_asked_what_where_for_how_much_and_when(path: Path) ->
 # -- caps ---------------------------------------------------------------------------------------
 
 
-def test_an_analyst_stays_below_their_own_cap(path: Path) -> None:
+def test_an_analyst_stays_below_their_own_cap(path: Path | str) -> None:
     ada, bob = table_at(path, "ada"), table_at(path, "bob")
     Ledger.open(path).set_cap(DATASET, "ada", Fraction(1, 5))
     assert (ada.budget.remaining, bob.budget.remaining) == (Fraction(1, 5), 1)
@@ -183,7 +193,7 @@ def one_sentence_or_two(error: BaseException) -> None:
     assert "\n" not in str(error) and str(error).count(". ") <= 1
 
 
-def test_colluding_analysts_cannot_pass_the_cap_of_the_data(path: Path) -> None:
+def test_colluding_analysts_cannot_pass_the_cap_of_the_data(path: Path | str) -> None:
     tables = [table_at(path, f"analyst {i}") for i in range(5)]
     ledger = Ledger.open(path)
     for i in range(5):
@@ -202,7 +212,7 @@ def test_colluding_analysts_cannot_pass_the_cap_of_the_data(path: Path) -> None:
     assert sum(ledger.spent(DATASET, f"analyst {i}") for i in range(5)) == 1
 
 
-def test_the_last_cap_counts_and_may_be_below_what_was_spent(path: Path) -> None:
+def test_the_last_cap_counts_and_may_be_below_what_was_spent(path: Path | str) -> None:
     table, ledger = table_at(path), Ledger.open(path)
     table.count("0.5")
     ledger.set_cap(DATASET, None, Fraction(1, 4))
@@ -218,7 +228,7 @@ def test_the_last_cap_counts_and_may_be_below_what_was_spent(path: Path) -> None
 # -- keys ---------------------------------------------------------------------------------------
 
 
-def test_the_same_key_returns_the_stored_answer_and_charges_nothing(path: Path) -> None:
+def test_the_same_key_returns_the_stored_answer_and_charges_nothing(path: Path | str) -> None:
     table = table_at(path)
     first = table.histogram("sex", "old", epsilon="0.1", key="k")
     for again in (table, table_at(path), table_at(path, budget="0.1")):
@@ -231,7 +241,7 @@ def test_the_same_key_returns_the_stored_answer_and_charges_nothing(path: Path) 
     assert table.budget.spent == 2 * TENTH
 
 
-def test_the_same_key_works_after_the_budget_is_gone(path: Path) -> None:
+def test_the_same_key_works_after_the_budget_is_gone(path: Path | str) -> None:
     table = table_at(path)
     first = table.count(1, key="k")
     assert table.count(1, key="k") == first
@@ -239,7 +249,7 @@ def test_the_same_key_works_after_the_budget_is_gone(path: Path) -> None:
         table.count(1, key="another")
 
 
-def test_a_retry_pays_nothing_in_a_part_or_an_allotment(path: Path) -> None:
+def test_a_retry_pays_nothing_in_a_part_or_an_allotment(path: Path | str) -> None:
     table = table_at(path)
     part, little = table.partition("sex")["f"], table.allot("0.1")
     for _ in range(3):
@@ -263,7 +273,9 @@ def test_a_retry_pays_nothing_in_a_part_or_an_allotment(path: Path) -> None:
     ],
     ids=["more", "less", "question", "filter", "part", "parts", "analyst"],
 )
-def test_a_key_that_comes_back_with_anything_different_is_refused(path: Path, ask: Callable[[Any], object]) -> None:
+def test_a_key_that_comes_back_with_anything_different_is_refused(
+    path: Path | str, ask: Callable[[Any], object]
+) -> None:
     table = table_at(path)
     table.count("0.1", key="k")
     with pytest.raises(KeyReused) as refused:
@@ -274,7 +286,7 @@ def test_a_key_that_comes_back_with_anything_different_is_refused(path: Path, as
 
 
 @pytest.mark.parametrize("key", ["", "x" * 201, 7, b"k"], ids=repr)
-def test_a_key_is_a_short_text(path: Path, key: Any) -> None:
+def test_a_key_is_a_short_text(path: Path | str, key: Any) -> None:
     table = table_at(path)
     with pytest.raises(QuestionError):
         table.count("0.1", key=key)
@@ -282,7 +294,7 @@ def test_a_key_is_a_short_text(path: Path, key: Any) -> None:
 
 
 def test_a_failed_attempt_stays_charged_and_is_finished_under_its_key(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path | str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = table_at(path)
 
@@ -304,7 +316,7 @@ def test_a_failed_attempt_stays_charged_and_is_finished_under_its_key(
     assert json.loads(table.budget.entries[0].answer or "")["answer"] == [answer]
 
 
-def test_the_answer_stored_first_is_the_only_one_released(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_answer_stored_first_is_the_only_one_released(path: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
     table, other = table_at(path), table_at(path)
     engine = table._session.engine
     exact_counts = engine.exact_counts
@@ -320,7 +332,7 @@ def test_the_answer_stored_first_is_the_only_one_released(path: Path, monkeypatc
     assert len(table.budget.entries) == 1
 
 
-def test_the_ledger_keeps_the_first_answer(path: Path) -> None:
+def test_the_ledger_keeps_the_first_answer(path: Path | str) -> None:
     ledger = new_ledger(path)
     entry, _ = ledger.charge(DATASET, "ada", tenth("k"))
     assert ledger.store(entry.id, "[1]") == "[1]"
@@ -332,7 +344,7 @@ def test_the_ledger_keeps_the_first_answer(path: Path) -> None:
 # -- many at once -------------------------------------------------------------------------------
 
 
-def test_threads_share_a_table_without_overspending(path: Path) -> None:
+def test_threads_share_a_table_without_overspending(path: Path | str) -> None:
     table = table_at(path)
     parts = [*table.partition("sex"), table, table.where(old="no"), table.allot(1)]
     bought: list[Fraction] = []
@@ -374,18 +386,18 @@ def helper(*arguments: object, folder: Path) -> subprocess.Popen[str]:
 RACERS, UNIT = 16, Fraction(1, 1000)
 
 
-def run_race(tries: int, *paths: Path) -> list[dict[str, Any]]:
+def run_race(folder: Path, tries: int, *paths: Path | str) -> list[dict[str, Any]]:
     """Let processes start together and try so often to charge a unit; once for each ledger."""
-    text, _ = helper("race", tries, *paths, folder=paths[0].parent).communicate(timeout=300)
+    text, _ = helper("race", tries, *paths, folder=folder).communicate(timeout=300)
     results = [json.loads(line) for line in text.splitlines()]
     assert len(results) == RACERS * len(paths)
     assert [result["failed"] for result in results if result["failed"]] == []
     return results
 
 
-def test_sixteen_processes_race_for_a_thousand_charges(path: Path) -> None:
+def test_sixteen_processes_race_for_a_thousand_charges(path: Path | str, tmp_path: Path) -> None:
     close(new_ledger(path))
-    results = run_race(100, path)
+    results = run_race(tmp_path, 100, path)
     assert sum(result["bought"] for result in results) == 1000
     assert sum(result["refused"] for result in results) == RACERS * 100 - 1000
     ledger = Ledger.open(path)  # checks every total
@@ -396,9 +408,11 @@ def test_sixteen_processes_race_for_a_thousand_charges(path: Path) -> None:
         assert ledger.spent(DATASET, result["analyst"]) == result["bought"] * UNIT
 
 
-def test_sixteen_processes_may_open_a_new_ledger_at_once(tmp_path: Path) -> None:
-    paths = [tmp_path / f"{i}.ledger" for i in range(12)]
-    run_race(1, *paths)
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_sixteen_processes_may_open_a_new_ledger_at_once(store: str, tmp_path: Path) -> None:
+    files: list[Path | str] = [tmp_path / f"{i}.ledger" for i in range(12)]
+    paths = files if store == "sqlite" else [shared_server().ledger() for _ in range(4)]
+    run_race(tmp_path, 1, *paths)
     assert [Ledger.open(path).spent(DATASET) for path in paths] == [RACERS * UNIT] * len(paths)
 
 
@@ -445,8 +459,8 @@ RUNS, CAP = 50, Fraction(3, 20)
 class Victims:
     """Processes that ask without end and write each answer after its release; to be killed at any moment."""
 
-    def __init__(self, data: Path) -> None:
-        self.process = helper("victims", data, folder=data.parent)
+    def __init__(self, data: Path, ledger: Path | str) -> None:
+        self.process = helper("victims", data, ledger, folder=data.parent)
         assert self.process.stdin is not None and self.process.stdout is not None
         self.stdin, self.stdout = self.process.stdin, self.process.stdout.fileno()
         self.unread = b""
@@ -477,17 +491,18 @@ class Victims:
 
 
 @pytest.fixture
-def victims(tmp_path: Path) -> Iterator[Victims]:
+def victims(tmp_path: Path, path: Path | str) -> Iterator[Victims]:
     data = tmp_path / "people.csv"
     FRAME.to_csv(data, index=False)
-    running = Victims(data)
+    running = Victims(data, path)
     yield running
     running.close()
 
 
-def test_what_fifty_killed_processes_released_is_on_record_and_paid(victims: Victims, tmp_path: Path) -> None:
+def test_what_fifty_killed_processes_released_is_on_record_and_paid(
+    victims: Victims, path: Path | str, tmp_path: Path
+) -> None:
     coins = random.Random(50)
-    path = tmp_path / "people.csv.ledger"
     released: list[dict[str, Any]] = []
     refusals = 0
     known: list[Entry] = []
@@ -504,10 +519,12 @@ def test_what_fifty_killed_processes_released_is_on_record_and_paid(victims: Vic
         assert all("entry" in line or "refused" in line for line in said)
         released += [line for line in said if "entry" in line]
         refusals += len(said) - len([line for line in said if "entry" in line])
-        if not path.exists():
+        try:
+            ledger = Ledger.open(path, create=False)
+        except LedgerError as error:
+            assert "there is no ledger" in str(error) and not known
             continue
 
-        ledger = Ledger.open(path)
         entries = ledger.entries(DATASET) if DATASET in ledger.datasets() else []
         assert ledger.spent(DATASET) == sum(entry.loss for entry in entries) <= CAP
         close(ledger)
@@ -524,7 +541,7 @@ def test_what_fifty_killed_processes_released_is_on_record_and_paid(victims: Vic
     retried = [answer for answer in released if answer["retry"]]
     assert len(released) > RUNS and len(retried) > RUNS / 2
     while True:  # spend what is left
-        with privet.open(tmp_path / "people.csv", DOMAIN, budget=CAP) as table:
+        with privet.open(tmp_path / "people.csv", DOMAIN, budget=CAP, ledger=path) as table:
             try:
                 table.count(Fraction(1, 100))
             except BudgetExceeded:
@@ -532,11 +549,11 @@ def test_what_fifty_killed_processes_released_is_on_record_and_paid(victims: Vic
                 break
 
 
-def victim(data: str, run: int, retry: list[str]) -> None:
+def victim(data: str, ledger: str, run: int, retry: list[str]) -> None:
     def say(**line: object) -> None:
         os.write(1, (json.dumps(line) + "\n").encode())
 
-    with privet.open(data, DOMAIN, budget=CAP) as table:
+    with privet.open(data, DOMAIN, budget=CAP, ledger=ledger) as table:
         for key in retry:
             count = table.count("0.001", key=key)
             say(count=int(count), entry=count.about.entry, key=key, retry=True)
@@ -550,13 +567,13 @@ def victim(data: str, run: int, retry: list[str]) -> None:
             say(count=int(count), entry=count.about.entry, key=key, retry=False)
 
 
-def serve_victims(data: str) -> None:
+def serve_victims(data: str, ledger: str) -> None:
     for command in sys.stdin:
         child = os.fork()
         if child == 0:
             os.write(1, (json.dumps({"process": os.getpid()}) + "\n").encode())
             try:
-                victim(data, *json.loads(command))
+                victim(data, ledger, *json.loads(command))
             except BaseException as error:
                 os.write(1, (json.dumps({"failed": repr(error)}) + "\n").encode())
             os._exit(1)
@@ -592,7 +609,7 @@ def refusal(ask: Callable[[], object]) -> str:
 
 
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_forked_copy_of_a_table_may_not_spend(durable: bool, path: Path) -> None:
+def test_a_forked_copy_of_a_table_may_not_spend(durable: bool, path: Path | str) -> None:
     table = table_at(path if durable else ":memory:")
     parts = table.partition("sex")
     table.count("0.1")
@@ -612,7 +629,9 @@ def test_a_forked_copy_of_a_table_may_not_spend(durable: bool, path: Path) -> No
 
 
 @pytest.mark.parametrize("inherited", [True, False])
-def test_what_a_forked_process_has_charged_is_there_when_the_parent_has_closed(inherited: bool, path: Path) -> None:
+def test_what_a_forked_process_has_charged_is_there_when_the_parent_has_closed(
+    inherited: bool, path: Path | str
+) -> None:
     """Refusing to charge in the child would do as well: what counts is that no charge is confirmed and then lost."""
     opened = [new_ledger(path)]
     from_parent, to_child = os.pipe()
@@ -649,14 +668,14 @@ def test_what_a_forked_process_has_charged_is_there_when_the_parent_has_closed(i
 
 
 @pytest.fixture
-def written(path: Path) -> Path:
+def written(file: Path) -> Path:
     """A closed ledger of forty entries."""
-    ledger = new_ledger(path, Fraction(10))
+    ledger = new_ledger(file, Fraction(10))
     for i in range(40):
         entry, _ = ledger.charge(DATASET, "ada", tenth(f"k{i}", "f" * 64))
         ledger.store(entry.id, json.dumps({"answer": [i], "private": True}))
     close(ledger)
-    return path
+    return file
 
 
 def refused(path: Path) -> None:
@@ -670,11 +689,11 @@ def refused(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_random_bytes_are_no_ledger(path: Path) -> None:
-    path.write_bytes(random.Random(1).randbytes(20_000))
-    refused(path)
-    path.write_text("a text\n" * 100)
-    refused(path)
+def test_random_bytes_are_no_ledger(file: Path) -> None:
+    file.write_bytes(random.Random(1).randbytes(20_000))
+    refused(file)
+    file.write_text("a text\n" * 100)
+    refused(file)
 
 
 @pytest.mark.parametrize("kept", [1, 6, 100, 512, 4096, 0.3, 0.5, 0.9, 0.97, 0.9999])
@@ -684,12 +703,12 @@ def test_a_ledger_cut_short_is_refused(written: Path, kept: float) -> None:
     refused(written)
 
 
-def test_a_database_of_something_else_is_refused_and_left_alone(path: Path) -> None:
-    other = sqlite3.connect(path)
+def test_a_database_of_something_else_is_refused_and_left_alone(file: Path) -> None:
+    other = sqlite3.connect(file)
     other.execute("CREATE TABLE customers (name TEXT)")
     other.commit()
     other.close()
-    refused(path)
+    refused(file)
 
 
 def damage(path: Path, statement: str) -> None:
@@ -764,10 +783,10 @@ def test_a_ledger_that_cannot_be_written_is_told_in_one_sentence(place: str, tmp
         assert path in one_sentence(refused.value)
 
 
-def test_a_charge_that_cannot_be_written_is_not_answered(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = table_at(path)
+def test_a_charge_that_cannot_be_written_is_not_answered(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_at(file)
     table.count("0.1")
-    raw = sqlite3.connect(path, isolation_level=None)
+    raw = sqlite3.connect(file, isolation_level=None)
     raw.execute("CREATE TRIGGER disk_full BEFORE INSERT ON entries BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
     monkeypatch.setattr(table._session.engine, "exact_counts", lambda query: pytest.fail("the engine was asked"))
     with pytest.raises(LedgerError, match="full") as refused:
@@ -785,4 +804,4 @@ if __name__ == "__main__":
         for ledger_file in sys.argv[3:]:
             race(int(sys.argv[2]), ledger_file)
     else:
-        serve_victims(sys.argv[2])
+        serve_victims(*sys.argv[2:])

@@ -26,6 +26,7 @@ import pytest
 from command import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from postgres_server import shared_server
 
 import privet
 from privet.column import Nominal
@@ -59,15 +60,21 @@ def state(*tables: ProtectedTable) -> object:
     return [(table.budget.spent, table.budget.remaining, table.budget.entries) for table in tables]
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where a ledger is to be, in every store."""
+    return tmp_path / "people.ledger" if request.param == "sqlite" else shared_server().ledger()
+
+
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def file(tmp_path: Path) -> Path:
     return tmp_path / "people.ledger"
 
 
 # -- the block ----------------------------------------------------------------------------------
 
 
-def test_what_was_reserved_can_be_spent_and_what_was_not_returns(path: Path) -> None:
+def test_what_was_reserved_can_be_spent_and_what_was_not_returns(path: Path | str) -> None:
     ada, bob = table_at(path), table_at(path, "bob")
     with ada.reserve("0.6") as reserved:
         assert (reserved.budget.spent, reserved.budget.remaining) == (0, Fraction(3, 5))
@@ -97,11 +104,19 @@ def test_charges_inside_end_exactly_where_the_reservation_does() -> None:
     assert (table.budget.spent, table.budget.remaining) == (Fraction(1, 3), Fraction(2, 3))
 
 
-def test_a_refused_reservation_changes_nothing(path: Path) -> None:
+def lines(path: Path | str) -> object:
+    """All that is written."""
+    if isinstance(path, Path):
+        return path.read_bytes()
+    place = path.split("schema=")[1]
+    return [shared_server().run(f"SELECT * FROM {place}.{table}") for table in ("caps", "entries", "holds", "ends")]
+
+
+def test_a_refused_reservation_changes_nothing(path: Path | str) -> None:
     ada, bob = table_at(path), table_at(path, "bob")
     ada.partition("sex")[0].count("0.5")
     little = ada.allot("0.2")
-    before = state(ada, bob, little), path.read_bytes()
+    before = state(ada, bob, little), lines(path)
     for table, epsilon, why in ((bob, "0.6", "has 0.5 left of 1. Lower"), (little, "0.3", "allotment")):
         with pytest.raises(BudgetExceeded, match=why) as refused, table.reserve(epsilon):
             pytest.fail("the block was entered")
@@ -110,7 +125,7 @@ def test_a_refused_reservation_changes_nothing(path: Path) -> None:
     for bad in (0, -1, float("nan"), "abc", None, float("inf")):
         with pytest.raises(QuestionError), ada.reserve(bad):  # type: ignore[arg-type]
             pytest.fail("the block was entered")
-    assert (state(ada, bob, little), path.read_bytes()) == before
+    assert (state(ada, bob, little), lines(path)) == before
     with ada.reserve("0.5"):
         pass
 
@@ -194,7 +209,7 @@ def test_an_engine_that_fails_costs_the_reservation_its_charge(monkeypatch: pyte
     assert table.budget.spent == Fraction(1, 5)
 
 
-def test_a_reservation_inside_another_is_a_part_of_it(path: Path) -> None:
+def test_a_reservation_inside_another_is_a_part_of_it(path: Path | str) -> None:
     table = table_at(path)
     with table.reserve("0.6") as outer:
         outer.count("0.1")
@@ -247,7 +262,7 @@ def test_epsilon_is_reserved_per_person(rows_per_person: int) -> None:
 # -- caps ---------------------------------------------------------------------------------------
 
 
-def test_a_reservation_counts_against_the_caps_of_its_analyst_and_of_the_data(path: Path) -> None:
+def test_a_reservation_counts_against_the_caps_of_its_analyst_and_of_the_data(path: Path | str) -> None:
     ada, bob, ledger = table_at(path), table_at(path, "bob"), Ledger.open(path)
     ledger.set_cap(DATASET, "ada", Fraction(1, 2))
     with pytest.raises(BudgetExceeded, match="budget of 'ada'"), ada.reserve("0.6"):
@@ -263,7 +278,7 @@ def test_a_reservation_counts_against_the_caps_of_its_analyst_and_of_the_data(pa
 
 
 @pytest.mark.parametrize("analyst", [None, "ada"])
-def test_a_cap_that_was_lowered_meanwhile_wins(path: Path, analyst: str | None) -> None:
+def test_a_cap_that_was_lowered_meanwhile_wins(path: Path | str, analyst: str | None) -> None:
     table, ledger = table_at(path), Ledger.open(path)
     with table.reserve("0.8") as reserved:
         reserved.count("0.3")
@@ -278,7 +293,7 @@ def test_a_cap_that_was_lowered_meanwhile_wins(path: Path, analyst: str | None) 
     assert ledger.spent(DATASET) == Fraction(1, 2)
 
 
-def test_a_smaller_budget_of_one_opening_is_asked_when_reserving_and_not_again(path: Path) -> None:
+def test_a_smaller_budget_of_one_opening_is_asked_when_reserving_and_not_again(path: Path | str) -> None:
     table_at(path)
     limited, bob = table_at(path, budget="0.5"), table_at(path, "bob")
     with pytest.raises(BudgetExceeded), limited.reserve("0.6"):
@@ -466,7 +481,17 @@ STEPS = st.lists(
 @given(steps=STEPS)
 @settings(PROPERTY, max_examples=250)
 def test_programs_of_several_analysts_do_what_the_reference_says(caps_fall: bool, steps: list[Any]) -> None:
-    ledger = new_ledger()
+    follow(new_ledger(), caps_fall, steps)
+
+
+@pytest.mark.parametrize("caps_fall", [False, True])
+@given(steps=STEPS)
+@settings(PROPERTY, max_examples=10)
+def test_programs_do_the_same_on_a_server(caps_fall: bool, steps: list[Any]) -> None:
+    follow(new_ledger(shared_server().ledger()), caps_fall, steps)
+
+
+def follow(ledger: Ledger, caps_fall: bool, steps: list[Any]) -> None:
     ledger.set_cap(DATASET, "ada", Fraction(1, 2))
     book = Book({None: Fraction(1), "ada": Fraction(1, 2)})
     ended: list[tuple[int, str]] = []
@@ -544,7 +569,7 @@ def test_a_hold_pays_for_nobody_else() -> None:
 # -- many at once -------------------------------------------------------------------------------
 
 
-def test_threads_reserve_and_spend_without_taking_from_each_other(path: Path) -> None:
+def test_threads_reserve_and_spend_without_taking_from_each_other(path: Path | str) -> None:
     """Each thread has a connection of its own, as a process would; what one holds is there when it asks for it."""
     new_ledger(path)
     surprises: list[BaseException] = []
@@ -594,7 +619,7 @@ def test_another_thread_at_the_same_table_cannot_take_what_is_held() -> None:
     assert len(refused) == 5
 
 
-def test_a_forked_copy_neither_spends_nor_ends_what_its_parent_holds(path: Path) -> None:
+def test_a_forked_copy_neither_spends_nor_ends_what_its_parent_holds(path: Path | str) -> None:
     table = table_at(path)
     block = table.reserve("0.6")
     reserved = block.__enter__()
@@ -733,11 +758,11 @@ INSERT INTO answers VALUES (1, '[42]', 'Tuesday');
 
 
 @pytest.fixture
-def old(path: Path) -> Path:
-    connection = sqlite3.connect(path, isolation_level=None)
+def old(file: Path) -> Path:
+    connection = sqlite3.connect(file, isolation_level=None)
     connection.executescript(FORMAT_1)
     connection.close()
-    return path
+    return file
 
 
 def schema(path: Path) -> list[Any]:
@@ -857,26 +882,26 @@ def test_a_damaged_ledger_of_the_old_format_is_refused_and_left_as_it_is(old: Pa
         "ALTER TABLE entries DROP COLUMN hold_spent",
     ],
 )
-def test_reservations_that_do_not_add_up_are_refused(path: Path, statement: str) -> None:
-    ledger = new_ledger(path)
+def test_reservations_that_do_not_add_up_are_refused(file: Path, statement: str) -> None:
+    ledger = new_ledger(file)
     first = ledger.hold(DATASET, "ada", Fraction(1, 5))
     for _ in range(3):  # the third goes beyond what is held
         ledger.charge(DATASET, "ada", loss_of(TENTH), None, first)
     ledger.end(ledger.hold(DATASET, "ada", TENTH))
     ledger.hold(DATASET, "eve", TENTH)
     ledger.close()
-    assert Ledger.open(path).remaining(DATASET, "bob") == Fraction(3, 5)
+    assert Ledger.open(file).remaining(DATASET, "bob") == Fraction(3, 5)
     gc.collect()
-    damage(path, statement)
-    refused(path)
+    damage(file, statement)
+    refused(file)
 
 
 @pytest.mark.parametrize("table", ["holds", "ends"])
-def test_a_reservation_that_cannot_be_written_or_ended_is_told(path: Path, table: str) -> None:
-    ada = table_at(path)
+def test_a_reservation_that_cannot_be_written_or_ended_is_told(file: Path, table: str) -> None:
+    ada = table_at(file)
     part = ada.partition("sex")[0]
     before = state(ada, part)
-    raw = sqlite3.connect(path, isolation_level=None)
+    raw = sqlite3.connect(file, isolation_level=None)
     raw.execute(f"CREATE TRIGGER disk_full BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
     with pytest.raises(LedgerError, match="full"), part.reserve("0.5"):
         assert table == "ends"

@@ -157,7 +157,9 @@ def people(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[privet.Pr
     """The same people, from every place they can come from."""
     kind = "csv" if request.param == "snapshot" else request.param
     source = SOURCES[kind](tmp_path)
-    with privet.open(source, DOMAIN, budget=LARGE, snapshot=request.param == "snapshot") as table:
+    with privet.open(
+        source, DOMAIN, budget=LARGE, path="snapshot" if request.param == "snapshot" else "push-down"
+    ) as table:
         yield table
 
 
@@ -1460,7 +1462,7 @@ def test_data_that_cannot_be_opened_are_refused_in_a_sentence(tmp_path: Path, ba
     files = sorted(tmp_path.rglob("*"))
     for snapshot in (False, True):
         with pytest.raises(error) as caught:
-            privet.open(source, DOMAIN, budget=1, snapshot=snapshot)
+            privet.open(source, DOMAIN, budget=1, path="snapshot" if snapshot else "push-down")
         assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
         assert caught.value.__cause__ is None and caught.value.__context__ is None
     assert sorted(tmp_path.rglob("*")) == files  # no ledger was made

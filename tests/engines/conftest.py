@@ -8,12 +8,17 @@ from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 import duckdb
 import pandas as pd
 import pytest
+import spark_session
+from postgres_server import shared_server
 
 from privet.domain import Domain
+from privet.kernel import source_of
+from privet.kernel.addresses import spark_frame
 from privet.kernel.engines.duckdb import DuckDBEngine, Source
 from privet.kernel.engines.memory import MemoryEngine
 
@@ -37,6 +42,23 @@ class Stores:
         """An engine, and the rows as values of that storage: a CSV file holds texts only."""
         if storage == "memory":
             yield MemoryEngine.from_frame(frame(domain.names, rows), domain), list(rows)
+            return
+        if storage == "postgres":
+            address, held = self.write_postgres(domain.names, types, rows)
+            engine = source_of(address).open(domain)
+            try:
+                yield engine, held
+            finally:
+                engine.close()
+                self.drop_postgres(address)
+            return
+        if storage == "spark":
+            data, held = write_spark(domain.names, types, rows)
+            engine = spark_frame(data).open(domain)
+            try:
+                yield engine, held
+            finally:
+                engine.close()
             return
         source, held = self.write(storage, domain.names, types, rows)
         engine = DuckDBEngine(source, domain)
@@ -62,12 +84,51 @@ class Stores:
         write_duckdb(str(path), names, types, rows)
         return Source(path, "t"), list(rows)
 
+    def write_postgres(
+        self, names: Sequence[str], types: Sequence[str], rows: Sequence[Row]
+    ) -> tuple[str, list[list[object]]]:
+        """The address of a new table, and the rows as that server holds them."""
+        table = f"table {next(self._numbers)}"
+        types = [POSTGRES_TYPES.get(each, each) for each in types]
+        held = [[_postgres_value(value, each) for value, each in zip(row, types, strict=True)] for row in rows]
+        with shared_server().connect() as connection:
+            for each in [each for each in types if each.startswith("ENUM")]:
+                connection.execute(f'DROP TYPE IF EXISTS "kinds" CASCADE; CREATE TYPE "kinds" AS {each}')
+            plain = ["kinds" if each.startswith("ENUM") else each for each in types]
+            columns = [f"{_quoted(name)} {each}" for name, each in zip([GHOST, *names], ["text", *plain], strict=True)]
+            connection.execute(f'CREATE TABLE "{table}" ({", ".join(columns)})')
+            with connection.cursor() as cursor, cursor.copy(f'COPY "{table}" FROM STDIN') as copy:
+                for row in held:
+                    copy.write_row([SECRET, *row])
+        return shared_server().address(table=quote(table)), held
+
+    def drop_postgres(self, address: str) -> None:
+        shared_server().run(f'DROP TABLE "{unquote(address.partition("table=")[2])}"')
+
+
+POSTGRES_TYPES = {
+    "VARCHAR": "text",
+    "TINYINT": "smallint",
+    "UTINYINT": "smallint",
+    "UBIGINT": "numeric(20)",
+    "HUGEINT": "numeric",
+    "UHUGEINT": "numeric",
+    "FLOAT": "real",
+    "DOUBLE": "double precision",
+    "DECIMAL(12,3)": "numeric(12,3)",
+}
+
 
 def frame(names: Sequence[str], rows: Sequence[Row]) -> pd.DataFrame:
     """A frame in which every value keeps its own type."""
     columns = {GHOST: pd.Series([SECRET] * len(rows), dtype=object)}
     columns |= {name: pd.Series([row[i] for row in rows], dtype=object) for i, name in enumerate(names)}
     return pd.DataFrame(columns)
+
+
+def write_spark(names: Sequence[str], types: Sequence[str], rows: Sequence[Row]) -> tuple[Any, list[Row]]:
+    data, held = spark_session.frame([GHOST, *names], ["VARCHAR", *types], [[SECRET, *row] for row in rows])
+    return data, [row[1:] for row in held]
 
 
 def write_csv(path: Path, names: Sequence[str], rows: Sequence[Row], newline: str = "\n") -> None:
@@ -99,6 +160,16 @@ def _csv_field(field: object) -> str:
     if any(sign in text for sign in ',"\r\n'):
         return '"' + text.replace('"', '""') + '"'
     return text
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _postgres_value(value: object, sql_type: str) -> object:
+    if isinstance(value, str):
+        return value.replace("\0", "")  # the one letter that PostgreSQL does not have
+    return Decimal(value) if sql_type.startswith("numeric") and isinstance(value, int) else value
 
 
 def _parquet_value(value: object, sql_type: str) -> object:

@@ -102,7 +102,7 @@ def test_memory_counts_what_an_argmax_counts(data: st.DataObject) -> None:
         np.testing.assert_array_equal(found, expected(codes, part, weights, query), strict=True)
 
 
-@pytest.mark.parametrize("storage", ["memory", "csv", "parquet", "table"])
+@pytest.mark.parametrize("storage", ["memory", "csv", "parquet", "table", "postgres"])
 @given(data=st.data())
 @settings(parent=PROPERTY, max_examples=12)
 def test_every_engine_counts_the_same(data: st.DataObject, storage: str, stores: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,20 +10,37 @@ from typing import Any
 
 import duckdb
 import pytest
+from postgres_server import shared_server
 
 import privet
 from privet.trees.estimators import TablesClassifier
 
-STORAGES = ("csv", "parquet", "duckdb", "snapshot")
+STORAGES = ("csv", "parquet", "duckdb", "snapshot", "postgres")
 ROWS = privet.datasets.census(1_500, seed=3)
 DOMAIN = privet.datasets.census_domain()
+
+
+@functools.cache
+def postgres_table() -> str:
+    """The address of the rows on a server."""
+    with shared_server().connect() as connection, connection.cursor() as cursor:
+        names = ", ".join(f'"{name}"' for name in ROWS.columns)
+        cursor.execute(f"CREATE TABLE learners ({names.replace(',', ' text,')} text)")
+        with cursor.copy(f"COPY learners ({names}) FROM STDIN") as copy:
+            for row in ROWS.astype(object).where(ROWS.notna(), None).itertuples(index=False, name=None):
+                copy.write_row(row)
+    return shared_server().address(table="learners")
 
 
 @contextmanager
 def opened(storage: str, folder: Path) -> Iterator[Any]:
     """The rows behind one of the engines."""
+    if storage == "postgres":
+        with privet.open(postgres_table(), DOMAIN, budget=10, ledger=":memory:") as table:
+            yield table
+        return
     ROWS.to_csv(folder / "rows.csv", index=False)
-    path, more = str(folder / "rows.csv"), {"snapshot": storage == "snapshot"}
+    path, more = str(folder / "rows.csv"), {"path": "snapshot" if storage == "snapshot" else "push-down"}
     with duckdb.connect(str(folder / "rows.db")) as connection:
         connection.execute(f"CREATE TABLE people AS SELECT * FROM read_csv('{path}')")
         connection.execute(f"COPY people TO '{folder / 'rows.parquet'}'")
@@ -47,6 +65,22 @@ def opened(storage: str, folder: Path) -> Iterator[Any]:
 def test_a_sum_of_tables_is_the_same_on_every_engine(
     classifier: TablesClassifier, storage: str, tmp_path: Path
 ) -> None:
+    with privet.open(ROWS, DOMAIN, budget=10) as table, privet.testing.seeded_noise(7):
+        expected = classifier.fit(table).model_.to_json()
+    with opened(storage, tmp_path) as table, privet.testing.seeded_noise(7):
+        assert classifier.fit(table).model_.to_json() == expected
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        privet.DiffPID3Classifier("2", max_depth=3, random_state=0),
+        privet.DiffPC45Classifier("3", max_depth=2, random_state=0),
+    ],
+    ids=lambda each: each.algorithm,
+)
+def test_a_tree_is_the_same_on_every_engine(classifier: Any, storage: str, tmp_path: Path) -> None:
     with privet.open(ROWS, DOMAIN, budget=10) as table, privet.testing.seeded_noise(7):
         expected = classifier.fit(table).model_.to_json()
     with opened(storage, tmp_path) as table, privet.testing.seeded_noise(7):

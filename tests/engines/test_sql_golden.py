@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import duckdb
 import numpy as np
 import pytest
+import sqlglot
+from postgres_server import shared_server
 from sqlglot import exp
 
 from privet.column import Nominal, Numeric
 from privet.domain import Domain
+from privet.kernel import source_of
 from privet.kernel.engines.duckdb import DuckDBEngine, Source
 from privet.kernel.query import (
     AdditiveModel,
@@ -151,3 +155,66 @@ def test_no_statement_has_a_subquery_that_an_analyst_could_reach(compiled: dict[
             # only FROM items are nested: no scalar subquery in a condition, a key or a value
             assert all(isinstance(each.parent, exp.From) for each in tree.find_all(exp.Subquery))
             assert not list(tree.find_all(exp.Exists, exp.Command))
+
+
+# -- PostgreSQL: the same questions, each one statement over the source ---------------------------
+
+STORED = {"VARCHAR": "text", "DOUBLE": "double precision", "BOOLEAN": "boolean"}
+ASK_POSTGRES: dict[str, Callable[[Any], Any]] = {
+    **{name: ask for name, ask in ASK.items() if name != "coins"},
+    "coins": lambda engine: engine.exact_counts(CountQuery(PARTS.scatter(3, 7), ((),))),
+}
+
+
+@pytest.fixture(scope="module")
+def sent() -> Iterator[dict[str, list[str]]]:
+    """Every statement that reaches a server, by the name of its golden file."""
+    server = shared_server()
+    from privet.kernel.engines.postgres_link import Link
+
+    types = [*TYPES[:2], "numeric", TYPES[3], "char(9)", TYPES[5]]
+    quoted = [
+        f'"{name.replace(chr(34), chr(34) * 2)}" {STORED.get(kind, kind)}'
+        for name, kind in zip(DOMAIN.names, types, strict=True)
+    ]
+    table = '"golden.schema"."it\'s ""t"'
+    server.run('CREATE SCHEMA "golden.schema"', f"CREATE TABLE {table} ({', '.join(quoted)})")
+    statements: list[str] = []
+    found: dict[str, list[str]] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        run = Link.run
+        patch.setattr(Link, "run", lambda link, text, read: (statements.append(text), run(link, text, read))[1])
+        engine = source_of(server.address(table=quote(table))).open(DOMAIN)
+        found["coding"] = statements[-1:]
+        for name, ask in ASK_POSTGRES.items():
+            before = len(statements)
+            ask(engine)
+            found[name] = statements[before:]
+        engine.close()
+    yield found
+    server.run('DROP SCHEMA "golden.schema" CASCADE')
+
+
+@pytest.mark.parametrize("name", ["coding", *ASK_POSTGRES])
+def test_the_statements_to_postgresql_are_the_golden_ones(sent: dict[str, list[str]], name: str) -> None:
+    (statement,) = sent[name]
+    text = sqlglot.parse_one(statement, read="postgres").sql(dialect="postgres", pretty=True) + ";\n"
+    path = GOLDEN / "postgres" / f"{name}.sql"
+    if UPDATE:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+    assert {path.stem for path in path.parent.glob("*.sql")} == set(sent)
+
+
+def test_in_a_statement_to_postgresql_what_people_wrote_stands_only_inside_quotes(sent: dict[str, list[str]]) -> None:
+    for (statement,) in sent.values():
+        bare = re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", "", statement)
+        assert not re.search(r"drop|wage|sex|many|maybe|order(?! by)|golden|--|;|['\"]", bare, re.IGNORECASE)
+
+
+def test_in_a_statement_to_postgresql_only_sources_are_nested(sent: dict[str, list[str]]) -> None:
+    for (statement,) in sent.values():
+        tree = sqlglot.parse_one(statement, read="postgres")
+        assert all(isinstance(each.parent, exp.From) for each in tree.find_all(exp.Subquery))
+        assert not list(tree.find_all(exp.Exists, exp.Command))

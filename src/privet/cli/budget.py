@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -117,8 +116,8 @@ def release(
 
 
 def _book(target: str) -> Ledger:
-    path = Path(target) if target.endswith(".ledger") else ledger_path(target)
-    return Ledger.open(path, create=False)
+    is_ledger = target.endswith(".ledger") or Ledger.on_server(target)
+    return Ledger.open(target if is_ledger else ledger_path(target), create=False)
 
 
 def _dataset(book: Ledger, name: str | None) -> str:

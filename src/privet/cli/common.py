@@ -21,13 +21,17 @@ DataArgument = Annotated[
     str, typer.Argument(metavar="DATA", help="A .csv or .parquet file, or duckdb:///file.db?table=NAME.")
 ]
 DomainOption = Annotated[Path, typer.Option("--domain", "-d", metavar="FILE", help="The public domain file.")]
-LedgerArgument = Annotated[str, typer.Argument(metavar="DATA|LEDGER", help="The data, or its .ledger file.")]
+LedgerArgument = Annotated[
+    str, typer.Argument(metavar="DATA|LEDGER", help="The data, or its .ledger file or postgresql:// ledger.")
+]
 DatasetOption = Annotated[str | None, typer.Option("--name", help="The data set, where the ledger holds several.")]
 BudgetOption = Annotated[
     str | None, typer.Option("--budget", "-b", help="What the data set may spend in all; needed the first time.")
 ]
 AnalystOption = Annotated[str, typer.Option(help="Who asks.")]
-LedgerOption = Annotated[Path | None, typer.Option(help="A ledger other than the one beside the data.")]
+LedgerOption = Annotated[
+    str | None, typer.Option(help="A ledger other than the one beside the data: a file, or a postgresql:// address.")
+]
 NameOption = Annotated[str | None, typer.Option(help="The data set's name in the ledger.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

@@ -7,6 +7,7 @@ analysts the boundary is a server that holds this package on its side.
 """
 
 from privet.kernel.accounting import SMALLEST_EPSILON, Scope, as_epsilon, charge
+from privet.kernel.addresses import ledger_path, source_of
 from privet.kernel.criteria import (
     Criterion,
     GainRatio,
@@ -33,7 +34,7 @@ from privet.kernel.mechanisms import (
     noise_is_private,
 )
 from privet.kernel.monitor import Monitor
-from privet.kernel.opening import ledger_path, open_public, open_table, source_of
+from privet.kernel.opening import open_public, open_table
 from privet.kernel.query import LOGIT_GRID, MAX_CELLS, RESIDUAL_GRID, AdditiveModel
 from privet.kernel.racing import Raced, race
 from privet.kernel.release import (

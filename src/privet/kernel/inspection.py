@@ -14,8 +14,7 @@ from pathlib import Path
 from privet.column import Column, Numeric, number_of
 from privet.domain import Domain
 from privet.errors import DataError
-from privet.kernel.engines.duckdb import DuckDBEngine
-from privet.kernel.opening import source_of
+from privet.kernel.addresses import source_of
 
 _EXAMPLES = 5
 
@@ -27,7 +26,8 @@ def print_outside(data: str | Path, domain: Domain) -> None:
             "`privet domain check` shows exact facts about private rows and writes to a terminal only; run it without "
             "redirecting its output."
         )
-    engine = DuckDBEngine(source_of(data), domain)
+    source = source_of(data)
+    engine = source.open(domain)
     try:
         exact_all, exact_fitting = engine.exact_fit()
         lines = [line for column in domain for line in _outside(column, engine.exact_values(column.name))]
@@ -37,7 +37,7 @@ def print_outside(data: str | Path, domain: Domain) -> None:
     finally:
         engine.close()
     if problem:
-        raise DataError(f"cannot read '{data}'; check the file.")
+        raise DataError(f"cannot read {source.title}; check it.")
     print("not a release: exact facts about private rows, for the data owner alone")
     print(f"{exact_fitting} of {exact_all} rows fit the domain, {exact_all - exact_fitting} are left out")
     print("\n".join(lines) if lines else "every value of every declared column fits")

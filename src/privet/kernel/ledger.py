@@ -1,81 +1,34 @@
-"""The durable record of every charge: one SQLite file, append-only, exact, idempotent.
+"""The durable record of every charge: append-only, exact, idempotent.
 
 Charge first, ask second: an entry is on disk before the engine is asked, so a crash
 may waste budget and never leaks it. Losses are fractions written as text; nothing is
-rounded. Each entry carries the totals after it, which are checked when the file is
+rounded. Each entry carries the totals after it, which are checked when the ledger is
 opened. Triggers refuse to change or delete what was written.
 
 A data set has a cap over all analysts, an analyst may have a cap of their own; caps
-are appended too, and the last one counts. Many threads and processes may share the
-file: a charge is one immediate transaction.
+are appended too, and the last one counts. Many threads and processes may share a
+ledger: a charge is one transaction, and nobody else writes during it.
 
 A hold reserves a part of a budget for one analyst until it ends. Holds only decide
 who may use what is left: that no cap is passed never depends on them.
+
+The lines are in a SQLite file, or on a PostgreSQL server that several machines share.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import sqlite3
-import threading
-import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 from privet.column import decimal_text
 from privet.errors import BudgetExceeded, KeyReused, LedgerError, PrivacyError
+from privet.kernel.ledger_store import FORMAT, Run, Store, corrupt
+from privet.kernel.sqlite_store import MEMORY, SQLiteStore
 
-FORMAT = 2
-MEMORY = ":memory:"
-_WAIT_SECONDS = 120.0
-
-_SCHEMA = """
-BEGIN;
-CREATE TABLE format (version INTEGER NOT NULL);
-CREATE TABLE datasets (
-    name TEXT PRIMARY KEY, source TEXT NOT NULL, rows_per_person INTEGER NOT NULL, at TEXT NOT NULL);
-CREATE TABLE caps (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT, cap TEXT NOT NULL,
-    at TEXT NOT NULL);
-CREATE TABLE entries (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT NOT NULL,
-    scope TEXT NOT NULL, question TEXT NOT NULL, epsilon TEXT NOT NULL, loss TEXT NOT NULL, key TEXT,
-    fingerprint TEXT NOT NULL, at TEXT NOT NULL, dataset_spent TEXT NOT NULL, analyst_spent TEXT NOT NULL,
-    UNIQUE (dataset, key));
-CREATE TABLE answers (entry INTEGER PRIMARY KEY REFERENCES entries, answer TEXT NOT NULL, at TEXT NOT NULL);
-CREATE INDEX by_analyst ON entries (dataset, analyst);
-"""
-
-
-def _append_only(*tables: str) -> list[str]:
-    return [
-        f"CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, 'append-only'); END"
-        for table in tables
-        for verb in ("UPDATE", "DELETE")
-    ]
-
-
-# From format 1 to 2, which has holds. A new file takes the same steps as an old one, so that both are alike.
-_UPGRADE = (
-    "CREATE TABLE holds (id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES datasets, "
-    "analyst TEXT NOT NULL, epsilon TEXT NOT NULL, at TEXT NOT NULL)",
-    "CREATE TABLE ends (hold INTEGER PRIMARY KEY REFERENCES holds, at TEXT NOT NULL)",
-    "ALTER TABLE entries ADD COLUMN hold INTEGER REFERENCES holds",
-    "ALTER TABLE entries ADD COLUMN hold_spent TEXT",
-    "CREATE INDEX by_hold ON entries (hold) WHERE hold IS NOT NULL",
-    "CREATE INDEX by_dataset ON entries (dataset)",  # the last total is found without sorting all of them
-    *_append_only("holds", "ends"),
-)
-_SCHEMA += "".join(f"{each};\n" for each in (*_append_only("datasets", "caps", "entries", "answers"), *_UPGRADE))
-_SCHEMA += f"INSERT INTO format VALUES ({FORMAT});\nCOMMIT;\n"
-_NAMES = set(re.findall(r"CREATE (?:TABLE|INDEX|TRIGGER) (\w+)", _SCHEMA))
+__all__ = ["MEMORY", "Charge", "Entry", "Hold", "Ledger"]
 
 
 @dataclass(frozen=True)
@@ -146,7 +99,7 @@ def _now() -> str:
 
 
 class Ledger:
-    """A ledger file, or a ledger in memory that lives as long as the process.
+    """A ledger in a file, on a server, or in memory for as long as the process lives.
 
     >>> ledger = Ledger.open(MEMORY)
     >>> ledger.register("patients", source="a frame", budget=Fraction(1))
@@ -158,32 +111,42 @@ class Ledger:
     (False, '[42]', Fraction(2, 5))
     """
 
-    def __init__(self, path: str, clock: Callable[[], str] = _now) -> None:
-        self.path = path
+    def __init__(self, store: Store, clock: Callable[[], str] = _now) -> None:
+        self._store = store
+        self._transaction = store.transaction
         self._clock = clock
-        self._connect()
 
     @classmethod
     def open(cls, path: str | Path, *, create: bool = True, clock: Callable[[], str] = _now) -> Ledger:
-        """Open a ledger file, creating it where it does not exist."""
-        text = str(path)
-        if text == MEMORY:
-            ledger = cls(text, clock)
-            ledger._connection.executescript(_SCHEMA)
-            return ledger
-        if not Path(text).exists():
-            if not create:
-                raise LedgerError(f"there is no ledger at '{text}'; open the table once, or check the path.")
-            _create(Path(text))
-        ledger = cls(text, clock)
-        ledger._upgrade()
-        with ledger._transaction("read the ledger", write=False) as run:
-            ledger._check(run)
+        """Open a ledger, creating it where it does not exist.
+
+        `path` is a file, or `postgresql://user@host/database?schema=NAME`.
+        """
+        ledger = cls(_store(str(path), create), clock)
+        if ledger.durable:
+            ledger._upgrade()
+            with ledger._transaction("read the ledger", write=False) as run:
+                ledger._check(run)
         return ledger
+
+    @staticmethod
+    def on_server(path: str | Path) -> bool:
+        """Whether a path is the address of a ledger on a server and no file."""
+        return str(path).startswith(("postgresql:", "postgres:"))  # of two slashes a Path would keep one
+
+    @property
+    def path(self) -> str:
+        """Where the ledger is; of an address all but the password."""
+        return self._store.path
 
     @property
     def durable(self) -> bool:
-        return self.path != MEMORY
+        """Whether the lines outlive the process."""
+        return self._store.durable
+
+    def close(self) -> None:
+        """Let go of the file or the connection; what was charged stays."""
+        self._store.close()
 
     def register(self, dataset: str, *, source: str, budget: Fraction | None, rows_per_person: int = 1) -> None:
         """Record a data set at its first opening; check the budget at later ones."""
@@ -231,14 +194,23 @@ class Ledger:
             for room in self._rooms(run, dataset, analyst, limit, held):
                 room.refuse_beyond(charge.loss, asked)
             total, own = self._spent(run, dataset, None), self._spent(run, dataset, analyst)
-            cursor = run(
-                "INSERT INTO entries (dataset, analyst, scope, question, epsilon, loss, key, fingerprint, at, "
-                "dataset_spent, analyst_spent, hold, hold_spent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                *(dataset, analyst, charge.scope, charge.question, charge.epsilon, str(charge.loss), charge.key),
-                *(charge.fingerprint, self._clock(), str(total + charge.loss), str(own + charge.loss), hold),
-                None if held is None else str(min(held.epsilon, held.spent + charge.loss)),
+            number = run.append(
+                "entries",
+                dataset=dataset,
+                analyst=analyst,
+                scope=charge.scope,
+                question=charge.question,
+                epsilon=charge.epsilon,
+                loss=str(charge.loss),
+                key=charge.key,
+                fingerprint=charge.fingerprint,
+                at=self._clock(),
+                dataset_spent=str(total + charge.loss),
+                analyst_spent=str(own + charge.loss),
+                hold=hold,
+                hold_spent=None if held is None else str(min(held.epsilon, held.spent + charge.loss)),
             )
-            entry = next(self._entries(run, "id = ?", cursor.lastrowid))
+            entry = next(self._entries(run, "id = ?", number))
         return entry, True
 
     def standing(self, dataset: str, analyst: str, key: str, fingerprint: str) -> Entry | None:
@@ -260,7 +232,7 @@ class Ledger:
     def store(self, entry: int, answer: str) -> str:
         """Store an answer; the one stored first is the only one that may be released."""
         with self._transaction("store an answer") as run:
-            run("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", entry, answer, self._clock())
+            run("INSERT INTO answers VALUES (?, ?, ?) ON CONFLICT DO NOTHING", entry, answer, self._clock())
             return str(run("SELECT answer FROM answers WHERE entry = ?", entry).fetchone()[0])
 
     def hold(
@@ -286,8 +258,7 @@ class Ledger:
             if outer is not None:
                 _Room(f"reservation {outer.id}", outer.epsilon, outer.left).refuse_beyond(epsilon, text)
                 return outer.id
-            query = "INSERT INTO holds (dataset, analyst, epsilon, at) VALUES (?, ?, ?, ?)"
-            return int(run(query, dataset, analyst, str(epsilon), self._clock()).lastrowid)
+            return run.append("holds", dataset=dataset, analyst=analyst, epsilon=str(epsilon), at=self._clock())
 
     def end(self, hold: int) -> Fraction:
         """End a hold, once or again; what it had left, which everybody may charge now."""
@@ -298,7 +269,7 @@ class Ledger:
                     f"the ledger '{self.path}' has no reservation {hold}; `privet budget show` lists the open ones."
                 )
             left = sum((each.left for each in self._holds(run, found[0]) if each.id == hold), Fraction(0))
-            run("INSERT OR IGNORE INTO ends VALUES (?, ?)", hold, self._clock())
+            run("INSERT INTO ends VALUES (?, ?) ON CONFLICT DO NOTHING", hold, self._clock())
         return left
 
     def holds(self, dataset: str) -> list[Hold]:
@@ -344,19 +315,19 @@ class Ledger:
         with self._transaction("read the ledger", write=False) as run:
             self._known(run, dataset)
             query = (
-                "SELECT analyst FROM entries WHERE dataset = ?1 UNION "
-                "SELECT analyst FROM holds WHERE dataset = ?1 UNION "
-                "SELECT analyst FROM caps WHERE dataset = ?1 AND analyst IS NOT NULL ORDER BY 1"
+                "SELECT analyst FROM entries WHERE dataset = ? UNION "
+                "SELECT analyst FROM holds WHERE dataset = ? UNION "
+                "SELECT analyst FROM caps WHERE dataset = ? AND analyst IS NOT NULL ORDER BY 1"
             )
-            return [name for (name,) in run(query, dataset)]
+            return [name for (name,) in run(query, dataset, dataset, dataset)]
 
     # -- inside one transaction -------------------------------------------------------------
 
-    def _known(self, run: _Run, dataset: str) -> None:
+    def _known(self, run: Run, dataset: str) -> None:
         if run("SELECT 1 FROM datasets WHERE name = ?", dataset).fetchone() is None:
             raise LedgerError(f"the ledger '{self.path}' has no data set '{dataset}'; `privet budget show` lists them.")
 
-    def _standing(self, run: _Run, dataset: str, analyst: str, key: str | None, fingerprint: str) -> Entry | None:
+    def _standing(self, run: Run, dataset: str, analyst: str, key: str | None, fingerprint: str) -> Entry | None:
         query = "SELECT analyst, fingerprint, id FROM entries WHERE dataset = ? AND key = ?"
         found = None if key is None else run(query, dataset, key).fetchone()
         if found is None:
@@ -368,7 +339,7 @@ class Ledger:
         return next(self._entries(run, "id = ?", found[2]))
 
     def _rooms(
-        self, run: _Run, dataset: str, analyst: str, limit: Fraction | None, hold: Hold | None
+        self, run: Run, dataset: str, analyst: str, limit: Fraction | None, hold: Hold | None
     ) -> Iterator[_Room]:
         """What the cap of the data set, and the analyst's own where there is one, leave to a charge.
 
@@ -399,7 +370,7 @@ class Ledger:
             inside = min(hold.left, cap - spent) if hold else min(Fraction(0), lower - spent)
             yield _Room(whose, lower, max(inside, lower - spent - reserved), reserved)
 
-    def _holds(self, run: _Run, dataset: str) -> list[Hold]:
+    def _holds(self, run: Run, dataset: str) -> list[Hold]:
         query = (
             "SELECT id, analyst, epsilon, at, "
             "(SELECT hold_spent FROM entries WHERE hold = holds.id ORDER BY entries.id DESC LIMIT 1) "
@@ -410,7 +381,7 @@ class Ledger:
             for number, analyst, epsilon, at, spent in run(query, dataset)
         ]
 
-    def _open_hold(self, run: _Run, dataset: str, analyst: str, hold: int, loss: Fraction, asked: str) -> Hold:
+    def _open_hold(self, run: Run, dataset: str, analyst: str, hold: int, loss: Fraction, asked: str) -> Hold:
         for each in self._holds(run, dataset):
             if (each.id, each.analyst) == (hold, analyst):
                 return each
@@ -421,7 +392,7 @@ class Ledger:
             remaining=Fraction(0),
         )
 
-    def _spent(self, run: _Run, dataset: str, analyst: str | None) -> Fraction:
+    def _spent(self, run: Run, dataset: str, analyst: str | None) -> Fraction:
         if analyst is None:
             query = "SELECT dataset_spent FROM entries WHERE dataset = ? ORDER BY id DESC LIMIT 1"
             row = run(query, dataset).fetchone()
@@ -430,22 +401,16 @@ class Ledger:
             row = run(query, dataset, analyst).fetchone()
         return Fraction(0) if row is None else Fraction(row[0])
 
-    def _caps(self, run: _Run, dataset: str, analyst: str | None) -> Fraction | None:
-        row = run(
-            "SELECT cap FROM caps WHERE dataset = ? AND analyst IS ? ORDER BY id DESC LIMIT 1", dataset, analyst
-        ).fetchone()
+    def _caps(self, run: Run, dataset: str, analyst: str | None) -> Fraction | None:
+        whose, values = ("analyst IS NULL", ()) if analyst is None else ("analyst = ?", (analyst,))
+        query = f"SELECT cap FROM caps WHERE dataset = ? AND {whose} ORDER BY id DESC LIMIT 1"
+        row = run(query, dataset, *values).fetchone()
         return None if row is None else Fraction(row[0])
 
-    def _cap(self, run: _Run, dataset: str, analyst: str | None, cap: Fraction) -> None:
-        run(
-            "INSERT INTO caps (dataset, analyst, cap, at) VALUES (?, ?, ?, ?)",
-            dataset,
-            analyst,
-            str(cap),
-            self._clock(),
-        )
+    def _cap(self, run: Run, dataset: str, analyst: str | None, cap: Fraction) -> None:
+        run.append("caps", dataset=dataset, analyst=analyst, cap=str(cap), at=self._clock())
 
-    def _entries(self, run: _Run, condition: str, *values: object) -> Iterator[Entry]:
+    def _entries(self, run: Run, condition: str, *values: object) -> Iterator[Entry]:
         query = (
             "SELECT id, analyst, scope, question, epsilon, loss, key, entries.at, answer FROM entries "
             f"LEFT JOIN answers ON entry = id WHERE {condition} ORDER BY id"
@@ -454,35 +419,28 @@ class Ledger:
             yield Entry(row[0], row[1], row[2], row[3], row[4], Fraction(row[5]), row[6], row[7], row[8])
 
     def _upgrade(self) -> None:
-        """Bring a file of format 1 to this one, as a whole or not at all; no line of it changes."""
+        """Bring a ledger of an older format to this one, as a whole or not at all; no line of it changes."""
 
-        def is_old(run: _Run) -> bool:
-            return bool(run("SELECT version FROM format").fetchall() == [(1,)])
+        def steps(run: Run) -> Sequence[str]:
+            found = run("SELECT version FROM format").fetchall()
+            return self._store.upgrades.get(found[0][0], ()) if len(found) == 1 else ()
 
+        if not self._store.upgrades:
+            return
         with self._transaction("read the ledger", write=False) as run:
-            old = is_old(run)
+            old = steps(run)
         if old:
             with self._transaction("upgrade the ledger") as run:
-                if is_old(run):  # nobody else was faster
-                    for statement in _UPGRADE:
+                if steps(run):  # nobody else was faster
+                    for statement in old:
                         run(statement)
                     run("UPDATE format SET version = ?", FORMAT)
-                self._check(run)  # a damaged file stays as it is
+                self._check(run)  # a damaged ledger stays as it is
 
-    def _check(self, run: _Run) -> None:
-        """Refuse a file that is no whole ledger, or whose totals do not follow from its entries."""
-        found = {name for (name,) in run("SELECT name FROM sqlite_master")}
-        sound = found >= _NAMES and run("SELECT version FROM format").fetchall() == [(FORMAT,)]
-        sound = sound and run("PRAGMA integrity_check(1)").fetchone()[0] == "ok"
+    def _check(self, run: Run) -> None:
+        """Refuse what is no whole ledger, or one whose totals do not follow from its entries."""
+        sound = self._store.is_whole(run)
         if sound:
-            for table in ("datasets", "caps", "entries", "answers", "holds", "ends"):
-                for _ in run(f"SELECT * FROM {table}"):  # raises where a text is no text any more
-                    pass
-            # Numbers are given out one by one and remembered apart: a line that is lost leaves a gap.
-            for table in ("entries", "caps", "holds"):
-                last = run("SELECT seq FROM sqlite_sequence WHERE name = ?", table).fetchone() or (0,)
-                count = run(f"SELECT count(*), coalesce(max(id), 0) FROM {table}").fetchone()
-                sound = sound and count == (last[0], last[0])
             holds = {
                 number: (dataset, analyst, Fraction(epsilon))
                 for number, dataset, analyst, epsilon in run("SELECT id, dataset, analyst, epsilon FROM holds")
@@ -505,114 +463,14 @@ class Ledger:
                     paid[hold] = min(paid.get(hold, Fraction(0)) + Fraction(loss), epsilon)
                     sound = sound and owner == [dataset, analyst] and paid[hold] == Fraction(hold_spent)
         if not sound:
-            raise LedgerError(_corrupt(self.path))
-
-    # -- the connection ---------------------------------------------------------------------
-
-    def _connect(self) -> None:
-        self._process = os.getpid()
-        self._lock = threading.RLock()
-        # mode=rw: a ledger that has gone must not be begun anew
-        place = f"file:{quote(str(Path(self.path).absolute()))}?mode=rw" if self.durable else self.path
-        try:
-            self._connection = sqlite3.connect(
-                place, uri=self.durable, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            # With a rollback journal EXTRA means: a commit is on the disk before it returns, power loss included.
-            self._connection.execute("PRAGMA synchronous = EXTRA")
-            self._file = os.stat(self.path).st_ino if self.durable else 0
-            self._finalizer = weakref.finalize(self, _close, self._connection, self._process)
-            problem: Exception | None = None
-        except (sqlite3.Error, OSError, ValueError) as error:
-            problem = error
-        if problem is not None:
-            raise LedgerError(self._explain("open the ledger", problem))
-
-    @contextmanager
-    def _transaction(self, purpose: str, write: bool = True) -> Iterator[_Run]:
-        if os.getpid() != self._process:
-            if not self.durable:
-                raise PrivacyError(
-                    "this ledger lives in the memory of another process; open the table again, or with ledger=FILE."
-                )
-            _abandoned.append(self._connection)  # a connection must not be used, nor closed, after a fork
-            self._connect()
-        if write and self.durable and not self._in_place():
-            raise LedgerError(f"the ledger '{self.path}' was moved or removed; put it back, or open the table again.")
-        problem: Exception | None = None
-        with self._lock:
-            try:
-                try:
-                    self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                    yield lambda sql, *values: self._connection.execute(sql, values)
-                    self._connection.execute("COMMIT")
-                finally:  # an interrupt can come anywhere
-                    if self._connection.in_transaction:
-                        self._connection.execute("ROLLBACK")
-            except (sqlite3.Error, ArithmeticError, LookupError, TypeError, ValueError) as error:
-                problem = error  # all but the first kind: what was read is not what this class writes
-        if problem is not None:
-            raise LedgerError(self._explain(purpose, problem))
-
-    def _in_place(self) -> bool:
-        """Whether the path still leads to the open file: SQLite would go on writing to one that was removed."""
-        try:
-            return os.stat(self.path).st_ino == self._file
-        except OSError:
-            return False
-
-    def close(self) -> None:
-        """Let go of the file; what was charged stays in it."""
-        self._finalizer()
-
-    def _explain(self, purpose: str, error: Exception) -> str:
-        text = str(error)
-        if "locked" in text:
-            return f"cannot {purpose} '{self.path}': another process holds it for too long; try again."
-        if "readonly" in text or "unable to open" in text or "disk I/O" in text:
-            return f"cannot {purpose} '{self.path}': it cannot be written there; make it writable, or pass ledger=FILE."
-        if "full" in text:
-            return f"cannot {purpose} '{self.path}': the disk is full; nothing was charged."
-        return _corrupt(self.path)
+            raise LedgerError(corrupt(self.path))
 
 
-_Run = Callable[..., Any]
-_abandoned: list[sqlite3.Connection] = []
-
-
-def _close(connection: sqlite3.Connection, process: int) -> None:
-    if os.getpid() == process:  # a connection must not be closed after a fork
-        connection.close()
-    else:
-        _abandoned.append(connection)
-
-
-def _corrupt(path: str) -> str:
-    return (
-        f"the ledger '{path}' is damaged or not a privet ledger, and nothing can be charged to it; "
-        "restore it from a backup: without it the spending so far is unknown."
-    )
-
-
-def _create(path: Path) -> None:
-    """Make an empty ledger at once: it is there as a whole or not at all, whoever else makes it too."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
-    with suppress(OSError):
-        draft.unlink()  # of a process that was killed
+def _store(place: str, create: bool) -> Store:
+    if not Ledger.on_server(place):
+        return SQLiteStore.open(place, create)
     try:
-        connection = sqlite3.connect(draft, isolation_level=None)
-        try:
-            connection.executescript(f"PRAGMA synchronous = EXTRA;\n{_SCHEMA}")
-        finally:
-            connection.close()
-        with suppress(FileExistsError):
-            os.link(draft, path)
-        problem = False
-    except (sqlite3.Error, OSError):
-        problem = True
-    with suppress(OSError):
-        draft.unlink()
-    if problem:
-        raise LedgerError(
-            f"cannot make the ledger '{path}': it cannot be written there; make it writable, or pass ledger=FILE."
-        )
+        from privet.kernel.postgres_store import PostgresStore
+    except ImportError:
+        raise LedgerError("a ledger on PostgreSQL needs psycopg: pip install 'privet[postgres]'.") from None
+    return PostgresStore.open(place, create)

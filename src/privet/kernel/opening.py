@@ -5,13 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
 
 from privet.domain import Domain
 from privet.errors import DataError, LedgerError, QuestionError, UndeclaredDomain
 from privet.kernel.accounting import LARGEST_EPSILON, Scope, as_epsilon
-from privet.kernel.engines.duckdb import DuckDBEngine, Source, canonical
+from privet.kernel.addresses import Source, source_of, spark_frame
+from privet.kernel.engines.duckdb import DuckDBEngine
 from privet.kernel.ledger import MEMORY, Ledger
+from privet.kernel.path import IN_MEMORY, SNAPSHOT, STREAM, Way, choose
 from privet.kernel.query import Engine, Rows
 from privet.kernel.session import PublicRows, Session
 from privet.kernel.table import Epsilon, ProtectedTable, PublicTable
@@ -24,20 +25,22 @@ def open_table(
     ledger: str | Path | Ledger | None = None,
     name: str | None = None,
     analyst: str = "local",
-    snapshot: bool = False,
+    path: str = "auto",
 ) -> ProtectedTable:
     """Open a private table to an analyst.
 
-    The table is read and coded here, so that whatever is wrong with it is told to
-    whoever opens it and not to an analyst who pays for a question.
+    A file is read and coded here, and a table on a server checked, so that whatever is
+    wrong with it is told to whoever opens it and not to an analyst who pays for a question.
 
-    `data` is a .csv or .parquet file, a DuckDB table (`duckdb:///file.db?table=t`) or a
-    pandas, polars or Arrow frame. `budget` is what may be spent on the data set in all;
+    `data` is a .csv or .parquet file, a DuckDB table (`duckdb:///file.db?table=t`), a
+    PostgreSQL table (`postgresql://user@host/database?table=t`, which needs a `ledger`) or
+    a pandas, polars or Arrow frame. `budget` is what may be spent on the data set in all;
     it is recorded at the first opening and may be left out afterwards. Files and
     databases have a durable ledger beside them (or at `ledger`), so that opening again
     goes on with what is left; a frame's ledger lives in memory unless `ledger` names a
-    file. `snapshot` reads a file's merged, coded rows into memory: faster for many
-    questions where the table is small.
+    file. `path` says how questions reach the rows: "snapshot" (merged into memory once),
+    "stream" (read in passing), "push-down" (statements where they lie) or "auto", by what
+    the domain declares about the size; `table.explain()` says which it is and why.
 
     >>> import pandas as pd
     >>> from privet.column import Nominal
@@ -56,25 +59,26 @@ def open_table(
         if text is not None and not (isinstance(text, str) and text and text.isprintable()):
             raise QuestionError(f"{word} must be a printable text.")
     allowed = None if budget is None else as_epsilon(budget, "budget")
-    source = source_of(data) if isinstance(data, str | Path) else None
+    source = source_of(data) if isinstance(data, str | Path) else spark_frame(data)
     if source is None and (type(data).__name__ == "LazyFrame" or not hasattr(data, "columns")):
-        raise DataError(f"cannot open a {type(data).__name__}; pass a file name, a duckdb:/// address or a frame.")
+        raise DataError(f"cannot open a {type(data).__name__}; pass a file name, the address of a table or a frame.")
     dataset = name or (source.name if source else "frame")
     place = ledger if ledger is not None else source.ledger if source else MEMORY
-    if allowed is None and not isinstance(place, Ledger) and not Path(place).exists():
+    if allowed is None and not (isinstance(place, Ledger) or Ledger.on_server(place) or Path(place).exists()):
         raise LedgerError(f"the data set '{dataset}' has no budget yet; give one the first time, as budget=\"1.0\".")
 
     # The engine first: a ledger must not be made for a table that cannot be opened.
-    engine = _engine(source, data, domain, snapshot)
+    engine, way = _engine(source, data, domain, path)
     address = source.address if source else f"frame {dataset}"
     try:
-        book = place if isinstance(place, Ledger) else Ledger.open(place)
+        book = place if isinstance(place, Ledger) else Ledger.open(place, create=allowed is not None)
         book.register(dataset, source=address, budget=allowed, rows_per_person=domain.rows_per_person)
     except BaseException:
         engine.close()
         raise
     limit = _limit(book, dataset, allowed)
-    return ProtectedTable(Session(domain, engine, book, dataset, address, analyst, limit), Rows(), Scope())
+    session = Session(domain, engine, book, dataset, address, analyst, limit, path=way)
+    return ProtectedTable(session, Rows(), Scope())
 
 
 def open_public(
@@ -88,53 +92,24 @@ def open_public(
     return PublicTable(session, Rows(), Scope())
 
 
-def source_of(data: str | Path) -> Source:
-    """The file or DuckDB table that an address names."""
-    text = str(data)
-    if text.startswith("duckdb://"):
-        address = urlsplit(text, allow_fragments=False)
-        table = parse_qs(address.query).get("table", [""])[0]
-        if not table:
-            raise DataError(f"'{text}' names no table; write duckdb:///file.db?table=NAME.")
-        place = unquote(address.path)
-        path = Path(place.removeprefix("/"))  # as in SQLAlchemy: three slashes relative, four absolute
-        if not path.exists() and Path(place).exists():
-            path = Path(place)
-        return _existing(Source(path, table))
-    if "://" in text:
-        raise DataError(
-            f"cannot open '{text.split('://')[0]}://...'; privet opens files and duckdb:/// addresses here."
-        )
-    if Path(text).suffix.lower() not in (".csv", ".parquet"):
-        raise DataError(f"cannot open '{text}'; privet opens .csv and .parquet files and duckdb:///file.db?table=NAME.")
-    return _existing(Source(Path(text)))
-
-
-def ledger_path(data: str | Path) -> Path:
-    """The ledger beside a file or database."""
-    return source_of(data).ledger
-
-
-def _existing(source: Source) -> Source:
-    if not source.path.is_file():
-        raise DataError(f"there is no file '{source.path}'; check the path.")
-    return canonical(source)
-
-
-def _engine(source: Source | None, data: Any, domain: Domain, snapshot: bool) -> Engine:
+def _engine(source: Source | None, data: Any, domain: Domain, asked: str) -> tuple[Engine, Way]:
     if source is None:
-        return _coded_frame(data, domain)
-    engine = DuckDBEngine(source, domain)
-    if not snapshot:
-        return engine
+        return _coded_frame(data, domain), Way(IN_MEMORY, "a frame is in memory already")
+    way = choose(asked, domain, remote=source.remote, streams=source.streams)
+    engine = source.open(domain)
+    if way.how == STREAM:
+        assert isinstance(engine, DuckDBEngine)
+        return engine.stream(), way
+    if way.how != SNAPSHOT:
+        return engine, way
     try:
         merged = engine.snapshot()
     except Exception:  # the engine's words may quote a row: the error below is raised outside this block
         merged = None
     engine.close()
     if merged is None:
-        raise DataError(f"cannot read '{source.path}' into memory; check the file, or open it without snapshot.")
-    return merged
+        raise DataError(f"cannot read {source.title} into memory; check it, or open it with path='push-down'.")
+    return merged, way
 
 
 def _coded_frame(frame: Any, domain: Domain) -> Engine:

@@ -19,6 +19,7 @@ from privet.kernel import accounting
 from privet.kernel.accounting import Scope
 from privet.kernel.ledger import Charge, Entry, Ledger
 from privet.kernel.mechanisms import is_scripted, noise_is_private
+from privet.kernel.path import Way
 from privet.kernel.query import Engine, Rows
 
 
@@ -57,6 +58,7 @@ class Session:
     limit: Fraction | None = None  # what the table was opened with, where less than the ledger allows
     public: PublicRows | None = None
     hold: int | None = None  # the reservation that pays
+    path: Way | None = None  # how questions reach the rows
     # within an opening the rows are fixed, those of another may differ
     opening: str = field(default_factory=lambda: secrets.token_hex(8))
 

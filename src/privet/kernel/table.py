@@ -613,6 +613,11 @@ class ProtectedTable:
         """What was spent on this table, or on this part of it, and what is left."""
         return Budget(self._session, self._scope)
 
+    def explain(self) -> str:
+        """How questions reach the rows, and why so: from the domain and the address alone, no row is looked at."""
+        path = self._session.path
+        return f"{self._session.engine.name} engine, {path or 'in memory'}"
+
     def allot(self, epsilon: Epsilon) -> ProtectedTable:
         """The same table with at most `epsilon` to spend, in all its parts together."""
         return ProtectedTable(self._session, self._rows, self._scope.allot(as_epsilon(epsilon)), self._path)

@@ -196,8 +196,8 @@ class _Search:
             notes.append(f"The published marginal is missed by at most {missed:.1e}.")
         if publication.level == LABELS:
             notes.append(
-                "The share of each leaf's label was taken from leaves and marginal alone, and kept: with other ones the "
-                "entropy could be larger."
+                "The share of each leaf's label was taken from leaves and marginal alone, and kept: with other ones "
+                "the entropy could be larger."
             )
         facts = {
             **_facts(publication, self.shares),

@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from privet.column import text_of
 from privet.domain import Domain
+from privet.errors import QuestionError
 from privet.kernel import open_table, source_of
 
 if TYPE_CHECKING:
@@ -81,7 +82,11 @@ class LocalLayer:
         """The table under attack; opened once for each budget, because opening reads every row."""
         if budget not in self._live:
             self._live[budget] = open_table(
-                self.source, self.domain, budget=budget, ledger=MEMORY, snapshot=self.snapshot
+                self.source,
+                self.domain,
+                budget=budget,
+                ledger=MEMORY,
+                path="snapshot" if self.snapshot else "push-down",
             )
         return self._live[budget]
 
@@ -102,7 +107,7 @@ class LocalLayer:
             ledger=ledger or MEMORY,
             name=_PLANTED,
             analyst=analyst,
-            snapshot=self.snapshot,
+            path="snapshot" if self.snapshot else "push-down",
         )
 
     def close(self) -> None:
@@ -140,10 +145,9 @@ def _described(source: Any, snapshot: bool) -> tuple[str, str]:
         return "frame", "a frame"
     found = source_of(source)
     memory = ", read into memory" * snapshot
-    if found.table is not None:
-        return "duckdb", f"duckdb table {found.table} of {found.path.name}{memory}"
-    kind = found.path.suffix.lower().removeprefix(".")
-    return kind, f"{kind} file {found.path.name}{memory}"
+    if found.remote:
+        raise QuestionError("attacks store rows of their own beside the table: run them on a file or a frame.")
+    return found.kind, f"{found.label}{memory}"
 
 
 def _write(columns: Mapping[str, Sequence[Any]], file: Path) -> None:

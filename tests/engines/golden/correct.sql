@@ -147,26 +147,40 @@ FROM (
     NOT "node" IS NULL
 ) AS layer
 WHERE
-  CASE
-    WHEN "c5" = 0
-    THEN (
-      "z0" >= "z1"
+  (
+    (
+      "c5" = 0
     ) AND (
-      "z0" >= "z2"
+      (
+        "z0" >= "z1"
+      ) AND (
+        "z0" >= "z2"
+      )
     )
-    WHEN "c5" = 1
-    THEN (
-      "z1" > "z0"
-    ) AND (
-      "z1" >= "z2"
+  )
+  OR (
+    (
+      (
+        "c5" = 1
+      ) AND (
+        (
+          "z1" > "z0"
+        ) AND (
+          "z1" >= "z2"
+        )
+      )
     )
-    WHEN "c5" = 2
-    THEN (
-      "z2" > "z0"
-    ) AND (
-      "z2" > "z1"
+    OR (
+      (
+        "c5" = 2
+      ) AND (
+        (
+          "z2" > "z0"
+        ) AND (
+          "z2" > "z1"
+        )
+      )
     )
-    ELSE FALSE
-  END
+  )
 GROUP BY
   CAST("node" AS BIGINT);

@@ -5,7 +5,7 @@ SELECT
       (
         CAST("node" AS BIGINT) * 20
       ) + (
-        "g1" + 1
+        CAST("g1" AS BIGINT) + 1
       )
     ) * 3
   ) + "c5" AS k,
@@ -20,7 +20,7 @@ GROUP BY
       (
         CAST("node" AS BIGINT) * 20
       ) + (
-        "g1" + 1
+        CAST("g1" AS BIGINT) + 1
       )
     ) * 3
   ) + "c5"
@@ -32,7 +32,7 @@ SELECT
       (
         CAST("node" AS BIGINT) * 5
       ) + (
-        "c0" + 1
+        CAST("c0" AS BIGINT) + 1
       )
     ) * 3
   ) + "c5" AS k,
@@ -47,7 +47,7 @@ GROUP BY
       (
         CAST("node" AS BIGINT) * 5
       ) + (
-        "c0" + 1
+        CAST("c0" AS BIGINT) + 1
       )
     ) * 3
   ) + "c5";

@@ -54,7 +54,7 @@ def coded(
             code = _code_of_float(value, column, dialect)
         elif kind is Kind.INTEGER and (whole := _whole_numbers(column)) is not None:
             code = _code(value.is_(exp.Null()), column, [(value.eq(num(number)), num(k)) for k, number in whole])
-        elif len(column.values) > _JOIN_FROM:
+        elif len(column.values) > _JOIN_FROM and dialect.join_values:
             pairs = [(name, number) for number, name in enumerate(column.texts)]
             same = _text(value, kind, dialect).eq(_of(f"v{i}", "t"))
             joins.append((exp.values(pairs, alias=f"v{i}", columns=["t", "k"]), same))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import ctypes
+import importlib.util
 import io
 import mmap
 import os
@@ -19,7 +20,7 @@ import tempfile
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,7 @@ from privet.kernel.query import (
 
 if TYPE_CHECKING:
     from privet.kernel.engines.memory import MemoryEngine
+    from privet.kernel.engines.stream import StreamEngine
 
 DIALECT = sql.Dialect(
     name="duckdb",
@@ -87,7 +89,8 @@ _KINDS = {
     "ENUM": Kind.TEXT,
 }
 
-_MEMORY = "128MB"
+_MEMORY = "80MB"
+_BATCH = 2**17  # rows
 _PREFIX = "privet-scratch-"
 _LONGEST_HEADER = 2**20
 _KEPT = 3  # node numberings kept for the next level; others are computed again from these
@@ -99,6 +102,27 @@ class Source:
 
     path: Path
     table: str | None = None
+
+    remote = False
+
+    @property
+    def streams(self) -> bool:
+        """Batches come as Arrow's."""
+        return importlib.util.find_spec("pyarrow") is not None
+
+    @property
+    def kind(self) -> str:
+        return self.path.suffix.lower().removeprefix(".") if self.table is None else "duckdb"
+
+    @property
+    def title(self) -> str:
+        """What an owner calls it."""
+        return f"'{self.path}'" if self.table is None else f"table '{self.table}' of '{self.path}'"
+
+    @property
+    def label(self) -> str:
+        """What a report calls it."""
+        return f"{self.kind} {'file' if self.table is None else f'table {self.table} of'} {self.path.name}"
 
     @property
     def name(self) -> str:
@@ -116,6 +140,9 @@ class Source:
         """The ledger beside the data, the same through every link to them."""
         path = self.path.resolve()
         return path.with_name(path.name + ".ledger")
+
+    def open(self, domain: Domain) -> DuckDBEngine:
+        return DuckDBEngine(self, domain)
 
     def attach(self, connection: Any, names: Sequence[str]) -> tuple[exp.Expr, dict[str, str]]:
         """Make the source readable: a FROM item, and the source column of each of these names that it has."""
@@ -248,7 +275,7 @@ class DuckDBEngine:
 
     def _read(self, source: Source) -> str | None:
         """Code the source into the scratch database; what stands in the way, without the engine's words."""
-        what = f"'{source.path}'" if source.table is None else f"table '{source.table}' of '{source.path}'"
+        what = source.title
         try:
             self._source, self._fields = source.attach(self._connection, self._domain.names)
             described = self._connection.execute(f"DESCRIBE SELECT * FROM {DIALECT.sql(self._source)}").fetchall()
@@ -309,6 +336,18 @@ class DuckDBEngine:
         codes = {column.name: answer[f"c{i}"] for i, column in enumerate(self._domain)}
         grids = {column.name: answer[f"g{i}"] for i, column in enumerate(self._domain) if isinstance(column, Numeric)}
         return MemoryEngine(self._domain, codes, grids, weights=answer["n"].astype(np.int64))
+
+    def stream(self) -> StreamEngine:
+        """The coded rows in passing: the in-memory kernel counts them batch by batch."""
+        from privet.kernel.engines.stream import StreamEngine
+
+        return StreamEngine("duckdb, in passing", self._domain, self._batches, self.close)
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+        tree = exp.select(*(sql.col(name) for name in columns)).from_("coded")
+        with self._lock:
+            for batch in self._connection.sql(DIALECT.sql(tree)).to_arrow_reader(_BATCH):
+                yield {name: batch.column(at).to_numpy() for at, name in enumerate(columns)}
 
     # -- for the owner's inspection alone ---------------------------------------------------
 

@@ -42,6 +42,8 @@ from privet.kernel.query import (
 
 Sql = exp.Expr
 
+_FEW = 8  # cases: more are looked up in a list
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -54,6 +56,7 @@ class Dialect:
     same_text: Callable[[Sql, str], Sql] = lambda value, declared: value.eq(exp.Literal.string(declared))
     as_double: Callable[[Sql], Sql] = lambda value: double(value)  # of a stored number; it never fails
     as_text: Callable[[Sql], Sql] = lambda value: text(value)  # of a stored text or whole number
+    join_values: bool = True  # long lists of declared values are joined; without it they are cases
 
     def sql(self, tree: Sql) -> str:
         return tree.sql(dialect=self.name)
@@ -70,10 +73,8 @@ def num(value: int | float) -> Sql:
 def case(branches: Sequence[tuple[Sql, Sql]], default: Sql | None = None) -> Sql:
     if not branches:
         return default or exp.Null()
-    tree = exp.Case()
-    for condition, value in branches:
-        tree = tree.when(condition, value)
-    return tree.else_(default) if default is not None else tree
+    # not with `when`, which copies all branches before each: there may be thousands
+    return exp.Case(ifs=[exp.If(this=condition, true=value) for condition, value in branches], default=default)
 
 
 def add(*terms: Sql) -> Sql:
@@ -141,9 +142,8 @@ def node(step: Keep | Divide | Scatter, parent: Sql, domain: Domain, dialect: Di
             if c.codes != ()
         ]
         if any(c.codes == () for c in step.conditions):
-            return exp.Null()
-        chosen = [(parent.eq(num(old)), num(new)) for new, old in enumerate(step.parts)]
-        return case([(conjunction(*conditions), case(chosen))])
+            return exp.cast(exp.Null(), exp.DataType.Type.INT)
+        return case([(conjunction(*conditions), _kept(step.parts, parent, dialect))])
     shapes: dict[Any, list[int]] = {}
     offsets, children = [], 0
     for part, split in enumerate(step.splits):
@@ -163,6 +163,17 @@ def node(step: Keep | Divide | Scatter, parent: Sql, domain: Domain, dialect: Di
             child = case([(exp.LT(this=grid.copy(), expression=num(0)), num(beyond + 1)), *cuts], num(beyond))
         branches.append((parent.isin(*(num(part) for part in parts)), child))
     return add(dialect.look_up(offsets, parent), case(branches))
+
+
+def _kept(parts: Sequence[int], parent: Sql, dialect: Dialect) -> Sql:
+    """The new number of a part that is kept, NULL of any other: a few by cases, many by their place in a list."""
+    if len(parts) <= _FEW:
+        return case([(parent.eq(num(old)), num(new)) for new, old in enumerate(parts)])
+    places = [-1] * (max(parts) + 1)
+    for new, old in enumerate(parts):
+        places[old] = new
+    inside = exp.LT(this=parent.copy(), expression=num(len(places)))
+    return case([(inside, exp.Nullif(this=dialect.look_up(places, parent), expression=num(-1)))])
 
 
 def _coin(step: Scatter, domain: Domain) -> Sql:
@@ -211,7 +222,7 @@ def grid(query: GridQuery, rows: exp.From, domain: Domain) -> Sql:
     for number, name in enumerate(query.columns):
         points = index_count(domain[name]) + 1
         letter = "g" if isinstance(domain[name], Numeric) else "c"
-        index = add(col(f"{letter}{domain.names.index(name)}"), num(1))
+        index = add(big(col(f"{letter}{domain.names.index(name)}")), num(1))  # the last of 2^31 points is a row's
         pair = add(times(big(col("node")), num(points)), index)
         key = pair if query.target is None else _extend(pair, query.target, domain)
         branches.append(_grouped(rows, number, key).select(exp.Count(this=exp.Star()).as_("n")))
@@ -320,7 +331,7 @@ def correct(query: CorrectQuery, rows: exp.From, domain: Domain, dialect: Dialec
         )
         for c in classes
     ]
-    right = case([(target.copy().eq(num(c)), won) for c, won in enumerate(wins)], exp.false())
+    right = _fold(exp.Or, [conjunction(target.copy().eq(num(c)), won) for c, won in enumerate(wins)])
     counted = _grouped(exp.From(this=scored.subquery("layer")), 0, big(col("node")), filtered=True)
     return counted.select(exp.Count(this=exp.Star()).as_("n")).where(right)
 

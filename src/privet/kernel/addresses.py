@@ -1,0 +1,134 @@
+"""Addresses: which file or table a text names, and where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from privet.domain import Domain
+from privet.errors import DataError
+from privet.kernel.engines import duckdb, mssql
+from privet.kernel.query import Engine
+
+_POSTGRES = ("postgresql://", "postgres://")
+
+
+class SourceEngine(Engine, Protocol):
+    """An engine over a source."""
+
+    def snapshot(self) -> Engine:
+        """The merged, weighted table in memory."""
+        ...
+
+    def exact_fit(self) -> tuple[int, int]: ...
+
+    def exact_values(self, column: str) -> Iterator[tuple[Any, int]]: ...
+
+
+class Source(Protocol):
+    """Where the rows of a table are."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def remote(self) -> bool:
+        """On a server, where reading is all that is done."""
+        ...
+
+    @property
+    def streams(self) -> bool:
+        """Can its coded rows be read in passing, in this process?"""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The name of the data set unless it is given another."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What a message calls it: never with a password."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """What a report calls it."""
+        ...
+
+    @property
+    def address(self) -> str:
+        """Where the data are, as the ledger remembers them: never with a password."""
+        ...
+
+    @property
+    def ledger(self) -> Path:
+        """The ledger beside the data; an error where nothing can lie there."""
+        ...
+
+    def open(self, domain: Domain) -> SourceEngine: ...
+
+
+def source_of(data: str | Path) -> Source:
+    """The file or table that an address names."""
+    text = str(data)
+    if text.startswith("duckdb://"):
+        address = urlsplit(text, allow_fragments=False)
+        table = parse_qs(address.query).get("table", [""])[0]
+        if not table:
+            raise DataError(f"'{text}' names no table; write duckdb:///file.db?table=NAME.")
+        place = unquote(address.path)
+        path = Path(place.removeprefix("/"))  # as in SQLAlchemy: three slashes relative, four absolute
+        if not path.exists() and Path(place).exists():
+            path = Path(place)
+        return _existing(duckdb.Source(path, table))
+    if text.startswith(_POSTGRES):
+        return _postgres(text)
+    if text.startswith("spark://"):
+        return _spark(text)
+    if text.startswith("mssql://"):
+        return mssql.MssqlSource.parse(text)
+    if "://" in text:
+        raise DataError(
+            f"cannot open '{text.split('://')[0]}://...'; privet opens files and duckdb:///, postgresql://, mssql:// "
+            "and spark:/// addresses."
+        )
+    if Path(text).suffix.lower() not in (".csv", ".parquet"):
+        raise DataError(f"cannot open '{text}'; privet opens .csv and .parquet files and duckdb:///file.db?table=NAME.")
+    return _existing(duckdb.Source(Path(text)))
+
+
+def spark_frame(data: Any) -> Source | None:
+    """The source that a Spark frame is, told by its class alone: whoever has no Spark has no such frame."""
+    if not any(each.__module__.startswith("pyspark.") for each in type(data).__mro__):
+        return None
+    return _spark(data)
+
+
+def ledger_path(data: str | Path) -> Path:
+    """The ledger beside a file or database."""
+    return source_of(data).ledger
+
+
+def _existing(source: duckdb.Source) -> duckdb.Source:
+    if not source.path.is_file():
+        raise DataError(f"there is no file '{source.path}'; check the path.")
+    return duckdb.canonical(source)
+
+
+def _postgres(text: str) -> Source:
+    try:
+        from privet.kernel.engines import postgres_link
+    except ImportError:
+        raise DataError("a PostgreSQL table is read with psycopg; run pip install 'privet[postgres]'.") from None
+    return postgres_link.canonical(postgres_link.PostgresSource.parse(text))
+
+
+def _spark(data: Any) -> Source:
+    try:
+        from privet.kernel.engines import spark
+    except ImportError:
+        raise DataError("a Spark table is read with PySpark and Arrow; run pip install 'privet[spark]'.") from None
+    return spark.source_of(data)

@@ -1,0 +1,316 @@
+"""The SQL Server engine: one statement a question, in T-SQL, with the right to read alone.
+
+Hanisch's procedure `laplacianCount` takes a table, an attribute and a condition as texts from the caller, glues
+them into a statement and adds noise from `rand()` in floating point. Here the statement is compiled from a value, the
+charge is written before it runs, exact counts go to the kernel alone, and the kernel draws the noise.
+
+T-SQL has no truth values outside conditions, no arrays, no regular expressions, and compares texts without regard to
+case and trailing blanks: the dialect below says each of these in other words. Not a row leaves the server.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import numpy as np
+from sqlglot import exp
+
+from privet.column import Numeric
+from privet.domain import Domain
+from privet.errors import DataError
+from privet.kernel.engines import coding, sql
+from privet.kernel.engines.coding import Kind
+from privet.kernel.engines.sql import Answer, Sql
+from privet.kernel.engines.statement import StatementEngine
+
+if TYPE_CHECKING:
+    from privet.kernel.engines.memory import MemoryEngine
+
+_BYTES = "Latin1_General_100_BIN2"  # a collation that compares code units, so that "A" is not "a"
+_END = "|"  # after a text: trailing blanks do not count in a comparison
+_LARGEST = 1.7e308
+_ALL = sql.num(2**31 - 1)  # letters
+_DIGIT = "%[0-9]%"
+_SEVERAL = 32  # more values than this are looked up in a JSON list
+_WAIT_SECONDS = 3600
+
+_KINDS = {
+    **dict.fromkeys(("char", "varchar", "nchar", "nvarchar", "sysname"), Kind.TEXT),
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), Kind.INTEGER),
+    **dict.fromkeys(("real", "float", "decimal", "numeric", "money", "smallmoney"), Kind.FLOAT),
+    "bit": Kind.BOOLEAN,
+}
+
+# -- the dialect --------------------------------------------------------------------------------
+
+
+def _call(name: str, *arguments: Sql) -> Sql:
+    return exp.Anonymous(this=name, expressions=[argument.copy() for argument in arguments])
+
+
+def _words(text: str) -> Sql:
+    return exp.National(this=text)
+
+
+def _as_text(value: Sql) -> Sql:
+    stored = exp.cast(value, exp.DataType.build("NVARCHAR(MAX)", dialect="tsql"))
+    return exp.Collate(this=stored, expression=exp.Var(this=_BYTES))
+
+
+def _same_text(value: Sql, declared: str) -> Sql:
+    return exp.Add(this=value, expression=_words(_END)).eq(_words(declared + _END))
+
+
+def _like(value: Sql, pattern: str) -> Sql:
+    return exp.Like(this=value.copy(), expression=_words(pattern))
+
+
+def _read_number(value: Sql) -> Sql:
+    """`column.number_of` without regular expressions: the text without blanks around it is a mantissa and, after an E,
+    an exponent. One that fits and cannot be cast is too large, or so close to 0 that it is 0."""
+    blank = _call("REPLACE", value, _call("NCHAR", sql.num(9)), _words(" "))
+    number = _call("LTRIM", _call("RTRIM", blank))
+    marked = exp.Add(this=_call("UPPER", number), expression=_words("E"))
+    at = _call("CHARINDEX", _words("E"), marked)
+    mantissa = _unsigned(_call("LEFT", number, exp.Sub(this=at, expression=sql.num(1))))
+    exponent = _call("SUBSTRING", number, exp.Add(this=at.copy(), expression=sql.num(1)), _ALL)
+    without = at.copy().eq(_call("LEN", marked))
+    fits = sql.conjunction(
+        _only(mantissa, "0-9."),
+        _like(mantissa, _DIGIT),
+        exp.not_(_like(mantissa, "%.%.%")),
+        exp.Paren(this=exp.or_(without, sql.conjunction(_only(_unsigned(exponent), "0-9"), _like(exponent, _DIGIT)))),
+    )
+    large = [(_like(exponent, "-%"), sql.num(0)), (_like(number, "-%"), sql.num(-_LARGEST))]
+    beyond = sql.case([(condition, sql.double(end)) for condition, end in large], sql.double(sql.num(_LARGEST)))
+    read = exp.TryCast(this=number.copy(), to=exp.DataType.build("DOUBLE"))
+    return sql.case([(fits, exp.Coalesce(this=read, expressions=[beyond]))])
+
+
+def _unsigned(number: Sql) -> Sql:
+    """A text without the sign it may begin with."""
+    rest = _call("SUBSTRING", number, sql.num(2), _ALL)
+    return sql.case([(_like(number, "[+-]%"), rest)], number.copy())
+
+
+def _only(value: Sql, letters: str) -> Sql:
+    return exp.not_(_like(value, f"%[^{letters}]%"))
+
+
+def _look_up(values: Sequence[int], index: Sql) -> Sql:
+    if len(values) <= _SEVERAL:
+        cases = [exp.If(this=sql.num(i), true=sql.num(value)) for i, value in enumerate(values)]
+        return exp.Case(this=index, ifs=cases)
+    place = exp.cast(index, exp.DataType.build("NVARCHAR(20)", dialect="tsql"))
+    path = exp.Add(this=exp.Add(this=_words("$["), expression=place), expression=_words("]"))
+    listed = _words("[" + ",".join(map(str, values)) + "]")
+    return sql.big(_call("JSON_VALUE", listed, path))
+
+
+class _Tsql(sql.Dialect):
+    """What sqlglot writes otherwise than T-SQL reads, or than whole numbers need."""
+
+    def sql(self, tree: Sql) -> str:
+        return _rewritten(tree.copy()).sql(dialect="tsql")
+
+
+def _rewritten(tree: Sql) -> Sql:
+    """From the leaves up, so that what is rewritten may hold what was."""
+    whole = exp.Paren(this=tree)
+    for node in reversed(list(whole.walk(bfs=True))):
+        if isinstance(node, exp.IntDiv):  # whole numbers divide without a detour through floats
+            node.replace(exp.Div(this=sql.big(node.this), expression=node.expression, typed=True, safe=False))
+        elif isinstance(node, exp.Least | exp.Greatest):  # functions of the newest versions alone
+            kind = exp.LT if isinstance(node, exp.Least) else exp.GT
+            found: Sql = node.this.copy()
+            for other in node.expressions:
+                first = exp.or_(other.copy().is_(exp.Null()), kind(this=found.copy(), expression=other.copy()))
+                found = sql.case([(first, found)], other.copy())
+            node.replace(found)
+    found = whole.this
+    return found
+
+
+DIALECT = _Tsql(
+    name="tsql",
+    is_nan=lambda number: sql.num(1).eq(sql.num(0)),  # its floats are numbers
+    read_number=_read_number,
+    look_up=_look_up,
+    same_text=_same_text,
+    as_text=_as_text,
+    join_values=False,
+)
+
+
+# -- the engine ---------------------------------------------------------------------------------
+
+
+class MssqlEngine(StatementEngine):
+    """Push-down to SQL Server through ODBC, in one connection that can only read."""
+
+    name = "mssql"
+    dialect = DIALECT
+
+    def __init__(self, connect: Callable[[], Any], table: tuple[str, ...], domain: Domain) -> None:
+        """`connect` opens a connection of the Python database interface; `table` is its name, with its schema."""
+        self._connect, self._lock, self._process = connect, threading.RLock(), os.getpid()
+        self._connection: Any = None
+        *schema, name = table
+        source = exp.table_(name, db=schema[-1] if schema else None, quoted=True)
+        kinds = {name: kind_of(name, found) for name, found in self._types(table, domain.names).items()}
+        coded = coding.coded(source, domain, {name: name for name in domain.names}, kinds, DIALECT)
+        super().__init__(domain, coded)
+
+    def _types(self, table: tuple[str, ...], names: Sequence[str]) -> dict[str, str | None]:
+        """How the declared columns are stored, by the catalogue: no row is read."""
+        schema, name = (None, *table) if len(table) == 1 else table[-2:]
+        asked = "SELECT COLUMN_NAME, DATA_TYPE FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME = ?"
+        rows = self._rows(asked + (" AND TABLE_SCHEMA = ?" if schema else ""), [name, *([schema] if schema else [])])
+        if rows is None:
+            raise DataError("cannot reach SQL Server; check host, database, user and password, and that it runs.")
+        if not rows:
+            shown = ".".join(table)
+            raise DataError(f"there is no table '{shown}' that this user may read; check the name, or GRANT SELECT.")
+        types = {str(row[0]): str(row[1]) for row in rows}
+        return {name: types.get(name) for name in names}
+
+    def _fetch(self, tree: Sql) -> Answer:
+        statement = self.dialect.sql(tree)
+        rows = self._rows(statement, [])
+        if rows is None:
+            raise ConnectionError("SQL Server did not answer")  # the session tells the analyst, without these words
+        assert isinstance(tree, exp.Query)
+        return {name: np.array([row[at] for row in rows], np.int64) for at, name in enumerate(tree.named_selects)}
+
+    def _rows(self, statement: str, values: Sequence[Any]) -> list[Any] | None:
+        """The rows of a statement; None where the server did not answer, whose words may quote a row."""
+        with self._lock:
+            try:
+                if self._connection is None or os.getpid() != self._process:
+                    self._connection, self._process = self._connect(), os.getpid()
+                cursor = self._connection.cursor()
+                try:
+                    return list(cursor.execute(statement, *values).fetchall())
+                finally:
+                    cursor.close()
+            except Exception:
+                self._connection = None
+                return None
+
+    def snapshot(self) -> MemoryEngine:
+        """The merged, weighted table in memory: distinct coded rows leave the server."""
+        from privet.kernel.engines.memory import MemoryEngine
+
+        everything = exp.From(this=self._coded.subquery("coded"))
+        answer = self._fetch(sql.snapshot(everything, self._domain))
+        codes = {column.name: answer[f"c{i}"] for i, column in enumerate(self._domain)}
+        grids = {column.name: answer[f"g{i}"] for i, column in enumerate(self._domain) if isinstance(column, Numeric)}
+        return MemoryEngine(self._domain, codes, grids, weights=answer["n"])
+
+    def exact_fit(self) -> tuple[int, int]:
+        raise DataError("a table of SQL Server cannot be inspected from here; count its rows there.")
+
+    def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
+        raise DataError("a table of SQL Server cannot be inspected from here; look at its values there.")
+
+    def close(self) -> None:
+        self.closed = True
+        if self._connection is not None and os.getpid() == self._process:
+            self._connection.close()
+        self._connection = None
+
+
+@dataclass(frozen=True)
+class MssqlSource:
+    """A table of a SQL Server: mssql://user:password@host:1433/database?table=schema.name."""
+
+    host: str
+    port: int | None
+    database: str
+    table: tuple[str, ...]
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    kind, remote, streams = "mssql", True, False
+
+    @classmethod
+    def parse(cls, text: str) -> MssqlSource:
+        """Read an address; what is wrong with it is told without its words, one of which is a password."""
+        how = "write mssql://user:password@host:1433/database?table=schema.name"
+        try:
+            found = urlsplit(text, allow_fragments=False)
+            table = tuple(part for part in parse_qs(found.query).get("table", [""])[0].split(".") if part)
+            host, port = found.hostname, found.port
+        except ValueError:
+            host, port, table = None, None, ()
+        database = "" if host is None else unquote(found.path.strip("/"))
+        if not host or not database or not 1 <= len(table) <= 2:
+            raise DataError(f"the address of the SQL Server table is incomplete; {how}.")
+        user = None if found.username is None else unquote(found.username)
+        return cls(host, port, database, table, user, None if found.password is None else unquote(found.password))
+
+    @property
+    def name(self) -> str:
+        return self.table[-1]
+
+    @property
+    def address(self) -> str:
+        """Where the data are, as the ledger remembers them: without user and password."""
+        return f"mssql://{self.host}:{self.port or 1433}/{self.database}?table={'.'.join(self.table)}"
+
+    @property
+    def title(self) -> str:
+        return f"table '{'.'.join(self.table)}' of database '{self.database}'"
+
+    @property
+    def label(self) -> str:
+        return f"mssql table {self.table[-1]} of {self.database}"
+
+    @property
+    def ledger(self) -> Path:
+        raise DataError("a table on a server has no ledger beside it; name one, as ledger='patients.ledger'.")
+
+    def open(self, domain: Domain) -> MssqlEngine:
+        connect = connector(self.host, self.port, self.database, self.user, self.password)
+        return MssqlEngine(connect, self.table, domain)
+
+
+def kind_of(name: str, stored: str | None) -> Kind:
+    if stored is None:
+        raise DataError(f"the table has no column '{name}', which the domain declares; check the domain file.")
+    if stored not in _KINDS:
+        raise DataError(
+            f"column '{name}' has type {stored}; privet reads texts, numbers and bits: cast it, or take it out of the "
+            "domain file."
+        )
+    return _KINDS[stored]
+
+
+def connector(host: str, port: int | None, database: str, user: str | None, password: str | None) -> Callable[[], Any]:
+    """Opens connections through the ODBC driver of this machine, which promise to read only and give up in time."""
+
+    def quoted(value: str) -> str:
+        return "{" + value.replace("}", "}}") + "}"
+
+    def connect() -> Any:
+        try:
+            import pyodbc
+        except ImportError:
+            raise DataError('SQL Server needs pyodbc; install it with pip install "privet[mssql]".') from None
+        driver = next((each for each in reversed(pyodbc.drivers()) if "SQL Server" in each), None)
+        if driver is None:
+            raise DataError("this machine has no ODBC driver for SQL Server; install Microsoft's msodbcsql18.")
+        parts = {"DRIVER": quoted(driver), "SERVER": f"{host},{port or 1433}", "DATABASE": quoted(database)}
+        parts |= {"UID": quoted(user or ""), "PWD": quoted(password or "")} if user else {"Trusted_Connection": "yes"}
+        parts |= {"ApplicationIntent": "ReadOnly", "APP": "privet"}
+        connection = pyodbc.connect(";".join(f"{key}={value}" for key, value in parts.items()), readonly=True)
+        connection.timeout = _WAIT_SECONDS
+        return connection
+
+    return connect

@@ -1,0 +1,549 @@
+"""The Spark engine: a frame or table of a Spark session, coded once into a cached table of small integers.
+
+privet runs on the driver and never collects a row: a question is one statement, and counts come back. Statements
+run in a session of their own, which shares the cluster and the cache with the one the frame came from, and nothing
+else: no setting of that session can change what they mean, and no view of theirs shows in it.
+
+A level of a tree is one job. A UNION of one GROUP BY per attribute, as other engines run it, is one job as well, but
+reads the cached rows once per attribute. Here every row is exploded into one packed number per attribute and
+these are counted by a single GROUP BY, which Spark combines before it shuffles. 4 million rows with 14 attributes of
+8 values in 64 parts, two cores: 2.0 s, against 9.8 s for the UNION, 8.6 s for `stack` into two columns, 4.7 s into one,
+and 13.1 s for GROUPING SETS.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qs, quote, urlsplit
+
+import numpy as np
+import pyarrow
+import pyspark
+from numpy.typing import NDArray
+from pyspark import RDD, SparkContext, StorageLevel
+from pyspark.sql import SparkSession
+from sqlglot import exp
+
+from privet.column import Numeric
+from privet.domain import Domain
+from privet.errors import DataError, EngineFailed, LedgerError
+from privet.kernel.engines import coding, sql
+from privet.kernel.engines.coding import Kind
+from privet.kernel.query import (
+    CorrectQuery,
+    CountQuery,
+    Counts,
+    GridCounts,
+    GridQuery,
+    ResidualQuery,
+    Residuals,
+    Rows,
+    SumQuery,
+    cell_count,
+    index_count,
+)
+
+if TYPE_CHECKING:
+    from privet.kernel.engines.memory import MemoryEngine
+
+T = TypeVar("T")
+
+# `column.NUMBER` without a way back: in Java it takes quadratic time, and one long text would be seen in the time of
+# a job. RLIKE finds a match anywhere; \A and \z are the very ends of a text.
+_NUMBER = r"\A[ \t]*+[+-]?(?:[0-9]++(?:[.][0-9]*+)?+|[.][0-9]++)(?:[eE][+-]?[0-9]++)?+[ \t]*+\z"
+
+DIALECT = sql.Dialect(
+    name="spark",
+    is_nan=lambda number: exp.IsNan(this=number),
+    # Spark reads '1d' and 'Infinity' as numbers too
+    read_number=lambda value: sql.case(
+        [
+            (
+                exp.RegexpLike(this=value, expression=exp.Literal.string(_NUMBER)),
+                exp.TryCast(this=value.copy(), to=exp.DataType.build("DOUBLE"), safe=True),
+            )
+        ]
+    ),
+    # GET counts from 0 and is NULL outside the list
+    look_up=lambda values, index: exp.Anonymous(
+        this="GET", expressions=[exp.Array(expressions=[sql.num(value) for value in values]), index]
+    ),
+)
+
+_KINDS = {
+    **dict.fromkeys(("string", "char", "varchar"), Kind.TEXT),
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), Kind.INTEGER),
+    **dict.fromkeys(("float", "double", "decimal"), Kind.FLOAT),
+    "boolean": Kind.BOOLEAN,
+}
+
+CACHE = "spark.privet.cache"  # the setting that names the storage level of coded rows, or NONE
+_KEPT = 3  # levels of a tree whose node ids are cached; others are computed again from these
+_STEPS = 8  # from one level to the next
+_REDUCERS = 16  # answers are small: they have no use for the 200 tasks that Spark would sum them in
+
+# What statements mean is decided here. Without ANSI mode no arithmetic and no cast can fail; ours do not with it.
+_MEANING = {
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.variable.substitute": "false",  # ${...} in a declared value is a value
+    "spark.sql.caseSensitive": "true",
+}
+# How levels are computed from the cached codes. Adaptive execution would run every shuffle as a job of its own, and
+# a condition pushed down through the steps to a level would be written out anew for each, doubled every time.
+_LEVELS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates",
+    "spark.sql.constraintPropagation.enabled": "false",
+}
+_LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class SparkSource:
+    """A frame of a Spark session, and the table that it is where it has a name."""
+
+    frame: Any
+    table: str | None = None
+
+    kind = "spark"
+    remote = True
+    streams = False
+
+    @property
+    def name(self) -> str:
+        """The name of the data set unless it is given another."""
+        return self.table or "frame"
+
+    @property
+    def title(self) -> str:
+        return "the Spark frame" if self.table is None else f"the Spark table '{self.table}'"
+
+    @property
+    def label(self) -> str:
+        return "a Spark frame" if self.table is None else f"Spark table {self.table}"
+
+    @property
+    def address(self) -> str:
+        """Where the data are, as the ledger remembers them."""
+        return "a Spark frame" if self.table is None else f"spark:///?table={quote(self.table)}"
+
+    @property
+    def ledger(self) -> Path:
+        """A frame's lives in memory; a table may be opened again, and what was spent must be known then."""
+        if self.table is None:
+            return Path(":memory:")
+        raise LedgerError(f'there is no place for a ledger beside {self.title}; say where it is, as ledger="FILE".')
+
+    def open(self, domain: Domain) -> SparkEngine:
+        return SparkEngine(self, domain)
+
+
+def source_of(data: Any) -> SparkSource:
+    """A frame that was passed as it is, or the table that an address names."""
+    return _table(data) if isinstance(data, str) else _frame(data)
+
+
+def _frame(frame: Any) -> SparkSource:
+    module = type(frame).__module__
+    if module.startswith("pyspark.pandas"):
+        raise DataError("cannot open a pandas-on-Spark frame; pass frame.to_spark().")
+    if module.startswith("pyspark.sql.connect"):
+        raise DataError(
+            "cannot open a frame of Spark Connect: privet runs on the driver; open the table there, with spark-submit."
+        )
+    if int(pyspark.__version__.split(".")[0]) < 4:
+        raise DataError(f"this is PySpark {pyspark.__version__}; privet needs 4.0 or newer.")
+    return SparkSource(frame)
+
+
+def _table(text: str) -> SparkSource:
+    """A table or view of the active session."""
+    address = urlsplit(text, allow_fragments=False)
+    table = parse_qs(address.query).get("table", [""])[0]
+    if not table or address.netloc or address.path not in ("", "/"):
+        raise DataError(f"'{text}' names no table of the active Spark session; write spark:///?table=NAME.")
+    session = SparkSession.getActiveSession()
+    if session is None and SparkContext._active_spark_context is not None:
+        session = SparkSession.builder.getOrCreate()  # an active session belongs to a thread, the default to all
+    if session is None:
+        raise DataError(f"no Spark session is active, so there is no table '{table}'; start one, or use spark-submit.")
+    try:
+        found = session.catalog.getTable(table)
+        names = [found.catalog, *(found.namespace or []), found.name]
+        return replace(_frame(session.table(table)), table=".".join(name for name in names if name))
+    except DataError:
+        raise
+    except Exception:  # raised anew below, without Spark's words
+        pass
+    raise DataError(f"the Spark session has no table '{table}' that it may read; check the name and the grants.")
+
+
+@dataclass
+class _Kept:
+    """What an engine holds in Spark: views, and caches behind them."""
+
+    session: Any = None
+    views: dict[str, Callable[[], object]] = field(default_factory=dict)  # and what releases each
+
+    def add(self, name: str, frame: Any, release: Callable[[], object]) -> None:
+        frame.createOrReplaceTempView(name)
+        self.views[name] = release
+
+    def drop(self, name: str) -> None:
+        self.session.catalog.dropTempView(name)
+        self.views.pop(name)()
+
+    def release(self) -> None:
+        for name in list(self.views):
+            self.drop(name)
+
+
+# A forgotten engine cannot call Spark while Python collects it: a call might be under way in the same thread. What it
+# held is released by the next engine, or goes with the session.
+_forgotten: deque[_Kept] = deque()
+
+
+class SparkEngine:
+    """Push-down: every question is one Spark job over the cached codes."""
+
+    name = "spark"
+
+    def __init__(self, source: SparkSource, domain: Domain) -> None:
+        """Read and code the source: what is wrong with it is told here, and not to whoever asks first."""
+        self._domain = domain
+        self._closed = False
+        self._process = os.getpid()
+        self._numbered = 0
+        self._levels: OrderedDict[Rows, str] = OrderedDict()
+        self._kept = _Kept()
+        self._forget = weakref.finalize(self, _forgotten.append, self._kept)
+        self._forget.atexit = False
+        self.group = f"privet-{secrets.token_hex(8)}"  # of every job
+        # One thread of our own runs everything: its job group is not the caller's, and an interrupt, which comes to
+        # the main thread, finds no call to Spark half done.
+        self._worker = ThreadPoolExecutor(1, "privet-spark")
+        problem: str | None = f"the Spark session of {source.title} was stopped; start one and read the table again."
+        with suppress(Exception):
+            self._context = source.frame.sparkSession.sparkContext
+            problem = None if _runs(self._context) else problem
+            pool = self._context.getLocalProperty("spark.scheduler.pool")  # a thread's own
+        if problem is None:
+            try:
+                problem = self._run(lambda: self._read(source, pool))
+            except EngineFailed:
+                problem = f"cannot read {source.title} to its end; look into Spark's log for the reason."
+            except BaseException:
+                self.close()
+                raise
+        if problem is not None:
+            self.close()
+            raise DataError(problem)
+
+    def _read(self, source: SparkSource, pool: str | None) -> str | None:
+        """Code the source into the cache; what stands in the way, without the engine's words."""
+        frame, spark = source.frame, source.frame.sparkSession
+        self._context.setJobGroup(self.group, "privet")
+        self._context.setLocalProperty("spark.scheduler.pool", pool)
+        while _forgotten:
+            with suppress(Exception):  # of a session that is gone, and its cache with it
+                _forgotten.popleft().release()
+        if frame.isStreaming:
+            return f"{source.title} is a stream, without an end; open a table."
+        level = str(spark.conf.get(CACHE, "MEMORY_AND_DISK")).upper()
+        self._storage = None if level == "NONE" else getattr(StorageLevel, level, None)
+        if self._storage is None and level != "NONE":
+            return f"there is no storage level '{level}'; set {CACHE} to NONE or a level such as MEMORY_AND_DISK."
+        fields, kinds = _fields(frame, self._domain, spark.conf.get("spark.sql.caseSensitive") == "true")
+        self._fields = fields
+        # Columns by position: a name in the source may be anything, and that of another one
+        plain = frame.toDF(*(f"f{i}" for i in range(len(frame.columns)))).select(*fields.values())
+        self._source = plain
+        if not plain._jdf.queryExecution().withCachedData().deterministic():
+            return f"{source.title} is drawn at random whenever Spark computes it; write it to a table and open that."
+
+        self._session = self._kept.session = _session_beside(spark)
+        passed = f"privet_{secrets.token_hex(8)}"
+        plain.createGlobalTempView(passed)
+        try:
+            shared = spark.conf.get("spark.sql.globalTempDatabase")
+            self._session.table(f"{shared}.{passed}").createOrReplaceTempView("source")
+        finally:
+            spark.catalog.dropGlobalTempView(passed)
+        coded = self._frame(coding.coded(exp.to_table("source"), self._domain, fields, kinds, DIALECT))
+        self._session.catalog.dropTempView("source")
+        # Spark caches by what is computed: the token keeps apart the caches of two engines over the same rows.
+        coded = coded.where(f"'{passed}' = '{passed}'")
+        self._keep("coded", coded)
+        coded.count()
+        if self._storage is not None:
+            # the source, which may be a join of large tables, was read with the settings of its own session
+            reducers = min(_REDUCERS, int(spark.conf.get("spark.sql.shuffle.partitions")))
+            for setting, value in {**_LEVELS, "spark.sql.shuffle.partitions": str(reducers)}.items():
+                self._session.conf.set(setting, value)
+        return None
+
+    @property
+    def closed(self) -> bool:
+        """Also where the Spark session was stopped: nobody is charged for a question that cannot be asked."""
+        if os.getpid() != self._process:
+            raise DataError(
+                "a forked process cannot use the Spark session of the one it came from; open the table in its own."
+            )
+        return self._closed or not _runs(self._context)
+
+    @closed.setter
+    def closed(self, closed: bool) -> None:
+        self._closed = closed
+
+    def close(self) -> None:
+        if not self._closed and os.getpid() == self._process:
+            with suppress(EngineFailed):
+                self._run(self._kept.release)
+            self._worker.shutdown(wait=False)
+            self._forget.detach()
+        self._closed = True
+
+    def exact_counts(self, query: CountQuery) -> list[Counts]:
+        cells = max(cell_count(self._domain, group) for group in query.groups)
+        answer = self._ask(query.rows, lambda rows: _once(sql.counts(query, rows, self._domain), query.rows, cells))
+        return sql.read_counts(answer, query, self._domain)
+
+    def exact_grid(self, query: GridQuery) -> list[GridCounts]:
+        points = max(index_count(self._domain[name]) + 1 for name in query.columns)
+        cells = points if query.target is None else points * self._domain[query.target].size
+        answer = self._ask(query.rows, lambda rows: _once(sql.grid(query, rows, self._domain), query.rows, cells))
+        return sql.read_grid(answer, query, self._domain)
+
+    def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
+        answer = self._ask(query.rows, lambda rows: _saturating(sql.sums(query, rows, self._domain)))
+        return sql.read_sums(answer, query)
+
+    def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
+        cells = max(cell_count(self._domain, table) for table in query.tables)
+
+        def statement(rows: exp.From) -> exp.Query:
+            owned = sql.owned(query, rows, self._domain, DIALECT)
+            return _once(sql.residuals(query, "owned", self._domain), query.rows, cells).with_("owned", as_=owned)
+
+        return sql.read_residuals(self._ask(query.rows, statement), query, self._domain)
+
+    def exact_correct(self, query: CorrectQuery) -> Counts:
+        answer = self._ask(query.rows, lambda rows: sql.correct(query, rows, self._domain, DIALECT))
+        return sql.read_correct(answer, query)
+
+    def snapshot(self) -> MemoryEngine:
+        """The merged, weighted table in memory: one row for all that share their codes."""
+        from privet.kernel.engines.memory import MemoryEngine
+
+        answer = self._run(lambda: self._fetch(sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain)))
+        codes = {column.name: answer[f"c{i}"] for i, column in enumerate(self._domain)}
+        grids = {column.name: answer[f"g{i}"] for i, column in enumerate(self._domain) if isinstance(column, Numeric)}
+        return MemoryEngine(self._domain, codes, grids, weights=answer["n"])
+
+    # -- for the owner's inspection alone ---------------------------------------------------
+
+    def exact_fit(self) -> tuple[int, int]:
+        """The number of rows of the source, and of those that fit the domain."""
+        return self._run(lambda: (self._source.count(), self._session.table("coded").count()))
+
+    def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
+        """Every distinct value of a source column and how often it occurs."""
+        field = self._fields[column]
+        answer = self._run(lambda: self._source.groupBy(field).count().toArrow())
+        for batch in answer.to_batches():
+            yield from zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+
+    # -- jobs -------------------------------------------------------------------------------
+
+    def _run(self, work: Callable[[], T]) -> T:
+        """Do something in the thread that talks to Spark; when interrupted, cancel its jobs."""
+        if os.getpid() == self._process:
+            try:
+                future = self._worker.submit(work)
+                return self._result(future)
+            except DataError:
+                raise
+            except Exception:  # Spark's words may quote a row: raised anew outside this block
+                pass
+        raise EngineFailed("Spark could not finish a job; look into its log for the reason.")
+
+    def _result(self, future: Future[T]) -> T:
+        try:
+            return future.result()
+        except BaseException:
+            while not future.done():  # an interrupt: a job that is not submitted yet cannot be cancelled yet
+                with suppress(Exception):
+                    self._context.cancelJobGroup(self.group)
+                wait([future], timeout=0.2)
+            raise
+
+    def _ask(self, rows: Rows, statement: Callable[[exp.From], exp.Expr]) -> sql.Answer:
+        answer = self._run(lambda: self._fetch(statement(self._relation(rows))))
+        return {name: values.astype(np.int64) for name, values in answer.items()}
+
+    def _fetch(self, tree: exp.Expr) -> dict[str, NDArray[Any]]:
+        table: pyarrow.Table = self._frame(tree).toArrow()
+        return {name: table.column(name).to_numpy() for name in table.column_names}
+
+    def _frame(self, tree: exp.Expr) -> Any:
+        return self._session.sql(DIALECT.sql(tree))
+
+    # -- what is cached ---------------------------------------------------------------------
+
+    def _keep(self, name: str, frame: Any) -> None:
+        if self._storage is not None:
+            frame.persist(self._storage)
+        self._kept.add(name, frame, frame.unpersist)
+
+    def _relation(self, rows: Rows) -> exp.From:
+        """The coded rows with their `node`, as a FROM clause."""
+        if rows.parent is not None:
+            return exp.From(this=exp.to_table(self._level(rows)))
+        everything = exp.select(exp.Star(), sql.num(0).as_("node")).from_("coded")
+        return exp.From(this=everything.subquery("everything"))
+
+    def _level(self, rows: Rows, rest: bool = False) -> str:
+        """The view of the rows that lie in a part, with its number: computed from the nearest level that is cached.
+
+        Nothing is computed here, unless to `rest`: the job that first asks for a level also fills its cache.
+        """
+        found = self._levels.get(rows)
+        if found is not None:
+            self._levels.move_to_end(rows)
+            return found
+        steps, above = [rows], rows.parent
+        while above is not None and above.parent is not None and above not in self._levels:
+            steps.append(above)
+            above = above.parent
+        if len(steps) > _STEPS:  # Spark plans hundreds of steps, one in the other, for hours: rest on the way
+            self._level(steps[-_STEPS], rest=True)
+            return self._level(rows)
+        assert above is not None
+        relation = self._relation(above).this
+        for each in reversed(steps):
+            assert each.step is not None
+            node = sql.node(each.step, sql.col("node"), self._domain, DIALECT)
+            numbered = exp.select(*self._columns(), node.as_("node")).from_(relation)
+            inside = exp.select(exp.Star()).from_(numbered.subquery("inside"))
+            relation = inside.where(sql.col("node").is_(exp.Null()).not_()).subquery("above")
+        name = f"nodes{self._numbered}"
+        self._numbered += 1
+        frame = self._frame(relation.this)
+        if rest and self._storage is not None:
+            frame = frame.localCheckpoint(storageLevel=self._storage)  # a job of its own; its plan forgets the steps
+            self._kept.add(name, frame, lambda: frame._jdf.queryExecution().analyzed().rdd().unpersist(False))
+        else:
+            self._keep(name, frame)
+        self._levels[rows] = name
+        while len(self._levels) > _KEPT:
+            _, old = self._levels.popitem(last=False)
+            self._kept.drop(old)
+        return name
+
+    def _columns(self) -> Iterator[exp.Expr]:
+        for i, column in enumerate(self._domain):
+            yield sql.col(f"c{i}")
+            if isinstance(column, Numeric):
+                yield sql.col(f"g{i}")
+
+
+def _runs(context: Any) -> bool:
+    try:
+        return not context._jsc.sc().isStopped()
+    except Exception:  # stopped from Python, or the process of Spark is gone
+        return False
+
+
+def _session_beside(spark: Any) -> Any:
+    """A session that reads what `spark` reads, and whose statements mean what they mean to privet."""
+    to_frame = RDD.toDF
+    try:
+        session = spark.newSession()
+    finally:
+        RDD.toDF = to_frame  # a new session takes this over, and it is the caller's
+    for setting, value in {**spark.conf.getAll, **_MEANING}.items():
+        if not setting.startswith("spark.sql.legacy."):
+            with suppress(Exception):  # of settings that hold for the whole cluster
+                session.conf.set(setting, value)
+    return session
+
+
+def _fields(frame: Any, domain: Domain, case_matters: bool) -> tuple[dict[str, str], dict[str, Kind]]:
+    """Which source column, by position, holds each declared one, and how it is stored."""
+    fields, kinds = {}, {}
+    columns = frame.schema.fields
+    for name in domain.names:
+        alike = [each.name for each in columns if each.name == name or each.name.lower() == name.lower()]
+        alike = [each for each in alike if each == name] if case_matters else alike
+        if name not in alike:
+            raise DataError(f"the table has no column '{name}', which the domain declares; check the domain file.")
+        if len(alike) > 1:
+            same = "the same name" if len(set(alike)) == 1 else "names that Spark does not tell apart"
+            raise DataError(f"the table has several columns with {same}, '{name}'; rename them.")
+        at = frame.columns.index(name)
+        described = columns[at].dataType.simpleString()
+        plain = re.match(r"\w*", described)
+        kind = _KINDS.get(plain[0] if plain else "")
+        if kind is None:
+            raise DataError(
+                f"column '{name}' has type {re.split('[(<]', described)[0]}; privet reads texts, numbers and booleans: "
+                "cast it, or take it out of the domain file."
+            )
+        fields[name], kinds[name] = f"f{at}", kind
+    return fields, kinds
+
+
+def _once(tree: exp.Expr, rows: Rows, cells: int) -> exp.Query:
+    """One pass over the rows in the place of a GROUP BY for each group: a number for each of them is made of every row.
+
+    The key of a row in group q of g becomes key * g + q, and a single GROUP BY counts all of them.
+    """
+    assert isinstance(tree, exp.Query)
+    branches = list(_branches(tree))
+    groups, first = len(branches), branches[0]
+    if groups == 1 or rows.parts * cells * groups > _LARGEST:
+        return tree
+    packed = [
+        sql.add(sql.times(branch.expressions[1].this, sql.num(groups)), branch.expressions[0].this)
+        for branch in branches
+    ]
+    values = first.expressions[2:]
+    used = sorted({column.name for value in values for column in value.find_all(exp.Column)})
+    exploded = exp.select(exp.Explode(this=exp.Array(expressions=packed)).as_("p"), *(sql.col(name) for name in used))
+    exploded = exploded.from_(first.args["from_"].this)
+    if first.args.get("where"):
+        exploded = exploded.where(first.args["where"].this)
+    number, key = sql.remainder(sql.col("p"), groups), sql.quotient(sql.col("p"), sql.num(groups))
+    counted = exp.select(number.as_("q"), key.as_("k"), *values).from_(exploded.subquery("exploded"))
+    return counted.group_by(sql.col("p"))
+
+
+def _branches(tree: exp.Query) -> Iterator[exp.Query]:
+    if isinstance(tree, exp.SetOperation):
+        yield from _branches(tree.left)
+        yield from _branches(tree.right)
+    else:
+        yield tree
+
+
+def _saturating(tree: exp.Expr) -> exp.Expr:
+    """Sums of numbers at or above 0 that stop at the largest whole number: no row may make one fail."""
+
+    def stop(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, exp.Sum):
+            return part
+        tried = exp.Anonymous(this="TRY_SUM", expressions=[part.this])
+        return exp.Coalesce(this=tried, expressions=[sql.num(_LARGEST)])
+
+    return tree.transform(stop)

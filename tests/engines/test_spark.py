@@ -1,0 +1,690 @@
+"""Spark: one job for a question, statements of its own session, caches that go, and failures without Spark's words."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import sqlglot
+from engines.test_counts import (
+    DECLARABLE,
+    PEOPLE,
+    PEOPLE_TYPES,
+    SHAPES,
+    VALUES,
+    Reference,
+    ask,
+    assert_same,
+    by_sex_and_age,
+    check,
+    everything,
+    full_cells,
+    people,
+    people_queries,
+)
+from engines.test_sql_golden import ASK, DOMAIN, PARTS, TYPES
+from spark_session import SETTINGS, frame, shared
+from sqlglot import exp
+
+import privet
+from privet.column import Nominal, Numeric, text_of
+from privet.domain import Domain
+from privet.errors import DataError, EngineFailed, LedgerError
+from privet.kernel.addresses import source_of, spark_frame
+from privet.kernel.query import Condition, CountQuery, GridQuery, Rows, Split
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+GOLDEN = Path(__file__).parent / "golden" / "spark"
+UPDATE = os.environ.get("PRIVET_UPDATE_GOLDEN") == "1"
+CENSUS = privet.datasets.census_domain()
+
+
+@pytest.fixture
+def spark() -> Iterator[Any]:
+    """The session; nothing of privet's may be left in it."""
+    session = shared()
+    settings, views = session.conf.getAll, session.catalog.listTables()
+    yield session
+    assert cached(session) == 0
+    assert session.catalog.listTables() == views and session.conf.getAll == settings
+    assert not session.catalog.listTables("global_temp")
+
+
+def cached(session: Any) -> int:
+    return int(session.sparkContext._jsc.getPersistentRDDs().size())
+
+
+NUMBERS = Domain((Numeric("x", Fraction(0), Fraction(9), Fraction(1), missing=True),))
+
+
+def engine_over(rows: Any, domain: Domain = PEOPLE, types: Any = PEOPLE_TYPES) -> Any:
+    data, _ = frame(domain.names, types, rows)
+    return spark_frame(data).open(domain)
+
+
+def census(rows: int = 600) -> Any:
+    found = privet.datasets.census(rows, seed=3)
+    kinds = [{"i": "BIGINT", "f": "DOUBLE"}.get(getattr(each, "kind", ""), "VARCHAR") for each in found.dtypes]
+    data, _ = frame(list(found.columns), kinds, found.astype(object).where(found.notna(), None).to_numpy().tolist())
+    return found, data
+
+
+def jobs(session: Any, group: str) -> int:
+    return len(session.sparkContext.statusTracker().getJobIdsForGroup(group))
+
+
+# --- the same numbers ------------------------------------------------------------------------------------------------
+
+
+def test_columns_of_every_type_are_read_alike_in_one_table(spark: Any, stores: Any) -> None:
+    declared, types = [], []
+    for kind, shape in zip(VALUES, [*SHAPES, *SHAPES], strict=False):
+        values = {text_of(value): value for value in [*DECLARABLE[kind], "1.0", "true", 1, 300, -5, 2**40, "007", "-0"]}
+        plain = tuple(float(value) if isinstance(value, Decimal) else value for value in values.values())
+        low, high, step, binning = shape
+        declared.append(Nominal(f"nominal {kind}", plain, other=True, missing=True))
+        declared.append(Numeric(f"{kind}.", Fraction(low), Fraction(high), Fraction(step), missing=True, **binning))
+        types += [kind, kind]
+    size = max(len(values) for values in VALUES.values())
+    rows = [[VALUES[kind][i % len(VALUES[kind])] for kind in types] for i in range(size)]
+    domain = Domain(tuple(declared))
+    check(stores, "spark", domain, types, rows, everything(domain))
+
+
+def test_a_table_without_a_row_is_answered(spark: Any, stores: Any) -> None:
+    check(stores, "spark", PEOPLE, PEOPLE_TYPES, [], people_queries(by_sex_and_age()))
+
+
+def test_coins_are_the_hash_of_a_row(spark: Any, stores: Any) -> None:
+    coins = Rows().scatter(3, 10**30).divide([Split("age", (30,)), None, Split("sex")], PEOPLE)
+    check(stores, "spark", PEOPLE, PEOPLE_TYPES, people(80), full_cells(coins))
+
+
+def test_texts_beyond_all_measure_are_read_in_no_time(spark: Any) -> None:
+    """A million digits and a letter: a regular expression that goes back would take hours for this one row."""
+    digits = "9" * 10**6
+    numbers = [digits, "0." + digits, "1e" + digits, "-1e" + digits, " " * 10**6 + "7"]
+    others = [digits + "x", digits + "." + digits + "x", " " * 10**6, "1e" + digits + "e", "\0", "5\0", "5\n", "\ud7ff"]
+    engine = engine_over([(text,) for text in numbers + others], NUMBERS, ["VARCHAR"])
+    (found,) = engine.exact_grid(GridQuery(Rows(), ("x",)))
+    assert (found.index.tolist(), found.exact_counts[:, 0].tolist()) == ([-1, 0, 1, 7, 9], [len(others), 1, 1, 1, 2])
+    engine.close()
+
+
+def test_old_levels_are_computed_again(spark: Any) -> None:
+    rows = people(40)
+    engine = engine_over(rows)
+    chain = [Rows().keep([0], (Condition("age", None, low, 101),)).divide([Split("sex")], PEOPLE) for low in range(5)]
+    for where in [*chain, *chain[:2]]:
+        query = CountQuery(where, ((),))
+        assert_same(ask(engine, query), ask(Reference(PEOPLE, rows), query))
+        assert cached(spark) <= 4  # the codes, and three levels
+    engine.close()
+
+
+def test_a_part_of_a_part_of_a_part_of_many_is_answered(spark: Any) -> None:
+    engine = engine_over(people(30))
+    where = Rows().divide([Split("sex")], PEOPLE)
+    for _ in range(20):
+        where = where.keep([0, 2, 1], (Condition("age", None, 0, 101),))
+    query = CountQuery(where, (("ill",),))
+    assert_same(ask(engine, query), ask(Reference(PEOPLE, people(30)), query))
+    engine.close()
+
+
+def test_keys_too_large_to_be_packed_are_counted_one_group_after_the_other(spark: Any, monkeypatch: Any) -> None:
+    from privet.kernel.engines import spark as module
+
+    engine = engine_over(people(30))
+    packed = [ask(engine, query) for query in people_queries(by_sex_and_age())]
+    monkeypatch.setattr(module, "_LARGEST", 0)
+    queries = people_queries(by_sex_and_age())
+    for expected, query in zip(packed[:2], queries[:2], strict=True):
+        assert_same(ask(engine, query), expected)
+    engine.close()
+
+
+def test_a_sum_beyond_64_bits_stops_there(spark: Any) -> None:
+    from privet.kernel.engines.spark import DIALECT, _saturating
+
+    summed = exp.select(exp.Sum(this=exp.column("x")).as_("s")).from_("numbers")
+    large = [f"SELECT {number} AS x" for number in (2**63 - 1, 0, 2**62)]
+    found = [
+        spark.sql(f"WITH numbers AS ({' UNION ALL '.join(each)}) {DIALECT.sql(_saturating(summed))}").collect()[0][0]
+        for each in (large[:2], large, large[1:])
+    ]
+    assert found == [2**63 - 1, 2**63 - 1, 2**62]
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [privet.DiffPID3Classifier("1", max_depth=3), privet.BoostedTablesClassifier("1", random_state=0)],
+    ids=lambda each: each.algorithm,
+)
+def test_the_same_noise_publishes_the_same_model(spark: Any, classifier: Any) -> None:
+    rows, data = census()
+    with privet.open(rows, CENSUS, budget=10) as table, privet.testing.seeded_noise(7):
+        expected = classifier.fit(table).model_.to_json()
+    with privet.open(data, CENSUS, budget=10) as table, privet.testing.seeded_noise(7):
+        assert classifier.fit(table).model_.to_json() == expected
+
+
+# --- jobs and caches -------------------------------------------------------------------------------------------------
+
+
+def test_a_level_of_a_tree_is_one_job(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, data = census(300)
+    with privet.open(data, CENSUS, budget=10) as table:
+        engine = table._session.engine
+        opening = jobs(spark, engine.group)
+        asked: list[Rows] = []
+        for name in ("exact_counts", "exact_grid"):
+            answer = getattr(engine, name)
+            monkeypatch.setattr(engine, name, lambda query, of=answer: (asked.append(query.rows), of(query))[1])
+        privet.DiffPID3Classifier("1", max_depth=3).fit(table)
+        assert jobs(spark, engine.group) - opening == len(asked)
+        before = jobs(spark, engine.group)
+        parts = table.partition("education").partition("age")
+        assert len(parts.select("gini", 1)) > 20
+        assert jobs(spark, engine.group) == before + 1
+        parts.select("max", 1)
+        assert jobs(spark, engine.group) == before + 2
+
+
+def test_closing_leaves_nothing_and_may_be_done_twice(spark: Any) -> None:
+    table = privet.open(census(50)[1], CENSUS, budget=10)
+    table.partition("education").count(1)
+    assert cached(spark) == 2
+    table.close()
+    assert cached(spark) == 0
+    table.close()
+    with pytest.raises(DataError, match="was closed"):
+        table.count(1)
+
+
+def test_a_forgotten_engine_is_swept_by_the_next_one(spark: Any) -> None:
+    engine = engine_over(people(20))
+    del engine
+    gc.collect()
+    assert cached(spark) == 1
+    engine_over(people(20)).close()
+
+
+def test_two_engines_over_the_same_rows_have_caches_of_their_own(spark: Any) -> None:
+    data, _ = frame(PEOPLE.names, PEOPLE_TYPES, people(20))
+    one, other = (spark_frame(data).open(PEOPLE) for _ in range(2))
+    assert cached(spark) == 2
+    one.close()
+    assert cached(spark) == 1
+    other.close()
+
+
+@pytest.mark.parametrize("level", ["NONE", "disk_only"])
+def test_the_owner_says_how_rows_are_cached(spark: Any, stores: Any, level: str) -> None:
+    spark.conf.set("spark.privet.cache", level)
+    try:
+        with stores.open("spark", PEOPLE, PEOPLE_TYPES, people(30)) as (engine, held):
+            query = people_queries(by_sex_and_age())[0]
+            assert_same(ask(engine, query), ask(Reference(PEOPLE, held), query))
+            assert cached(spark) == (0 if level == "NONE" else 2)
+    finally:
+        spark.conf.unset("spark.privet.cache")
+
+
+def test_a_storage_level_that_does_not_exist_is_refused(spark: Any) -> None:
+    spark.conf.set("spark.privet.cache", "in a drawer")
+    try:
+        with pytest.raises(DataError, match=r"no storage level 'IN A DRAWER'; set spark\.privet\.cache to NONE or"):
+            engine_over(people(3))
+    finally:
+        spark.conf.unset("spark.privet.cache")
+
+
+def test_the_callers_thread_and_session_stay_as_they_were(spark: Any) -> None:
+    from pyspark import RDD
+    from pyspark.sql import SparkSession
+
+    to_frame = RDD.toDF
+    spark.sparkContext.setJobGroup("mine", "my job")
+    try:
+        engine_over(people(10)).close()
+        assert spark.sparkContext.getLocalProperty("spark.jobGroup.id") == "mine"
+        assert jobs(spark, "mine") == 0
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+        spark.sparkContext.setLocalProperty("spark.job.description", None)
+    assert RDD.toDF is to_frame and SparkSession.getActiveSession() is spark
+
+
+def test_settings_of_the_session_do_not_change_what_is_counted(spark: Any, stores: Any) -> None:
+    """Each of these would change what a statement means, or make one fail."""
+    odd = {
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.parser.escapedStringLiterals": "true",
+        "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "true",
+        "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": "3",
+    }
+    before = spark.conf.getAll
+    values = ("it's", 'a"b', "\\", "\\n", "${x}", "${env:HOME}", "1e22", "%_", "\t", "line\nbreak", "' OR 1=1 --")
+    domain = Domain((Nominal("n", values, other=True), Numeric("x", Fraction(0), Fraction(9), Fraction(1, 10))))
+    rows = [(value, f" {i}.5e-1\t") for i, value in enumerate([*values, "${y}", "", "n"])]
+    for name, value in odd.items():
+        spark.conf.set(name, value)
+    try:
+        check(stores, "spark", domain, ["VARCHAR", "VARCHAR"], rows, everything(domain))
+    finally:
+        for name in odd:
+            spark.conf.set(name, before[name]) if name in before else spark.conf.unset(name)
+
+
+def test_no_statement_fails_where_spark_is_strict(spark: Any, stores: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In ANSI mode a cast, an index or an overflow is an error: no statement has one, whatever the row."""
+    from privet.kernel.engines import spark as module
+
+    monkeypatch.setitem(module._MEANING, "spark.sql.ansi.enabled", "true")
+    numbers = Domain((Numeric("x", Fraction(0), Fraction(9), Fraction(1), missing=True), Nominal("y", ("a", "b"))))
+    texts = [*("1e400", "-1e400", "1e-400", "", " ", "x", "9" * 400, "NaN", "1d", "\ud7ff"), None]
+    check(stores, "spark", numbers, ["VARCHAR"] * 2, [(each, "a") for each in texts], everything(numbers))
+    check(stores, "spark", PEOPLE, PEOPLE_TYPES, people(30), people_queries(by_sex_and_age()))
+
+
+# --- the statements --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def compiled() -> dict[str, list[str]]:
+    """Every statement the engine runs, by the name of its golden file."""
+    from privet.kernel.engines.spark import SparkEngine
+
+    statements: dict[str, list[str]] = {}
+    seen: list[exp.Expression] = []
+    with pytest.MonkeyPatch.context() as patch:
+        run = SparkEngine._frame
+        patch.setattr(SparkEngine, "_frame", lambda engine, tree: (seen.append(tree), run(engine, tree))[1])
+        engine = engine_over([], DOMAIN, TYPES)
+        statements["coding"] = [tree.sql(dialect="spark", pretty=True) for tree in seen]
+        seen.clear()
+        questions: dict[str, Callable[[Any], Any]] = {
+            "nodes": lambda engine: engine.exact_counts(CountQuery(PARTS, ((),))),
+            **{name: of for name, of in ASK.items() if name != "coins"},
+            "coins": lambda engine: engine.exact_counts(CountQuery(PARTS.scatter(3, 7), ((),))),
+        }
+        for name, question in questions.items():
+            question(engine)
+            statements[name] = [tree.sql(dialect="spark", pretty=True) for tree in seen]
+            seen.clear()
+        engine.close()
+    return statements
+
+
+def test_the_compiled_sql_is_the_golden_one(compiled: dict[str, list[str]]) -> None:
+    if UPDATE:
+        GOLDEN.mkdir(exist_ok=True)
+        for name, statements in compiled.items():
+            (GOLDEN / f"{name}.sql").write_text("".join(f"{each};\n" for each in statements), encoding="utf-8")
+    golden = {path.stem: path.read_text(encoding="utf-8") for path in GOLDEN.glob("*.sql")}
+    assert golden == {name: "".join(f"{each};\n" for each in statements) for name, statements in compiled.items()}
+
+
+def test_what_people_wrote_stands_only_inside_quotes(compiled: dict[str, list[str]]) -> None:
+    for statement in (each for statements in compiled.values() for each in statements):
+        bare = re.sub(r"'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`", "", statement, flags=re.DOTALL)
+        assert not re.search(r"drop|wage|sex|many|maybe|order|people|--|;|['\"`]", bare, re.IGNORECASE)
+
+
+def test_after_coding_a_statement_has_neither_texts_nor_nested_questions(compiled: dict[str, list[str]]) -> None:
+    for name, statements in compiled.items():
+        for tree in map(lambda each: sqlglot.parse_one(each, read="spark"), statements if name != "coding" else []):
+            assert not [each for each in tree.find_all(exp.Literal) if each.is_string]
+            assert all(isinstance(each.parent, exp.From) for each in tree.find_all(exp.Subquery))
+            assert not list(tree.find_all(exp.Exists, exp.Command, exp.Union))
+
+
+# --- attacks ---------------------------------------------------------------------------------------------------------
+
+EXACT = 10_000  # at this epsilon no noise is to be seen
+WAGES = Domain(
+    (
+        Nominal("job", ("clerk", "nurse"), other=True),
+        Numeric("wage", Fraction(0), Fraction(1000), Fraction(1, 4), missing=True),
+        Nominal("ill", ("no", "yes")),
+    ),
+    target="ill",
+)
+
+
+def wages(values: Any, kind: str) -> privet.ProtectedTable:
+    rows = [("clerk", value, "no") for value in values]
+    return privet.open(frame(WAGES.names, ["VARCHAR", kind, "VARCHAR"], rows)[0], WAGES, budget=10**6)
+
+
+def test_sums_are_of_whole_numbers_and_nothing_swallows_a_row(spark: Any) -> None:
+    """2^53 and a thousand ones: a sum of floats would lose them all, in some orders."""
+    with wages([2.0**53] + [1.0] * 1000, "DOUBLE") as table:
+        assert float(table.sum("wage", EXACT)) == pytest.approx(2000, abs=1)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf"), None])
+def test_a_number_that_is_none_poisons_no_sum(spark: Any, bad: Any) -> None:
+    """NaN is the largest number in Spark: clamped, it would count as the upper bound."""
+    counted = 0 if bad is None or bad != bad or bad < 0 else 1000
+    with wages([bad, 1.0, 2.0], "DOUBLE") as table:
+        assert float(table.sum("wage", EXACT)) == pytest.approx(3 + counted, abs=0.5)
+        assert int(table.count(EXACT)) == 3
+
+
+def test_a_row_that_a_cast_would_quote_is_a_missing_value(spark: Any) -> None:
+    with wages(["12", "SECRET", "0x1F", "1d", "Infinity", ""], "VARCHAR") as table:
+        assert int(table.where(wage=(0, 1000)).count(EXACT)) == 1
+        assert int(table.count(EXACT)) == 6
+
+
+@pytest.mark.parametrize(
+    "words", ["clerk' OR '1'='1", "(select max(wage) from source)", "1/0", "`wage`", "raise_error('x')"]
+)
+def test_words_of_an_analyst_are_compared_and_never_run(spark: Any, words: str) -> None:
+    with wages([1.0], "DOUBLE") as table:
+        for question in (lambda: table.where(job=words).count(1), lambda: table.histogram(words, epsilon=1)):
+            with pytest.raises(privet.errors.PrivetError):
+                question()
+        assert table.budget.spent == 0
+
+
+def test_a_frame_that_fails_on_a_row_says_nothing_of_it(spark: Any) -> None:
+    failing = spark.sql("SELECT IF(id < 1, id, CAST(concat('SECRET', id) AS BIGINT)) AS x FROM range(9)")
+    with pytest.raises(DataError, match="cannot read the Spark frame to its end") as caught:
+        privet.open(failing, Domain((Numeric("x", Fraction(0), Fraction(9), Fraction(1)),)), budget=1)
+    assert "SECRET" not in str(caught.value) and caught.value.__cause__ is None and caught.value.__context__ is None
+
+
+def test_a_question_that_fails_is_charged_and_says_nothing_of_a_row(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with wages([1.0, 2.0], "DOUBLE") as table:
+        engine = table._session.engine
+        with monkeypatch.context() as broken:
+            broken.setattr(engine, "_frame", lambda tree: spark.sql("SELECT CAST('SECRET' AS INT)"))
+            with pytest.raises(EngineFailed, match="the spark engine could not answer count on 'frame'") as caught:
+                table.count(1)
+            with pytest.raises(EngineFailed, match="Spark could not finish a job") as inner:
+                engine.exact_counts(CountQuery(Rows(), ((),)))
+        for error in (caught.value, inner.value):
+            assert "SECRET" not in str(error) and error.__cause__ is None and error.__context__ is None
+        assert table.budget.spent == 1
+        assert int(table.count(EXACT)) == 2
+
+
+def test_several_threads_may_ask_at_once(spark: Any) -> None:
+    rows = people(60)
+    engine = engine_over(rows)
+    queries = [CountQuery(Rows().keep([0], (Condition("age", None, low, 101),)), ((),)) for low in range(0, 60, 10)]
+    found: dict[int, Any] = {}
+    threads = [
+        threading.Thread(target=lambda i=i, query=query: found.update({i: ask(engine, query)}))
+        for i, query in enumerate(queries)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i, query in enumerate(queries):
+        assert_same(found[i], ask(Reference(PEOPLE, rows), query))
+    engine.close()
+
+
+# --- opening ---------------------------------------------------------------------------------------------------------
+
+ONE = Domain((Nominal("n", ("a", "b"), other=True, missing=True),))
+
+
+def test_a_frame_has_a_ledger_in_memory_unless_it_is_given_one(spark: Any, tmp_path: Path) -> None:
+    data, _ = frame(["n"], ["VARCHAR"], [("a",), ("b",)])
+    with privet.open(data, ONE, budget=1) as table:
+        assert "ledger in memory, gone with the process" in repr(table)
+    for _ in range(2):
+        with privet.open(data, ONE, budget=1, ledger=tmp_path / "n.ledger", name="people") as table:
+            table.count(Fraction(1, 4))
+            assert "people" in repr(table)
+    assert table.budget.spent == Fraction(1, 2)
+
+
+def test_a_merged_copy_is_read_into_memory(spark: Any) -> None:
+    data, _ = frame(["n"], ["VARCHAR"], [("a",), ("b",), ("a",)])
+    with privet.open(data, ONE, budget=10**6, path="snapshot") as table:
+        assert cached(spark) == 0
+        assert table.histogram("n", epsilon=EXACT).values.tolist() == [2, 1, 0, 0]
+
+
+def test_a_table_of_the_session_is_opened_by_its_name(spark: Any, tmp_path: Path) -> None:
+    frame(["n"], ["VARCHAR"], [("a",), ("b",), ("a",)])[0].createOrReplaceTempView("`people and others`")
+    ledger = tmp_path / "people.ledger"
+    address = "spark:///?table=%60people+and+others%60"
+    try:
+        with pytest.raises(LedgerError, match="no place for a ledger beside the Spark table 'people and others'"):
+            privet.open(address, ONE, budget=1)
+        with privet.open(address, ONE, budget=10**6, ledger=ledger) as table:
+            assert int(table.count(EXACT)) == 3
+        outside: list[Any] = []
+        thread = threading.Thread(target=lambda: outside.append(privet.open(address, ONE, ledger=ledger)))
+        thread.start()
+        thread.join()
+        assert outside[0].budget.spent == EXACT
+        outside[0].close()
+    finally:
+        spark.catalog.dropTempView("people and others")
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("spark:///?table=nowhere", r"has no table 'nowhere' that it may read; check the name and the grants\."),
+        ("spark:///?table=a%3B%20drop", r"has no table 'a; drop' that it may read"),
+        ("spark:///?table=", r"names no table of the active Spark session; write spark:///\?table=NAME\."),
+        ("spark://master:7077?table=t", "names no table of the active Spark session"),
+    ],
+)
+def test_an_address_that_names_no_table_is_one_sentence(spark: Any, address: str, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence) as caught:
+        source_of(address)
+    assert "\n" not in str(caught.value)
+
+
+def test_without_pyspark_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "privet.kernel.engines.spark", None)
+    monkeypatch.delattr("privet.kernel.engines.spark", raising=False)
+    with pytest.raises(DataError, match=r"pip install 'privet\[spark\]'"):
+        source_of("spark:///?table=t")
+
+
+def test_columns_are_found_by_name_and_refused_where_two_have_it(spark: Any) -> None:
+    rows = [("a", "b", "c")]
+    three = ["VARCHAR"] * 3
+    named = Domain((Nominal("x.`y", ("b",)),))
+    check_names(["ghost", "x.`y", "X"], named, rows, three)
+    for names, why in (
+        (["n", "N", "z"], "several columns with names that Spark does not tell apart, 'n'; rename them"),
+        (["n", "n", "z"], "several columns with the same name, 'n'; rename them"),
+        (["N", "m", "z"], "has no column 'n', which the domain declares"),
+    ):
+        with pytest.raises(DataError, match=why):
+            spark_frame(frame(names, three, rows)[0]).open(ONE)
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        check_names(["N", "n", "z"], Domain((Nominal("n", ("b",)),)), rows, three)
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
+def check_names(names: list[str], domain: Domain, rows: Any, types: list[str]) -> None:
+    engine = spark_frame(frame(names, types, rows)[0]).open(domain)
+    assert engine.exact_counts(CountQuery(Rows(), ((),)))[0].tolist() == [1]
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        ("DATE'2020-01-01'", "date"),
+        ("array(1)", "array"),
+        ("struct(1)", "struct"),
+        ("X'00'", "binary"),
+        ("NULL", "void"),
+        ("INTERVAL '1' DAY", "interval day"),
+    ],
+)
+def test_other_types_are_refused_by_name(spark: Any, column: str, kind: str) -> None:
+    with pytest.raises(DataError, match=f"column 'n' has type {kind}; privet reads texts, numbers and booleans"):
+        spark_frame(spark.sql(f"SELECT {column} AS n")).open(ONE)
+
+
+@pytest.mark.parametrize("column", ["CAST('a' AS CHAR(1))", "CAST('a' AS VARCHAR(5))", "'a' COLLATE UNICODE_CI"])
+def test_texts_of_every_kind_are_compared_letter_by_letter(spark: Any, column: str) -> None:
+    domain = Domain((Nominal("n", ("A", "a")),))
+    engine = spark_frame(spark.sql(f"SELECT {column} AS n")).open(domain)
+    assert engine.exact_counts(CountQuery(Rows(), (("n",),)))[0].tolist() == [[0, 1]]
+    engine.close()
+
+
+def test_frames_that_are_no_fixed_table_are_refused(spark: Any) -> None:
+    from pyspark.sql import functions
+
+    data, _ = frame(["n"], ["VARCHAR"], [("a",)])
+    drawn = data.where(functions.rand() < 0.5)
+    with pytest.raises(DataError, match="the Spark frame is drawn at random whenever Spark computes it; write it to"):
+        privet.open(drawn, ONE, budget=1)
+    drawn.persist()
+    spark_frame(drawn).open(ONE).close()
+    drawn.unpersist()
+    with pytest.raises(DataError, match="the Spark frame is a stream, without an end; open a table"):
+        privet.open(spark.readStream.format("rate").load().selectExpr("CAST(value AS STRING) AS n"), ONE, budget=1)
+
+
+@pytest.mark.parametrize(
+    ("module", "sentence"),
+    [
+        ("pyspark.sql.connect.dataframe", "cannot open a frame of Spark Connect: privet runs on the driver"),
+        ("pyspark.pandas.frame", r"cannot open a pandas-on-Spark frame; pass frame\.to_spark\(\)"),
+    ],
+)
+def test_frames_of_other_kinds_are_told_what_to_do(module: str, sentence: str) -> None:
+    data = type("DataFrame", (), {"__module__": module, "columns": []})()
+    with pytest.raises(DataError, match=sentence):
+        privet.open(data, ONE, budget=1)
+
+
+def test_a_frame_that_only_looks_like_spark_is_none(spark: Any) -> None:
+    assert spark_frame(pd.DataFrame({"n": ["a"]})) is None
+
+
+def test_the_owner_sees_what_falls_outside(spark: Any) -> None:
+    engine = spark_frame(frame(["n"], ["VARCHAR"], [("a",), ("x",), (None,)])[0]).open(Domain((Nominal("n", ("a",)),)))
+    assert engine.exact_fit() == (3, 1)
+    assert sorted(engine.exact_values("n"), key=repr) == [("a", 1), ("x", 1), (None, 1)]
+    engine.close()
+
+
+# --- a Spark that goes away ------------------------------------------------------------------------------------------
+
+GONE = """
+import os, signal, sys, threading
+import privet
+from fractions import Fraction
+from privet.column import Nominal, Numeric
+from privet.domain import Domain
+from pyspark.sql import SparkSession
+
+builder = SparkSession.builder.master("local[2]")
+for setting, value in SETTINGS.items():
+    builder = builder.config(setting, value)
+ONE = Domain((Numeric("x", Fraction(0), Fraction(9), Fraction(1)),))
+
+try:
+    privet.open("spark:///?table=t", ONE, budget=1, ledger=sys.argv[1])
+except privet.errors.DataError as error:
+    print(error)
+
+spark = builder.getOrCreate()
+context = spark.sparkContext
+table = privet.open(spark.range(9).toDF("x"), ONE, budget=100)
+
+def tries(name):
+    try:
+        print(name, int(table.count(50)))
+    except privet.errors.PrivetError as error:
+        print(name, type(error).__name__, error)
+    sys.stdout.flush()
+
+child = os.fork()
+if child == 0:
+    tries("child:")
+    table.close()
+    os._exit(0)
+os.waitpid(child, 0)
+tries("parent:")
+
+def interrupt():
+    while not context.statusTracker().getActiveJobsIds():
+        threading.Event().wait(0.05)
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt).start()
+try:
+    privet.open(spark.range(10**13).toDF("x"), ONE, budget=1)
+except KeyboardInterrupt as error:
+    print("interrupted", len(context.statusTracker().getActiveJobsIds()), context._jsc.getPersistentRDDs().size())
+
+spent = table.budget.spent
+frame = spark.range(9).toDF("x")
+spark.stop()
+tries("stopped:")
+try:
+    privet.open(frame, ONE, budget=1)
+except privet.errors.DataError as error:
+    print(error)
+print(table.budget.spent == spent)
+
+table.close()
+spark = builder.getOrCreate()
+table = privet.open(spark.range(9).toDF("x"), ONE, budget=100)
+spark.sparkContext._gateway.proc.kill()
+spark.sparkContext._gateway.proc.wait()
+tries("killed:")
+print(table.budget.spent)
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+def test_a_spark_that_goes_away_is_told_in_one_sentence_and_not_charged(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", f"SETTINGS = {SETTINGS!r}\n" + GONE, str(tmp_path / "t.ledger")],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.stdout.splitlines() == [
+        "no Spark session is active, so there is no table 't'; start one, or use spark-submit.",
+        "child: DataError a forked process cannot use the Spark session of the one it came from; open the table in "
+        "its own.",
+        "parent: 9",
+        "interrupted 0 1",  # the cache of the table above
+        "stopped: DataError the table 'frame' was closed; open it again.",
+        "the Spark session of the Spark frame was stopped; start one and read the table again.",
+        "True",
+        "killed: DataError the table 'frame' was closed; open it again.",
+        "0",
+    ], done.stderr
