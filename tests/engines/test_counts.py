@@ -1050,7 +1050,7 @@ def level_table(tmp_path: Path) -> tuple[privet.ProtectedTable, Domain]:
     domain = Domain((*(Nominal(name, eight) for name in names), Nominal("y", ("0", "1"))), target="y")
     frame = pd.DataFrame(np.random.default_rng(1).integers(0, 8, (500, 6)).astype(str), columns=[*names, "y"])
     frame.to_csv(tmp_path / "level.csv", index=False)
-    return privet.open(tmp_path / "level.csv", domain, budget=100), domain
+    return privet.open(tmp_path / "level.csv", domain, budget=100, path="push-down"), domain
 
 
 def test_a_select_over_64_parts_is_one_statement_besides_the_node_table(

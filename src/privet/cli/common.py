@@ -18,7 +18,11 @@ STYLE: dict[str, Any] = {
 }
 
 DataArgument = Annotated[
-    str, typer.Argument(metavar="DATA", help="A .csv or .parquet file, or duckdb:///file.db?table=NAME.")
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A .csv or .parquet file, or an address: duckdb:///file.db?table=NAME, postgresql://host/db?table=NAME.",
+    ),
 ]
 DomainOption = Annotated[Path, typer.Option("--domain", "-d", metavar="FILE", help="The public domain file.")]
 LedgerArgument = Annotated[

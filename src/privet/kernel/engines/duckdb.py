@@ -341,7 +341,7 @@ class DuckDBEngine:
         """The coded rows in passing: the in-memory kernel counts them batch by batch."""
         from privet.kernel.engines.stream import StreamEngine
 
-        return StreamEngine("duckdb, in passing", self._domain, self._batches, self.close)
+        return StreamEngine("duckdb", self._domain, self._batches, self.close)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         tree = exp.select(*(sql.col(name) for name in columns)).from_("coded")

@@ -99,8 +99,8 @@ _MEANING = {
     "spark.sql.variable.substitute": "false",  # ${...} in a declared value is a value
     "spark.sql.caseSensitive": "true",
 }
-# How levels are computed from the cached codes. Adaptive execution would run every shuffle as a job of its own, and
-# a condition pushed down through the steps to a level would be written out anew for each, doubled every time.
+# How levels are computed from the cached codes. Adaptive execution would run every shuffle as a job of its own; and
+# conditions pushed down through the steps to a level would be written out anew, several times over, at each of them.
 _LEVELS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates",
@@ -236,8 +236,8 @@ class SparkEngine:
         problem: str | None = f"the Spark session of {source.title} was stopped; start one and read the table again."
         with suppress(Exception):
             self._context = source.frame.sparkSession.sparkContext
-            problem = None if _runs(self._context) else problem
             pool = self._context.getLocalProperty("spark.scheduler.pool")  # a thread's own
+            problem = None if _runs(self._context) else problem
         if problem is None:
             try:
                 problem = self._run(lambda: self._read(source, pool))
