@@ -90,14 +90,14 @@ def _bullets(sentences: Iterable[str]) -> Table:
 
 
 def _adversaries(audits: Sequence[Audit]) -> Table:
-    """A terminal has room for those measures that no other one implies."""
-    columns = [each for each in measures(audits[0]) if each.head != "alpha, k"]
-    if any(audit.truth is None for audit in audits):
-        columns = [each for each in columns if each.head not in ("D", "D floored", "right")]
+    """A terminal of 80 columns has room for those measures that no other one implies; a page and JSON have all."""
+    without_truth = any(audit.truth is None for audit in audits)
+    left_out = ("alpha, k", "D", "D floored", "right") if without_truth else ("alpha, k", "mean")
+    columns = [each for each in measures(audits[0]) if each.head not in left_out]
     grid = _grid()
     grid.add_column("adversary", min_width=15, max_width=15, overflow="fold")
     for column in columns:
-        grid.add_column(Text(column.head), justify="right")
+        grid.add_column(Text(column.head.replace(" ", "\n")), justify="right")
     for audit in audits:
         if len(audits) > 1:
             grid.add_row(Text(plain(audit.name), style="bold"))
