@@ -31,6 +31,7 @@ from privet.kernel import (
     PermuteAndFlip,
     ProtectedTable,
     ResidualLaplace,
+    Unrounded,
     criterion,
     mechanisms,
 )
@@ -84,8 +85,8 @@ def unverified_classifiers() -> set[str]:
     }
 
 
-# What asks nothing: parts of parts, budgets, and the end.
-ASKS_NOTHING = {"allot", "close", "items", "reserve", "take"}
+# What asks nothing: parts of parts, budgets, the way to the rows, and the end.
+ASKS_NOTHING = {"allot", "close", "explain", "items", "reserve", "take"}
 
 
 def unverified_questions(monkeypatch: pytest.MonkeyPatch) -> set[str]:
@@ -113,7 +114,7 @@ def unverified_questions(monkeypatch: pytest.MonkeyPatch) -> set[str]:
             assert registry()[question.name].kind == "question"
             with privet.open(known_pairs()[3].right, DOMAIN, budget=100) as table:
                 question.ask(table, ONE)
-    private = {kind.__name__ for kind in get_args(Criterion)} - {"GainRatio"}
+    private = {kind.__name__ for kind in get_args(Criterion)} - {"GainRatio", "Unrounded"}
     return (wanted | private | set(mechanisms.SELECTIONS)) - asked
 
 
@@ -130,9 +131,10 @@ def test_every_question_criterion_and_selection_is_on_the_bench(monkeypatch: pyt
     assert unverified_questions(monkeypatch) == set()
 
 
-def test_the_criterion_that_is_left_out_is_refused() -> None:
+@pytest.mark.parametrize("rule", ["gain-ratio", Unrounded("gini")])
+def test_criteria_that_are_left_out_are_refused(rule: Any) -> None:
     with privet.open(known_pairs()[3].right, DOMAIN, budget=1) as table, pytest.raises(NotPrivate):
-        table.select("gain-ratio", 1)
+        table.select(rule, 1)
 
 
 def test_a_new_one_that_nobody_verifies_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
