@@ -1,9 +1,10 @@
-"""`python -m bench [kernel|accuracy|growth ...]`: measure, print every number beside its bound, and write a page.
+"""`python -m bench [kernel|engines|accuracy|growth ...]`: measure, print every number beside its bound, write a page.
 
-With nothing it runs all parts. `kernel` is the speed of the kernel and of one tree, `accuracy` every learner on
-every data set at every epsilon, `growth` more and more rows. Results are lines of build/bench/results.jsonl, and a
-run goes on where another stopped; `--fresh` measures again what was asked for. Beside it are written bench.json,
-index.html and frontier.svg, functions of that file. `publish` copies them to evidence/bench.json and docs/frontier.svg.
+With nothing it runs all parts. `kernel` is the speed of the kernel and of one tree, `engines` a tree on every engine,
+`accuracy` every learner on every data set at every epsilon, `growth` more and more rows. Results are lines of
+build/bench/results.jsonl, and a run goes on where another stopped; `--fresh` measures again what was asked for. Beside
+it are written bench.json, index.html and frontier.svg, functions of that file. `publish` copies them to
+evidence/bench.json and docs/frontier.svg.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -23,19 +24,21 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench import bounds, data, trials
-from bench.crew import ROOT, Crew
+from bench import PEERS, ROOT, bounds, data, trials
 from bench.frontier import frontier
-from bench.learners import LEARNERS, Learner
 from bench.page import facts, page
 from bench.result import Result
 from bench.split import GROWTH
 from bench.summary import Summary
 from privet.errors import DataError
 from privet.studies import Outcome, Trial, forget, recorded, run
+from privet.studies.crew import Crew, problems
+from privet.studies.learners import BENCHED as LEARNERS
+from privet.studies.learners import Learner
 
-PARTS = ("kernel", "accuracy", "growth")
+PARTS = ("kernel", "engines", "accuracy", "growth")
 COMMAND = "make bench"
+WORK = "bench.measure:measure"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parts = asked.parts or PARTS
     if "kernel" in parts:
         _kernel(folder)
+    if "engines" in parts:
+        _engines(folder, asked.quick)
     if "accuracy" in parts or "growth" in parts:
         _study(asked, parts)
     results = _write(folder, asked.rows)
@@ -57,13 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=str(__doc__).split("\n", 1)[0])
-    parser.add_argument("parts", nargs="*", metavar="part", help="kernel, accuracy, growth (all without one); publish")
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)} (all without one); publish")
     parser.add_argument("--repeats", type=int, help=f"splits of each data set ({trials.REPEATS})")
     parser.add_argument("--data", nargs="+", metavar="NAME", help=f"of {', '.join(data.names())}")
     parser.add_argument("--learners", nargs="+", metavar="NAME", help=f"of {', '.join(LEARNERS)}")
     parser.add_argument("--epsilons", nargs="+", metavar="EPSILON", help=f"of {', '.join(trials.EPSILONS)}")
     parser.add_argument("--rows", type=int, help="of each data set at most")
-    parser.add_argument("--quick", action="store_true", help="two repeats, two epsilons, and growth to 1e+05 rows")
+    parser.add_argument("--quick", action="store_true", help="two repeats, two epsilons, fewer rows")
     parser.add_argument("--fresh", action="store_true", help="measure again what was measured before")
     parser.add_argument("--jobs", type=int, default=1, help="trials at once, for accuracy; their times then disturb")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench")
@@ -88,15 +93,24 @@ def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _kernel(folder: Path) -> None:
     from bench import kernel, trees
 
-    results = [*trees.measure(say), *kernel.measure(say)]
+    _keep(folder / "kernel.json", [*trees.measure(say), *kernel.measure(say)])
+
+
+def _engines(folder: Path, quick: bool) -> None:
+    from bench import engines
+
+    _keep(folder / "engines.json", engines.measure(say, engines.QUICK_ROWS if quick else engines.ROWS))
+
+
+def _keep(path: Path, results: Iterable[Result]) -> None:
     text = json.dumps([asdict(result) for result in results], indent=2)
-    (folder / "kernel.json").write_text(text + "\n", encoding="utf-8")
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def _study(asked: argparse.Namespace, parts: Sequence[str]) -> None:
     path = asked.folder / "results.jsonl"
-    with Crew() as crew:
-        learners = _available(crew, asked.learners or list(LEARNERS))
+    learners = _available(asked.learners or list(LEARNERS))
+    with Crew(WORK, peers=PEERS, home=ROOT) as crew:
         if "accuracy" in parts:
             wanted = list(_accuracy(asked, learners))
             if asked.fresh:
@@ -111,15 +125,15 @@ def _study(asked: argparse.Namespace, parts: Sequence[str]) -> None:
         wanted = list(trials.growth(learners, sizes, asked.repeats))
         if asked.fresh:
             forget(wanted, path)
-        with Crew(fresh=True) as crew:
+        with Crew(WORK, peers=PEERS, home=ROOT, fresh=True) as crew:
             _report(run(wanted, crew, path, _Clock()))
 
 
-def _available(crew: Crew, names: Sequence[str]) -> list[Learner]:
-    problems = crew.problems(names)
-    for problem in filter(None, problems.values()):
+def _available(names: Sequence[str]) -> list[Learner]:
+    found = problems(names, PEERS)
+    for problem in filter(None, found.values()):
         say(problem)
-    return [LEARNERS[name] for name in names if not problems[name]]
+    return [LEARNERS[name] for name in names if not found[name]]
 
 
 def _accuracy(asked: argparse.Namespace, learners: Sequence[Learner]) -> list[Trial]:
@@ -157,9 +171,9 @@ def _write(folder: Path, rows: int | None) -> list[Result]:
         if trials.current(outcome.trial) and (outcome.trial.data == GROWTH or outcome.trial.rows == rows)
     ]
     summary = Summary(shown)
-    path = folder / "kernel.json"
-    kernel = [Result(**each) for each in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
-    results = [*kernel, *bounds.held(summary)]
+    speed = [path for path in (folder / "kernel.json", folder / "engines.json") if path.exists()]
+    measured = [Result(**each) for path in speed for each in json.loads(path.read_text(encoding="utf-8"))]
+    results = [*measured, *bounds.held(summary)]
     content = {
         "command": COMMAND,
         "python": platform.python_version(),

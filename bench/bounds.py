@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench.learners import LEARNERS
 from bench.result import Result
 from bench.split import GROWTH
 from bench.summary import Place, Summary
 from bench.trials import EPSILONS
+from privet.studies.learners import BENCHED as LEARNERS
 
 USUAL = EPSILONS[EPSILONS.index("0.05") : EPSILONS.index("2") + 1]
 OURS, BEST = "boosted", "dp-ebm-05"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bench.chart import STYLE, Frame, Line, sample, scale
-from bench.learners import LEARNERS
+from bench.chart import LOOKS, STYLE
 from bench.summary import Place, Summary
 from bench.trials import EPSILONS
+from privet.studies.learners import BENCHED as LEARNERS
+from privet.studies.pages.frame import Frame, Line, scale
+from privet.studies.pages.look import sample
+from privet.trees.axis import Axis
 from privet.trees.layout import safe
-from privet.verification.marks import Axis
 
 SETS = ("adult", "mushroom", "nursery2")
 SHOWN = ("boosted", "dp-ebm-05", "diffprivlib-forest", "diffprivlib-tree", "xgboost")
@@ -31,17 +33,17 @@ def line(summary: Summary, data: str, name: str, measure: str) -> Line | None:
     learner = LEARNERS[name]
     if not learner.private:
         level = summary.estimate(Place(data, name, ""), measure)
-        return None if level is None else Line(name, f"{learner.title}, not private", (), level)
+        return None if level is None else Line(LOOKS[name], f"{learner.title}, not private", (), level)
     known = ((float(epsilon), summary.estimate(Place(data, name, epsilon), measure)) for epsilon in EPSILONS)
     points = [(epsilon, each) for epsilon, each in known if each is not None]
-    return Line(name, learner.title, points) if points else None
+    return Line(LOOKS[name], learner.title, points) if points else None
 
 
 def majority(summary: Summary, data: str) -> Line | None:
     """The level of who always says the most frequent class."""
     known = (summary.estimate(place, "majority") for place in summary.places if place.data == data)
     level = max((each for each in known if each is not None), key=lambda each: each.n, default=None)
-    return None if level is None else Line("majority", "always the most frequent class", (), level)
+    return None if level is None else Line(LOOKS["majority"], "always the most frequent class", (), level)
 
 
 def lines(summary: Summary, data: str, names: Iterable[str], measure: str) -> list[Line]:
@@ -57,7 +59,7 @@ def frontier(summary: Summary) -> str:
         found = lines(summary, data, SHOWN, "accuracy")
         least = majority(summary, data)
         found += [] if least is None else [least]
-        shown |= {each.name for each in found}
+        shown |= {each.look.name for each in found}
         left = _LEFT + at * _PANEL
         x, y = epsilons(left, left + _PANEL - 64), scale(found, 268, 58, ceiling=1.0)
         rows = f"{summary.facts(data)['rows']:,} rows"
@@ -85,7 +87,7 @@ def _key(names: list[str], width: int) -> tuple[str, int]:
         needed = 52 + 6.4 * len(titles[name])
         if left + needed > width and left > _LEFT:
             left, row = float(_LEFT), row + 1
-        told += f'<g transform="translate({left + 14:.1f} {_HEIGHT + 4 + 24 * row})">{sample(name)}'
+        told += f'<g transform="translate({left + 14:.1f} {_HEIGHT + 4 + 24 * row})">{sample(LOOKS[name])}'
         told += f'<text class="label" x="21" y="4">{safe(titles[name], 60)}</text></g>'
         left += needed
     return told, row + 1

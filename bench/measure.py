@@ -14,16 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
-
 from bench.kernel import cpu
-from bench.learners import LEARNERS, Learner
-from bench.split import Part, Split, split
+from bench.split import split
 from privet.studies import Trial
+from privet.studies.learners import BENCHED as LEARNERS
 
-CLIP = 1e-6  # of probabilities, for the log loss
 WARM_ROWS = 2000
 
 _warm: set[tuple[str, str]] = set()
@@ -36,16 +31,16 @@ def measure(trial: Trial) -> dict[str, Any]:
     if (trial.learner, trial.data) not in _warm:
         few = rows.train.taken(slice(None, WARM_ROWS))
         warm = learner.build(replace(trial, epsilon="1" if learner.private else ""), rows.domain)
-        warm.fit(*_seen(learner, few)).predict(_seen(learner, few)[0])
+        warm.fit(*few.seen_by(learner)).predict(few.seen_by(learner)[0])
         _warm.add((trial.learner, trial.data))
-    model, (given, labels) = learner.build(trial, rows.domain), _seen(learner, rows.train)
+    model, (given, labels) = learner.build(trial, rows.domain), rows.train.seen_by(learner)
     before = _reset_peak()
     fit = cpu(lambda: model.fit(given, labels))
     memory = _peak(before)
-    asked = _seen(learner, rows.test)[0]
+    asked = rows.test.seen_by(learner)[0]
     predict = cpu(lambda: model.predict(asked))
     return {
-        **_quality(learner, model, asked, rows),
+        **rows.quality(learner, model),
         "fit": fit,
         "predict": predict,
         "memory": memory,
@@ -58,33 +53,6 @@ def measure(trial: Trial) -> dict[str, Any]:
             "version": learner.version(),
         },
     }
-
-
-def _seen(learner: Learner, part: Part) -> tuple[Any, Any]:
-    """The rows and classes as a learner reads them."""
-    return (part.frame, part.labels) if learner.ours else (part.numbers, part.codes)
-
-
-def _quality(learner: Learner, model: Any, asked: Any, rows: Split) -> dict[str, float | None]:
-    truth, target, classes = rows.test.codes, rows.domain.target_column, len(rows.domain.classes)
-    said, order = model.predict(asked), model.classes_
-    if learner.ours:
-        said, order = target.encode(said), target.encode(order)
-    probability = np.zeros((len(truth), classes))
-    probability[:, np.asarray(order, dtype=np.int64)] = model.predict_proba(asked)
-    probability[~np.isfinite(probability).all(axis=1)] = 1 / classes  # a forest may have seen no class at all
-    likely = np.clip(probability[np.arange(len(truth)), truth], CLIP, 1)
-    most = np.bincount(rows.train.codes, minlength=classes).argmax()
-    return {
-        "accuracy": float(np.mean(np.asarray(said) == truth)),
-        "auroc": _auroc(truth, probability[:, 1]) if classes == 2 else None,
-        "log loss": float(-np.log(likely).mean()),
-        "majority": float(np.mean(truth == most)),
-    }
-
-
-def _auroc(truth: NDArray[np.int64], score: NDArray[np.float64]) -> float | None:
-    return float(roc_auc_score(truth, score)) if 0 < truth.sum() < len(truth) else None
 
 
 def _steps(model: Any) -> int | None:

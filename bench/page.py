@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from bench import data
-from bench.chart import FEW, STYLE, Frame, Line, power_of_ten, sample, scale
+from bench.chart import LOOKS, STYLE
 from bench.frontier import epsilons, lines, majority
-from bench.learners import LEARNERS
 from bench.result import Result
 from bench.split import GROWTH
-from bench.summary import Estimate, Place, Summary
+from bench.summary import Place, Summary
 from bench.trials import EPSILONS, PEERS_ROWS, ROWS
+from privet.studies.estimate import Estimate
+from privet.studies.learners import BENCHED as LEARNERS
+from privet.studies.pages.frame import FEW, Frame, Line, power_of_ten, scale
+from privet.studies.pages.look import sample
+from privet.trees.axis import Axis
 from privet.trees.layout import safe
-from privet.verification.marks import Axis, cell, heads
+from privet.verification.marks import cell, heads
 
 TITLES = {"accuracy": "accuracy", "auroc": "area under the ROC curve", "log loss": "log loss (less is better)"}
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 452, 34, 262  # the frame of a figure, of 468 x 312
@@ -93,7 +97,7 @@ def _key(summary: Summary) -> str:
     return (
         '<p class="key">'
         + "".join(
-            f'<span><svg width="30" height="16" viewBox="-15 -8 30 16" aria-hidden="true">{sample(name)}</svg>'
+            f'<span><svg width="30" height="16" viewBox="-15 -8 30 16" aria-hidden="true">{sample(LOOKS[name])}</svg>'
             f"{safe(title, 60)}</span>"
             for name, title in entries.items()
         )
@@ -257,7 +261,7 @@ def _grown(summary: Summary, measure: str) -> list[Line]:
         known = ((rows, _at_one(summary, Place(GROWTH, name, "", rows), measure)) for rows in ROWS)
         points = [(float(rows), each) for rows, each in known if each is not None and each.mean > 0]
         if points:
-            found.append(Line(name, learner.title, points))
+            found.append(Line(LOOKS[name], learner.title, points))
     return found
 
 

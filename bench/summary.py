@@ -2,48 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from scipy.stats import t
-
 from bench.split import GROWTH
 from privet.studies import Outcome
+from privet.studies.estimate import Estimate
 
 MEASURES = ("accuracy", "auroc", "log loss", "majority", "fit", "predict", "memory", "steps")
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over repeats. The interval is Student's; splits share rows, so it is a little too narrow."""
-
-    mean: float
-    sd: float
-    n: int
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Estimate:
-        return cls(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0, len(values))
-
-    @property
-    def half(self) -> float:
-        return float(t.ppf(0.975, self.n - 1)) * self.sd / math.sqrt(self.n) if self.n > 1 else 0.0
-
-    @property
-    def low(self) -> float:
-        return self.mean - self.half
-
-    @property
-    def high(self) -> float:
-        return self.mean + self.half
-
-    def to_dict(self) -> dict[str, float]:
-        told = {"mean": self.mean, "sd": self.sd, "low": self.low, "high": self.high}
-        return {"n": self.n, **{name: float(f"{value:.5g}") for name, value in told.items()}}
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import privet
-from bench.crew import PEERS
+from bench import PEERS
 from bench.kernel import ATTRIBUTES, CLASSES, SMALL, VALUES, cpu
 from bench.result import Result
 from privet.column import Nominal

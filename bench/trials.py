@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bench.learners import LEARNERS, Learner
 from bench.split import GROWTH
 from privet.studies import Trial
+from privet.studies.learners import BENCHED as LEARNERS
+from privet.studies.learners import Learner
 
 EPSILONS = ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "2", "4", "10")
 QUICK_EPSILONS = ("0.1", "1")

@@ -16,37 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 import privet
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.errors import DataError
+from privet.studies.adult_trees import SENSITIVE, TREES, grown, rows
+from privet.studies.memory import peak
 
 RESULT = Path(__file__).with_name("audit.json")
-COLUMNS = "workclass marital-status occupation relationship race sex native-country income".split()
-SENSITIVE = "education"
-TREES: dict[str, dict[str, Any]] = {
-    "Gini depth 3": {"criterion": "gini", "max_depth": 3},
-    "IG depth 3": {"criterion": "infogain", "max_depth": 3},
-    "IG min 7 rows depth 7": {"criterion": "infogain", "max_depth": 7, "min_rows": 7},
-    "Gini full": {"criterion": "gini", "max_depth": 8},
-    "IG full": {"criterion": "infogain", "max_depth": 8},
-}
-
-
-def rows() -> pd.DataFrame:
-    """The complete rows of adult.data."""
-    frame = privet.datasets.load("adult").frame.iloc[:32561]  # adult.test comes after
-    return frame.loc[(frame != "?").all(axis=1), [*COLUMNS, SENSITIVE]].reset_index(drop=True)
-
-
-def grown(frame: pd.DataFrame, choices: dict[str, Any]) -> privet.Ensemble:
-    """A plain ID3 tree of all rows."""
-    columns = tuple(Nominal(name, tuple(sorted(frame[name].unique()))) for name in frame.columns)
-    domain = Domain(columns, target=SENSITIVE)
-    classifier = privet.ID3Classifier(domain=domain, max_leaves=5_000_000, **choices)
-    return classifier.fit(frame[COLUMNS], frame[SENSITIVE]).model_
 
 
 def measured(tree: str, qi: str) -> dict[str, Any]:
@@ -84,15 +60,8 @@ def measured(tree: str, qi: str) -> dict[str, Any]:
         "facts": dict(belief.facts),
         "CPU seconds without internal constraints": between - start,
         "CPU seconds": end - between,
-        "peak GB": _peak(),
+        "peak GB": peak(),
     }
-
-
-def _peak() -> float:
-    """The most memory this process held, in GB; what getrusage says of a child includes its parent's."""
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
-    return int(line.split()[1]) / 1e6
 
 
 def table(found: dict[str, Any]) -> str:

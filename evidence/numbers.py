@@ -7,15 +7,6 @@ from __future__ import annotations
 
 Numbers = dict[str, tuple[tuple[float, float], ...]]
 
-# Friedman and Schuster 2010, table 1: one split, B = 0.1, p_noise = 0.1, 200 runs
-TABLE_1_SAMPLES = (1000, 2000, 3000, 4000, 5000)
-TABLE_1: Numbers = {
-    "infogain": ((57.0, 17.3), (60.5, 20.4), (66.1, 23.5), (74.7, 25.0), (79.0, 24.7)),
-    "gini": ((69.3, 24.3), (93.0, 17.4), (99.0, 7.0), (99.75, 3.5), (100.0, 0.0)),
-    "max": ((94.7, 15.3), (100.0, 0.0), (100.0, 0.0), (100.0, 0.0), (100.0, 0.0)),
-    "sulq": ((57.7, 18.1), (57.0, 17.4), (55.8, 15.9), (59.0, 19.2), (62.3, 21.5)),
-}
-
 # the prototypes of this project's design: ten random 90/10 splits, throwaway prototypes with float noise
 EPSILONS = ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "2")
 

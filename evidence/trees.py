@@ -10,22 +10,30 @@ import math
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 import privet
-from evidence.numbers import EPSILONS, FRONTIER, TABLE_1, TABLE_1_SAMPLES
-from privet.column import Column, Nominal, Numeric
+from evidence.numbers import EPSILONS, FRONTIER
+from privet.column import Nominal
 from privet.domain import Domain
-from privet.kernel import Exponential, PermuteAndFlip, criterion
+from privet.studies.papers.friedman_schuster.claims import table_1
+from privet.studies.papers.friedman_schuster.closed_form import (
+    BITS,
+    BUDGET,
+    CORRECTED,
+    SINGLE_SPLIT,
+    SULQ,
+    SULQ_DRAWS,
+    expectation,
+    standard_error,
+)
+from privet.studies.rows import complete, in_bins
 
 FAMILY = 7  # of all seeds below
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -127,104 +135,48 @@ def _summary(values: Sequence[float]) -> dict[str, float]:
 # -- Friedman and Schuster, table 1 -----------------------------------------------------------
 
 RUNS = 200
-P_NOISE = 0.1
-BUDGET = Fraction(1, 10)
-SHARE = BUDGET / 4  # B / (2 (d + 1)) at depth 1: for the size, the split, and a leaf's size and counts
-SULQ_DRAWS = 100
-BITS = tuple(f"a{i}" for i in range(10))
 
 # the classifier, and the selection whose formula tells what to expect of it
 ONE_SPLIT: dict[str, tuple[Any, dict[str, Any]]] = {
     "infogain": (privet.DiffPID3Classifier, {"criterion": "infogain", "variant": "published"}),
     "gini": (privet.DiffPID3Classifier, {"criterion": "gini", "variant": "published"}),
     "max": (privet.DiffPID3Classifier, {"criterion": "max", "variant": "published"}),
-    "sulq": (privet.SuLQID3Classifier, {"variant": "published"}),
-    "max, corrected": (privet.DiffPID3Classifier, {"criterion": "max"}),
+    SULQ: (privet.SuLQID3Classifier, {"variant": "published"}),
+    CORRECTED: (privet.DiffPID3Classifier, {"criterion": "max"}),
 }
-
-
-@cache
-def bits_domain() -> Domain:
-    """Ten binary attributes, a binary class, at most 5000 rows."""
-    columns = [Nominal(name, (0, 1)) for name in (*BITS, "class")]
-    return Domain(tuple(columns), target="class", max_rows=5000)
-
-
-def noisy_rows(samples: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Rows [sample, ten attributes and class]; the class is the first attribute before values are replaced."""
-    bits = rng.integers(0, 2, (samples, len(BITS)))
-    rows = np.column_stack([bits, bits[:, 0]])
-    replaced = rng.random(rows.shape) < P_NOISE
-    rows[replaced] = rng.integers(0, 2, int(replaced.sum()))
-    return rows
+TABLE_1_SAMPLES = (1000, 2000, 3000, 4000, 5000)
+TABLE_1_ROWS = {
+    "infogain": "DiffPID3-InfoGain",
+    "gini": "DiffPID3-Gini",
+    "max": "DiffPID3-Max",
+    SULQ: "SuLQ-based ID3",
+}
 
 
 def one_split(cell: Cell, runs: int) -> dict[str, list[float]]:
     """Train and test a single split so many times, each on rows of its own; and what the mechanism lets expect."""
     kind, choices = ONE_SPLIT[cell.row]
-    points = pd.DataFrame((np.arange(2 ** len(BITS))[:, None] >> np.arange(len(BITS))) & 1, columns=list(BITS))
+    names = [f"a{i}" for i in range(BITS)]
+    points = pd.DataFrame((np.arange(2**BITS)[:, None] >> np.arange(BITS)) & 1, columns=names)
     found: dict[str, list[float]] = {"accuracies": [], "expected": [], "variances": []}
     for run in range(runs):
         rng = np.random.default_rng(cell.seed(run))
-        rows = noisy_rows(int(cell.at), rng)
-        frame = pd.DataFrame(rows[:, :-1], columns=list(BITS))
-        classifier = kind(BUDGET, domain=bits_domain(), max_depth=1, **choices)
+        data = privet.datasets.random_tree(int(cell.at), seed=rng, **SINGLE_SPLIT)
+        classifier = kind(BUDGET, domain=data.domain, max_depth=1, **choices)
         with privet.testing.seeded_noise(int(rng.integers(2**63))):
-            classifier.fit(frame, rows[:, -1])
+            classifier.fit(data.frame[names], data.frame["class"])
         found["accuracies"].append(100 * float(np.mean(classifier.predict(points) == points["a0"])))
-        chance, accuracy = closed_form(cell.row, rows, rng)
-        mean = float(chance @ accuracy)
-        found["expected"].append(100 * mean)
-        found["variances"].append(1e4 * float(chance @ (accuracy - mean) ** 2))
+        mean, variance = expectation(cell.row, data.frame.to_numpy(), rng)
+        found["expected"].append(mean)
+        found["variances"].append(variance)
     return found
-
-
-def closed_form(row: str, rows: NDArray[np.int64], rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """For each attribute the probability that it is chosen, and the accuracy of the split that it gives.
-
-    Leaves take the majority of their rows: noise of scale 40 cannot turn the some 400 rows between
-    the classes of a leaf of the right split, and the labels of a wrong one do not matter.
-    """
-    counts = np.array(
-        [np.bincount(2 * rows[:, j] + rows[:, -1], minlength=4).reshape(2, 2) for j in range(len(BITS))],
-        dtype=np.int64,
-    )
-    accuracy = np.full(len(BITS), 0.5)
-    accuracy[0] = float(np.mean(counts[0].argmax(axis=1) == [0, 1]))
-    if row == "sulq":
-        return sulq_chances(counts, rng), accuracy
-    rule = criterion("max" if row == "max, corrected" else row, bits_domain())
-    if row == "max, corrected":
-        chance = PermuteAndFlip(SHARE, rule.sensitivity, monotone=True).probabilities(
-            rule.exact_scores(counts).tolist()
-        )
-    else:
-        chance = Exponential(SHARE, rule.sensitivity, monotone=False).probabilities(rule.exact_scores(counts).tolist())
-    return chance, accuracy
-
-
-def sulq_chances(counts: NDArray[np.int64], rng: np.random.Generator) -> Floats:
-    """How often each attribute has the largest sum of N_jc lg(N_jc / N_j) over noisy counts, in numpy."""
-    stop = 1 - math.exp(-float(SHARE) / (2 * len(BITS)))
-
-    def noisy(exact: NDArray[np.int64]) -> Floats:
-        shape = (SULQ_DRAWS, *exact.shape)
-        return np.asarray(exact + rng.geometric(stop, shape) - rng.geometric(stop, shape), dtype=np.float64)
-
-    n_jc, n_j = noisy(counts), noisy(counts.sum(axis=2))[..., None]
-    fine = (n_jc > 0) & (n_j > 0)
-    ratio = np.divide(n_jc, n_j, out=np.ones_like(n_jc), where=fine)
-    scores = np.where(fine, n_jc * np.log2(ratio), 0).sum(axis=(2, 3))
-    return np.bincount(scores.argmax(axis=1), minlength=len(BITS)) / SULQ_DRAWS
 
 
 def beside_closed_form(cell: Cell, values: Mapping[str, Sequence[float]]) -> dict[str, Any]:
     own = _summary(values["accuracies"])
     expected = float(np.mean(values["expected"]))
-    # of the mean over these training sets; SuLQ's expectation is itself a mean over draws
-    se = math.sqrt(float(np.sum(values["variances"]))) / len(values["variances"])
-    se *= math.sqrt(1 + 1 / SULQ_DRAWS) if cell.row == "sulq" else 1
-    paper = dict(zip(TABLE_1_SAMPLES, TABLE_1.get(cell.row, ()), strict=False)).get(int(cell.at))
+    se = standard_error(cell.row, values["variances"])
+    paper = table_1().get((TABLE_1_ROWS.get(cell.row, ""), int(cell.at)))
     return {
         "row": cell.row,
         "samples": int(cell.at),
@@ -232,7 +184,7 @@ def beside_closed_form(cell: Cell, values: Mapping[str, Sequence[float]]) -> dic
         "closed form": round(expected, 4),
         "se of the closed form": round(se, 4),
         "difference in se": round((own["mean"] - expected) / max(se, 1e-9), 2),
-        "paper": None if paper is None else {"mean": paper[0], "sd": paper[1], "runs": 200},
+        "paper": None if paper is None else {"mean": paper.value, "sd": paper.sd, "runs": paper.runs},
     }
 
 
@@ -251,16 +203,6 @@ METHODS: dict[str, tuple[Any, dict[str, Any], str]] = {
     "MaxTree k3 sum": (privet.MaxTreeClassifier, {"score": "sum"}, "bins"),
     "MaxForest k3 literal": (privet.MaxForestClassifier, {"score": "literal", "unsafe": True}, "bins"),
     "MaxForest k3 sum": (privet.MaxForestClassifier, {"score": "sum", "unsafe": True}, "bins"),
-}
-
-# Adult's numbers in five bins of equal width, as Liu et al. have them: public bounds
-BOUNDS = {
-    "age": (17, 90),
-    "fnlwgt": (12285, 1484705),
-    "education-num": (1, 16),
-    "capital-gain": (0, 99999),
-    "capital-loss": (0, 4356),
-    "hours-per-week": (1, 99),
 }
 
 
@@ -290,24 +232,12 @@ def load_all() -> None:
 @cache
 def table(name: str, coding: str) -> tuple[pd.DataFrame, Domain]:
     """The complete rows of a UCI table, and their domain as the prototypes had it."""
-    loaded = privet.datasets.load(name)
-    frame, domain = loaded.frame, loaded.domain
-    if name == "adult":
-        frame = frame[~frame.isin(["?"]).any(axis=1)]
+    found = complete(privet.datasets.load(name))
     if coding == "bins" or name == "mushroom":
-        columns = [_column(each, frame) for each in frame.columns]
-        domain = Domain(tuple(columns), target=domain.target, rows=domain.rows, max_rows=domain.max_rows)
-    frame = frame[list(domain.names)].reset_index(drop=True)
+        found = in_bins(found)
+    frame, domain = found.frame[list(found.domain.names)], found.domain
     texts = [each.name for each in domain if isinstance(each, Nominal) and each.name != domain.target]
     return frame.astype(dict.fromkeys(texts, "category")), domain
-
-
-def _column(name: str, frame: pd.DataFrame) -> Column:
-    """A number in five bins, or the values that occur: the files are public, and the prototypes had those."""
-    if name in BOUNDS:
-        low, high = BOUNDS[name]
-        return Numeric(name, Fraction(low), Fraction(high), Fraction(1), bins=5)
-    return Nominal(name, tuple(sorted(set(frame[name]))))
 
 
 def beside_theory(cell: Cell, values: Mapping[str, Sequence[float]]) -> dict[str, Any]:

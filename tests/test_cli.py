@@ -237,9 +237,6 @@ def test_a_policy_of_your_own_chooses_and_one_of_another_version_does_not(folder
 
 
 def test_studies_are_listed_and_run(tmp_path: Path) -> None:
-    assert run("study", "list", cwd=tmp_path).stdout.startswith("choice     which learner wins where")
-    assert list(json.loads(run("study", "list", "--json", cwd=tmp_path).stdout)) == ["choice"]
-    assert "there is no study 'nothing'; choose one of choice" in fails("study", "run", "nothing", cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []
     study = ("study", "run", "choice", "--no-public", "-o", "policies")
     assert "run at least two of them" in fails(*study, "--sets", "1", cwd=tmp_path)
@@ -313,7 +310,8 @@ def test_too_little_signal_is_said(folder: Path) -> None:
         (["-e", "1", "--objective", "f1"], "objective is one of accuracy, auc, not 'f1'"),
         (["-e", "1", "-a", "boosted", "--objective", "auc"], "boosted has no choice --objective; leave it out"),
         (["-e", "1", "-a", "boosted", "--policy", "p.json"], "boosted has no choice --policy; leave it out"),
-        (["-e", "1", "-a", "boosted", "--explain"], "boosted is the algorithm and nothing is chosen; leave out"),
+        (["-e", "1", "--path", "pull"], "there is no path 'pull'; choose one of auto, snapshot, stream, push-down"),
+        (["-a", "id3", "--unsafe", "--path", "stream"], "leave out --path"),
         (["-e", "1", "--policy", "none.json"], "cannot read the policy 'none.json'; check the path"),
         (["-e", "1", "--policy", "people.toml"], "this is no policy that privet wrote"),
         (["-e", "1", "-a", "maxforest", "--variant", "published"], "E-1"),
@@ -325,6 +323,74 @@ def test_a_fit_that_cannot_be_is_one_sentence_and_charges_nothing(folder: Path, 
     if (folder / "people.csv.ledger").exists():
         budget = json.loads(run("budget", "show", "people.csv", "--json", cwd=folder).stdout)
         assert next(iter(budget.values()))["spent"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("path", "how", "why"),
+    [
+        ("auto", "stream", "the coded table may be larger than"),
+        ("snapshot", "snapshot", "it was asked for"),
+        ("stream", "stream", "it was asked for"),
+        ("push-down", "push-down", "it was asked for"),
+    ],
+)
+def test_the_path_is_taken_and_explained(folder: Path, path: str, how: str, why: str) -> None:
+    ask = ("query", "people.csv", "count", *ASK, "-b", "1", "--path", path)
+    fit = ("fit", "people.csv", *ASK, "-b", "1", "-a", "prior", "-o", "m.json", "--path", path)
+    for words in (ask, fit):
+        told = run(*words, "--explain", cwd=folder)
+        assert told.returncode == 0, told.stderr
+        line = told.stderr.splitlines()[-1]
+        assert f" engine, {how}: " in line and f"Taken because {why}" in line
+        assert "engine, " not in run(*words, cwd=folder).stderr
+        assert json.loads(run(*words, "--json", cwd=folder).stdout)["path"] == line
+
+
+def test_an_unknown_path_of_a_question_is_one_sentence_and_makes_no_ledger(folder: Path) -> None:
+    said = fails("query", "people.csv", "count", *ASK, "-b", "1", "--path", "", cwd=folder)
+    assert "there is no path ''; choose one of auto, snapshot, stream, push-down" in said
+    assert not (folder / "people.csv.ledger").exists()
+
+
+FIT = ("fit", "people.csv", "-d", "people.toml", "-b", "9", "-e", "1", "-a", "maxtree", "--depth", "2", "-o", "m.json")
+
+
+def on_terminal(*words: str, cwd: Path) -> tuple[int, str, str]:
+    """A command whose standard error is a terminal: its code, its output, and what the terminal was sent."""
+    screen, terminal = pty.openpty()
+    shown = b""
+    with subprocess.Popen([*COMMAND, *words], cwd=cwd, stdout=subprocess.PIPE, stderr=terminal, text=True) as running:
+        os.close(terminal)
+        while True:
+            try:
+                shown += os.read(screen, 65536)
+            except OSError:  # the other end is closed
+                break
+        assert running.stdout is not None
+        out = running.stdout.read()
+    os.close(screen)
+    return running.returncode, out, shown.decode()
+
+
+def test_a_terminal_shows_how_far_a_fit_is_and_nothing_else_does(folder: Path) -> None:
+    code, out, shown = on_terminal(*FIT, cwd=folder)
+    assert code == 0 and "level " not in out.splitlines()[0]
+    for text in ("opening people.csv", "level 0 of 2: 1 node", "level 1 of 2: 21 nodes; about ", "up to 20,000,000"):
+        assert text in shown, text
+    code, out, shown = on_terminal(*FIT, "--json", cwd=folder)
+    assert (code, shown) == (0, "") and json.loads(out)["epsilon"] == "1"
+    assert "level 0" not in run(*FIT, cwd=folder).stderr  # no terminal
+
+
+def test_an_interrupt_is_one_sentence_and_the_charge_stands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("privet.kernel.engines.stream.StreamEngine.exact_counts", interrupt)
+    done = run(*FIT, cwd=folder)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "privet: interrupted; what was charged stands in the ledger\n"
+    assert spent(folder) != "0" and not (folder / "m.json").exists()
 
 
 def test_a_foreign_or_broken_model_is_one_sentence(folder: Path) -> None:

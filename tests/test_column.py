@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet.column import MISSING, OTHER, Nominal, Numeric, decimal_text, number_of, text_of
+from privet.column import LONGEST_NUMBER, MISSING, NUMBER, OTHER, Nominal, Numeric, decimal_text, number_of, text_of
 from privet.errors import DomainError
 
 PROPERTY = settings(derandomize=True, deadline=None)
@@ -235,6 +236,22 @@ def test_an_empty_text_is_a_value_where_it_is_declared() -> None:
 )
 def test_numbers_are_read_alike_from_texts_and_numbers(value: object, number: float | None) -> None:
     assert number_of(value) == number
+
+
+def test_a_text_longer_than_the_longest_number_is_none() -> None:
+    longest = "1" + "0" * (LONGEST_NUMBER - 1)
+    assert number_of(longest) == math.inf and number_of(longest + "0") is None
+    assert number_of(" " * (LONGEST_NUMBER - 1) + "7") == 7 and number_of(" " * LONGEST_NUMBER + "7") is None
+    assert number_of(10**LONGEST_NUMBER) == math.inf  # no text
+
+
+def test_no_letter_of_a_number_can_be_taken_by_two_repetitions_in_a_row() -> None:
+    """A matcher that looks back would share n digits between them in n ways, and be seen to take n * n steps."""
+    repeated = list(re.finditer(r"(\[[^]]*\])[*+]", NUMBER))
+    assert len(repeated) == 6
+    for one, next_one in itertools.pairwise(repeated):
+        between = NUMBER[one.end() : next_one.start()]
+        assert one[1] != next_one[1] or re.search(r"\[[^]]*\](?![?*])", between), (one[0], between, next_one[0])
 
 
 @PROPERTY

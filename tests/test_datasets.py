@@ -1,4 +1,4 @@
-"""Data sets: the published rows or a clear refusal, and a census in which everybody fits the domain."""
+"""Data sets: the published rows or a clear refusal, a census in which everybody fits the domain, and random trees."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ import pytest
 
 from privet import datasets
 from privet.column import Numeric
+from privet.datasets import uci
 from privet.errors import DataError
 
 NAMES = ("adult", "mushroom", "nursery", "house-votes")
@@ -102,9 +104,9 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "archive" / "nursery" / "nursery.data"
     file.parent.mkdir(parents=True)
     file.write_bytes(ROW)
-    source = replace(datasets._SOURCES["nursery"], files={"nursery.data": hashlib.sha256(ROW).hexdigest()})
-    monkeypatch.setitem(datasets._SOURCES, "nursery", source)
-    monkeypatch.setattr(datasets, "_UCI", (tmp_path / "archive").as_uri())
+    source = replace(uci._SOURCES["nursery"], files={"nursery.data": hashlib.sha256(ROW).hexdigest()})
+    monkeypatch.setitem(uci._SOURCES, "nursery", source)
+    monkeypatch.setattr(uci, "_UCI", (tmp_path / "archive").as_uri())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("PRIVET_DATA", raising=False)
     return file
@@ -226,3 +228,129 @@ def test_an_empty_census_is_possible_and_a_negative_one_is_not() -> None:
     assert (empty.dtypes == datasets.census(5).dtypes).all()
     with pytest.raises(DataError, match="-1 rows is not possible"):
         datasets.census(-1)
+
+
+# --- rows that a random tree classifies -------------------------------------------------------------------------------
+
+
+def _points(tree_seed: int = 0, rows: int = 20_000, **choices: Any) -> pd.DataFrame:
+    return datasets.random_tree(rows, tree_seed=tree_seed, **choices).frame
+
+
+def test_the_same_seeds_give_the_same_tree_and_rows() -> None:
+    one = datasets.random_tree(500, numeric=3, seed=1)
+    assert one.frame.equals(_points(rows=500, numeric=3, seed=1))
+    assert not one.frame.equals(_points(rows=500, numeric=3, seed=2))
+    # another seed of the tree gives the same rows other classes
+    other = _points(1, rows=500, numeric=3, seed=1)
+    assert other.drop(columns="class").equals(one.frame.drop(columns="class"))
+    assert not other["class"].equals(one.frame["class"])
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [{}, {"numeric": 3}, {"arity": 5, "classes": 3, "depth": 3}, {"attributes": 2, "numeric": 2, "depth": 8}],
+)
+def test_every_row_of_a_random_tree_fits_its_domain(choices: dict[str, Any]) -> None:
+    data = datasets.random_tree(5000, p_noise=0.2, max_rows=5000, **choices)
+    assert _fits(data).all()
+    assert data.domain.max_rows == 5000 and data.domain.target == "class"
+    assert tuple(data.frame.columns) == data.domain.names
+    for column in data.domain:
+        if isinstance(column, Numeric):
+            assert (float(column.low), float(column.high), column.bin_count) == (0, 100, 10)
+            codes = column.to_grid(data.frame[column.name])
+            assert [float(column.value_at(code)) for code in codes[:1000]] == data.frame[column.name][:1000].to_list()
+        else:
+            assert len(np.unique(column.encode(data.frame[column.name]))) == column.size
+
+
+def test_rows_are_uniform_and_the_class_of_a_point_is_a_function_of_it() -> None:
+    """Twenty thousand rows: a share of a value is five standard deviations from a half with probability 6e-7."""
+    frame = _points()
+    assert (np.abs(frame.drop(columns="class").mean() - 0.5) < 5 * 0.5 / np.sqrt(len(frame))).all()
+    assert (frame.groupby(list(frame.columns[:-1]))["class"].nunique() == 1).all()
+
+
+def test_no_path_is_longer_than_the_depth_and_nodes_become_leaves_from_the_third_level_on() -> None:
+    """A path of a tree that never stops fixes five attributes; one that stops where it can fixes two."""
+    for p_leaf, depth, share in ((0.0, 5, 1 / 32), (1.0, 2, 1 / 4)):
+        sizes = []
+        for tree in range(5):
+            frame = _points(tree, p_leaf=p_leaf, classes=1000)  # each leaf has a class of its own, or nearly so
+            sizes += frame["class"].value_counts(normalize=True).tolist()
+            fixed = frame.groupby("class").nunique().eq(1).sum(axis=1)
+            assert fixed.max() == depth
+        assert np.median(sizes) == pytest.approx(share, rel=0.1)
+
+
+def test_a_leaf_is_random_from_the_third_level_on() -> None:
+    """Of some 4 nodes on the third level 0.3 are leaves: of 800, five standard deviations are 65."""
+    leaves = 0
+    for tree in range(200):
+        sizes = _points(tree, rows=2000, depth=3, classes=10_000)["class"].value_counts(normalize=True)
+        leaves += int((sizes > 3 / 16).sum())  # a quarter of the rows, and not an eighth
+    assert abs(leaves - 240) < 65
+
+
+def test_a_number_is_cut_where_the_path_has_something_left() -> None:
+    for tree in range(20):
+        frame = _points(tree, attributes=1, numeric=1, depth=4, p_leaf=0.0, classes=10_000)
+        assert 14 <= frame["class"].nunique() <= 16  # a branch may be a hair wide, none is empty
+        assert (frame.sort_values("n0")["class"].diff() != 0).sum() == frame["class"].nunique()  # each an interval
+
+
+@pytest.mark.parametrize(
+    ("choices", "rule"),
+    [
+        ({"attributes": 10}, lambda frame: frame["a0"]),
+        ({"attributes": 10, "numeric": 3}, lambda frame: frame["n0"] >= 35),
+        ({"attributes": 4, "arity": 3, "classes": 3}, lambda frame: frame["a0"]),
+    ],
+)
+def test_a_single_split_tells_all_classes_apart(choices: dict[str, Any], rule: Any) -> None:
+    frame = _points(depth=1, **choices)
+    assert (frame["class"] == rule(frame)).all()
+
+
+def test_noise_replaces_values_and_may_repeat_them() -> None:
+    """A class becomes another with probability 0.1 / 2, and so does the value it follows from: 2 * 0.05 * 0.95."""
+    frame, clean = _points(depth=1, p_noise=0.1, seed=4), _points(depth=1, seed=4)
+    wrong = (frame["class"] != frame["a0"]).mean()
+    assert wrong == pytest.approx(0.095, abs=5 * np.sqrt(0.095 * 0.905 / len(frame)))
+    changed = (frame != clean).mean()
+    assert (np.abs(changed - 0.05) < 5 * np.sqrt(0.05 * 0.95 / len(frame))).all()
+    uniform = _points(depth=1, p_noise=1.0)
+    assert abs((uniform["class"] == uniform["a0"]).mean() - 0.5) < 5 * 0.5 / np.sqrt(len(uniform))
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"rows": -1}, "a random tree with rows=-1 is not possible; ask for a whole number from 0."),
+        ({"depth": 0}, "a random tree with depth=0 is not possible; ask for a whole number from 1."),
+        ({"arity": 1}, "a random tree with arity=1 is not possible; ask for a whole number from 2."),
+        ({"classes": 2.5}, "a random tree with classes=2.5 is not possible; ask for a whole number from 2."),
+        ({"p_leaf": 1.5}, "p_leaf=1.5 is not a probability; give a number from 0 to 1."),
+        ({"p_noise": float("nan")}, "p_noise=nan is not a probability; give a number from 0 to 1."),
+        ({"numeric": 11}, "11 of 10 attributes cannot be numeric; ask for 10 at most."),
+        (
+            {"depth": 11},
+            "a tree of depth 11 needs as many attributes, for none is used twice on a path, and there are 10; lower "
+            "depth, or make one numeric.",
+        ),
+        ({"rows": 2000, "max_rows": 1000}, "2000 rows are more than max_rows=1000 allows; raise max_rows."),
+        (
+            {"arity": 9, "depth": 10, "p_leaf": 0.0},
+            "a random tree of depth 10 has more than 2000000 nodes; lower depth or arity, or raise p_leaf.",
+        ),
+    ],
+)
+def test_a_random_tree_that_cannot_be_is_refused_in_a_sentence(choices: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError) as refusal:
+        datasets.random_tree(**{"rows": 10, **choices})
+    assert str(refusal.value) == message
+
+
+def test_a_random_tree_may_have_no_rows() -> None:
+    assert len(_points(rows=0, numeric=2)) == 0

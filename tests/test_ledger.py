@@ -57,6 +57,30 @@ def close(ledger: Ledger) -> None:
     ledger.close()
 
 
+def test_a_charge_takes_no_longer_when_there_are_many_entries() -> None:
+    """Counted in steps of the database's machine: the last totals are found, and the others not looked at."""
+
+    def steps_of_a_charge(entries: int) -> int:
+        ledger = new_ledger(":memory:", Fraction(10**6))
+        for number in range(entries):
+            ledger.charge(DATASET, f"analyst {number % 3}", tenth(str(number)))
+        taken = 0
+
+        def step() -> None:
+            nonlocal taken
+            taken += 1
+
+        ledger._store._connection.set_progress_handler(step, 1)
+        entry, new = ledger.charge(DATASET, "analyst 1", tenth("new"))
+        ledger.store(entry.id, "[42]")
+        ledger._store._connection.set_progress_handler(None, 1)
+        assert new
+        return taken
+
+    few, many = steps_of_a_charge(10), steps_of_a_charge(1000)
+    assert 100 < many < 1.1 * few
+
+
 def one_sentence(error: BaseException) -> str:
     text = str(error)
     assert "\n" not in text and text.endswith(".") and len(text) < 400

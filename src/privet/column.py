@@ -35,7 +35,10 @@ INFINITE = "<infinite>"  # the text of a number too large for one in a nominal c
 Scalar = str | int | float | bool
 Codes = NDArray[np.int64]
 
-NUMBER = r"[ \t]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?[ \t]*"
+# No letter can be taken by two repetitions in a row: otherwise those who look back would try every way to share many
+# digits, and one long text would be seen in the time of a question.
+NUMBER = r"[ \t]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ \t]*"
+LONGEST_NUMBER = 2**16  # characters: a longer text is no number, for not every engine could match it
 _number = re.compile(NUMBER)
 
 # A value a millionth of a step below a grid point counts as that point, so that
@@ -81,7 +84,7 @@ def number_of(value: object) -> float | None:
     (15.0, None, inf, 1.0)
     """
     if isinstance(value, str):
-        if not _number.fullmatch(value):
+        if len(value) > LONGEST_NUMBER or not _number.fullmatch(value):
             return None
     elif not isinstance(value, bool | np.bool_ | int | np.integer | float | np.floating | Decimal):
         return None

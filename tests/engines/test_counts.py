@@ -17,7 +17,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import privet
-from privet.column import Column, Nominal, Numeric, text_of
+from privet.column import LONGEST_NUMBER, Column, Nominal, Numeric, text_of
 from privet.domain import Domain
 from privet.kernel import Gini, InfoGain, Max, answers
 from privet.kernel.engines import memory
@@ -592,6 +592,18 @@ def test_a_decimal_is_its_grid_point_although_no_float_is(stores: Any, storage: 
     with stores.open(storage, domain, [kind], rows) as (engine, _):
         (found,) = engine.exact_grid(GridQuery(Rows(), ("x",)))
     assert found.index.tolist() == list(range(31))
+
+
+@each_storage_and_spark
+def test_a_text_longer_than_the_longest_number_is_none_anywhere(stores: Any, storage: str) -> None:
+    domain = Domain((Numeric("x", Fraction(0), Fraction(9), Fraction(1), bins=2, missing=True),))
+    longest = ["0" * (LONGEST_NUMBER - 1) + "7", "7" + " " * (LONGEST_NUMBER - 1), "0." + "0" * (LONGEST_NUMBER - 2)]
+    almost = ["1" * (LONGEST_NUMBER - 1) + "x", " " * LONGEST_NUMBER]
+    rows = [(text,) for text in (*longest, *(f"0{text}" for text in longest), *almost)]
+    check(stores, storage, domain, ["VARCHAR"], rows, everything(domain))
+    with stores.open(storage, domain, ["VARCHAR"], rows) as (engine, _):
+        (found,) = engine.exact_grid(GridQuery(Rows(), ("x",)))
+    assert found.index.tolist() == [-1, 0, 7] and found.exact_counts.tolist() == [[5], [1], [2]]
 
 
 @each_storage

@@ -680,17 +680,17 @@ def test_a_server_killed_during_a_fit(
         with pytest.raises(EngineFailed) as caught:
             classifier.fit(table)
         assert re.fullmatch(
-            r"the postgres engine could not answer .* Ledger entry 3 \(.*\) stands: .*\.", str(caught.value)
+            r"the postgres engine could not answer .* Ledger entry 4 \(.*\) stands: .*\.", str(caught.value)
         )
         entries = table.budget.entries
-        assert [entry.answer is not None for entry in entries] == [True, True, False]
+        assert [entry.answer is not None for entry in entries] == [True, True, True, False]
         with pytest.raises(EngineFailed):
             table.count(1, key="later")
         mortal.restart()
         assert table.count(1, key="later").value == table.count(1, key="later").value
-        assert len(table.budget.entries) == 4
+        assert len(table.budget.entries) == 5
     with privet.open(address, TREE_DOMAIN, ledger=ledger) as table:
-        assert len(table.budget.entries) == 4
+        assert len(table.budget.entries) == 5
 
 
 def test_a_server_that_is_starting_is_waited_for(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import privet
 from privet.risk.constraints import choices_of
+from privet.studies.adult_trees import COLUMNS, SENSITIVE, TREES, grown, rows
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # evidence/ lies beside tests/ and is not installed
 evidence: Any = importlib.import_module("evidence.audit")
@@ -35,12 +36,12 @@ EXPECTED = {
 @pytest.mark.parametrize("name", ["Gini depth 3", "IG depth 3"])
 def test_a_small_tree_of_adult(name: str) -> None:
     alone, entropy, floored = EXPECTED[name]
-    frame = evidence.rows()
-    model = evidence.grown(frame, evidence.TREES[name])
+    frame = rows()
+    model = grown(frame, TREES[name])
     found = privet.audit(
         model,
-        frame[evidence.COLUMNS],
-        sensitive=evidence.SENSITIVE,
+        frame[COLUMNS],
+        sensitive=SENSITIVE,
         truth=frame,
         published="rates",
         worlds=False,
@@ -61,11 +62,11 @@ def test_a_small_tree_of_adult(name: str) -> None:
 
 @needs_adult
 def test_labels_alone_say_nothing_to_maximum_entropy_whatever_the_tree() -> None:
-    frame = evidence.rows()
+    frame = rows()
     found = privet.audit(
-        evidence.grown(frame, evidence.TREES["Gini depth 3"]),
-        frame[evidence.COLUMNS],
-        sensitive=evidence.SENSITIVE,
+        grown(frame, TREES["Gini depth 3"]),
+        frame[COLUMNS],
+        sensitive=SENSITIVE,
         truth=frame,
         published="labels",
         worlds=False,

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from privet.studies import Outcome, Trial
+from privet.studies.crew import problems
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # bench/ lies beside tests/ and is not installed
 main: Any = importlib.import_module("bench.__main__")
 bounds: Any = importlib.import_module("bench.bounds")
-crew: Any = importlib.import_module("bench.crew")
 data: Any = importlib.import_module("bench.data")
 split: Any = importlib.import_module("bench.split")
 summary: Any = importlib.import_module("bench.summary")
@@ -50,10 +50,10 @@ def test_a_tiny_run_writes_everything_and_a_second_one_measures_nothing(
 
 
 def test_peers_that_are_not_there_are_named_and_left_out(tmp_path: Path) -> None:
-    problems = crew.Crew(peers=tmp_path / "python").problems(["id3plus", "xgboost"])
-    assert problems == {
+    nowhere = tmp_path / "python"
+    assert problems(["id3plus", "xgboost"], nowhere) == {
         "id3plus": "",
-        "xgboost": "XGBoost is left out: there is no .venv-bench, which `make bench` makes",
+        "xgboost": f"XGBoost is left out: there is no '{nowhere}' with privet and its peers",
     }
 
 

@@ -552,7 +552,7 @@ def test_verbose_tells_progress_on_stderr(make: Any, capsys: pytest.CaptureFixtu
     assert capsys.readouterr() == ("", "")
     _new(make, verbose=1).fit(X, Y)
     out, err = capsys.readouterr()
-    assert out == "" and ("growing tree 1 of" in err or "table 1 of" in err or "counting classes" in err)
+    assert out == "" and ("level 0 of" in err or "table 1 of" in err or "counting classes" in err)
 
 
 # -- later rows ---------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from privet.trees.grow import grow, refill
 from privet.trees.model import Ensemble, Tree
 from privet.trees.plan import Plan, above_noise, even, fixed, half_or_log, leaves_only, with_points
 from privet.trees.presets import PRESETS, preset
+from privet.trees.progress import Progress
 from privet.trees.structure import draw
 
 PRIVATE = [name for name in PRESETS if name not in ("id3", "c45")]
@@ -669,20 +670,20 @@ def test_the_record_lists_one_question_of_a_kind_a_level() -> None:
 
 
 def test_progress_is_told_a_line_at_a_time() -> None:
-    lines: list[str] = []
+    told: list[Progress] = []
     with _open(FRAMES["binary"], BINARY) as table:
         grow(
             table,
             preset("maxforest").plan(BINARY, n_estimators=2, max_depth=1),
             as_epsilon(1),
             np.random.default_rng(0),
-            progress=lines.append,
+            progress=told.append,
         )
-    assert lines == [
-        "growing tree 1 of 2",
-        "tree 1, level 1: 2 nodes",
-        "growing tree 2 of 2",
-        "tree 2, level 1: 2 nodes",
+    assert [each.what for each in told] == [
+        "tree 1 of 2, level 0 of 1: 1 node",
+        "tree 1 of 2, level 1 of 1: 2 nodes",
+        "tree 2 of 2, level 0 of 1: 1 node",
+        "tree 2 of 2, level 1 of 1: 2 nodes",
     ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -23,6 +23,7 @@ from privet.trees.boost import CONSTANTS
 from privet.trees.grow import grow
 from privet.trees.plan import Plan
 from privet.trees.presets import preset
+from privet.trees.progress import Tell
 from privet.trees.published import Model
 
 ID3PLUS = "id3plus"
@@ -43,7 +44,7 @@ class Arm:
         counts: Histogram,
         rng: np.random.Generator,
         reasons: list[str],
-        progress: Callable[[str], None],
+        progress: Tell,
     ) -> Model:
         """Spend what `counts` have left of `epsilon`."""
         if self.algorithm in LEARNERS:

@@ -23,6 +23,7 @@ from privet.kernel import Histogram, ProtectedTable, as_epsilon
 from privet.trees.algorithm import check_attributes, check_target
 from privet.trees.estimator import PrivateClassifier
 from privet.trees.estimators import CLASSIFIERS as PLAIN
+from privet.trees.progress import Progress
 from privet.trees.published import Model
 
 OBJECTIVES = ("accuracy", "auc")
@@ -126,7 +127,7 @@ class AutoClassifier(PrivateClassifier):
 
         def arm(name: str) -> Branch:
             def run(scope: ProtectedTable, counts: Histogram) -> tuple[Model, Histogram]:
-                self._say(f"chose {name}")
+                self._say(Progress(f"chose {name}"))
                 return ARMS[name].fit(scope, epsilon, counts, self._coins(), reasons, self._say), counts
 
             return Branch(run, cost=epsilon - probe)

@@ -13,6 +13,8 @@ from privet.cli import audit, budget, domain, models, query, study, verify
 from privet.cli.common import STYLE, say
 from privet.errors import PrivetError
 
+INTERRUPTED = 130  # the exit code, by custom
+
 app = typer.Typer(
     help="Mine a table you are not allowed to see.",
     add_completion=False,
@@ -66,9 +68,11 @@ def main() -> None:
 
         say(f"privet: {shortened(clean(str(error)), LONG)}")  # it may quote a label of somebody's file
         sys.exit(1)
-    except KeyboardInterrupt:
-        say("privet: interrupted; what was charged stands in the ledger")
-        sys.exit(130)
+    except (KeyboardInterrupt, SystemExit) as stopped:
+        if isinstance(stopped, SystemExit) and stopped.code != INTERRUPTED:
+            raise
+        say("privet: interrupted; what was charged stands in the ledger")  # typer makes an exit of an interrupt
+        sys.exit(INTERRUPTED)
     except OSError as error:
         say(f"privet: {error.strerror or 'the system refused'}: {error.filename or 'a file'}")
         sys.exit(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TextIO
@@ -37,6 +37,9 @@ LedgerOption = Annotated[
     str | None, typer.Option(help="A ledger other than the one beside the data: a file, or a postgresql:// address.")
 ]
 NameOption = Annotated[str | None, typer.Option(help="The data set's name in the ledger.")]
+PathOption = Annotated[
+    str, typer.Option(help="How questions reach the rows: auto, snapshot, stream or push-down; see docs/engines.md.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -47,6 +50,25 @@ def output_of(path: Path | None) -> Iterator[TextIO]:
         return
     with path.open("w", encoding="utf-8", newline="") as file:
         yield file
+
+
+@contextmanager
+def progress_shown(title: str, *, quiet: bool) -> Iterator[Callable[[object], None]]:
+    """One line that shows how far a verb is and for how long it runs; nothing where nobody watches a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(table_column=Column(min_width=1)),
+        TimeElapsedColumn(table_column=Column(min_width=7)),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)),
+    )
+    silent = quiet or not console.is_terminal
+    with Progress(*columns, console=console, transient=True, expand=True, disable=silent) as line:
+        task = line.add_task(title, total=None)
+        yield lambda told: line.update(task, description=str(told), refresh=True)
 
 
 def print_json(value: object) -> None:

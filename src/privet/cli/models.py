@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 import privet
 from privet.choice.catalog import ALGORITHMS
@@ -19,8 +18,10 @@ from privet.cli.common import (
     JsonOption,
     LedgerOption,
     NameOption,
+    PathOption,
     output_of,
     print_json,
+    progress_shown,
     say,
 )
 from privet.column import decimal_text
@@ -57,7 +58,9 @@ def fit(
         str | None, typer.Option("--epsilon", "-e", help="What the whole fit may cost, as 0.5 or 1/2.")
     ] = None,
     algorithm: Annotated[str, typer.Option("--algorithm", "-a", help="One of the names above.")] = "auto",
-    explain: Annotated[bool, typer.Option("--explain", help="Say which learner auto chose, and why.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say which learner auto chose, which path was taken, and why.")
+    ] = False,
     objective: Annotated[
         str | None, typer.Option(help="What auto aims at: accuracy, or auc where classes are unbalanced.")
     ] = None,
@@ -86,6 +89,7 @@ def fit(
     analyst: AnalystOption = "local",
     ledger: LedgerOption = None,
     name: NameOption = None,
+    path: PathOption = "auto",
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also draw the model here.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -98,9 +102,11 @@ def fit(
         raise QuestionError("fit needs --epsilon, what the whole fit may cost, as --epsilon 0.5.")
     kind = CLASSIFIERS[found.name]
     declared = Domain.load(domain)
-    for path in (output, html):
-        if path is not None and not path.parent.is_dir():
-            raise QuestionError(f"there is no folder '{path.parent}' to write '{path.name}' to; make it first.")
+    for file in (output, html):
+        if file is not None and not file.parent.is_dir():
+            raise QuestionError(f"there is no folder '{file.parent}' to write '{file.name}' to; make it first.")
+    if unsafe and path != "auto":
+        raise QuestionError("rows that are public are read as they are; leave out --path.")
     wanted = {
         "max_depth": depth,
         "criterion": criterion,
@@ -118,38 +124,38 @@ def fit(
     for choice, value in wanted.items():
         if value is not None and choice not in known:
             raise QuestionError(f"{algorithm} has no choice --{options.get(choice, choice)}; leave it out.")
-    if explain and kind is not AutoClassifier:
-        raise QuestionError(f"{algorithm} is the algorithm and nothing is chosen; leave out --explain.")
     chosen: dict[str, Any] = {choice: value for choice, value in wanted.items() if value is not None}
     classifier = kind(epsilon, variant=variant, unsafe=unsafe, random_state=random_state, **chosen)
-    with Console(stderr=True).status(f"fitting {algorithm}") as status:
-        classifier.set_params(verbose=status.update)
+    with progress_shown(f"opening {data}", quiet=as_json) as tell:
+        classifier.set_params(verbose=tell)
         ledger_file: str | None = None
         if unsafe:
             model = _fit_public(classifier, data, declared)
         else:
-            opened = privet.open(data, declared, budget=budget, ledger=ledger, name=name, analyst=analyst)
+            opened = privet.open(data, declared, budget=budget, ledger=ledger, name=name, analyst=analyst, path=path)
             with opened as table:
                 model = classifier.fit(table).model_
-                left, ledger_file = decimal_text(table.budget.remaining), table.budget.ledger_path
+                left, ledger_file, way = decimal_text(table.budget.remaining), table.budget.ledger_path, table.explain()
     model.save(output)
     if html is not None:
         model.to_html(html)
     if as_json:
         facts = {"model": str(output), **model.facts(), **model.privacy.to_dict()}
-        print_json(facts if ledger_file is None else {**facts, "remaining": left, "ledger": ledger_file})
+        print_json(facts if ledger_file is None else {**facts, "remaining": left, "ledger": ledger_file, "path": way})
         return
     print(model)
     if getattr(model, "note", ""):
         print(model.note)
     print(model.privacy)
-    if explain:
+    if explain and isinstance(classifier, AutoClassifier):
         print(f"\n{classifier.choice_.explain()}")
     say(
         f"wrote {output}"
         + (f" and {html}" if html else "")
         + (f"; {left} left in {ledger_file}" if ledger_file else "")
     )
+    if explain and ledger_file:
+        say(way)
 
 
 def _fit_public(classifier: Any, data: str, declared: Domain) -> Any:

@@ -15,6 +15,7 @@ from privet.cli.common import (
     JsonOption,
     LedgerOption,
     NameOption,
+    PathOption,
     print_json,
     say,
 )
@@ -33,9 +34,11 @@ def query(
     analyst: AnalystOption = "local",
     ledger: LedgerOption = None,
     name: NameOption = None,
+    path: PathOption = "auto",
     key: Annotated[
         str | None, typer.Option(help="An idempotency key: the same question with it gives the same answer, once paid.")
     ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say which path was taken, and why.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Ask a private table one noisy question.
@@ -57,10 +60,11 @@ def query(
       privet query "duckdb:///census.db?table=people" "quantile wage 0.9" -d census.toml -e 0.1
     """
     asked = Question.parse(question)
-    with privet.open(data, Domain.load(domain), budget=budget, ledger=ledger, name=name, analyst=analyst) as table:
+    declared = Domain.load(domain)
+    with privet.open(data, declared, budget=budget, ledger=ledger, name=name, analyst=analyst, path=path) as table:
         answers = asked.ask(table, epsilon, key)
         left, entry = table.budget.remaining, answers[0][1].about.entry
-        path = table.budget.ledger_path
+        ledger_file, way = table.budget.ledger_path, table.explain()
     if as_json:
         print_json(
             {
@@ -70,10 +74,13 @@ def query(
                 "private": all(release.private for _, release in answers),
                 "remaining": decimal_text(left),
                 "entry": entry,
-                "ledger": path,
+                "ledger": ledger_file,
+                "path": way,
             }
         )
         return
     for label, release in answers:
         print(f"{label}: {release!r}" if label is not None else repr(release))
-    say(f"ledger entry {entry} in {path}; {decimal_text(left)} left")
+    say(f"ledger entry {entry} in {ledger_file}; {decimal_text(left)} left")
+    if explain:
+        say(way)

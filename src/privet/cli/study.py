@@ -1,69 +1,250 @@
-"""`privet study`: long experiments on generated and public rows, which write files and can be stopped at any time."""
+"""`privet study`: the papers' experiments run again, learners compared, policies trained; on public rows alone."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from privet.cli.common import STYLE, JsonOption, print_json, say
 from privet.errors import QuestionError
 
-app = typer.Typer(help="Run an experiment on generated and public rows.", **STYLE)
+if TYPE_CHECKING:
+    from privet.studies.study import Study
 
-STUDIES = {
-    "choice": "which learner wins where; trains the policies that AutoClassifier chooses by",
-}
+app = typer.Typer(help="Run the papers' experiments again, and compare learners, on public rows.", **STYLE)
+
+SEVERAL = 3  # studies at most whose numbers are printed; of more a line each
+
+CHOICE = "choice"
+CHOICE_LINE = "which learner wins where; trains the policies that AutoClassifier chooses by"
+
+OutputOption = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where results and pages go; a run goes on from there.")
+]
+JobsOption = Annotated[
+    int | None, typer.Option(min=1, help="How many processes work at once; as many as there are cores.")
+]
+SizeOption = Annotated[
+    bool, typer.Option("--full/--quick", help="The paper's own size, or one that ends in a minute.", show_default=False)
+]
 
 
 @app.command("list")
 def list_studies(as_json: JsonOption = False) -> None:
-    """List the studies.
+    """List the studies: every figure and table that is run again.
 
     Example: privet study list
     """
+    from privet.studies.catalog import STUDIES
+
+    known = [(study.name, study.title, study.source) for study in STUDIES.values()]
+    known.append((CHOICE, CHOICE_LINE, "privet, after Imola and Yang 2018"))
     if as_json:
-        print_json(STUDIES)
+        print_json([{"name": name, "title": title, "source": source} for name, title, source in known])
         return
-    for name, line in STUDIES.items():
-        print(f"{name:<10} {line}")
+    width = max(len(name) for name, _, _ in known)
+    for name, title, _ in known:
+        print(f"{name:<{width}}  {title}")
 
 
 @app.command()
 def run(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A study that `privet study list` names.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the files of the study go.")
-    ] = Path("study"),
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="Studies that `privet study list` names; or all.")
+    ],
+    full: SizeOption = False,
+    output: OutputOption = Path("study"),
+    jobs: JobsOption = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what the folder has results of.")] = False,
     seconds: Annotated[
-        float | None, typer.Option(min=1, help="Stop gathering after so many seconds; ten minutes without --sets.")
+        float | None, typer.Option(min=1, help="choice: stop gathering after so long; 600 without --sets.")
     ] = None,
-    sets: Annotated[int | None, typer.Option(min=1, help="How many generated tables there are in the end.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="How many processes work at once.")] = 1,
+    sets: Annotated[int | None, typer.Option(min=1, help="choice: how many generated tables in the end.")] = None,
     caution: Annotated[
-        float, typer.Option(min=0, help="How sure a policy must be before it leaves the default learner.")
+        float, typer.Option(min=0, help="choice: how sure a policy must be before it leaves the default learner.")
     ] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, help="The seed of the trees of a policy.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="choice: the seed of the trees of a policy.")] = 0,
     public: Annotated[
-        bool, typer.Option("--public/--no-public", help="Measure regret on the UCI tables too, where they are.")
+        bool, typer.Option("--public/--no-public", help="choice: measure regret on the UCI tables too.")
     ] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a study. It goes on where an earlier run with the same folder stopped.
+    """Run studies, print the papers' numbers beside ours, and write a page for each.
 
-    The study "choice" runs every learner on generated tables, learns from them when to take which, and writes
+    Results are lines of FOLDER/results.jsonl. A run that was stopped goes on where it was, and studies share the
+    trials they have in common. Pages are made from that file: NAME.html for each study, index.html for all.
+    Studies that need a public table which is not there are left out of `all`, and said so.
+
+    The study "choice" learns from every learner on generated tables when to take which, and writes
     history.db, the policies accuracy.json and auc.json, and report.json. A policy is used with
     `privet fit --policy FILE`, or in Python with AutoClassifier(policy=FILE).
 
     \b
     Examples:
+      privet study run all --quick
+      privet study run friedman-schuster-table-1 --full --jobs 8
       privet study run choice --seconds 600 --jobs 2 -o policies
-      privet study run choice --sets 200 --no-public -o policies
     """
-    if name not in STUDIES:
-        raise QuestionError(f"there is no study '{name}'; choose one of {', '.join(STUDIES)}.")
+    if names == [CHOICE]:
+        _run_choice(output, seconds, sets, jobs or 1, caution, seed, public, as_json)
+        return
+    from privet.studies import folder, forget
+    from privet.studies.catalog import work
+
+    size = "full" if full else "quick"
+    chosen = _chosen(names)
+    path = folder.ready(output) / folder.RESULTS
+    trials = [trial for study in chosen for trial in study.trials(size)]
+    if fresh:
+        forget(trials, path)
+    with _bar("trials") as tell, folder.processes(jobs or os.cpu_count() or 1) as executor:
+        outcomes = folder.gather(output, trials, work, executor, tell)
+    _report(chosen, output, size, as_json)
+    for outcome in folder.failed(outcomes)[:5]:
+        say(f"failed: {outcome.trial.json}: {outcome.error}")
+    if failed := len(folder.failed(outcomes)):
+        say(f"{failed} of {len(outcomes)} trials failed; another run tries them again")
+        raise typer.Exit(1)
+
+
+@app.command()
+def compare(
+    domain: Annotated[Path, typer.Option("--domain", "-d", metavar="FILE", help="The public domain file.")],
+    data: Annotated[
+        Path | None,
+        typer.Argument(metavar="[DATA]", help="PUBLIC rows, .csv or .parquet; without it rows are invented."),
+    ] = None,
+    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="A range such as 0.01:10, or a list.")] = "0.01:10",
+    accuracy: Annotated[
+        float | None, typer.Option(min=0, max=100, help="In percent: how many rows does it take to reach it?")
+    ] = None,
+    rows: Annotated[int, typer.Option(min=200, help="How many rows to invent.")] = 20_000,
+    peers: Annotated[
+        Path | None,
+        typer.Option(metavar="PYTHON", help="An interpreter that has privet, diffprivlib and interpret-core."),
+    ] = None,
+    full: SizeOption = False,
+    output: OutputOption = Path("compare"),
+    jobs: JobsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare every algorithm, and the peers that are installed, on public rows.
+
+    Accuracy and AUROC against epsilon, with intervals, beside the most frequent class and learners without privacy;
+    which learner is best where; and how many rows it takes. Never give it private rows: what it prints is
+    exact. Before a private table is opened, let it invent rows from the public domain.
+
+    \b
+    Examples:
+      privet study compare census_2011.csv -d people.toml --epsilon 0.01:10
+      privet study compare -d people.toml --accuracy 80
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from privet.domain import Domain
+    from privet.studies import folder
+    from privet.studies.compare import PEERS, PLAIN, Comparison, available, epsilons, table
+    from privet.studies.crew import Crew, problems
+    from privet.studies.invented import invent
+
+    levels, declared = epsilons(epsilon), Domain.load(domain)
+    classes = len(declared.target_column.values)
+    folder.ready(output)
+    if data is None:
+        data = output / f"invented-{rows}.csv"
+        if not data.exists():
+            invent(declared, rows).to_csv(data, index=False)
+    table(data, domain)  # what is wrong with the rows is said first
+    interpreter = peers or Path(sys.executable)
+    learners, left_out = available(classes, problems([*PEERS, *PLAIN], interpreter))
+    for sentence in left_out:
+        say(sentence)
+    comparison = Comparison(data, domain, tuple(learners), levels, accuracy)
+    size, count = "full" if full else "quick", jobs or os.cpu_count() or 1
+    study = comparison.study()
+    trials = study.trials(size)
+    crew = Crew("privet.studies.compare:measure", str(data.resolve()), str(domain.resolve()), peers=interpreter)
+    with _bar("trials") as tell, crew, ThreadPoolExecutor(count) as executor:
+        outcomes = folder.gather(output, trials, crew, executor, tell)
+    _report([study], output, size, as_json)
+    for outcome in folder.failed(outcomes)[:5]:
+        say(f"failed: {outcome.trial.json}: {outcome.error}")
+
+
+def _chosen(names: Sequence[str]) -> list[Study]:
+    """The studies of these names; of all, those whose public tables are here."""
+    from privet.datasets import load
+    from privet.errors import DataError
+    from privet.studies.catalog import STUDIES
+    from privet.studies.catalog import study as by_name
+
+    if CHOICE in names:
+        raise QuestionError("the study 'choice' runs by itself, as `privet study run choice -o policies`.")
+    if "all" not in names:
+        found = [by_name(name) for name in dict.fromkeys(names)]
+        for table in {table for study in found for table in study.data}:
+            load(table)
+        return found
+    missing = {}
+    for table in {table for study in STUDIES.values() for table in study.data}:
+        try:
+            load(table)
+        except DataError as error:
+            missing[table] = str(error)
+    for table, why in missing.items():
+        out = [study.name for study in STUDIES.values() if table in study.data]
+        say(f"left out: {', '.join(out)}; {why}")
+    return [study for study in STUDIES.values() if not {*study.data} & {*missing}]
+
+
+def _report(studies: Sequence[Study], output: Path, size: str, as_json: bool) -> None:
+    """Print what was found, and write the pages."""
+    from privet.studies import folder
+    from privet.studies.pages.terminal import lines, summary
+
+    names = "all" if len(studies) > SEVERAL else " ".join(study.name for study in studies)
+    found = folder.write(output, studies, size, f"privet study run {names} --{size}")
+    if as_json:
+        print_json({name: asdict(findings) for name, findings in found.items()})
+    elif len(studies) > SEVERAL:
+        for study in studies:
+            print("\n".join(summary(study, found[study.name])))
+    else:
+        for study in studies:
+            print("\n".join(lines(study, found[study.name])), end="\n\n")
+    pages = [output / f"{studies[0].name}.html"] if len(studies) == 1 else [output / "index.html"]
+    say(f"wrote {pages[0]}")
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Callable[[int, int, float | None], None]]:
+    """A bar with the time that is left, on a terminal; nothing elsewhere."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, of, left: progress.update(task, completed=done, total=of)
+
+
+def _run_choice(
+    output: Path,
+    seconds: float | None,
+    sets: int | None,
+    jobs: int,
+    caution: float,
+    seed: int,
+    public: bool,
+    as_json: bool,
+) -> None:
     from privet.studies.choice import run as run_choice
 
     if seconds is None and sets is None:
@@ -83,12 +264,12 @@ def run(
         print_json(found)
         return
     for objective, content in found.items():
-        _print_report(objective, content)
+        _print_choice(objective, content)
     pictures = [name for name in ("where.svg", "where-auc.svg", "regret.svg") if (output / name).exists()]
     say(f"wrote {output / 'history.db'}, accuracy.json, auc.json, report.json and the pictures {', '.join(pictures)}")
 
 
-def _print_report(objective: str, content: dict[str, Any]) -> None:
+def _print_choice(objective: str, content: dict[str, Any]) -> None:
     gain = content["gain over the default"]
     print(f"objective {objective}: {content['origins'][0]}")
     print(f"  ahead of always boosted on tables not seen: {gain['points']:+.2f} points ± {gain['standard error']:.2f}")

@@ -12,7 +12,7 @@ from privet.kernel.accounting import LARGEST_EPSILON, Scope, as_epsilon
 from privet.kernel.addresses import Source, source_of, spark_frame
 from privet.kernel.engines.duckdb import DuckDBEngine
 from privet.kernel.ledger import MEMORY, Ledger
-from privet.kernel.path import IN_MEMORY, SNAPSHOT, STREAM, Way, choose
+from privet.kernel.path import IN_MEMORY, SNAPSHOT, STREAM, Way, check, choose
 from privet.kernel.query import Engine, Rows
 from privet.kernel.session import PublicRows, Session
 from privet.kernel.table import Epsilon, ProtectedTable, PublicTable
@@ -94,6 +94,7 @@ def open_public(
 
 def _engine(source: Source | None, data: Any, domain: Domain, asked: str) -> tuple[Engine, Way]:
     if source is None:
+        check(asked)
         return _coded_frame(data, domain), Way(IN_MEMORY, "a frame is in memory already")
     way = choose(asked, domain, remote=source.remote, streams=source.streams)
     engine = source.open(domain)

@@ -37,6 +37,12 @@ class Way:
         return f"{self.how}: {_TOLD[self.how]}. Taken because {self.why}."
 
 
+def check(asked: str) -> None:
+    """Refuse a path that does not exist."""
+    if asked not in PATHS:
+        raise QuestionError(f"there is no path '{asked}'; choose one of {', '.join(PATHS)}.")
+
+
 def choose(asked: str, domain: Domain, *, remote: bool, streams: bool, limit: int = SNAPSHOT_BYTES) -> Way:
     """The path that was asked for, or the one that suits what is public about a table.
 
@@ -44,8 +50,7 @@ def choose(asked: str, domain: Domain, *, remote: bool, streams: bool, limit: in
     >>> print(choose("auto", Domain((Nominal("y", (0, 1)),)), remote=True, streams=False).why)
     the table is on a server, and its rows stay there unless path="snapshot" fetches them
     """
-    if asked not in PATHS:
-        raise QuestionError(f"there is no path '{asked}'; choose one of {', '.join(PATHS)}.")
+    check(asked)
     if asked == STREAM and not streams:
         raise QuestionError("this table cannot be read in passing; choose the path push-down, or leave it out.")
     if asked != "auto":

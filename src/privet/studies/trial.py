@@ -12,8 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass, fields
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from privet.errors import DataError
+
+VERSION = version("privet")
 
 Plain = str | int | float | bool | None
 Pairs = tuple[tuple[str, Plain], ...]
@@ -115,6 +120,20 @@ def recorded(path: Path) -> dict[str, Outcome]:
     return found
 
 
+def check_version(path: Path) -> None:
+    """Refuse a file with results of another version of privet: their numbers do not mix with ours."""
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n") if path.exists() else ():
+        try:
+            written = json.loads(line)["privet"]
+        except (ValueError, TypeError, KeyError):
+            continue
+        if written != VERSION:
+            raise DataError(
+                f"'{path}' has results of privet {written} and this is {VERSION}: their numbers do not mix; "
+                "choose another folder, or delete the file."
+            )
+
+
 def forget(trials: Iterable[Trial], path: Path) -> None:
     """Take trials out of the file, so that the next run runs them again."""
     left = recorded(path)
@@ -150,7 +169,8 @@ def _tried(trial: Trial, finished: Callable[[], Mapping[str, Any]]) -> str:
 
 def _line(outcome: Outcome) -> str:
     answer = {"error": outcome.error} if outcome.result is None else {"result": outcome.result}
-    content = {"key": outcome.trial.key, "trial": json.loads(outcome.trial.json), **answer}
+    known = {"key": outcome.trial.key, "privet": VERSION}
+    content = {**known, "trial": json.loads(outcome.trial.json), **answer}
     return json.dumps(content, allow_nan=False)
 
 

@@ -21,10 +21,9 @@ from privet.trees.algorithm import Algorithm, check_attributes, check_budget, ch
 from privet.trees.boost import CONSTANTS, boost
 from privet.trees.learned import Asked, Learned, centred_log, class_shares, prior_alone, table_of
 from privet.trees.log_odds import from_likelihoods
+from privet.trees.progress import Meter, Tell
 from privet.trees.record import Privacy, Step
 from privet.trees.tables import Table, Tables
-
-Progress = Callable[[str], None]
 
 SHARE = Fraction(1, 20)  # of epsilon, for the class counts of naive Bayes
 
@@ -45,7 +44,7 @@ def learn(
     *,
     counts: Histogram | None = None,
     reasons: Sequence[str] = (),
-    progress: Progress = lambda text: None,
+    progress: Tell = lambda told: None,
     **choices: Any,
 ) -> Tables:
     """Learn a sum of tables within `epsilon`. What cannot be done is refused before anything is charged.
@@ -58,7 +57,7 @@ def learn(
         _check_attributes(domain, epsilon)
     left = epsilon - paid_for(counts, domain)
     check_budget(table, learner.name, left)
-    found = learner.learn(table.allot(left), epsilon, rng, progress, counts, **choices)
+    found = learner.learn(table.allot(left), epsilon, rng, Meter(progress, domain), counts, **choices)
     return published(domain, learner.name, epsilon, found, reasons)
 
 
@@ -96,16 +95,16 @@ def _boosted(
     table: ProtectedTable,
     epsilon: Fraction,
     rng: np.random.Generator,
-    progress: Progress,
+    meter: Meter,
     counts: Histogram | None,
     *,
     pairs: bool = True,
 ) -> Learned:
-    return boost(table, epsilon, rng, CONSTANTS if pairs else replace(CONSTANTS, max_cells=0), progress, counts)
+    return boost(table, epsilon, rng, CONSTANTS if pairs else replace(CONSTANTS, max_cells=0), meter, counts)
 
 
 def _naive_bayes(
-    table: ProtectedTable, epsilon: Fraction, rng: np.random.Generator, progress: Progress, counts: Histogram | None
+    table: ProtectedTable, epsilon: Fraction, rng: np.random.Generator, meter: Meter, counts: Histogram | None
 ) -> Learned:
     """Class counts, and for each attribute a histogram with the class, all at the same price."""
     target, names = table.domain.target_column.name, table.domain.attributes
@@ -113,7 +112,7 @@ def _naive_bayes(
         counts = table.histogram(target, epsilon=epsilon * SHARE)
     left, tables = epsilon - counts.epsilon, []
     for number, name in enumerate(names, start=1):
-        progress(f"table {number} of {len(names)}")
+        meter.at(f"table {number} of {len(names)}", number - 1, len(names), asked=number)
         share = left / (len(names) - number + 1)
         left -= share
         tables.append(table.histogram(name, target, epsilon=share))
@@ -133,10 +132,10 @@ def naive_bayes(domain: Domain, counts: Histogram, tables: Sequence[Histogram]) 
 
 
 def _prior(
-    table: ProtectedTable, epsilon: Fraction, rng: np.random.Generator, progress: Progress, counts: Histogram | None
+    table: ProtectedTable, epsilon: Fraction, rng: np.random.Generator, meter: Meter, counts: Histogram | None
 ) -> Learned:
     """The whole budget for the class counts."""
-    progress("counting classes")
+    meter.at("counting classes", 0, 1, asked=0)
     return prior_alone(table, epsilon, counts)
 
 

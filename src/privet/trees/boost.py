@@ -10,7 +10,7 @@ the kernel are the whole cost: they add up to epsilon exactly, on every branch o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
@@ -23,6 +23,7 @@ from privet.kernel import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel, Histogram, P
 from privet.trees.learned import Asked, Learned, centred_log, class_shares, prior_alone, table_of
 from privet.trees.log_odds import from_counts, from_residuals, run_of
 from privet.trees.plan import signal
+from privet.trees.progress import Meter
 from privet.trees.published import Floats
 from privet.trees.tables import Table
 
@@ -134,11 +135,11 @@ def boost(
     epsilon: Fraction,
     rng: np.random.Generator,
     constants: Constants = CONSTANTS,
-    progress: Callable[[str], None] = lambda text: None,
+    meter: Meter | None = None,
     counts: Histogram | None = None,
 ) -> Learned:
     """Learn boosted tables within `epsilon`, which is also what class counts have cost that are there already."""
-    return _Fit(table, epsilon, rng, constants, progress).run(counts)
+    return _Fit(table, epsilon, rng, constants, meter or Meter(lambda told: None, table.domain)).run(counts)
 
 
 class _Fit:
@@ -148,10 +149,10 @@ class _Fit:
         epsilon: Fraction,
         rng: np.random.Generator,
         constants: Constants,
-        progress: Callable[[str], None],
+        meter: Meter,
     ) -> None:
         self._table, self._domain, self._epsilon = table, table.domain, epsilon
-        self._rng, self._constants, self._progress = rng, constants, progress
+        self._rng, self._constants, self._meter = rng, constants, meter
         self._target = table.domain.target_column.name
         self._classes = len(table.domain.classes)
         self._asked: list[Asked] = []
@@ -176,8 +177,9 @@ class _Fit:
         # as the kernel names them; of a column "a, b" and the pair of a and b the column stays
         candidates = {", ".join(each): each for each in reversed(planned.candidates)}
         tables: list[Table] = []
+        steps = len(planned.steps)
         for number, step in enumerate(planned.steps):
-            self._progress(f"table {number + 1} of {len(planned.steps)}")
+            self._meter.at(f"table {number + 1} of {steps}", number, steps, asked=len(self._asked))
             found = self._step(model, step, candidates, shares, number)
             tables.append(found)
             grid = np.rint(found.values * LOGIT_GRID).astype(np.int32)

@@ -28,6 +28,7 @@ from privet.domain import Domain
 from privet.errors import DataError, PrivacyLeakWarning, QuestionError
 from privet.kernel import ProtectedTable, PublicTable, as_epsilon, open_table
 from privet.trees.inference import infer
+from privet.trees.progress import Progress
 from privet.trees.published import Model
 from privet.trees.record import Privacy
 
@@ -55,7 +56,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     variant: str = "corrected"
     unsafe: bool = False
     random_state: Any = None
-    verbose: Any = 0  # a true value prints progress on standard error, a function is called with it
+    verbose: Any = 0  # a true value prints each Progress on standard error, a function is called with it
 
     algorithm: ClassVar[str]
     domain_: Domain = field(init=False)
@@ -184,11 +185,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     def _coins(self) -> np.random.Generator:
         return np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
 
-    def _say(self, text: str) -> None:
+    def _say(self, told: Progress) -> None:
         if callable(self.verbose):
-            self.verbose(text)
+            self.verbose(told)
         elif self.verbose:
-            print(text, file=sys.stderr, flush=True)
+            print(told, file=sys.stderr, flush=True)
 
     # -- predicting -------------------------------------------------------------------------
 

@@ -20,10 +20,11 @@ from privet.errors import QuestionError
 from privet.kernel import Histogram, ProtectedTable, Public, PublicTable, Release, as_epsilon
 from privet.trees.algorithm import check_attributes, check_budget, check_target, paid_for
 from privet.trees.criteria import followed, usable
-from privet.trees.growth import Growth, Progress
+from privet.trees.growth import Begin, Growth
 from privet.trees.model import Ensemble, Tree
 from privet.trees.node_sites import NodeSites
 from privet.trees.plan import BY_SIGNAL, WEIGHTED, Plan, Schedule
+from privet.trees.progress import Meter, Tell
 from privet.trees.record import Privacy, Record
 from privet.trees.sites import Decisions, rows_in, settled, view_of
 from privet.trees.structure import draw
@@ -38,7 +39,7 @@ def grow(
     variant: str = "corrected",
     counts: Histogram | None = None,
     reasons: Sequence[str] = (),
-    progress: Progress = lambda text: None,
+    progress: Tell = lambda told: None,
 ) -> Ensemble:
     """Fit a plan within `epsilon`. What cannot be done is refused before anything is charged.
 
@@ -46,7 +47,7 @@ def grow(
     """
     domain = table.domain
     _check(table, plan, epsilon - paid_for(counts, domain))
-    record = Record()
+    record, meter = Record(), Meter(progress, domain)
     scope = table if plan.is_exact else table.allot(epsilon - paid_for(counts, domain))
     bought = _prior_share(plan, domain, epsilon) if counts is None else counts.epsilon
     decisions, has_sites = Decisions({}), bool(plan.sites)
@@ -77,20 +78,20 @@ def grow(
     trees: list[Tree] = []
     if plan.rows == "disjoint":
         many = settled(plan.trees)
-        progress(f"growing {many} trees on disjoint rows")
+        begin = _teller(meter, record, schedules[:1], 0, f"{many} trees, ")
         parts = scope.scatter(many, coins)
         trees = Growth(
-            parts, plan, schedules[0], shares[0], record, 0, structures, progress, rows / many, node_sites
+            parts, plan, schedules[0], shares[0], record, 0, structures, begin, rows / many, node_sites
         ).run()
     else:
         for number, (share, schedule) in enumerate(zip(shares, schedules, strict=True)):
-            progress(f"growing tree {number + 1} of {plan.trees}")
+            begin = _teller(meter, record, schedules, number)
             own = scope if plan.is_exact else scope.allot(share)
             if plan.rows == "bootstrap":
                 assert isinstance(own, PublicTable)
                 own = own.bootstrap(coins + number)
             given = structures[number : number + 1]
-            trees += Growth(own.parts(), plan, schedule, share, record, number, given, progress, rows, node_sites).run()
+            trees += Growth(own.parts(), plan, schedule, share, record, number, given, begin, rows, node_sites).run()
     if plan.fallback and prior is None:
         prior = tuple(float(count) for count in sum(tree.counts[0] for tree in trees) / len(trees))
     elif not plan.fallback:
@@ -113,7 +114,7 @@ def grow(
 
 
 def refill(
-    table: ProtectedTable, model: Ensemble, plan: Plan, epsilon: Fraction, progress: Progress = lambda text: None
+    table: ProtectedTable, model: Ensemble, plan: Plan, epsilon: Fraction, progress: Tell = lambda told: None
 ) -> Ensemble:
     """Add the rows of another table to the leaves of a model: a new charge on the new rows, none on the old."""
     if table.domain.fingerprint != model.domain.fingerprint:
@@ -124,14 +125,15 @@ def refill(
     plan = replace(
         plan, depth=100, prior=Fraction(0), prune="none", consistency="none", trees=len(model.trees), rows="all"
     )
-    record = Record()
+    record, meter = Record(), Meter(progress, table.domain)
     scope = table.allot(epsilon)
+    filled = list(zip(model.trees, plan.tree_shares(epsilon), strict=True))
+    schedules = [plan.schedule(table.domain, share, tree.depth) for tree, share in filled]
     trees = []
-    for number, (tree, share) in enumerate(zip(model.trees, plan.tree_shares(epsilon), strict=True)):
-        progress(f"filling tree {number + 1} of {len(model.trees)}")
-        schedule = plan.schedule(table.domain, share, tree.depth)
+    for number, ((tree, share), schedule) in enumerate(zip(filled, schedules, strict=True)):
+        begin = _teller(meter, record, schedules, number)
         own = scope.allot(share).parts()
-        (new,) = Growth(own, plan, schedule, share, record, number, [tree], progress).run()
+        (new,) = Growth(own, plan, schedule, share, record, number, [tree], begin).run()
         both = np.sqrt(tree.deviation**2 + new.deviation**2)
         trees.append(tree.with_counts(tree.counts + new.counts, both))
     # old and new rows are different records: a person in one of them loses what that one paid
@@ -142,6 +144,18 @@ def refill(
         added = sum(new.counts[0] - old.counts[0] for new, old in zip(trees, model.trees, strict=True)) / len(trees)
         prior = tuple(float(count) for count in np.array(prior) + added)
     return replace(model, trees=tuple(trees), privacy=privacy, prior=prior)
+
+
+def _teller(meter: Meter, record: Record, schedules: Sequence[Schedule], number: int, name: str | None = None) -> Begin:
+    """Tells of each level of one of several trees that are grown one after the other."""
+    steps = [len(schedule.levels) + 1 for schedule in schedules]
+    title = name if name is not None else f"tree {number + 1} of {len(steps)}, " if len(steps) > 1 else ""
+
+    def begin(level: int, nodes: int) -> None:
+        what = f"{title}level {level} of {steps[number] - 1}: {nodes} {'node' if nodes == 1 else 'nodes'}"
+        meter.at(what, sum(steps[:number]) + level, sum(steps), asked=len(record.steps))
+
+    return begin
 
 
 # -- before anything is charged ---------------------------------------------------------------

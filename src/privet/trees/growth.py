@@ -40,7 +40,7 @@ from privet.trees.splitting import (
 )
 from privet.trees.structure import splits_at
 
-Progress = Callable[[str], None]
+Begin = Callable[[int, int], None]  # is told of each level, and how many nodes it has
 Way = tuple[str, Criterion | None]  # how a node finds its split, and by which criterion if not by the plan's
 
 
@@ -59,12 +59,12 @@ class Growth:
         record: Record,
         number: int,
         structures: Sequence[Tree],
-        progress: Progress,
+        begin: Begin,
         rows: float = 0.0,
         node_sites: NodeSites | None = None,
     ) -> None:
         self._parts, self._plan, self._schedule, self._budget, self._record = parts, plan, schedule, budget, record
-        self._number, self._structures, self._progress = number, structures, progress
+        self._number, self._structures, self._begin = number, structures, begin
         self._rows, self._node_sites = rows, node_sites
         self._domain, self._target = parts.domain, parts.domain.target_column
         self._position = {name: i for i, name in enumerate(self._domain.attributes)}
@@ -79,8 +79,7 @@ class Growth:
         parts, trees = self._parts, len(self._parts)
         nodes = Nodes.roots(trees, self._domain.attributes, self._rows, self._room)
         while len(parts):
-            if nodes.level:
-                self._progress(f"tree {self._number + 1}, level {nodes.level}: {len(parts)} nodes")
+            self._begin(nodes.level, len(parts))
             parts, nodes = self._level(parts, nodes)
         return [self._finished(tree) for tree in range(trees)]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -40,12 +42,15 @@ td, th { padding: .3rem 1rem .3rem 0; border-bottom: 1px solid var(--line); vert
 """
 
 
-def document(title: str, parts: Sequence[str], style: str = "") -> str:
-    """A whole page; its policy forbids the browser to load or run anything."""
-    content = "\n".join(parts)
+def document(title: str, parts: Sequence[str], style: str = "", script: str = "") -> str:
+    """A whole page; its policy forbids the browser to load anything, and to run anything but one script of ours."""
+    content, allowed = "\n".join(parts), ""
+    if script:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        content, allowed = f"{content}\n<script>{script}</script>", f"; script-src 'sha256-{digest}'"
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'{allowed}">
 <title>{safe(title, 200)}</title><style>{_STYLE}{style}</style></head><body>
 {content}
 </body></html>

@@ -9,8 +9,9 @@ from typing import Any
 
 from scipy.stats import binom
 
+from privet.trees.axis import Axis
 from privet.trees.layout import safe
-from privet.verification.marks import MARKS, Axis, cell, heads, key_of
+from privet.verification.marks import MARKS, cell, heads, key_of
 from privet.verification.reconstruction import FALSE_ALARM
 
 Point = dict[str, Any]

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from privet.column import decimal_text
+from privet.trees.axis import Axis
 from privet.trees.layout import safe
 from privet.verification import curves
 from privet.verification.attacks.result import AttackResult
-from privet.verification.marks import MARKS, Axis, cell, heads, icon, key_of
+from privet.verification.marks import MARKS, cell, heads, icon, key_of
 from privet.verification.verdict import Finding, Report, Verdict, number
 
 KINDS = {

@@ -51,11 +51,14 @@ FROM (
           ELSE 3
         END AS c0,
         CASE
-          WHEN REGEXP_FULL_MATCH(
-            CAST("source_rows"."f1" AS TEXT),
-            '[ \t]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?[ \t]*'
-          )
-          THEN TRY_CAST(CAST("source_rows"."f1" AS TEXT) AS DOUBLE)
+          WHEN STRLEN(CAST("source_rows"."f1" AS TEXT)) <= 65536
+          THEN CASE
+            WHEN REGEXP_FULL_MATCH(
+              CAST("source_rows"."f1" AS TEXT),
+              '[ \t]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ \t]*'
+            )
+            THEN TRY_CAST(CAST("source_rows"."f1" AS TEXT) AS DOUBLE)
+          END
         END AS x1,
         CASE
           WHEN CAST("source_rows"."f2" AS TEXT) IS NULL OR CAST("source_rows"."f2" AS TEXT) = ''

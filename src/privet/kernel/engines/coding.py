@@ -12,7 +12,7 @@ from enum import Enum
 
 from sqlglot import exp
 
-from privet.column import GRID_SLACK, Nominal, Numeric, text_of
+from privet.column import GRID_SLACK, LONGEST_NUMBER, Nominal, Numeric, text_of
 from privet.domain import Domain
 from privet.kernel.engines.sql import Dialect, Sql, add, big, case, col, conjunction, double, num
 
@@ -53,7 +53,7 @@ def coded(
         if kind is Kind.FLOAT:
             code = _code_of_float(value, column, dialect)
         elif kind is Kind.INTEGER and (whole := _whole_numbers(column)) is not None:
-            code = _code(value.is_(exp.Null()), column, [(value.eq(num(number)), num(k)) for k, number in whole])
+            code = _code(value.is_(exp.Null()), column, _codes_of_whole(value, whole))
         elif len(column.values) > _JOIN_FROM and dialect.join_values:
             pairs = [(name, number) for number, name in enumerate(column.texts)]
             same = _text(value, kind, dialect).eq(_of(f"v{i}", "t"))
@@ -71,7 +71,9 @@ def coded(
     innermost = exp.select(*numbers).from_(exp.select(exp.Star()).from_(source).subquery(_SOURCE))
     for values, condition in joins:
         innermost = innermost.join(values, on=condition, join_type="left")
-    fitting = exp.select(*codes).from_(exp.select(*grids).from_(innermost.subquery("numbers")).subquery("grids"))
+    fitting = innermost
+    if any(isinstance(column, Numeric) for column in domain):
+        fitting = exp.select(*codes).from_(exp.select(*grids).from_(innermost.subquery("numbers")).subquery("grids"))
     present = [col(f"c{i}").is_(exp.Null()).not_() for i in range(len(domain.columns))]
     return exp.select(*narrow).from_(fitting.subquery("fits")).where(conjunction(*present))
 
@@ -99,6 +101,13 @@ def _whole_numbers(column: Nominal) -> list[tuple[int, int]] | None:
     return [(k, int(t)) for k, t in digits if str(int(t)) == t]
 
 
+def _codes_of_whole(value: Sql, whole: Sequence[tuple[int, int]]) -> list[tuple[Sql, Sql]]:
+    """A branch for each value; numbers that are their own codes, as 0 to 7 are, need one for all."""
+    if len(whole) > 1 and list(whole) == [(k, k) for k in range(len(whole))]:
+        return [(exp.Between(this=value.copy(), low=num(0), high=num(len(whole) - 1)), value.copy())]
+    return [(value.copy().eq(num(number)), num(k)) for k, number in whole]
+
+
 def _no_text(value: Sql, kind: Kind, column: Nominal, dialect: Dialect) -> Sql:
     """No value, or an empty text unless that is declared."""
     read = _text(value, kind, dialect)
@@ -110,7 +119,9 @@ def _code(absent: Sql, column: Nominal, branches: Sequence[tuple[Sql, Sql]]) -> 
     """`Nominal.code` in SQL: missing, a declared value, or other; NULL where such a cell is not declared."""
     missing = exp.Null() if column.missing_code is None else num(column.missing_code)
     other = exp.Null() if column.other_code is None else num(column.other_code)
-    return case([(absent, missing), *branches], other)
+    # no value equals a declared one: where neither cell is declared, NULL is what is left in any case
+    first = [] if column.missing_code is None and column.other_code is None else [(absent, missing)]
+    return case([*first, *branches], other)
 
 
 def _code_of_float(value: Sql, column: Nominal, dialect: Dialect) -> Sql:
@@ -137,7 +148,9 @@ def _number(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
         return double(exp.cast(value, exp.DataType.Type.INT))
     if kind is not Kind.TEXT:
         return dialect.as_double(value)
-    return dialect.read_number(dialect.as_text(value))
+    written = dialect.as_text(value)
+    short = exp.LTE(this=dialect.length(written.copy()), expression=num(LONGEST_NUMBER))
+    return case([(short, dialect.read_number(written))])
 
 
 def _grid(number: Sql, column: Numeric, dialect: Dialect) -> Sql:

@@ -34,6 +34,8 @@ from privet.domain import Domain
 from privet.errors import DataError
 from privet.kernel.engines import coding, sql
 from privet.kernel.engines.coding import Kind
+from privet.kernel.engines.recall import Recall
+from privet.kernel.engines.waiting import wait_for
 from privet.kernel.query import (
     CorrectQuery,
     CountQuery,
@@ -65,6 +67,7 @@ DIALECT = sql.Dialect(
     look_up=lambda values, index: exp.func(
         "list_extract", exp.Array(expressions=[sql.num(value) for value in values]), sql.add(index, sql.num(1))
     ),
+    length=lambda value: exp.Anonymous(this="STRLEN", expressions=[value]),
 )
 
 _KINDS = {
@@ -89,7 +92,9 @@ _KINDS = {
     "ENUM": Kind.TEXT,
 }
 
-_MEMORY = "80MB"
+_THREADS = 8  # at most: each groups rows by 14 keys on its own before they are merged
+_PASSING = 2  # threads: they read batches faster than one core counts them
+_MEMORY, _PASSING_MEMORY = 20, 10  # MB for each thread, and one more for each column
 _BATCH = 2**17  # rows
 _PREFIX = "privet-scratch-"
 _LONGEST_HEADER = 2**20
@@ -252,7 +257,8 @@ class DuckDBEngine:
         self._connection = duckdb.connect(
             str(folder / "coded.duckdb"),
             config={
-                "memory_limit": _MEMORY,
+                "threads": str(_threads()),
+                "memory_limit": _limit(_threads(), _MEMORY, domain),
                 "temp_directory": str(folder),
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
@@ -262,11 +268,12 @@ class DuckDBEngine:
         self._process = os.getpid()
         _engines.add(self)
         self._lock = threading.RLock()
+        self._recall = Recall(domain)
         self._numbered = 0
         self._nodes: OrderedDict[Rows, str] = OrderedDict()
         try:
             problem = self._read(source)
-        except DataError:
+        except BaseException:  # an interrupt too leaves nothing behind
             self.close()
             raise
         if problem is not None:
@@ -298,11 +305,15 @@ class DuckDBEngine:
 
     def close(self) -> None:
         self.closed = True
+        self._recall.forget()
         if os.getpid() == self._process:
             self._connection.close()
         self._close()
 
     def exact_counts(self, query: CountQuery) -> list[Counts]:
+        return self._recall.counts(query, self._counts)
+
+    def _counts(self, query: CountQuery) -> list[Counts]:
         answer = self._ask(query.rows, lambda rows: sql.counts(query, rows, self._domain))
         return sql.read_counts(answer, query, self._domain)
 
@@ -332,7 +343,7 @@ class DuckDBEngine:
         from privet.kernel.engines.memory import MemoryEngine
 
         with self._lock:
-            answer = self._run(sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain)).fetchnumpy()
+            answer = self._fetched(sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain))
         codes = {column.name: answer[f"c{i}"] for i, column in enumerate(self._domain)}
         grids = {column.name: answer[f"g{i}"] for i, column in enumerate(self._domain) if isinstance(column, Numeric)}
         return MemoryEngine(self._domain, codes, grids, weights=answer["n"].astype(np.int64))
@@ -341,6 +352,9 @@ class DuckDBEngine:
         """The coded rows in passing: the in-memory kernel counts them batch by batch."""
         from privet.kernel.engines.stream import StreamEngine
 
+        threads = min(_PASSING, _threads())
+        self._connection.execute(f"SET threads = {threads}")
+        self._connection.execute(f"SET memory_limit = '{_limit(threads, _PASSING_MEMORY, self._domain)}'")
         return StreamEngine("duckdb", self._domain, self._batches, self.close)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
@@ -374,11 +388,14 @@ class DuckDBEngine:
             return self._fetch(statement(self._relation(rows)))
 
     def _fetch(self, tree: exp.Expr) -> sql.Answer:
-        answer: dict[str, Any] = self._run(tree).fetchnumpy()
-        return {name: np.asarray(values, dtype=np.int64) for name, values in answer.items()}
+        return {name: np.asarray(values, dtype=np.int64) for name, values in self._fetched(tree).items()}
+
+    def _fetched(self, tree: exp.Expr) -> dict[str, Any]:
+        answer: dict[str, Any] = wait_for(self._run(tree).fetchnumpy, self._connection.interrupt)
+        return answer
 
     def _run(self, tree: exp.Expr) -> Any:
-        return self._connection.execute(DIALECT.sql(tree))
+        return wait_for(lambda: self._connection.execute(DIALECT.sql(tree)), self._connection.interrupt)
 
     def _relation(self, rows: Rows) -> exp.From:
         """The coded rows with their `node`, as a FROM clause."""
@@ -420,6 +437,14 @@ def _abandon() -> None:
 
 
 os.register_at_fork(after_in_child=_abandon)
+
+
+def _threads() -> int:
+    return min(_THREADS, os.cpu_count() or 1)
+
+
+def _limit(threads: int, memory: int, domain: Domain) -> str:
+    return f"{threads * (memory + len(domain.columns))}MB"
 
 
 def _create(name: str, query: exp.Select) -> exp.Create:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from privet.column import Numeric
 from privet.domain import Domain
 from privet.errors import DataError
+from privet.kernel.engines.recall import Recall
 from privet.kernel.engines.residuals import (
     Margins,
     add_term,
@@ -79,6 +80,7 @@ class MemoryEngine:
         self._weights = np.empty(0, dtype=np.int64) if weights is None else weights
         self._lock, self._margins_lock = threading.RLock(), threading.RLock()  # of the two caches below
         self._nodes: OrderedDict[Rows, Nodes] = OrderedDict()
+        self._recall = Recall(domain)
         self._margins: tuple[AdditiveModel, Margins] | None = None
 
     @classmethod
@@ -115,6 +117,7 @@ class MemoryEngine:
     def close(self) -> None:
         self.closed = True
         self._nodes.clear()
+        self._recall.forget()
         self._margins = None
         # copies: a view of nothing would keep all rows in memory
         self._codes, self._grids = self._codes[:, :0].copy(), self._grids[:, :0].copy()
@@ -122,6 +125,9 @@ class MemoryEngine:
     # -- the protocol -----------------------------------------------------------------------
 
     def exact_counts(self, query: CountQuery) -> list[Counts]:
+        return self._recall.counts(query, self._counts)
+
+    def _counts(self, query: CountQuery) -> list[Counts]:
         nodes, parts = self._assign(query.rows), query.rows.parts
         last = {group[-1] for group in query.groups if len(group) == 2}
         if len(last) == 1 and len(query.groups) > 1 and all(len(group) == 2 for group in query.groups):
@@ -300,7 +306,7 @@ class MemoryEngine:
         drawn = np.random.default_rng(seed).integers(0, self._codes.shape[1], self._codes.shape[1])
         # not [:, drawn], which would lay out one row after the other
         copy._codes, copy._grids = self._codes.take(drawn, axis=1), self._grids.take(drawn, axis=1)
-        copy._lock, copy._nodes = threading.RLock(), OrderedDict()
+        copy._lock, copy._nodes, copy._recall = threading.RLock(), OrderedDict(), Recall(self._domain)
         copy._margins_lock, copy._margins = threading.RLock(), None
         return copy
 

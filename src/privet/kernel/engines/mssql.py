@@ -142,6 +142,8 @@ DIALECT = _Tsql(
     is_nan=lambda number: sql.num(1).eq(sql.num(0)),  # its floats are numbers
     read_number=_read_number,
     look_up=_look_up,
+    # two bytes a letter; LEN would not count blanks at the end
+    length=lambda value: sql.quotient(_call("DATALENGTH", value), sql.num(2)),
     same_text=_same_text,
     as_text=_as_text,
     join_values=False,

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 _BATCH = 2**16  # rows of an answer that are Python objects at a time
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 _KEYS = 500  # of one aggregation: PostgreSQL takes 4096 of them, and 1664 columns
-_LONGEST = 2**16  # bytes of a text that is read as a number: regular expressions cannot read a gigabyte
 _DIGITS = 300  # numbers with more digits before or after the point lie beyond all bounds, or are as good as 0
 _TINY = f"1e-{_DIGITS}"
 _TOO_LARGE, _TOO_SMALL = "1.797693134862315807e308", "2.4703282292062328e-324"  # for a double: it would be an error
@@ -78,9 +77,7 @@ def _read_number(value: Sql) -> Sql:
         cast,
     )
     # CASE inside CASE: the terms of an AND are evaluated in any order
-    read = sql.case([(_matches(value, _PLAIN), cast.copy()), (_matches(value, f"^({NUMBER})$"), in_range)])
-    size = exp.Anonymous(this="OCTET_LENGTH", expressions=[value.copy()])
-    return sql.case([(exp.LTE(this=size, expression=sql.num(_LONGEST)), read)])
+    return sql.case([(_matches(value, _PLAIN), cast.copy()), (_matches(value, f"^({NUMBER})$"), in_range)])
 
 
 def _digits(value: Sql) -> Sql:
@@ -110,7 +107,7 @@ class _Postgres(sql.Dialect):
         tree = tree.copy()
         for whole in list(tree.find_all(exp.IntDiv)):  # whole numbers divide without a detour through decimals
             whole.replace(exp.Div(this=whole.this, expression=whole.expression, typed=True, safe=False))
-        for inner in tree.find_all(exp.Subquery):
+        for inner in tree.find_all(exp.Subquery, exp.CTE):
             # The planner would write an inner expression out wherever its value is used, and again one layer
             # further out: OFFSET has it computed once for a row. A 0 that is no text would forbid parallel workers.
             inner.this.set("offset", exp.Offset(expression=exp.Literal.string("0")))
@@ -122,6 +119,7 @@ DIALECT = _Postgres(
     is_nan=lambda number: number.eq(_double_of("NaN")),
     read_number=_read_number,
     look_up=_look_up,
+    length=lambda value: exp.Anonymous(this="OCTET_LENGTH", expressions=[value]),
     as_text=lambda value: exp.cast(value, exp.DataType.Type.TEXT),
 )
 

@@ -34,7 +34,7 @@ _PAUSE_SECONDS = 0.2
 _TIME = re.compile(r"[0-9]{1,9}(ms|s|min|h|d)?")
 # An address may say otherwise, unlike in the last line: machine code for a statement that is used once costs more
 # than it saves; notices may quote rows.
-_DEFAULTS = "-c jit=off"
+_DEFAULTS = "-c jit=off -c work_mem=64MB"  # up to 4096 parts are grouped without a file
 _PROMISES = "-c client_min_messages=error -c default_transaction_read_only=on -c standard_conforming_strings=on"
 _PARAMETERS = {
     "application_name": "privet",

@@ -34,11 +34,12 @@ from pyspark import RDD, SparkContext, StorageLevel
 from pyspark.sql import SparkSession
 from sqlglot import exp
 
-from privet.column import Numeric
+from privet.column import NUMBER, Numeric
 from privet.domain import Domain
 from privet.errors import DataError, EngineFailed, LedgerError
 from privet.kernel.engines import coding, sql
 from privet.kernel.engines.coding import Kind
+from privet.kernel.engines.recall import Recall
 from privet.kernel.query import (
     CorrectQuery,
     CountQuery,
@@ -58,9 +59,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# `column.NUMBER` without a way back: in Java it takes quadratic time, and one long text would be seen in the time of
-# a job. RLIKE finds a match anywhere; \A and \z are the very ends of a text.
-_NUMBER = r"\A[ \t]*+[+-]?(?:[0-9]++(?:[.][0-9]*+)?+|[.][0-9]++)(?:[eE][+-]?[0-9]++)?+[ \t]*+\z"
+_NUMBER = rf"\A{NUMBER}\z"  # RLIKE finds a match anywhere; these are the very ends of a text
 
 DIALECT = sql.Dialect(
     name="spark",
@@ -78,6 +77,7 @@ DIALECT = sql.Dialect(
     look_up=lambda values, index: exp.Anonymous(
         this="GET", expressions=[exp.Array(expressions=[sql.num(value) for value in values]), index]
     ),
+    length=lambda value: exp.Anonymous(this="OCTET_LENGTH", expressions=[value]),
 )
 
 _KINDS = {
@@ -224,6 +224,7 @@ class SparkEngine:
         self._domain = domain
         self._closed = False
         self._process = os.getpid()
+        self._recall = Recall(domain)
         self._numbered = 0
         self._levels: OrderedDict[Rows, str] = OrderedDict()
         self._kept = _Kept()
@@ -315,6 +316,9 @@ class SparkEngine:
         self._closed = True
 
     def exact_counts(self, query: CountQuery) -> list[Counts]:
+        return self._recall.counts(query, self._counts)
+
+    def _counts(self, query: CountQuery) -> list[Counts]:
         cells = max(cell_count(self._domain, group) for group in query.groups)
         answer = self._ask(query.rows, lambda rows: _once(sql.counts(query, rows, self._domain), query.rows, cells))
         return sql.read_counts(answer, query, self._domain)

@@ -53,6 +53,7 @@ class Dialect:
     is_nan: Callable[[Sql], Sql]
     read_number: Callable[[Sql], Sql]  # the number of a text as `column.number_of` reads it, or NULL; it never fails
     look_up: Callable[[Sequence[int], Sql], Sql]  # the i-th of a list of integers, i from 0
+    length: Callable[[Sql], Sql]  # of a text, in bytes: as many as characters where it may be a number
     same_text: Callable[[Sql, str], Sql] = lambda value, declared: value.eq(exp.Literal.string(declared))
     as_double: Callable[[Sql], Sql] = lambda value: double(value)  # of a stored number; it never fails
     as_text: Callable[[Sql], Sql] = lambda value: text(value)  # of a stored text or whole number

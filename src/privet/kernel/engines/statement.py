@@ -14,11 +14,13 @@ from sqlglot import exp
 from privet.column import Numeric
 from privet.domain import Domain
 from privet.kernel.engines import sql
+from privet.kernel.engines.recall import Recall
 from privet.kernel.engines.sql import Answer, Dialect, Sql
 from privet.kernel.query import (
     CorrectQuery,
     CountQuery,
     Counts,
+    Divide,
     GridCounts,
     GridQuery,
     ResidualQuery,
@@ -39,7 +41,7 @@ class StatementEngine(ABC):
     materialized: bool | None = None  # whether the engine is told to compute shared parts of a statement once
 
     def __init__(self, domain: Domain, coded: exp.Select) -> None:
-        self._domain, self._coded = domain, coded
+        self._domain, self._coded, self._recall = domain, coded, Recall(domain)
 
     @abstractmethod
     def _fetch(self, tree: Sql) -> Answer:
@@ -49,6 +51,9 @@ class StatementEngine(ABC):
     def close(self) -> None: ...
 
     def exact_counts(self, query: CountQuery) -> list[Counts]:
+        return self._recall.counts(query, self._counts)
+
+    def _counts(self, query: CountQuery) -> list[Counts]:
         tree = sql.counts(query, _from(ROWS), self._domain)
         return sql.read_counts(self._ask(query.rows, tree), query, self._domain)
 
@@ -82,9 +87,11 @@ class StatementEngine(ABC):
     def numbered(self, rows: Rows) -> exp.Select:
         """The coded rows that lie in a part, with its number: a layer for each step from the whole table."""
         if rows.parent is None or rows.step is None:
-            return exp.select(*self._columns(), sql.num(0).as_("node")).from_(self._coded.subquery("coded"))
+            return self._coded.select(sql.num(0).as_("node"))
         node = sql.node(rows.step, sql.col("node"), self._domain, self.dialect)
         inner = exp.select(*self._columns(), node.as_("node")).from_(self.numbered(rows.parent).subquery("above"))
+        if isinstance(rows.step, Divide) and None not in rows.step.splits:
+            return inner  # no row is lost: a layer less
         present = sql.col("node").is_(exp.Null()).not_()
         return exp.select(exp.Star()).from_(inner.subquery("inside")).where(present)
 

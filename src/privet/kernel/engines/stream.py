@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from privet.column import Numeric
 from privet.domain import Domain
 from privet.kernel.engines.memory import MemoryEngine
+from privet.kernel.engines.recall import Recall
 from privet.kernel.query import (
     CorrectQuery,
     CountQuery,
@@ -45,8 +46,12 @@ class StreamEngine:
     def __init__(self, name: str, domain: Domain, batches: Batches, close: Callable[[], None]) -> None:
         self.name, self._domain, self._batches, self._close = name, domain, batches, close
         self._position = {column: position for position, column in enumerate(domain.names)}
+        self._recall = Recall(domain)
 
     def exact_counts(self, query: CountQuery) -> list[Counts]:
+        return self._recall.counts(query, self._counts)
+
+    def _counts(self, query: CountQuery) -> list[Counts]:
         used = {name for group in query.groups for name in group}
         shapes = [(query.rows.parts, *(self._domain[name].size for name in group)) for group in query.groups]
         exact = [np.zeros(shape, dtype=np.int64) for shape in shapes]
@@ -83,6 +88,7 @@ class StreamEngine:
 
     def close(self) -> None:
         self.closed = True
+        self._recall.forget()
         self._close()
 
     def _engines(self, rows: Rows, used: set[str]) -> Iterator[MemoryEngine]:

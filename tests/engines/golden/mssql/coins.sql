@@ -493,90 +493,10 @@ WITH numbered AS (
                           ELSE NULL
                         END AS c2,
                         CASE
-                          WHEN (
-                            NOT CASE
-                              WHEN LEFT(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                ),
-                                CHARINDEX(
-                                  N'E',
-                                  UPPER(
-                                    LTRIM(
-                                      RTRIM(
-                                        REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                          NCHAR(9),
-                                          N' '
-                                        )
-                                      )
-                                    )
-                                  ) + N'E'
-                                ) - 1
-                              ) LIKE N'[+-]%'
-                              THEN SUBSTRING(
-                                LEFT(
-                                  LTRIM(
-                                    RTRIM(
-                                      REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                        NCHAR(9),
-                                        N' '
-                                      )
-                                    )
-                                  ),
-                                  CHARINDEX(
-                                    N'E',
-                                    UPPER(
-                                      LTRIM(
-                                        RTRIM(
-                                          REPLACE(
-                                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                            NCHAR(9),
-                                            N' '
-                                          )
-                                        )
-                                      )
-                                    ) + N'E'
-                                  ) - 1
-                                ),
-                                2,
-                                2147483647
-                              )
-                              ELSE LEFT(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                ),
-                                CHARINDEX(
-                                  N'E',
-                                  UPPER(
-                                    LTRIM(
-                                      RTRIM(
-                                        REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                          NCHAR(9),
-                                          N' '
-                                        )
-                                      )
-                                    )
-                                  ) + N'E'
-                                ) - 1
-                              )
-                            END LIKE N'%[^0-9.]%'
-                            AND (
-                              CASE
+                          WHEN CAST(DATALENGTH(CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2) AS BIGINT) / 2 <= 65536
+                          THEN CASE
+                            WHEN (
+                              NOT CASE
                                 WHEN LEFT(
                                   LTRIM(
                                     RTRIM(
@@ -656,24 +576,10 @@ WITH numbered AS (
                                     ) + N'E'
                                   ) - 1
                                 )
-                              END LIKE N'%[0-9]%'
-                            )
-                          )
-                          AND (
-                            NOT CASE
-                              WHEN LEFT(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                ),
-                                CHARINDEX(
-                                  N'E',
-                                  UPPER(
+                              END LIKE N'%[^0-9.]%'
+                              AND (
+                                CASE
+                                  WHEN LEFT(
                                     LTRIM(
                                       RTRIM(
                                         REPLACE(
@@ -682,12 +588,82 @@ WITH numbered AS (
                                           N' '
                                         )
                                       )
-                                    )
-                                  ) + N'E'
-                                ) - 1
-                              ) LIKE N'[+-]%'
-                              THEN SUBSTRING(
-                                LEFT(
+                                    ),
+                                    CHARINDEX(
+                                      N'E',
+                                      UPPER(
+                                        LTRIM(
+                                          RTRIM(
+                                            REPLACE(
+                                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                              NCHAR(9),
+                                              N' '
+                                            )
+                                          )
+                                        )
+                                      ) + N'E'
+                                    ) - 1
+                                  ) LIKE N'[+-]%'
+                                  THEN SUBSTRING(
+                                    LEFT(
+                                      LTRIM(
+                                        RTRIM(
+                                          REPLACE(
+                                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                            NCHAR(9),
+                                            N' '
+                                          )
+                                        )
+                                      ),
+                                      CHARINDEX(
+                                        N'E',
+                                        UPPER(
+                                          LTRIM(
+                                            RTRIM(
+                                              REPLACE(
+                                                CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                                NCHAR(9),
+                                                N' '
+                                              )
+                                            )
+                                          )
+                                        ) + N'E'
+                                      ) - 1
+                                    ),
+                                    2,
+                                    2147483647
+                                  )
+                                  ELSE LEFT(
+                                    LTRIM(
+                                      RTRIM(
+                                        REPLACE(
+                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                          NCHAR(9),
+                                          N' '
+                                        )
+                                      )
+                                    ),
+                                    CHARINDEX(
+                                      N'E',
+                                      UPPER(
+                                        LTRIM(
+                                          RTRIM(
+                                            REPLACE(
+                                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                              NCHAR(9),
+                                              N' '
+                                            )
+                                          )
+                                        )
+                                      ) + N'E'
+                                    ) - 1
+                                  )
+                                END LIKE N'%[0-9]%'
+                              )
+                            )
+                            AND (
+                              NOT CASE
+                                WHEN LEFT(
                                   LTRIM(
                                     RTRIM(
                                       REPLACE(
@@ -711,66 +687,9 @@ WITH numbered AS (
                                       )
                                     ) + N'E'
                                   ) - 1
-                                ),
-                                2,
-                                2147483647
-                              )
-                              ELSE LEFT(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                ),
-                                CHARINDEX(
-                                  N'E',
-                                  UPPER(
-                                    LTRIM(
-                                      RTRIM(
-                                        REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                          NCHAR(9),
-                                          N' '
-                                        )
-                                      )
-                                    )
-                                  ) + N'E'
-                                ) - 1
-                              )
-                            END LIKE N'%.%.%'
-                            AND (
-                              CHARINDEX(
-                                N'E',
-                                UPPER(
-                                  LTRIM(
-                                    RTRIM(
-                                      REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                        NCHAR(9),
-                                        N' '
-                                      )
-                                    )
-                                  )
-                                ) + N'E'
-                              ) = LEN(
-                                UPPER(
-                                  LTRIM(
-                                    RTRIM(
-                                      REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                        NCHAR(9),
-                                        N' '
-                                      )
-                                    )
-                                  )
-                                ) + N'E'
-                              )
-                              OR (
-                                NOT CASE
-                                  WHEN SUBSTRING(
+                                ) LIKE N'[+-]%'
+                                THEN SUBSTRING(
+                                  LEFT(
                                     LTRIM(
                                       RTRIM(
                                         REPLACE(
@@ -793,10 +712,150 @@ WITH numbered AS (
                                           )
                                         )
                                       ) + N'E'
-                                    ) + 1,
-                                    2147483647
-                                  ) LIKE N'[+-]%'
-                                  THEN SUBSTRING(
+                                    ) - 1
+                                  ),
+                                  2,
+                                  2147483647
+                                )
+                                ELSE LEFT(
+                                  LTRIM(
+                                    RTRIM(
+                                      REPLACE(
+                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        NCHAR(9),
+                                        N' '
+                                      )
+                                    )
+                                  ),
+                                  CHARINDEX(
+                                    N'E',
+                                    UPPER(
+                                      LTRIM(
+                                        RTRIM(
+                                          REPLACE(
+                                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                            NCHAR(9),
+                                            N' '
+                                          )
+                                        )
+                                      )
+                                    ) + N'E'
+                                  ) - 1
+                                )
+                              END LIKE N'%.%.%'
+                              AND (
+                                CHARINDEX(
+                                  N'E',
+                                  UPPER(
+                                    LTRIM(
+                                      RTRIM(
+                                        REPLACE(
+                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                          NCHAR(9),
+                                          N' '
+                                        )
+                                      )
+                                    )
+                                  ) + N'E'
+                                ) = LEN(
+                                  UPPER(
+                                    LTRIM(
+                                      RTRIM(
+                                        REPLACE(
+                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                          NCHAR(9),
+                                          N' '
+                                        )
+                                      )
+                                    )
+                                  ) + N'E'
+                                )
+                                OR (
+                                  NOT CASE
+                                    WHEN SUBSTRING(
+                                      LTRIM(
+                                        RTRIM(
+                                          REPLACE(
+                                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                            NCHAR(9),
+                                            N' '
+                                          )
+                                        )
+                                      ),
+                                      CHARINDEX(
+                                        N'E',
+                                        UPPER(
+                                          LTRIM(
+                                            RTRIM(
+                                              REPLACE(
+                                                CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                                NCHAR(9),
+                                                N' '
+                                              )
+                                            )
+                                          )
+                                        ) + N'E'
+                                      ) + 1,
+                                      2147483647
+                                    ) LIKE N'[+-]%'
+                                    THEN SUBSTRING(
+                                      SUBSTRING(
+                                        LTRIM(
+                                          RTRIM(
+                                            REPLACE(
+                                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                              NCHAR(9),
+                                              N' '
+                                            )
+                                          )
+                                        ),
+                                        CHARINDEX(
+                                          N'E',
+                                          UPPER(
+                                            LTRIM(
+                                              RTRIM(
+                                                REPLACE(
+                                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                                  NCHAR(9),
+                                                  N' '
+                                                )
+                                              )
+                                            )
+                                          ) + N'E'
+                                        ) + 1,
+                                        2147483647
+                                      ),
+                                      2,
+                                      2147483647
+                                    )
+                                    ELSE SUBSTRING(
+                                      LTRIM(
+                                        RTRIM(
+                                          REPLACE(
+                                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                            NCHAR(9),
+                                            N' '
+                                          )
+                                        )
+                                      ),
+                                      CHARINDEX(
+                                        N'E',
+                                        UPPER(
+                                          LTRIM(
+                                            RTRIM(
+                                              REPLACE(
+                                                CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                                NCHAR(9),
+                                                N' '
+                                              )
+                                            )
+                                          )
+                                        ) + N'E'
+                                      ) + 1,
+                                      2147483647
+                                    )
+                                  END LIKE N'%[^0-9]%'
+                                  AND (
                                     SUBSTRING(
                                       LTRIM(
                                         RTRIM(
@@ -822,107 +881,13 @@ WITH numbered AS (
                                         ) + N'E'
                                       ) + 1,
                                       2147483647
-                                    ),
-                                    2,
-                                    2147483647
+                                    ) LIKE N'%[0-9]%'
                                   )
-                                  ELSE SUBSTRING(
-                                    LTRIM(
-                                      RTRIM(
-                                        REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                          NCHAR(9),
-                                          N' '
-                                        )
-                                      )
-                                    ),
-                                    CHARINDEX(
-                                      N'E',
-                                      UPPER(
-                                        LTRIM(
-                                          RTRIM(
-                                            REPLACE(
-                                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                              NCHAR(9),
-                                              N' '
-                                            )
-                                          )
-                                        )
-                                      ) + N'E'
-                                    ) + 1,
-                                    2147483647
-                                  )
-                                END LIKE N'%[^0-9]%'
-                                AND (
-                                  SUBSTRING(
-                                    LTRIM(
-                                      RTRIM(
-                                        REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                          NCHAR(9),
-                                          N' '
-                                        )
-                                      )
-                                    ),
-                                    CHARINDEX(
-                                      N'E',
-                                      UPPER(
-                                        LTRIM(
-                                          RTRIM(
-                                            REPLACE(
-                                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                              NCHAR(9),
-                                              N' '
-                                            )
-                                          )
-                                        )
-                                      ) + N'E'
-                                    ) + 1,
-                                    2147483647
-                                  ) LIKE N'%[0-9]%'
                                 )
                               )
                             )
-                          )
-                          THEN COALESCE(
-                            TRY_CAST(LTRIM(
-                              RTRIM(
-                                REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                  NCHAR(9),
-                                  N' '
-                                )
-                              )
-                            ) AS FLOAT),
-                            CASE
-                              WHEN SUBSTRING(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                ),
-                                CHARINDEX(
-                                  N'E',
-                                  UPPER(
-                                    LTRIM(
-                                      RTRIM(
-                                        REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                          NCHAR(9),
-                                          N' '
-                                        )
-                                      )
-                                    )
-                                  ) + N'E'
-                                ) + 1,
-                                2147483647
-                              ) LIKE N'-%'
-                              THEN CAST(0 AS FLOAT)
-                              WHEN LTRIM(
+                            THEN COALESCE(
+                              TRY_CAST(LTRIM(
                                 RTRIM(
                                   REPLACE(
                                     CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
@@ -930,11 +895,49 @@ WITH numbered AS (
                                     N' '
                                   )
                                 )
-                              ) LIKE N'-%'
-                              THEN CAST(-1.7e+308 AS FLOAT)
-                              ELSE CAST(1.7e+308 AS FLOAT)
-                            END
-                          )
+                              ) AS FLOAT),
+                              CASE
+                                WHEN SUBSTRING(
+                                  LTRIM(
+                                    RTRIM(
+                                      REPLACE(
+                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        NCHAR(9),
+                                        N' '
+                                      )
+                                    )
+                                  ),
+                                  CHARINDEX(
+                                    N'E',
+                                    UPPER(
+                                      LTRIM(
+                                        RTRIM(
+                                          REPLACE(
+                                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                            NCHAR(9),
+                                            N' '
+                                          )
+                                        )
+                                      )
+                                    ) + N'E'
+                                  ) + 1,
+                                  2147483647
+                                ) LIKE N'-%'
+                                THEN CAST(0 AS FLOAT)
+                                WHEN LTRIM(
+                                  RTRIM(
+                                    REPLACE(
+                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      NCHAR(9),
+                                      N' '
+                                    )
+                                  )
+                                ) LIKE N'-%'
+                                THEN CAST(-1.7e+308 AS FLOAT)
+                                ELSE CAST(1.7e+308 AS FLOAT)
+                              END
+                            )
+                          END
                         END AS x3,
                         CASE
                           WHEN (

@@ -244,90 +244,10 @@ WITH numbered AS (
                       ELSE NULL
                     END AS c2,
                     CASE
-                      WHEN (
-                        NOT CASE
-                          WHEN LEFT(
-                            LTRIM(
-                              RTRIM(
-                                REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                  NCHAR(9),
-                                  N' '
-                                )
-                              )
-                            ),
-                            CHARINDEX(
-                              N'E',
-                              UPPER(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                )
-                              ) + N'E'
-                            ) - 1
-                          ) LIKE N'[+-]%'
-                          THEN SUBSTRING(
-                            LEFT(
-                              LTRIM(
-                                RTRIM(
-                                  REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                    NCHAR(9),
-                                    N' '
-                                  )
-                                )
-                              ),
-                              CHARINDEX(
-                                N'E',
-                                UPPER(
-                                  LTRIM(
-                                    RTRIM(
-                                      REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                        NCHAR(9),
-                                        N' '
-                                      )
-                                    )
-                                  )
-                                ) + N'E'
-                              ) - 1
-                            ),
-                            2,
-                            2147483647
-                          )
-                          ELSE LEFT(
-                            LTRIM(
-                              RTRIM(
-                                REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                  NCHAR(9),
-                                  N' '
-                                )
-                              )
-                            ),
-                            CHARINDEX(
-                              N'E',
-                              UPPER(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                )
-                              ) + N'E'
-                            ) - 1
-                          )
-                        END LIKE N'%[^0-9.]%'
-                        AND (
-                          CASE
+                      WHEN CAST(DATALENGTH(CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2) AS BIGINT) / 2 <= 65536
+                      THEN CASE
+                        WHEN (
+                          NOT CASE
                             WHEN LEFT(
                               LTRIM(
                                 RTRIM(
@@ -407,24 +327,10 @@ WITH numbered AS (
                                 ) + N'E'
                               ) - 1
                             )
-                          END LIKE N'%[0-9]%'
-                        )
-                      )
-                      AND (
-                        NOT CASE
-                          WHEN LEFT(
-                            LTRIM(
-                              RTRIM(
-                                REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                  NCHAR(9),
-                                  N' '
-                                )
-                              )
-                            ),
-                            CHARINDEX(
-                              N'E',
-                              UPPER(
+                          END LIKE N'%[^0-9.]%'
+                          AND (
+                            CASE
+                              WHEN LEFT(
                                 LTRIM(
                                   RTRIM(
                                     REPLACE(
@@ -433,12 +339,82 @@ WITH numbered AS (
                                       N' '
                                     )
                                   )
-                                )
-                              ) + N'E'
-                            ) - 1
-                          ) LIKE N'[+-]%'
-                          THEN SUBSTRING(
-                            LEFT(
+                                ),
+                                CHARINDEX(
+                                  N'E',
+                                  UPPER(
+                                    LTRIM(
+                                      RTRIM(
+                                        REPLACE(
+                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                          NCHAR(9),
+                                          N' '
+                                        )
+                                      )
+                                    )
+                                  ) + N'E'
+                                ) - 1
+                              ) LIKE N'[+-]%'
+                              THEN SUBSTRING(
+                                LEFT(
+                                  LTRIM(
+                                    RTRIM(
+                                      REPLACE(
+                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        NCHAR(9),
+                                        N' '
+                                      )
+                                    )
+                                  ),
+                                  CHARINDEX(
+                                    N'E',
+                                    UPPER(
+                                      LTRIM(
+                                        RTRIM(
+                                          REPLACE(
+                                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                            NCHAR(9),
+                                            N' '
+                                          )
+                                        )
+                                      )
+                                    ) + N'E'
+                                  ) - 1
+                                ),
+                                2,
+                                2147483647
+                              )
+                              ELSE LEFT(
+                                LTRIM(
+                                  RTRIM(
+                                    REPLACE(
+                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      NCHAR(9),
+                                      N' '
+                                    )
+                                  )
+                                ),
+                                CHARINDEX(
+                                  N'E',
+                                  UPPER(
+                                    LTRIM(
+                                      RTRIM(
+                                        REPLACE(
+                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                          NCHAR(9),
+                                          N' '
+                                        )
+                                      )
+                                    )
+                                  ) + N'E'
+                                ) - 1
+                              )
+                            END LIKE N'%[0-9]%'
+                          )
+                        )
+                        AND (
+                          NOT CASE
+                            WHEN LEFT(
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
@@ -462,66 +438,9 @@ WITH numbered AS (
                                   )
                                 ) + N'E'
                               ) - 1
-                            ),
-                            2,
-                            2147483647
-                          )
-                          ELSE LEFT(
-                            LTRIM(
-                              RTRIM(
-                                REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                  NCHAR(9),
-                                  N' '
-                                )
-                              )
-                            ),
-                            CHARINDEX(
-                              N'E',
-                              UPPER(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                )
-                              ) + N'E'
-                            ) - 1
-                          )
-                        END LIKE N'%.%.%'
-                        AND (
-                          CHARINDEX(
-                            N'E',
-                            UPPER(
-                              LTRIM(
-                                RTRIM(
-                                  REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                    NCHAR(9),
-                                    N' '
-                                  )
-                                )
-                              )
-                            ) + N'E'
-                          ) = LEN(
-                            UPPER(
-                              LTRIM(
-                                RTRIM(
-                                  REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                    NCHAR(9),
-                                    N' '
-                                  )
-                                )
-                              )
-                            ) + N'E'
-                          )
-                          OR (
-                            NOT CASE
-                              WHEN SUBSTRING(
+                            ) LIKE N'[+-]%'
+                            THEN SUBSTRING(
+                              LEFT(
                                 LTRIM(
                                   RTRIM(
                                     REPLACE(
@@ -544,10 +463,150 @@ WITH numbered AS (
                                       )
                                     )
                                   ) + N'E'
-                                ) + 1,
-                                2147483647
-                              ) LIKE N'[+-]%'
-                              THEN SUBSTRING(
+                                ) - 1
+                              ),
+                              2,
+                              2147483647
+                            )
+                            ELSE LEFT(
+                              LTRIM(
+                                RTRIM(
+                                  REPLACE(
+                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    NCHAR(9),
+                                    N' '
+                                  )
+                                )
+                              ),
+                              CHARINDEX(
+                                N'E',
+                                UPPER(
+                                  LTRIM(
+                                    RTRIM(
+                                      REPLACE(
+                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        NCHAR(9),
+                                        N' '
+                                      )
+                                    )
+                                  )
+                                ) + N'E'
+                              ) - 1
+                            )
+                          END LIKE N'%.%.%'
+                          AND (
+                            CHARINDEX(
+                              N'E',
+                              UPPER(
+                                LTRIM(
+                                  RTRIM(
+                                    REPLACE(
+                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      NCHAR(9),
+                                      N' '
+                                    )
+                                  )
+                                )
+                              ) + N'E'
+                            ) = LEN(
+                              UPPER(
+                                LTRIM(
+                                  RTRIM(
+                                    REPLACE(
+                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      NCHAR(9),
+                                      N' '
+                                    )
+                                  )
+                                )
+                              ) + N'E'
+                            )
+                            OR (
+                              NOT CASE
+                                WHEN SUBSTRING(
+                                  LTRIM(
+                                    RTRIM(
+                                      REPLACE(
+                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        NCHAR(9),
+                                        N' '
+                                      )
+                                    )
+                                  ),
+                                  CHARINDEX(
+                                    N'E',
+                                    UPPER(
+                                      LTRIM(
+                                        RTRIM(
+                                          REPLACE(
+                                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                            NCHAR(9),
+                                            N' '
+                                          )
+                                        )
+                                      )
+                                    ) + N'E'
+                                  ) + 1,
+                                  2147483647
+                                ) LIKE N'[+-]%'
+                                THEN SUBSTRING(
+                                  SUBSTRING(
+                                    LTRIM(
+                                      RTRIM(
+                                        REPLACE(
+                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                          NCHAR(9),
+                                          N' '
+                                        )
+                                      )
+                                    ),
+                                    CHARINDEX(
+                                      N'E',
+                                      UPPER(
+                                        LTRIM(
+                                          RTRIM(
+                                            REPLACE(
+                                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                              NCHAR(9),
+                                              N' '
+                                            )
+                                          )
+                                        )
+                                      ) + N'E'
+                                    ) + 1,
+                                    2147483647
+                                  ),
+                                  2,
+                                  2147483647
+                                )
+                                ELSE SUBSTRING(
+                                  LTRIM(
+                                    RTRIM(
+                                      REPLACE(
+                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        NCHAR(9),
+                                        N' '
+                                      )
+                                    )
+                                  ),
+                                  CHARINDEX(
+                                    N'E',
+                                    UPPER(
+                                      LTRIM(
+                                        RTRIM(
+                                          REPLACE(
+                                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                            NCHAR(9),
+                                            N' '
+                                          )
+                                        )
+                                      )
+                                    ) + N'E'
+                                  ) + 1,
+                                  2147483647
+                                )
+                              END LIKE N'%[^0-9]%'
+                              AND (
                                 SUBSTRING(
                                   LTRIM(
                                     RTRIM(
@@ -573,107 +632,13 @@ WITH numbered AS (
                                     ) + N'E'
                                   ) + 1,
                                   2147483647
-                                ),
-                                2,
-                                2147483647
+                                ) LIKE N'%[0-9]%'
                               )
-                              ELSE SUBSTRING(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                ),
-                                CHARINDEX(
-                                  N'E',
-                                  UPPER(
-                                    LTRIM(
-                                      RTRIM(
-                                        REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                          NCHAR(9),
-                                          N' '
-                                        )
-                                      )
-                                    )
-                                  ) + N'E'
-                                ) + 1,
-                                2147483647
-                              )
-                            END LIKE N'%[^0-9]%'
-                            AND (
-                              SUBSTRING(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                ),
-                                CHARINDEX(
-                                  N'E',
-                                  UPPER(
-                                    LTRIM(
-                                      RTRIM(
-                                        REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                          NCHAR(9),
-                                          N' '
-                                        )
-                                      )
-                                    )
-                                  ) + N'E'
-                                ) + 1,
-                                2147483647
-                              ) LIKE N'%[0-9]%'
                             )
                           )
                         )
-                      )
-                      THEN COALESCE(
-                        TRY_CAST(LTRIM(
-                          RTRIM(
-                            REPLACE(
-                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                              NCHAR(9),
-                              N' '
-                            )
-                          )
-                        ) AS FLOAT),
-                        CASE
-                          WHEN SUBSTRING(
-                            LTRIM(
-                              RTRIM(
-                                REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                  NCHAR(9),
-                                  N' '
-                                )
-                              )
-                            ),
-                            CHARINDEX(
-                              N'E',
-                              UPPER(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                )
-                              ) + N'E'
-                            ) + 1,
-                            2147483647
-                          ) LIKE N'-%'
-                          THEN CAST(0 AS FLOAT)
-                          WHEN LTRIM(
+                        THEN COALESCE(
+                          TRY_CAST(LTRIM(
                             RTRIM(
                               REPLACE(
                                 CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
@@ -681,11 +646,49 @@ WITH numbered AS (
                                 N' '
                               )
                             )
-                          ) LIKE N'-%'
-                          THEN CAST(-1.7e+308 AS FLOAT)
-                          ELSE CAST(1.7e+308 AS FLOAT)
-                        END
-                      )
+                          ) AS FLOAT),
+                          CASE
+                            WHEN SUBSTRING(
+                              LTRIM(
+                                RTRIM(
+                                  REPLACE(
+                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    NCHAR(9),
+                                    N' '
+                                  )
+                                )
+                              ),
+                              CHARINDEX(
+                                N'E',
+                                UPPER(
+                                  LTRIM(
+                                    RTRIM(
+                                      REPLACE(
+                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        NCHAR(9),
+                                        N' '
+                                      )
+                                    )
+                                  )
+                                ) + N'E'
+                              ) + 1,
+                              2147483647
+                            ) LIKE N'-%'
+                            THEN CAST(0 AS FLOAT)
+                            WHEN LTRIM(
+                              RTRIM(
+                                REPLACE(
+                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  NCHAR(9),
+                                  N' '
+                                )
+                              )
+                            ) LIKE N'-%'
+                            THEN CAST(-1.7e+308 AS FLOAT)
+                            ELSE CAST(1.7e+308 AS FLOAT)
+                          END
+                        )
+                      END
                     END AS x3,
                     CASE
                       WHEN (

@@ -1,4 +1,7 @@
-"""The processes that measure: one of ours and one of the peers for each thread that asks."""
+"""The processes that run trials of ours and of peers: one of each for each thread that asks.
+
+Peers have an interpreter of their own, because they need other versions of what we need.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +14,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from bench.learners import LEARNERS
-from privet.studies import Trial
+from privet.studies.learners import LEARNERS
+from privet.studies.trial import Trial
+from privet.studies.worker import ABOUT
 
-ROOT = Path(__file__).parents[1]
-PEERS = ROOT / ".venv-bench" / "bin" / "python"
 LIMIT = 1800.0  # seconds for one trial: a peer was seen to hang
 
 
 class Crew:
-    """Measures trials, each in a process of the interpreter that its learner needs.
+    """Runs trials by a function `module:name`, each in a process of the interpreter that its learner needs.
 
     With `fresh` every trial has a process of its own, so that none is measured in what another left behind.
     """
 
-    def __init__(self, fresh: bool = False, peers: Path = PEERS) -> None:
-        self._fresh, self._interpreters = fresh, {True: Path(sys.executable), False: peers}
+    def __init__(self, work: str, *arguments: str, peers: Path, home: Path | None = None, fresh: bool = False) -> None:
+        self._work, self._home, self._fresh = (work, *arguments), home, fresh
+        self._interpreters = {True: Path(sys.executable), False: peers}
         self._workers: dict[tuple[int, bool], _Worker] = {}
 
     def __enter__(self) -> Crew:
@@ -39,41 +42,49 @@ class Crew:
     def __call__(self, trial: Trial) -> Mapping[str, Any]:
         ours = LEARNERS[trial.learner].ours
         place = threading.get_ident(), ours
-        worker = self._workers.setdefault(place, _Worker(self._interpreters[ours]))
+        command = [str(self._interpreters[ours]), *_MODULE, *self._work]
+        worker = self._workers.setdefault(place, _Worker(command, self._home))
         try:
             return worker.ask(trial)
         finally:
             if self._fresh:
                 worker.close()
 
-    def problems(self, names: Sequence[str]) -> dict[str, str]:
-        """For each of these learners why it cannot be measured here, or nothing."""
-        said = {name: LEARNERS[name].problem() for name in names if LEARNERS[name].ours}
-        theirs = [name for name in names if not LEARNERS[name].ours]
-        peers = self._interpreters[False]
-        if theirs and not peers.exists():
-            why = "there is no .venv-bench, which `make bench` makes"
-            said |= {name: f"{LEARNERS[name].title} is left out: {why}" for name in theirs}
-        elif theirs:
-            command = [str(peers), "-m", "bench.worker", "--about"]
-            done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-            known = json.loads(done.stdout)
-            said |= {name: known[name] for name in theirs}
-        return said
+
+def problems(names: Sequence[str], peers: Path) -> dict[str, str]:
+    """For each of these learners why it cannot be run here, or nothing; peers are looked for in their interpreter."""
+    said = {name: LEARNERS[name].problem() for name in names if LEARNERS[name].ours}
+    theirs = [name for name in names if not LEARNERS[name].ours]
+    known = _said_by(peers) if theirs else {}
+    why = f"there is no '{peers}' with privet and its peers"
+    return said | {name: known.get(name, f"{LEARNERS[name].title} is left out: {why}") for name in theirs}
+
+
+def _said_by(interpreter: Path) -> dict[str, str]:
+    try:
+        command = [str(interpreter), *_MODULE, ABOUT]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+_MODULE = ("-m", "privet.studies.worker")
 
 
 class _Worker:
     """One process, started when it is first asked and again after it ended."""
 
-    def __init__(self, interpreter: Path) -> None:
-        self._interpreter = interpreter
+    def __init__(self, command: Sequence[str], home: Path | None) -> None:
+        self._command, self._home = command, home  # where it is started, for modules that are not installed
         self._process: subprocess.Popen[str] | None = None
 
     def ask(self, trial: Trial) -> Mapping[str, Any]:
         if self._process is None:
             self._process = subprocess.Popen(
-                [str(self._interpreter), "-m", "bench.worker"],
-                cwd=ROOT,
+                self._command,
+                cwd=self._home,
                 env={**os.environ, "PYTHONWARNINGS": "ignore"},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""The learners of the benchmark: ours, what a user would take instead, and three without privacy.
+"""The learners that are compared: ours, what a user would take instead, and some without privacy.
 
 Peers get what favours them: codes in the order of the public value lists (one-hot codes cost
 diffprivlib up to ten points), numbers as they are, bounds and classes from the public domain,
@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from privet.choice.auto import CLASSIFIERS
+from privet.choice.catalog import algorithm
 from privet.column import Nominal
 from privet.domain import Domain
-from privet.studies import Trial
+from privet.studies.trial import Trial
 
 DELTA = 1e-6
 
@@ -65,65 +67,70 @@ class Learner:
         return getattr(importlib.import_module(module), name)
 
 
+_SELECTED = (
+    Learner("boosted", "boosted tables", "privet", "privet:BoostedTablesClassifier"),
+    Learner("id3plus", "ID3+", "privet", "privet:ID3PlusClassifier"),
+    Learner("naive-bayes", "naive Bayes", "privet", "privet:NaiveBayesClassifier", grows=False),
+    Learner("diffpid3", "DiffPID3", "privet", "privet:DiffPID3Classifier", grows=False),
+    Learner("prior", "class counts alone", "privet", "privet:PriorClassifier", grows=False),
+    Learner(
+        "dp-ebm-05",
+        "DP-EBM at rate 0.05",
+        "interpret-core",
+        "interpret.privacy:DPExplainableBoostingClassifier",
+        (("delta", DELTA), ("learning_rate", 0.05)),
+        binary=True,
+    ),
+    Learner(
+        "dp-ebm",
+        "DP-EBM",
+        "interpret-core",
+        "interpret.privacy:DPExplainableBoostingClassifier",
+        (("delta", DELTA),),
+        binary=True,
+        grows=False,
+    ),
+    Learner(
+        "diffprivlib-forest",
+        "diffprivlib forest",
+        "diffprivlib",
+        "diffprivlib.models:RandomForestClassifier",
+        (("max_depth", 10), ("n_estimators", 10)),
+    ),
+    Learner(
+        "diffprivlib-tree",
+        "diffprivlib tree",
+        "diffprivlib",
+        "diffprivlib.models:DecisionTreeClassifier",
+        (("max_depth", 12),),
+    ),
+    Learner(
+        "sklearn-tree",
+        "scikit-learn tree",
+        "scikit-learn",
+        "sklearn.tree:DecisionTreeClassifier",
+        (("max_depth", 10),),
+        private=False,
+    ),
+    Learner(
+        "sklearn-forest",
+        "scikit-learn forest",
+        "scikit-learn",
+        "sklearn.ensemble:RandomForestClassifier",
+        (("n_estimators", 100), ("n_jobs", 1)),
+        private=False,
+        grows=False,
+    ),
+    Learner("xgboost", "XGBoost", "xgboost", "xgboost:XGBClassifier", (("n_jobs", 1),), private=False),
+)
+
+BENCHED: Mapping[str, Learner] = {learner.name: learner for learner in _SELECTED}  # what `make bench` compares
+
+# every algorithm of ours, and the peers
 LEARNERS: Mapping[str, Learner] = {
-    learner.name: learner
-    for learner in (
-        Learner("boosted", "boosted tables", "privet", "privet:BoostedTablesClassifier"),
-        Learner("id3plus", "ID3+", "privet", "privet:ID3PlusClassifier"),
-        Learner("naive-bayes", "naive Bayes", "privet", "privet:NaiveBayesClassifier", grows=False),
-        Learner("diffpid3", "DiffPID3", "privet", "privet:DiffPID3Classifier", grows=False),
-        Learner("prior", "class counts alone", "privet", "privet:PriorClassifier", grows=False),
-        Learner(
-            "dp-ebm-05",
-            "DP-EBM at rate 0.05",
-            "interpret-core",
-            "interpret.privacy:DPExplainableBoostingClassifier",
-            (("delta", DELTA), ("learning_rate", 0.05)),
-            binary=True,
-        ),
-        Learner(
-            "dp-ebm",
-            "DP-EBM",
-            "interpret-core",
-            "interpret.privacy:DPExplainableBoostingClassifier",
-            (("delta", DELTA),),
-            binary=True,
-            grows=False,
-        ),
-        Learner(
-            "diffprivlib-forest",
-            "diffprivlib forest",
-            "diffprivlib",
-            "diffprivlib.models:RandomForestClassifier",
-            (("max_depth", 10), ("n_estimators", 10)),
-        ),
-        Learner(
-            "diffprivlib-tree",
-            "diffprivlib tree",
-            "diffprivlib",
-            "diffprivlib.models:DecisionTreeClassifier",
-            (("max_depth", 12),),
-        ),
-        Learner(
-            "sklearn-tree",
-            "scikit-learn tree",
-            "scikit-learn",
-            "sklearn.tree:DecisionTreeClassifier",
-            (("max_depth", 10),),
-            private=False,
-        ),
-        Learner(
-            "sklearn-forest",
-            "scikit-learn forest",
-            "scikit-learn",
-            "sklearn.ensemble:RandomForestClassifier",
-            (("n_estimators", 100), ("n_jobs", 1)),
-            private=False,
-            grows=False,
-        ),
-        Learner("xgboost", "XGBoost", "xgboost", "xgboost:XGBClassifier", (("n_jobs", 1),), private=False),
-    )
-}
+    name: Learner(name, name, "privet", f"privet:{kind.__name__}", private=algorithm(name).private)
+    for name, kind in CLASSIFIERS.items()
+} | dict(BENCHED)
 
 
 def _of_privet(domain: Domain) -> dict[str, Any]:

@@ -1,0 +1,111 @@
+"""The folder of studies: results that all of them share, and what was written about them.
+
+`results.jsonl` is the whole state: a run that was stopped goes on with the trials that are
+missing, and every table, plot and page is made from that file again without running anything.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from privet.errors import DataError
+from privet.studies.findings import Findings
+from privet.studies.pages.explorer import explorer
+from privet.studies.pages.overview import report
+from privet.studies.study import Study
+from privet.studies.trial import Outcome, Trial, check_version, recorded, run
+
+RESULTS = "results.jsonl"
+Work = Callable[[Trial], Mapping[str, Any]]
+Tell = Callable[[int, int, float | None], None]  # done, of how many, seconds that are left
+
+
+def gather(
+    folder: Path,
+    trials: Iterable[Trial],
+    work: Work,
+    executor: Executor | None = None,
+    tell: Tell = lambda done, of, left: None,
+) -> list[Outcome]:
+    """The outcomes of these trials, in their order and each once, run where the folder has no result."""
+    wanted = list({trial.key: trial for trial in trials}.values())
+    path = folder / RESULTS
+    check_version(path)
+    found = recorded(path)
+    missing = sum(1 for trial in wanted if (known := found.get(trial.key)) is None or known.result is None)
+    return run(wanted, work, path, _Clock(missing, tell), executor)
+
+
+@contextmanager
+def processes(jobs: int) -> Iterator[Executor | None]:
+    """So many processes for trials, of one thread each; none where there is one job."""
+    if jobs == 1:
+        yield None
+        return
+    start = multiprocessing.get_context("spawn")  # a fork would share the threads of numba
+    with ProcessPoolExecutor(jobs, mp_context=start, initializer=_one_thread) as pool:
+        yield pool
+
+
+def outcomes(study: Study, size: str, found: Mapping[str, Outcome]) -> list[Outcome]:
+    """What is known of the trials of a study, in their order; those that failed or never ran are left out."""
+    known = (found.get(trial.key) for trial in study.trials(size))
+    return [outcome for outcome in known if outcome is not None and outcome.result is not None]
+
+
+def write(folder: Path, studies: Sequence[Study], size: str, command: str) -> dict[str, Findings]:
+    """What the results say of each study: NAME.html for each, index.html for all, and findings.json."""
+    path = folder / RESULTS
+    check_version(path)
+    found = recorded(path)
+    read: dict[str, Findings] = {}
+    for study in studies:
+        known = outcomes(study, size, found)
+        read[study.name] = study.read(known)
+        page = explorer(study, read[study.name], known, size, command)
+        (folder / f"{study.name}.html").write_text(page, encoding="utf-8")
+    index = report([(study, read[study.name]) for study in studies], command)
+    (folder / "index.html").write_text(index, encoding="utf-8")
+    plain = {name: asdict(findings) for name, findings in read.items()}
+    (folder / "findings.json").write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    return read
+
+
+def ready(folder: Path) -> Path:
+    """The folder, made where there is none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot write to '{folder}' ({error.strerror}); choose another folder with -o.") from None
+    return folder
+
+
+def failed(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    return [outcome for outcome in outcomes if outcome.result is None]
+
+
+class _Clock:
+    """Counts what is done and says how long the rest will take, at the pace of what was done."""
+
+    def __init__(self, missing: int, tell: Tell) -> None:
+        self._of, self._tell, self._done, self._start = missing, tell, 0, time.monotonic()
+        tell(0, missing, None)
+
+    def __call__(self, text: str) -> None:
+        self._done += 1
+        pace = (time.monotonic() - self._start) / self._done
+        self._tell(self._done, self._of, pace * (self._of - self._done))
+
+
+def _one_thread() -> None:
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ[name] = "1"

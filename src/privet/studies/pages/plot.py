@@ -1,0 +1,164 @@
+"""Drawings of panels: what was found, beside what was published and what a closed form lets expect.
+
+They are functions of findings and run nothing again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from privet.studies.findings import At, Number, Panel
+from privet.studies.pages.bars import bars
+from privet.studies.pages.dots import dots
+from privet.studies.pages.drawn import Drawn, sheet, text
+from privet.studies.pages.frame import Frame, Line, scale
+from privet.studies.pages.frontier import best, frontier
+from privet.studies.pages.heat import heat
+from privet.studies.pages.look import CLOSED, FRONTIER, LEVELS, PAPER, Look, looks
+from privet.studies.pages.words import amount
+from privet.trees.axis import Axis
+
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 480, 52, 464, 36, 262
+CROWD = 7  # lines above which only those that are best somewhere have a band
+APART = 36  # pixels between two places that are both named
+
+Looks = Mapping[str, Look]
+Span = tuple[float, float]
+
+
+def looks_of(panels: Sequence[Panel]) -> dict[str, Look]:
+    """One look for each series and each level, the same in all panels; rows of a heat map need none."""
+    levels = dict.fromkeys(title for panel in panels for title, _ in panel.levels)
+    found = {title: LEVELS[place % len(LEVELS)] for place, title in enumerate(levels)}
+    return {**looks(series for panel in panels if panel.kind != "heat" for series in panel.series), **found}
+
+
+def drawing(panel: Panel, shown: Looks | None = None, span: Span | None = None) -> Drawn:
+    """A panel, in the looks that its series have elsewhere and, for a heat map, on a ramp shared with others."""
+    found = looks_of([panel]) if shown is None else shown
+    if panel.kind == "heat":
+        return heat(panel, span)
+    if panel.kind == "bars":
+        return bars(panel, found)
+    return dots(panel, found) if panel.kind == "table" else _lines(panel, found)
+
+
+def key(panel: Panel, shown: Looks) -> list[tuple[Look, str]]:
+    """What is drawn how; nothing for a heat map, whose cells say all."""
+    if panel.kind == "heat":
+        return []
+    named = [(shown[series], series) for series in panel.series if panel.kind != "table" or len(panel.series) > 1]
+    if panel.kind == "lines":
+        named += [(shown[title], title) for title, _ in panel.levels]
+        named += [(FRONTIER, "best so far; below: best at each, hollow if close")] * panel.frontier
+    named += [(PAPER, "hollow: published")] * any(cell.paper for cell in panel.cells)
+    return named + [(CLOSED, "cross: closed form")] * any(cell.closed for cell in panel.cells)
+
+
+def picture(panel: Panel) -> str:
+    """A panel as a file of its own, for light and dark paper."""
+    found = looks_of([panel])
+    return sheet(panel.title, "", [drawing(panel, found)], key(panel, found))
+
+
+def tradeoff(panels: Sequence[Panel], title: str, subtitle: str = "", below: str = "") -> str:
+    """Several measures of the same learners over epsilon as one file: what privacy costs, and which is best.
+
+    Below each scale stands the mark of whichever is best there, hollow where others reach into its 95% interval.
+    """
+    found, drawn = looks_of(panels), [replace(panel, frontier=True) for panel in panels if panel.cells]
+    if not drawn:
+        return ""
+    entries = dict.fromkeys(entry for panel in drawn for entry in key(panel, found))
+    return sheet(title, subtitle, [drawing(panel, found) for panel in drawn], entries, below)
+
+
+def shared_span(panel: Panel, panels: Sequence[Panel]) -> Span | None:
+    """From the least to the largest number of all heat maps of one measure: one ramp lets them be compared."""
+    same = [each for each in panels if each.kind == "heat" and each.y == panel.y]
+    means = [cell.ours.mean for each in same for cell in each.cells]
+    return (min(means), max(means)) if means else None
+
+
+def _lines(panel: Panel, shown: Looks) -> Drawn:
+    across = _Across(panel)
+    winners = {cell.series for cell, _ in best(panel)}
+    lines = []
+    for series in panel.series:
+        cells = sorted(panel.line(series), key=lambda cell: across.place(cell.at))
+        lines.append(
+            Line(
+                shown[series],
+                series,
+                [(across.place(cell.at), cell.ours) for cell in cells],
+                paper=_known([(across.place(cell.at), cell.paper) for cell in cells]),
+                closed=_known([(across.place(cell.at), cell.closed) for cell in cells]),
+                band=len(panel.series) <= CROWD or series in winners,
+            )
+        )
+    lines += [Line(shown[title], title, (), level) for title, level in panel.levels]
+    y = _up(lines, panel.y)
+    frame = Frame(across.axis, y, panel.y, panel.x, amount, across.tell, across.ticks)
+    under, below = "", ""
+    if panel.frontier:
+        edge = [f"{across.axis.at(across.place(c.at)):.1f} {y.at(c.ours.mean):.1f}" for c in frontier(panel)]
+        under = f'<g class="{FRONTIER.name}"><path class="line round" d="M{"L".join(edge)}"/></g>'
+        below = text(LEFT - 8, BOTTOM + 64, "best", "", "end")
+        for cell, clear in best(panel):
+            look, at = shown[cell.series], across.axis.at(across.place(cell.at))
+            kind = "marks" if clear else "paper"
+            below += f'<g class="{look.name}" transform="translate({at:.1f} {BOTTOM + 60})"><g class="{kind}">'
+            below += f"{look.mark}</g></g>"
+    height = BOTTOM + (76 if panel.frontier else 48)
+    return Drawn(WIDTH, height, under + frame.drawn(lines) + below, f"{panel.title}: {panel.y} against {panel.x}")
+
+
+def _known(numbers: Sequence[tuple[float, Number | None]]) -> list[tuple[float, Number]]:
+    return [(at, number) for at, number in numbers if number is not None]
+
+
+def _up(lines: Sequence[Line], label: str) -> Axis:
+    """A scale for all numbers, and for as much of their bands as does not squeeze them."""
+    axis = scale(lines, BOTTOM, TOP)
+    room = 0.25 * (axis.high - axis.low)
+    bands = [each for line in lines for _, each in line.points] + [line.level for line in lines if line.level]
+    low = max(axis.low - room, min([axis.low, *(each.low for each in bands)]))
+    high = min(axis.high + room, max([axis.high, *(each.high for each in bands)]))
+    if "percent" in label:  # nothing is beyond
+        low, high = max(low, min(0.0, axis.low)), min(high, max(100.0, axis.high))
+    return replace(axis, low=low, high=high)
+
+
+class _Across:
+    """The horizontal scale: numbers, evenly or by their logarithm, or headings one after the other."""
+
+    def __init__(self, panel: Panel) -> None:
+        ats = list(dict.fromkeys(cell.at for cell in panel.cells))
+        self._names = ats if any(isinstance(at, str) for at in ats) else None
+        places = sorted(self.place(at) for at in ats)
+        first, last = places[0], places[-1]
+        log = panel.log and self._names is None and first > 0
+        if first == last:
+            first, last = (first / 2, last * 2) if log else (first - 1, last + 1)
+        elif self._names is not None:
+            first, last = first - 0.3, last + 0.3
+        self.axis = Axis(first, last, LEFT + 8, RIGHT - 8, RIGHT, log)
+        marked = [self.axis.at(place) for place in places]
+        roomy = all(b - a >= APART for a, b in pairwise(marked))
+        self.ticks: Sequence[float] = places if roomy or self._names is not None else ()
+
+    def place(self, at: At) -> float:
+        return float(self._names.index(at)) if self._names is not None else float(at)
+
+    def tell(self, place: float) -> str:
+        if self._names is None:
+            return amount(place) if place < 1e5 else _short(place)
+        return amount(self._names[round(place)])
+
+
+def _short(value: float) -> str:
+    """Large numbers in as few letters as a scale has room for."""
+    power = 1e6 if value >= 1e6 else 1e3
+    return f"{value / power:g}{'M' if power == 1e6 else 'k'}"

@@ -1,0 +1,25 @@
+"""Hanisch, Differential Privacy for Decision Trees: random trees filled by counting queries to a database.
+
+With the table of Jagannathan et al. that it quotes.
+"""
+
+from __future__ import annotations
+
+from privet.studies.papers.hanisch import forests, income, jagannathan, plain, queries, random, trees
+from privet.studies.study import Study
+from privet.studies.trial import Work
+
+_FIGURES: tuple[Study, ...] = (
+    *queries.STUDIES,
+    *income.STUDIES,
+    *jagannathan.FIGURES,
+    *plain.STUDIES,
+    *trees.STUDIES,
+    *forests.STUDIES,
+)
+
+STUDIES: tuple[Study, ...] = (
+    *sorted(_FIGURES, key=lambda study: int(study.name.rpartition("-")[2])),
+    *jagannathan.STUDIES,
+)
+TASKS: dict[str, Work] = {**queries.TASKS, **income.TASKS, **plain.TASKS, **random.TASKS, **jagannathan.TASKS}

@@ -1,0 +1,238 @@
+"""Liu et al.: their numbers as data, tiny runs of every study, claims on made-up results."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privet.column import Nominal
+from privet.datasets import Dataset
+from privet.domain import Domain
+from privet.studies import rows
+from privet.studies.catalog import study, work
+from privet.studies.findings import Claim, Findings
+from privet.studies.folder import gather, outcomes
+from privet.studies.papers import liu
+from privet.studies.papers.liu.runs import EPSILONS, PRINTED_K, Runs, over, steadier
+from privet.studies.papers.liu.walk import coded
+from privet.studies.published import numbers
+from privet.studies.trial import Outcome, Trial, recorded
+
+NAMES = [each.name for each in liu.STUDIES]
+needs_data = pytest.mark.skipif(
+    not os.environ.get("PRIVET_DATA"), reason="PRIVET_DATA names no folder with the UCI files"
+)
+
+
+def made_up(name: str) -> Dataset:
+    """Seven attributes of which the first two tell the class, mostly."""
+    rng = np.random.default_rng(len(name))
+    count = 900
+    frame = pd.DataFrame({f"a{at}": rng.integers(0, 2 + at % 3, count) for at in range(7)})
+    clear = rng.random(count) < 0.8
+    frame["y"] = np.where(clear, (frame["a0"] + frame["a1"]) % 2, rng.integers(0, 2, count))
+    columns = [Nominal(f"a{at}", tuple(range(2 + at % 3))) for at in range(7)]
+    return Dataset(frame, Domain((*columns, Nominal("y", (0, 1))), target="y", rows=900))
+
+
+@contextmanager
+def made_up_tables() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(rows.FORMS, "liu", made_up)
+        rows.table.cache_clear()
+        coded.cache_clear()
+        yield
+    rows.table.cache_clear()
+    coded.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("studies")
+    with made_up_tables():
+        gather(folder, [trial for each in liu.STUDIES for trial in each.trials("tiny")], work)
+    return folder
+
+
+# -- trials ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_study_runs_and_is_read(name: str, tiny: Path) -> None:
+    found = outcomes(study(name), "tiny", recorded(tiny / "results.jsonl"))
+    assert len(found) == len({trial.key for trial in study(name).trials("tiny")})
+    findings = study(name).read(found)
+    assert all(panel.cells for panel in findings.panels) and findings.claims and findings.notes
+    assert all(0 <= cell.ours.mean <= 100 for panel in findings.panels for cell in panel.cells)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_missing_is_left_out(name: str, tiny: Path) -> None:
+    found = outcomes(study(name), "tiny", recorded(tiny / "results.jsonl"))
+    for some in ([], found[:1], found[::3], [each for each in found if each.trial.learner == "snr-forest"]):
+        study(name).read(some)
+
+
+def test_figures_share_the_trials_of_the_tables() -> None:
+    for data, table, figure, by_k in (("mushroom", 2, 7, 9), ("adult", 3, 8, 10)):
+        keys = [
+            {trial.key for trial in study(f"liu-{place}").trials("quick")}
+            for place in (f"table-{table}", f"figure-{figure}", f"figure-{by_k}")
+        ]
+        assert keys[0] < keys[1], data
+        assert keys[1] & keys[2], data
+
+
+def test_the_full_size_is_the_papers() -> None:
+    trials = study("liu-table-2").trials("full")
+    forests = [trial for trial in trials if trial.learner == "maxforest" and dict(trial.options)["score"] == "literal"]
+    printed = [trial for trial in forests if dict(trial.options)["max_depth"] == PRINTED_K[trial.epsilon]]
+    assert len(printed) == len(EPSILONS) * 10 * 100
+    assert {trial.rows for trial in trials} == {None}
+    assert all(dict(trial.options).get("unsafe") for trial in forests)
+
+
+# -- the paper's numbers --------------------------------------------------------------------------
+
+
+def test_the_tables_are_the_papers() -> None:
+    mushroom, adult = numbers("liu", "table-2"), numbers("liu", "table-3")
+    assert len(mushroom) == len(adult) == 16
+    assert str(mushroom["MaxForest", 0.01]) == "60.31 ± 11.92"
+    assert (mushroom["MaxTree", 0.1].value, adult["MaxForest", 1.5].value) == (55.46, 81.48)
+    assert (adult["MaxTree", 0.05].sd, adult["MaxTree", 0.05].runs) == (0.72, 100)
+    assert list(PRINTED_K.values()) == [3, 3, 3, 5, 10, 13, 15, 20]
+
+
+@needs_data
+def test_rows_and_attributes_are_as_many_as_the_paper_counts() -> None:
+    mushroom, adult = rows.table("mushroom/liu"), rows.table("adult/liu")
+    assert (len(mushroom.frame), len(mushroom.domain.attributes)) == (8124, 22)
+    assert (len(adult.frame), len(adult.domain.attributes)) == (32561, 14)
+    assert "?" in adult.domain["workclass"].labels
+    sizes = [adult.domain[name].size for name in ("age", "fnlwgt", "capital-gain", "hours-per-week")]
+    assert sizes == [5, 5, 5, 5]
+    leaves = [
+        math.prod(sorted(found.domain[name].size for name in found.domain.attributes)[:20])
+        for found in (mushroom, adult)
+    ]
+    assert leaves == [pytest.approx(1.02e12, rel=0.01), pytest.approx(5.95e11, rel=0.01)]  # what the notes say
+    assert all((column.encode(adult.frame[column.name]) >= 0).all() for column in adult.domain)
+
+
+# -- claims ---------------------------------------------------------------------------------------
+
+
+def told(name: str, accuracy: Callable[[str, str, int, float], tuple[float, float]], folds: int = 12) -> Findings:
+    """The findings of made-up results: a mean and deviation by learner, score, k and epsilon."""
+    found = []
+    for trial in study(name).trials("quick"):
+        options = dict(trial.options)
+        score, k = str(options.get("score", "")), int(options.get("max_depth") or 0)
+        mean, sd = accuracy(trial.learner, score, k, float(trial.epsilon))
+        if trial.seed < folds:
+            found.append(Outcome(trial, {"accuracy": mean + sd * normal(trial), "majority": 52.0}))
+    return study(name).read(found)
+
+
+def normal(trial: Trial) -> float:
+    return float(np.random.default_rng(int(trial.key[:12], 16)).normal())
+
+
+def holding(findings: Findings, words: str, read: str = "") -> bool | None:
+    (claim,) = matching(findings, words, read)
+    assert claim.evidence
+    assert bool(claim.erratum) == (claim.holds is False)
+    return claim.holds
+
+
+def matching(findings: Findings, words: str, read: str) -> list[Claim]:
+    return [claim for claim in findings.claims if words in claim.text and claim.text.endswith(f"{read}.")]
+
+
+READ = "Read as the sum of cells"
+
+
+def test_the_steadier_one_is_told_and_few_folds_are_not_enough() -> None:
+    def forest_is_steady(learner: str, score: str, k: int, epsilon: float) -> tuple[float, float]:
+        return 80, 1 if learner == "maxforest" else 8
+
+    def tree_is_steady(learner: str, score: str, k: int, epsilon: float) -> tuple[float, float]:
+        return 80, 8 if learner == "maxforest" else 1
+
+    assert holding(told("liu-table-2", forest_is_steady), "reduction in variance", READ) is True
+    assert holding(told("liu-table-2", tree_is_steady), "reduction in variance", READ) is False
+    assert holding(told("liu-table-2", lambda *_: (80, 5)), "reduction in variance", READ) is None
+    assert holding(told("liu-table-2", forest_is_steady, folds=2), "reduction in variance", READ) is None
+
+
+def test_the_spread_shrinks_with_the_budget_or_not() -> None:
+    shrinks = told("liu-table-2", lambda learner, score, k, epsilon: (80, 9 if epsilon < 0.02 else 0.2))
+    grows = told("liu-table-2", lambda learner, score, k, epsilon: (80, 0.2 if epsilon < 0.02 else 9))
+    assert holding(shrinks, "variance decreases", READ) in (True, None)  # few folds of deep trees
+    assert holding(grows, "variance decreases", READ) in (False, None)
+    line = {"": {fold: 80 + 9 * math.sin(fold) for fold in range(40)}}
+    narrow = {"": {fold: 80 + math.cos(fold) for fold in range(40)}}
+    assert (steadier(narrow, line), steadier(line, narrow)) == (True, False)
+
+
+def test_an_ensemble_is_better_but_with_little_budget() -> None:
+    def as_claimed(learner: str, score: str, k: int, epsilon: float) -> tuple[float, float]:
+        return 80 + 5 * (learner == "maxforest") * (1 if epsilon > 0.02 else -1), 0.5
+
+    assert holding(told("liu-table-3", as_claimed), "poorer", READ) is True
+    assert (
+        holding(told("liu-table-3", lambda learner, *_: (80 - 5 * (learner == "maxforest"), 0.5)), "poorer", READ)
+        is False
+    )
+    assert holding(told("liu-table-3", lambda *_: (80, 3)), "poorer", READ) is None
+
+
+def test_more_budget_is_better_unless_it_is_worse_on_the_way() -> None:
+    rises = told("liu-figure-7", lambda learner, score, k, epsilon: (80 + 5 * math.log(epsilon + 1), 0.1))
+    falls = told("liu-figure-7", lambda learner, score, k, epsilon: (80 - (20 if k >= 10 else 0) + epsilon, 0.1))
+    for who in ("JDPForest", "SNRForest", "MaxForest, read as the sum of cells", "MaxForest, read as the largest cell"):
+        assert holding(rises, "All but MaxTree", who) is True
+    assert holding(falls, "All but MaxTree", "MaxForest, read as the sum of cells") is False
+    assert holding(falls, "All but MaxTree", "SNRForest") is True
+    flat = told("liu-figure-7", lambda *_: (80, 4))
+    assert holding(flat, "All but MaxTree", "JDPForest") is None
+
+
+def test_random_forests_are_beaten_or_not() -> None:
+    def random_is_poor(learner: str, score: str, k: int, epsilon: float) -> tuple[float, float]:
+        return (70 if learner in ("jagannathan", "snr-forest") else 80), 0.3
+
+    def random_is_good(learner: str, score: str, k: int, epsilon: float) -> tuple[float, float]:
+        return (90 if learner in ("jagannathan", "snr-forest") else 80), 0.3
+
+    for name, words in (("liu-figure-7", "gives better results"), ("liu-figure-8", "even when epsilon is small")):
+        assert holding(told(name, random_is_poor), words, READ) is True
+        assert holding(told(name, random_is_good), words, READ) is False
+        assert holding(told(name, lambda *_: (80, 4)), words, READ) is None
+    assert holding(told("liu-figure-7", random_is_good), "poorer results", READ) is True
+    assert holding(told("liu-figure-7", random_is_poor), "poorer results", READ) is False
+    tree = told("liu-figure-8", lambda learner, *_: (80 + (learner == "maxtree"), 0.1))
+    assert holding(tree, "when epsilon is 0.01", READ) is True
+
+
+@pytest.mark.parametrize("name", ["liu-figure-9", "liu-figure-10"])
+def test_the_peak_is_around_three_or_elsewhere(name: str) -> None:
+    assert holding(told(name, lambda learner, score, k, epsilon: (90 - abs(k - 3), 0.2)), "peak around 3", READ) is True
+    assert holding(told(name, lambda learner, score, k, epsilon: (90 - k, 0.1)), "peak around 3", READ) is False
+    assert holding(told(name, lambda *_: (90, 3)), "peak around 3", READ) is None
+
+
+def test_pairs_are_of_folds_that_both_have() -> None:
+    one, other = {"0.1": {0: 80.0, 1: 82.0}, "1": {1: 90.0}}, {"0.1": {1: 81.0, 2: 70.0}, "1": {1: 87.0}}
+    assert over(one, other) == [2.0]
+    assert over(one, other, least=0.5) == [3.0]
+    assert over(one, {}) == []
+    assert Runs([]).epsilons == []
