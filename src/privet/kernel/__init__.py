@@ -18,6 +18,7 @@ from privet.kernel.criteria import (
     Unrounded,
     WeightedMax,
     criterion,
+    public_scores,
 )
 from privet.kernel.enumeration import WorstLoss, worst_loss
 from privet.kernel.inspection import print_outside
@@ -108,6 +109,7 @@ __all__ = [
     "open_public",
     "open_table",
     "print_outside",
+    "public_scores",
     "race",
     "seeded_noise",
     "source_of",

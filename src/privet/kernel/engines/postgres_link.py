@@ -33,8 +33,9 @@ _PAUSE_SECONDS = 0.2
 
 _TIME = re.compile(r"[0-9]{1,9}(ms|s|min|h|d)?")
 # An address may say otherwise, unlike in the last line: machine code for a statement that is used once costs more
-# than it saves; notices may quote rows.
-_DEFAULTS = "-c jit=off -c work_mem=64MB"  # up to 4096 parts are grouped without a file
+# than it saves, a row with its keys costs four times what PostgreSQL thinks to be passed on by a parallel worker, and
+# the groups of some thousand parts need no file; notices may quote rows.
+_DEFAULTS = "-c jit=off -c parallel_tuple_cost=0.4 -c work_mem=64MB"
 _PROMISES = "-c client_min_messages=error -c default_transaction_read_only=on -c standard_conforming_strings=on"
 _PARAMETERS = {
     "application_name": "privet",

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from privet.domain import Domain
+from privet.kernel.engines.margins import margin
 from privet.kernel.query import CountQuery, Counts, Divide, Keep, Rows
 
 _KEPT = 4  # answers
@@ -61,9 +62,7 @@ class Recall:
         """A table over these columns: one that was counted, without the columns too many, or one from above."""
         for names, table in self._tables.get(rows, {}).items():
             if set(columns) <= set(names):
-                left = [name for name in names if name in columns]
-                summed = table.sum(axis=tuple(1 + at for at, name in enumerate(names) if name not in columns))
-                return np.asarray(summed.transpose(0, *(1 + left.index(name) for name in columns)))
+                return margin(table, names, columns)
         return self._below(rows, columns)
 
     def _below(self, rows: Rows, columns: Columns) -> Counts | None:

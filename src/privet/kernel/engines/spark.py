@@ -39,6 +39,7 @@ from privet.domain import Domain
 from privet.errors import DataError, EngineFailed, LedgerError
 from privet.kernel.engines import coding, sql
 from privet.kernel.engines.coding import Kind
+from privet.kernel.engines.margins import asked_together
 from privet.kernel.engines.recall import Recall
 from privet.kernel.query import (
     CorrectQuery,
@@ -319,6 +320,9 @@ class SparkEngine:
         return self._recall.counts(query, self._counts)
 
     def _counts(self, query: CountQuery) -> list[Counts]:
+        return asked_together(query, self._domain, self._tables)
+
+    def _tables(self, query: CountQuery) -> list[Counts]:
         cells = max(cell_count(self._domain, group) for group in query.groups)
         answer = self._ask(query.rows, lambda rows: _once(sql.counts(query, rows, self._domain), query.rows, cells))
         return sql.read_counts(answer, query, self._domain)

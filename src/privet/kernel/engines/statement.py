@@ -14,6 +14,7 @@ from sqlglot import exp
 from privet.column import Numeric
 from privet.domain import Domain
 from privet.kernel.engines import sql
+from privet.kernel.engines.margins import asked_together
 from privet.kernel.engines.recall import Recall
 from privet.kernel.engines.sql import Answer, Dialect, Sql
 from privet.kernel.query import (
@@ -54,6 +55,9 @@ class StatementEngine(ABC):
         return self._recall.counts(query, self._counts)
 
     def _counts(self, query: CountQuery) -> list[Counts]:
+        return asked_together(query, self._domain, self._tables)
+
+    def _tables(self, query: CountQuery) -> list[Counts]:
         tree = sql.counts(query, _from(ROWS), self._domain)
         return sql.read_counts(self._ask(query.rows, tree), query, self._domain)
 

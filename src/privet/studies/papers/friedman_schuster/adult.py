@@ -108,8 +108,8 @@ def _spread(runs: Runs) -> list[str]:
 
 
 ON_AVERAGE = (
-    "The means are in this order. A test that knows that folds share rows does not find it, for ours vary by more than "
-    "the 0.5 points that the paper reports."
+    "The means are in this order. A test that knows that folds share rows does not find it; our folds vary by more "
+    "than the 0.5 points that the paper reports."
 )
 AXIS = (
     "The budgets are ours: those of the paper's figure are not named in its text, which says that larger ones than "

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.datasets import random_tree
-from privet.kernel import Exponential, PermuteAndFlip, criterion
+from privet.kernel import Exponential, PermuteAndFlip, criterion, public_scores
 from privet.studies.fit import fit, seed
 from privet.studies.rows import split
 from privet.studies.trial import Trial
@@ -68,7 +68,7 @@ def closed_form(by: str, rows: NDArray[np.int64], rng: np.random.Generator) -> t
     if by == SULQ:
         return sulq_chances(counts, rng), accuracy
     rule = criterion("max" if by == CORRECTED else by, random_tree(0, **SINGLE_SPLIT).domain)
-    scores = rule.exact_scores(counts).tolist()
+    scores = public_scores(rule, counts).tolist()
     if by == CORRECTED:
         return PermuteAndFlip(SHARE, rule.sensitivity, monotone=True).probabilities(scores), accuracy
     return Exponential(SHARE, rule.sensitivity, monotone=False).probabilities(scores), accuracy

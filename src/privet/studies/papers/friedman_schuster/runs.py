@@ -143,6 +143,14 @@ class Runs:
         both = sorted(first.keys() & then.keys())
         return [float(then[seed]["accuracy"]) - float(first[seed]["accuracy"]) for seed in both]
 
+    def deviation_within(self, name: str, at: At, group: int) -> float | None:
+        """The deviation of runs from the mean of their group; None where no group has two."""
+        groups: dict[int, list[float]] = {}
+        for seed, result in self._found.get(name, {}).get(at, {}).items():
+            groups.setdefault(seed // group, []).append(float(result["accuracy"]))
+        several = [np.var(values, ddof=1) for values in groups.values() if len(values) > 1]
+        return math.sqrt(float(np.mean(several))) if several else None
+
     def rows_needed(self, name: str, percent: float) -> float:
         """The rows from which on the mean is not below so many percent; infinite if it never is."""
         means = {at: float(np.mean(self.values(name, at))) for at in self.places(name)}
