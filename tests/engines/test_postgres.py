@@ -582,8 +582,9 @@ def test_every_question_is_one_statement_in_the_servers_own_log(server: Server) 
             question()
             written = log.read_text()[before:]
             asked = len(opened_table.budget.entries) - entries
-            assert len(re.findall(r"LOG:  (?:execute|statement)", written)) == asked == 1 + (number == 7)
-            assert written.count("WITH numbered AS (") == asked
+            assert len(re.findall(r"LOG:  (?:execute|statement)", written)) == 1
+            assert asked == 1 + (number == 7)  # the sizes of children are known from the tables above them
+            assert written.count("WITH numbered AS (") == 1
 
 
 def test_more_groups_than_one_aggregation_takes_are_one_statement(server: Server) -> None:
@@ -662,7 +663,7 @@ def test_a_server_killed_during_a_fit(
     run, statements = postgres_link.Link.run, itertools.count()
 
     def dying(link: Any, statement: str, read: Any) -> Any:
-        if statement.startswith("WITH") and next(statements) == 2:
+        if statement.startswith("WITH") and next(statements) == 1:
             mortal.kill()
             if back:
                 mortal.restart()
@@ -680,17 +681,17 @@ def test_a_server_killed_during_a_fit(
         with pytest.raises(EngineFailed) as caught:
             classifier.fit(table)
         assert re.fullmatch(
-            r"the postgres engine could not answer .* Ledger entry 4 \(.*\) stands: .*\.", str(caught.value)
+            r"the postgres engine could not answer .* Ledger entry 2 \(.*\) stands: .*\.", str(caught.value)
         )
         entries = table.budget.entries
-        assert [entry.answer is not None for entry in entries] == [True, True, True, False]
+        assert [entry.answer is not None for entry in entries] == [True, False]
         with pytest.raises(EngineFailed):
             table.count(1, key="later")
         mortal.restart()
         assert table.count(1, key="later").value == table.count(1, key="later").value
-        assert len(table.budget.entries) == 5
+        assert len(table.budget.entries) == 3
     with privet.open(address, TREE_DOMAIN, ledger=ledger) as table:
-        assert len(table.budget.entries) == 5
+        assert len(table.budget.entries) == 3
 
 
 def test_a_server_that_is_starting_is_waited_for(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import privet
 from privet.column import Nominal, Numeric
 from privet.domain import Domain
-from privet.kernel.engines import recall
+from privet.kernel.engines import margins, recall
 from privet.kernel.engines.duckdb import DuckDBEngine
 from privet.kernel.engines.memory import MemoryEngine
 from privet.kernel.query import Condition, CountQuery, Counts, Rows, Split
@@ -58,31 +58,32 @@ class Asked:
         return self._engine._counts(query)
 
 
-steps = st.recursive(
-    st.just(Rows()),
-    lambda above: above.flatmap(
-        lambda rows: st.one_of(
-            st.lists(st.sampled_from([None, "a", "b", "x"]), min_size=rows.parts, max_size=rows.parts).map(
-                lambda names: rows.divide([None if name is None else Split(name) for name in names], DOMAIN)
-            ),
-            st.lists(st.integers(0, max(rows.parts - 1, 0)), unique=True, max_size=rows.parts).map(rows.keep),
-            st.just(rows.keep(range(rows.parts), (Condition("b", (1,)),))),
-            st.just(rows.divide([Split("x", (3, 9))] * rows.parts, DOMAIN)),
-            st.just(rows.scatter(2, 5)),
+@st.composite
+def chains(draw: st.DrawFn) -> list[Rows]:
+    """The whole table, parts of it, parts of these ..."""
+    chain = [Rows()]
+    for _ in range(draw(st.integers(0, 4))):
+        above = chain[-1]
+        names = st.lists(st.sampled_from([None, "a", "b", "x"]), min_size=above.parts, max_size=above.parts)
+        some = st.lists(st.integers(0, max(above.parts - 1, 0)), unique=True, max_size=above.parts)
+        below = st.one_of(
+            names.map(lambda each, above=above: above.divide([name and Split(name) for name in each], DOMAIN)),
+            some.map(above.keep),
+            st.just(above.keep(range(above.parts), (Condition("b", (1,)),))),
+            st.just(above.divide([Split("x", (3, 9))] * above.parts, DOMAIN)),
+            st.just(above.scatter(2, 5)),
         )
-    ),
-    max_leaves=5,
-)
+        chain.append(draw(below))
+    return chain
+
+
 GROUPS = [(), ("y",), ("a",), ("y", "b"), ("b", "y"), ("a", "b", "y"), ("x", "a")]
 
 
 @settings(deadline=None, max_examples=150)
-@given(st.data(), st.integers(0, 2**32), steps)
-def test_it_is_what_would_have_been_counted(data: st.DataObject, seed: int, rows: Rows) -> None:
+@given(st.data(), st.integers(0, 2**32), chains())
+def test_it_is_what_would_have_been_counted(data: st.DataObject, seed: int, chain: list[Rows]) -> None:
     """Any questions to a chain of rows, in any order."""
-    chain = [rows]
-    while chain[-1].parent is not None:
-        chain.append(chain[-1].parent)
     ask = Asked(seed, data.draw(st.integers(0, 40)))
     for _ in range(6):
         ask(data.draw(st.sampled_from(chain)), *data.draw(st.lists(st.sampled_from(GROUPS), min_size=1, max_size=3)))
@@ -156,3 +157,28 @@ def test_a_level_of_a_fit_is_one_statement(
         numbered = [each for each in statements if each.startswith("CREATE TABLE nodes")]
         assert len(passes) + len(statements) - len(numbered) == 1 + 3
         assert len(numbered) == (2 if path == "push-down" else 0)  # the children of the last level are not asked about
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(0, 2**32), st.lists(st.sampled_from(GROUPS), min_size=1), st.sampled_from([1, 20, 100, 10**4]))
+def test_margins_of_larger_tables_are_the_tables_that_were_asked_for(seed: int, groups: Any, cells: int) -> None:
+    rng = np.random.default_rng(seed)
+    codes = {name: rng.integers(0, DOMAIN[name].size, 50) for name in DOMAIN.names}
+    engine = MemoryEngine(DOMAIN, codes, {"x": np.zeros(50, dtype=np.int32)})
+    query = CountQuery(Rows().divide([Split("b")], DOMAIN), tuple(groups))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(margins, "_CELLS", cells)
+        larger = margins.together(query, DOMAIN)
+        found = margins.asked_together(query, DOMAIN, engine._counts)
+    assert sum(len(held) for held in larger.values()) == len(set(groups))
+    for one, other in zip(found, engine._counts(query), strict=True):
+        assert one.shape == other.shape and (one == other).all()
+
+
+def test_tables_are_counted_together_while_they_are_small() -> None:
+    """14 attributes of 8 values: 4 tables for one node, one for each attribute where nodes are many."""
+    eight = tuple(range(8))
+    domain = Domain((*(Nominal(f"a{i}", eight) for i in range(14)), Nominal("y", (0, 1))), target="y")
+    level = tuple((f"a{i}", "y") for i in range(14))
+    tables = {parts: len(margins.together(CountQuery(Rows(parts), level), domain)) for parts in (1, 8, 64, 512, 4096)}
+    assert tables == {1: 4, 8: 5, 64: 7, 512: 14, 4096: 14}

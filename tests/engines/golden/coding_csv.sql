@@ -72,24 +72,14 @@ FROM (
           ELSE NULL
         END AS c2,
         CASE
-          WHEN CAST("source_rows"."f3" AS TEXT) IS NULL OR CAST("source_rows"."f3" AS TEXT) = ''
-          THEN NULL
           WHEN CAST("source_rows"."f3" AS TEXT) = 'true'
           THEN 0
           WHEN CAST("source_rows"."f3" AS TEXT) = 'false'
           THEN 1
           ELSE NULL
         END AS c3,
+        CASE WHEN NOT "v4"."k" IS NULL THEN "v4"."k" ELSE NULL END AS c4,
         CASE
-          WHEN CAST("source_rows"."f4" AS TEXT) IS NULL OR CAST("source_rows"."f4" AS TEXT) = ''
-          THEN NULL
-          WHEN NOT "v4"."k" IS NULL
-          THEN "v4"."k"
-          ELSE NULL
-        END AS c4,
-        CASE
-          WHEN CAST("source_rows"."f5" AS TEXT) IS NULL OR CAST("source_rows"."f5" AS TEXT) = ''
-          THEN NULL
           WHEN CAST("source_rows"."f5" AS TEXT) = 'no'
           THEN 0
           WHEN CAST("source_rows"."f5" AS TEXT) = 'yes'

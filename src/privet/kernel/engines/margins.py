@@ -36,18 +36,28 @@ def together(query: CountQuery, domain: Domain) -> dict[Columns, list[Columns]]:
     found: dict[Columns, list[Columns]] = {}
     names: Columns = ()
     for group in dict.fromkeys(query.groups):
+        if repeats(group):
+            found[group] = [group]
+            continue
         joined = (*names, *(name for name in group if name not in names))
         groups = found.pop(names, [])
         if groups and query.rows.parts * cell_count(domain, joined) > _CELLS:
             found[names] = groups
             joined, groups = group, found.pop(group, [])
-        found[joined] = [*groups, group]
+        found[joined] = [*found.get(joined, []), *groups, group]
         names = joined
     return found
 
 
+def repeats(columns: Columns) -> bool:
+    """Whether a column stands there twice: a table over it has an axis for each, and is no margin of another."""
+    return len(set(columns)) < len(columns)
+
+
 def margin(table: Counts, names: Columns, columns: Columns) -> Counts:
-    """The table over some of the columns of another, which has an axis for its parts and one for each of its columns."""
+    """The table over some columns of another, which has an axis for its parts and one for each of its columns."""
+    if names == columns:
+        return table
     summed = table.sum(axis=tuple(1 + at for at, name in enumerate(names) if name not in columns))
     left = [name for name in names if name in columns]
     return np.asarray(summed.transpose(0, *(1 + left.index(name) for name in columns)))

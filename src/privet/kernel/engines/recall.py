@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from privet.domain import Domain
-from privet.kernel.engines.margins import margin
+from privet.kernel.engines.margins import margin, repeats
 from privet.kernel.query import CountQuery, Counts, Divide, Keep, Rows
 
 _KEPT = 4  # answers
@@ -47,7 +47,8 @@ class Recall:
             self._tables.clear()
 
     def _keep(self, query: CountQuery, exact: list[Counts]) -> None:
-        tables = {group: table for group, table in zip(query.groups, exact, strict=True) if group}
+        answers = zip(query.groups, exact, strict=True)
+        tables = {group: table for group, table in answers if group and not repeats(group)}
         if not tables or sum(table.size for table in exact) > _LARGEST:
             return
         with self._lock:
@@ -68,7 +69,7 @@ class Recall:
     def _below(self, rows: Rows, columns: Columns) -> Counts | None:
         """A table over these columns, from one of the rows above."""
         above, step = rows.parent, rows.step
-        if above is None or len(columns) > self._widest():
+        if above is None or len(columns) > self._widest() or repeats(columns):
             return None
         if isinstance(step, Keep) and not step.conditions:
             table = self._known(above, columns)

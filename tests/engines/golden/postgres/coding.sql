@@ -67,19 +67,6 @@ FROM (
             THEN 'true'
             WHEN NOT "source_rows"."select"
             THEN 'false'
-          END IS NULL
-          OR CASE
-            WHEN "source_rows"."select"
-            THEN 'true'
-            WHEN NOT "source_rows"."select"
-            THEN 'false'
-          END = ''
-          THEN NULL
-          WHEN CASE
-            WHEN "source_rows"."select"
-            THEN 'true'
-            WHEN NOT "source_rows"."select"
-            THEN 'false'
           END = 'true'
           THEN 0
           WHEN CASE
@@ -91,17 +78,8 @@ FROM (
           THEN 1
           ELSE NULL
         END AS c3,
+        CASE WHEN NOT "v4"."k" IS NULL THEN "v4"."k" ELSE NULL END AS c4,
         CASE
-          WHEN CAST("source_rows"."many" AS TEXT) IS NULL
-          OR CAST("source_rows"."many" AS TEXT) = ''
-          THEN NULL
-          WHEN NOT "v4"."k" IS NULL
-          THEN "v4"."k"
-          ELSE NULL
-        END AS c4,
-        CASE
-          WHEN CAST("source_rows"."y" AS TEXT) IS NULL OR CAST("source_rows"."y" AS TEXT) = ''
-          THEN NULL
           WHEN CAST("source_rows"."y" AS TEXT) = 'no'
           THEN 0
           WHEN CAST("source_rows"."y" AS TEXT) = 'yes'

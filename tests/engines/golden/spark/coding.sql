@@ -61,27 +61,14 @@ FROM (
           ELSE NULL
         END AS c2,
         CASE
-          WHEN CASE WHEN `source_rows`.`f3` THEN 'true' WHEN NOT `source_rows`.`f3` THEN 'false' END IS NULL
-          OR CASE WHEN `source_rows`.`f3` THEN 'true' WHEN NOT `source_rows`.`f3` THEN 'false' END = ''
-          THEN NULL
           WHEN CASE WHEN `source_rows`.`f3` THEN 'true' WHEN NOT `source_rows`.`f3` THEN 'false' END = 'true'
           THEN 0
           WHEN CASE WHEN `source_rows`.`f3` THEN 'true' WHEN NOT `source_rows`.`f3` THEN 'false' END = 'false'
           THEN 1
           ELSE NULL
         END AS c3,
+        CASE WHEN NOT `v4`.`k` IS NULL THEN `v4`.`k` ELSE NULL END AS c4,
         CASE
-          WHEN CAST(`source_rows`.`f4` AS STRING) IS NULL
-          OR CAST(`source_rows`.`f4` AS STRING) = ''
-          THEN NULL
-          WHEN NOT `v4`.`k` IS NULL
-          THEN `v4`.`k`
-          ELSE NULL
-        END AS c4,
-        CASE
-          WHEN CAST(`source_rows`.`f5` AS STRING) IS NULL
-          OR CAST(`source_rows`.`f5` AS STRING) = ''
-          THEN NULL
           WHEN CAST(`source_rows`.`f5` AS STRING) = 'no'
           THEN 0
           WHEN CAST(`source_rows`.`f5` AS STRING) = 'yes'

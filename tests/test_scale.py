@@ -1,0 +1,55 @@
+"""The page about scale shows what was measured, and what was measured keeps what the page says."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # evidence/ lies beside tests/ and is not installed
+scale: Any = importlib.import_module("evidence.scale")
+
+
+def test_the_documentation_shows_the_evidence() -> None:
+    found = json.loads(scale.RESULT.read_text(encoding="utf-8"))
+    page = (Path(__file__).parents[1] / "docs" / "scale.md").read_text(encoding="utf-8")
+    assert scale.table(found) in page
+    assert scale.rates(found) in page
+
+
+def test_the_evidence_is_within_its_bounds() -> None:
+    """In the memory of a laptop, at a cost that grows as the rows do."""
+    runs = json.loads(scale.RESULT.read_text(encoding="utf-8"))["runs"]
+    taken = {(run["engine"], run["rows"]): run for run in runs}
+    assert {
+        engine: tuple(run["rows"] for run in runs if run["engine"] == engine) for engine in scale.SIZES
+    } == scale.SIZES
+    assert taken["stream", 10**7]["fit"] <= 8 * taken["memory", 10**7]["fit"]
+    assert taken["push-down", 10**7]["fit"] <= 20 * taken["memory", 10**7]["fit"]
+    assert max(taken["stream", 10**7]["peak"], taken["push-down", 10**7]["peak"]) <= 500
+    assert taken["stream", 10**8]["peak"] <= 1.1 * taken["stream", 10**7]["peak"]
+    constant, slope = scale.cost(runs, "stream")
+    assert taken["stream", 10**8]["fit"] == pytest.approx(constant + slope * 10**8, rel=0.3)
+    for engine in ("postgres", "spark"):
+        assert taken[engine, 10**6]["fit"] <= 1.5 * taken[engine, 10**6]["bare"]
+
+
+def test_a_small_run_writes_a_file_and_another_adds_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scale, "generate", lambda path, rows: path.write_text(str(rows)))
+    monkeypatch.setattr(
+        scale,
+        "in_own_process",
+        lambda engine, path, fits: {"open": 1.0, "fit": int(path.read_text()) / 10**5, "peak": 9.0},
+    )
+    asked = ["--rows", "1e6", "--result", str(tmp_path / "scale.json")]
+    assert scale.main([*asked, "--only", "memory"]) == 0
+    assert scale.main([*asked, "--only", "stream"]) == 0
+    found = json.loads((tmp_path / "scale.json").read_text())
+    assert [(run["engine"], run["rows"]) for run in found["runs"]] == [
+        (engine, rows) for engine in ("memory", "stream") for rows in (10**5, 10**6)
+    ]
+    assert scale.cost(found["runs"], "memory") == pytest.approx((0, 1e-5))
