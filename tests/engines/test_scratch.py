@@ -215,3 +215,24 @@ def test_a_source_that_may_only_be_read_is_enough(scratch: Path, tmp_path: Path)
     finally:
         folder.chmod(0o700)
         shutil.rmtree(folder)
+
+
+def test_many_cores_and_many_columns_have_the_memory_they_need(
+    scratch: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit that is the same for every machine stops a statement on one with more threads than it was made for."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    engine = asked(Source(data))
+    threads, memory = engine._connection.execute(
+        "SELECT current_setting('threads'), current_setting('memory_limit')"
+    ).fetchone()
+    assert threads == 8 and float(memory.removesuffix(" MiB")) > 8 * 20
+    wide = Domain((*DOMAIN.columns, *(Nominal(f"n{i}", ("a",), missing=True) for i in range(100))))
+    (data.parent / "wide.csv").write_text(
+        "sex,age," + ",".join(f"n{i}" for i in range(100)) + "\nf,30" + ",a" * 100 + "\n"
+    )
+    other = DuckDBEngine(Source(data.parent / "wide.csv"), wide)
+    (limit,) = other._connection.execute("SELECT current_setting('memory_limit')").fetchone()
+    assert float(limit.removesuffix(" MiB")) > 2 * float(memory.removesuffix(" MiB"))
+    engine.close()
+    other.close()
