@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -66,17 +68,34 @@ def test_work_that_hears_late_is_told_again(monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_interrupt_while_the_thread_starts_leaves_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     done = []
 
-    class Interrupted(threading.Thread):
-        def start(self) -> None:
-            self.late = threading.Timer(0, self._target)  # the thread runs after the interrupt
-            threads.append(self.late)
-            raise KeyboardInterrupt
+    def interrupted(run: Callable[[], None], _: tuple[()]) -> None:
+        late.append(run)  # the thread runs after the interrupt
+        raise KeyboardInterrupt
 
-    threads: list[threading.Timer] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(waiting.threading, "Thread", Interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            wait_for(lambda: done.append("work"), nothing)
-    threads[0].start()
-    threads[0].join()
+    late: list[Callable[[], None]] = []
+    monkeypatch.setattr(waiting, "start_new_thread", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        wait_for(lambda: done.append("work"), nothing)
+    late[0]()
     assert done == []
+
+
+def test_the_callers_steps_are_the_same_however_long_it_takes() -> None:
+    """Would catch a wait that looks first whether it must: how soon work ends depends on the rows."""
+
+    def steps(work: Callable[[], object]) -> int:
+        taken = 0
+
+        def step(*_: object) -> None:
+            nonlocal taken
+            taken += 1
+
+        sys.setprofile(step)
+        try:
+            wait_for(work, nothing)
+        finally:
+            sys.setprofile(None)
+        return taken
+
+    counted = {steps(work) for work in (lambda: 1, lambda: sum(range(10**6))) for _ in range(50)}
+    assert len(counted) == 1
