@@ -181,27 +181,14 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Stores:
     return Stores(tmp_path_factory.mktemp("stores"))
 
 
-class Recorder:
-    """A connection that remembers the statements it was given."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-        self.statements: list[str] = []
-
-    def execute(self, statement: str, *rest: Any) -> Any:
-        self.statements.append(statement)
-        return self._connection.execute(statement, *rest)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._connection, name)
-
-
 @pytest.fixture
-def record_statements() -> Callable[[DuckDBEngine], list[str]]:
-    """Start to remember every statement an engine executes."""
+def statements() -> Callable[[Any], Callable[[], list[str]]]:
+    """From now on every statement that DuckDB ran for an engine, by its own log."""
 
-    def start(engine: DuckDBEngine) -> list[str]:
-        engine._connection = Recorder(engine._connection)
-        return engine._connection.statements
+    def start(engine: DuckDBEngine) -> Callable[[], list[str]]:
+        connection = engine._connection
+        connection.execute("CALL enable_logging('QueryLog')")
+        log = "SELECT message FROM duckdb_logs WHERE type = 'QueryLog' AND message NOT LIKE '%duckdb_logs%'"
+        return lambda: [message for (message,) in connection.execute(log).fetchall()]
 
     return start

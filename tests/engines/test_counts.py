@@ -1066,18 +1066,18 @@ def level_table(tmp_path: Path) -> tuple[privet.ProtectedTable, Domain]:
 
 
 def test_a_select_over_64_parts_is_one_statement_besides_the_node_table(
-    tmp_path: Path, record_statements: Callable[[Any], list[str]]
+    tmp_path: Path, statements: Callable[[Any], Callable[[], list[str]]]
 ) -> None:
     table, _ = level_table(tmp_path)
     above = table.partition("a")
     above.count(1)
     parts = above.partition("b")
-    statements = record_statements(table._session.engine)
+    log = statements(table._session.engine)
     assert len(parts.select("max", 1)) == 64
-    create, select = statements
+    create, select = log()
     assert create.startswith("CREATE TABLE nodes") and select.startswith("SELECT")
     parts.select("gini", 1)
-    assert len(statements) == 3
+    assert len(log()) == 3
     table.close()
 
 
@@ -1097,7 +1097,7 @@ def test_a_select_over_64_parts_is_one_statement_besides_the_node_table(
     ],
 )
 def test_every_question_about_parts_is_one_statement(
-    tmp_path: Path, record_statements: Callable[[Any], list[str]], question: str
+    tmp_path: Path, statements: Callable[[Any], Callable[[], list[str]]], question: str
 ) -> None:
     with_number = Domain(
         (
@@ -1124,9 +1124,9 @@ def test_every_question_about_parts_is_one_statement(
             "coins": lambda: table.scatter(8, 1).count(1),
             "residuals": lambda: parts.select_residuals(AdditiveModel((0, 0)), [("a",), ("a", "x")], (9, 9), 1),
         }
-        statements = record_statements(table._session.engine)
+        log = statements(table._session.engine)
         assert len(ask_parts[question]()) == 8
-        asked = [statement for statement in statements if not statement.startswith(("CREATE TABLE", "DROP TABLE"))]
+        asked = [statement for statement in log() if not statement.startswith(("CREATE TABLE", "DROP TABLE"))]
         assert len(asked) == 1
 
 

@@ -807,3 +807,11 @@ def test_the_table_of_an_address(text: str, schema: str, table: str) -> None:
         assert wanted.items() <= source.parameters.items() and "table" not in source.parameters
         assert source.address.startswith("postgresql://db.example:5433/hospital?table=")
         assert SECRET not in f"{source!r}{source.title}{source.label}{source.address}"
+
+
+def test_a_closed_table_keeps_no_counts(server: Server) -> None:
+    with opened(server, people(server)) as table:
+        engine: Any = table._session.engine
+        table.histogram(table.domain.names[0], epsilon=1)
+        assert engine._recall._tables
+    assert not engine._recall._tables

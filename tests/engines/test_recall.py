@@ -17,7 +17,6 @@ import privet
 from privet.column import Nominal, Numeric
 from privet.domain import Domain
 from privet.kernel.engines import margins, recall
-from privet.kernel.engines.duckdb import DuckDBEngine
 from privet.kernel.engines.memory import MemoryEngine
 from privet.kernel.query import Condition, CountQuery, Counts, Rows, Split
 
@@ -138,24 +137,20 @@ def test_nothing_is_recalled_of_rows_that_are_drawn_anew() -> None:
 
 @pytest.mark.parametrize("path", ["push-down", "stream"])
 def test_a_level_of_a_fit_is_one_statement(
-    path: str, tmp_path: Path, record_statements: Callable[[Any], list[str]], monkeypatch: pytest.MonkeyPatch
+    path: str, tmp_path: Path, statements: Callable[[Any], Callable[[], list[str]]]
 ) -> None:
     """One for the size of the root, and one for each level, whatever the number of nodes and attributes."""
     domain = Domain((*(Nominal(name, (0, 1, 2, 3)) for name in "abcde"), Nominal("y", (0, 1))), target="y")
     rng = np.random.default_rng(1)
     rows = pd.DataFrame({name: rng.integers(0, domain[name].size, 5000) for name in domain.names})
     rows.to_csv(tmp_path / "t.csv", index=False)
-    passes: list[object] = []
-    read = DuckDBEngine._batches
-    monkeypatch.setattr(
-        DuckDBEngine, "_batches", lambda self, columns: (passes.append(columns), read(self, columns))[1]
-    )
     with privet.open(tmp_path / "t.csv", domain, budget=1000, path=path) as table:
-        statements = record_statements(table._session.engine) if path == "push-down" else []
+        engine: Any = table._session.engine
+        log = statements(engine if path == "push-down" else engine._batches.__self__)
         tree = privet.DiffPID3Classifier(500, max_depth=3).fit(table).model_.tree
         assert tree.depth == 3 and tree.leaves == 64
-        numbered = [each for each in statements if each.startswith("CREATE TABLE nodes")]
-        assert len(passes) + len(statements) - len(numbered) == 1 + 3
+        numbered = [each for each in log() if each.startswith("CREATE TABLE nodes")]
+        assert len(log()) - len(numbered) == 1 + 3
         assert len(numbered) == (2 if path == "push-down" else 0)  # the children of the last level are not asked about
 
 
@@ -182,3 +177,17 @@ def test_tables_are_counted_together_while_they_are_small() -> None:
     level = tuple((f"a{i}", "y") for i in range(14))
     tables = {parts: len(margins.together(CountQuery(Rows(parts), level), domain)) for parts in (1, 8, 64, 512, 4096)}
     assert tables == {1: 4, 8: 5, 64: 7, 512: 14, 4096: 14}
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["memory", "duckdb"])
+def test_nobody_changes_what_is_kept_and_a_closed_engine_keeps_nothing(stored: bool, tmp_path: Path) -> None:
+    """An answer that a caller changed would be part of later ones; counts of a closed table have no reason to be."""
+    frame = pd.DataFrame({"a": [0, 1], "b": ["p", "q"], "x": [1.0, 2.0], "y": ["no", "yes"]})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    table = privet.open(tmp_path / "rows.csv" if stored else frame, DOMAIN, budget=10)
+    engine: Any = table._session.engine
+    (exact,) = engine.exact_counts(CountQuery(Rows(), (("a", "y"),)))
+    assert not exact.flags.writeable
+    assert engine._recall._tables
+    table.close()
+    assert not engine._recall._tables

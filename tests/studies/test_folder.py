@@ -18,7 +18,8 @@ from privet.errors import DataError
 from privet.studies import Outcome, Trial, recorded
 from privet.studies.catalog import work
 from privet.studies.findings import Findings
-from privet.studies.folder import RESULTS, failed, gather, outcomes, processes, ready
+from privet.studies.folder import RESULTS, gather, outcomes, ready
+from privet.studies.processes import processes
 from privet.studies.study import Study
 
 TRIALS = [Trial("nothing", "counted", seed=seed) for seed in range(8)]
@@ -89,7 +90,7 @@ def test_failures_are_told_and_left_out_of_what_is_read(tmp_path: Path) -> None:
     bad = Trial("nothing", "counted", seed=99)
     study = Study("s", "t", "u", lambda size: [bad, *TRIALS[:2]], lambda found: Findings(()))
     found = gather(tmp_path, study.trials("quick"), squared)
-    assert [outcome.error for outcome in failed(found)] == ["ValueError: no such square"]
+    assert [outcome.error for outcome in found if outcome.error] == ["ValueError: no such square"]
     known = outcomes(study, "quick", recorded(tmp_path / RESULTS))
     assert [outcome.trial for outcome in known] == TRIALS[:2]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +18,7 @@ from privet.cli.common import STYLE, JsonOption, print_json, say
 from privet.errors import QuestionError
 
 if TYPE_CHECKING:
+    from privet.studies import Outcome
     from privet.studies.study import Study
 
 app = typer.Typer(help="Run the papers' experiments again, and compare learners, on public rows.", **STYLE)
@@ -99,6 +100,7 @@ def run(
         return
     from privet.studies import folder, forget
     from privet.studies.catalog import work
+    from privet.studies.processes import processes
 
     size = "full" if full else "quick"
     chosen = _chosen(names)
@@ -106,14 +108,11 @@ def run(
     trials = [trial for study in chosen for trial in study.trials(size)]
     if fresh:
         forget(trials, path)
-    with _bar("trials") as tell, folder.processes(jobs or os.cpu_count() or 1) as executor:
+    count = jobs or os.cpu_count() or 1
+    with _bar("trials") as tell, processes(count) if count > 1 else nullcontext() as executor:
         outcomes = folder.gather(output, trials, work, executor, tell)
     _report(chosen, output, size, as_json)
-    for outcome in folder.failed(outcomes)[:5]:
-        say(f"failed: {outcome.trial.json}: {outcome.error}")
-    if failed := len(folder.failed(outcomes)):
-        say(f"{failed} of {len(outcomes)} trials failed; another run tries them again")
-        raise typer.Exit(1)
+    _tell_failures(outcomes)
 
 
 @app.command()
@@ -176,8 +175,7 @@ def compare(
     with _bar("trials") as tell, crew, ThreadPoolExecutor(count) as executor:
         outcomes = folder.gather(output, trials, crew, executor, tell)
     _report([study], output, size, as_json)
-    for outcome in folder.failed(outcomes)[:5]:
-        say(f"failed: {outcome.trial.json}: {outcome.error}")
+    _tell_failures(outcomes)
 
 
 def _chosen(names: Sequence[str]) -> list[Study]:
@@ -223,6 +221,15 @@ def _report(studies: Sequence[Study], output: Path, size: str, as_json: bool) ->
             print("\n".join(lines(study, found[study.name])), end="\n\n")
     pages = [output / f"{studies[0].name}.html"] if len(studies) == 1 else [output / "index.html"]
     say(f"wrote {pages[0]}")
+
+
+def _tell_failures(outcomes: Sequence[Outcome]) -> None:
+    failed = [outcome for outcome in outcomes if outcome.result is None]
+    for outcome in failed[:5]:
+        say(f"failed: {outcome.trial.json}: {outcome.error}")
+    if failed:
+        say(f"{len(failed)} of {len(outcomes)} trials failed; another run tries them again")
+        raise typer.Exit(1)
 
 
 @contextmanager

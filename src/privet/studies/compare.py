@@ -26,7 +26,7 @@ from privet.domain import Domain
 from privet.errors import DataError, QuestionError
 from privet.kernel import as_epsilon, seeded_noise
 from privet.rows import read
-from privet.studies.estimate import Estimate
+from privet.studies.estimate import Estimate, reached
 from privet.studies.findings import Cell, Findings, Panel
 from privet.studies.fit import seed
 from privet.studies.learners import LEARNERS
@@ -222,24 +222,11 @@ def rows_needed(outcomes: Sequence[Outcome], target: float, most: int) -> list[C
             by_rows.setdefault(outcome.trial.rows or most, []).append(float(outcome.result["accuracy"]))
     cells = []
     for (name, epsilon), by_rows in known.items():
-        found = _crossing({rows: float(np.mean(values)) for rows, values in by_rows.items()}, target)
-        if found is not None:
-            cells.append(Cell(LEARNERS[name].title, float(epsilon), Estimate(found, 0.0, 1)))
+        means = {rows: float(np.mean(values)) for rows, values in sorted(by_rows.items())}
+        found = reached(list(means), list(means.values()), target)
+        if math.isfinite(found):
+            cells.append(Cell(LEARNERS[name].title, float(epsilon), Estimate(round(found, -1), 0.0, 1)))
     return cells
-
-
-def _crossing(means: Mapping[int, float], target: float) -> float | None:
-    """The least number of rows from which on the target is reached; at most that where the smallest tried will do."""
-    sizes = sorted(means)
-    above = [rows for rows in sizes if all(means[more] >= target for more in sizes if more >= rows)]
-    if not above:
-        return None
-    first = above[0]
-    if first == sizes[0]:
-        return float(first)
-    before = sizes[sizes.index(first) - 1]
-    share = (target - means[before]) / (means[first] - means[before])
-    return float(round(math.exp(math.log(before) + share * math.log(first / before)), -1))
 
 
 def _notes(names: Sequence[str]) -> tuple[str, ...]:

@@ -58,3 +58,19 @@ def corrected_t_test(differences: Sequence[float], held_out: float) -> float:
         return 1.0 if n < 2 or mean == 0 else 0.0
     statistic = mean / math.sqrt((1 / n + held_out / (1 - held_out)) * spread)
     return float(2 * t.sf(abs(statistic), n - 1))
+
+
+def reached(rows: Sequence[float], means: Sequence[float], percent: float) -> float:
+    """The rows from which on means stay up; between those that were tried by a straight line over the logarithm.
+
+    >>> round(reached([100, 1000, 10_000], [70, 80, 90], percent=75), 1)
+    316.2
+    """
+    below = [i for i, mean in enumerate(means) if mean < percent]
+    first = below[-1] + 1 if below else 0
+    if first == len(rows):
+        return math.inf
+    if first == 0:
+        return float(rows[0])
+    share = (percent - means[first - 1]) / (means[first] - means[first - 1])
+    return math.exp(math.log(rows[first - 1]) + share * math.log(rows[first] / rows[first - 1]))

@@ -7,12 +7,9 @@ missing, and every table, plot and page is made from that file again without run
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -43,17 +40,6 @@ def gather(
     found = recorded(path)
     missing = sum(1 for trial in wanted if (known := found.get(trial.key)) is None or known.result is None)
     return run(wanted, work, path, _Clock(missing, tell), executor)
-
-
-@contextmanager
-def processes(jobs: int) -> Iterator[Executor | None]:
-    """So many processes for trials, of one thread each; none where there is one job."""
-    if jobs == 1:
-        yield None
-        return
-    start = multiprocessing.get_context("spawn")  # a fork would share the threads of numba
-    with ProcessPoolExecutor(jobs, mp_context=start, initializer=_one_thread) as pool:
-        yield pool
 
 
 def outcomes(study: Study, size: str, found: Mapping[str, Outcome]) -> list[Outcome]:
@@ -89,10 +75,6 @@ def ready(folder: Path) -> Path:
     return folder
 
 
-def failed(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    return [outcome for outcome in outcomes if outcome.result is None]
-
-
 class _Clock:
     """Counts what is done and says how long the rest will take, at the pace of what was done."""
 
@@ -104,8 +86,3 @@ class _Clock:
         self._done += 1
         pace = (time.monotonic() - self._start) / self._done
         self._tell(self._done, self._of, pace * (self._of - self._done))
-
-
-def _one_thread() -> None:
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        os.environ[name] = "1"

@@ -10,11 +10,9 @@ import hashlib
 import itertools
 import json
 import math
-import multiprocessing
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -31,6 +29,7 @@ from privet.column import Column, Nominal, Numeric
 from privet.datasets import Dataset, load
 from privet.domain import Domain
 from privet.kernel import Public, open_table, seeded_noise
+from privet.studies.processes import processes
 from privet.studies.synthetic import KINDS, draw, one_digit
 
 Floats = NDArray[np.float64]
@@ -231,8 +230,7 @@ def _finished(
     if jobs == 1:
         yield from itertools.starmap(work, tasks)
         return
-    start = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=start, initializer=_one_thread) as pool:
+    with processes(jobs) as pool:
         waiting: set[Future[list[Run]]] = set()
         for task in tasks:
             waiting.add(pool.submit(work, *task))
@@ -240,8 +238,3 @@ def _finished(
                 finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in finished)
         yield from (future.result() for future in waiting)
-
-
-def _one_thread() -> None:
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        os.environ[name] = "1"

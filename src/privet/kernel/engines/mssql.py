@@ -223,6 +223,7 @@ class MssqlEngine(StatementEngine):
 
     def close(self) -> None:
         self.closed = True
+        self._recall.forget()
         if self._connection is not None and os.getpid() == self._process:
             self._connection.close()
         self._connection = None

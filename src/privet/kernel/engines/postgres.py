@@ -240,11 +240,12 @@ class PostgresEngine(StatementEngine):
             super().__init__(domain, coded())
             _rehearse(self._link, source, domain, coded(exp.false()))
         except BaseException:
-            self.close()
+            self._link.close()  # nothing else is there yet
             raise
 
     def close(self) -> None:
         self.closed = True
+        self._recall.forget()
         self._link.close()
 
     def snapshot(self) -> MemoryEngine:

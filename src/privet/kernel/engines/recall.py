@@ -51,6 +51,8 @@ class Recall:
         tables = {group: table for group, table in answers if group and not repeats(group)}
         if not tables or sum(table.size for table in exact) > _LARGEST:
             return
+        for table in tables.values():
+            table.setflags(write=False)  # whoever has an answer cannot change what later ones are made of
         with self._lock:
             self._tables[query.rows] = {**self._tables.pop(query.rows, {}), **tables}
             while len(self._tables) > _KEPT or self._size() > _LARGEST:

@@ -314,6 +314,7 @@ class SparkEngine:
                 self._run(self._kept.release)
             self._worker.shutdown(wait=False)
             self._forget.detach()
+        self._recall.forget()
         self._closed = True
 
     def exact_counts(self, query: CountQuery) -> list[Counts]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from privet.studies.findings import Claim, Findings, Panel
+from privet.studies.pages.explorer import MARKS
 from privet.studies.pages.frontier import best_where
 from privet.studies.pages.listing import largest_difference, listing, reading
 from privet.studies.pages.words import errors_text
@@ -12,7 +13,6 @@ from privet.studies.study import Study
 from privet.trees.layout import clean, shortened, width_of
 
 WIDTH = 100
-MARKS = {True: "✓", False: "✗", None: "?"}
 
 
 def lines(study: Study, findings: Findings) -> Iterator[str]:

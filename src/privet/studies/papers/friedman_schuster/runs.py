@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.studies.estimate import Estimate
+from privet.studies.estimate import Estimate, reached
 from privet.studies.findings import At, Cell, Number
 from privet.studies.pages.words import amount
 from privet.studies.trial import Outcome, Pairs, Plain, Trial
@@ -154,7 +154,7 @@ class Runs:
     def rows_needed(self, name: str, percent: float) -> float:
         """The rows from which on the mean is not below so many percent; infinite if it never is."""
         means = {at: float(np.mean(self.values(name, at))) for at in self.places(name)}
-        return _reached(list(means), list(means.values()), percent)
+        return reached(list(means), list(means.values()), percent)
 
     def saving(self, one: str, other: str, percent: float, group: int = 1) -> tuple[float, float, float]:
         """How many times as many rows the other needs, with the ends of a 95% interval by resampling.
@@ -184,19 +184,7 @@ class Runs:
             times = drawn[:, place]  # how often each run was drawn
             often = times.sum(axis=1)
             means[:, column] = np.where(often > 0, times @ values / np.maximum(often, 1), values.mean())
-        return [_reached(places, row, percent) for row in means.tolist()]
-
-
-def _reached(rows: Sequence[float], means: Sequence[float], percent: float) -> float:
-    """The rows from which on means stay up; between those that were tried by a straight line over the logarithm."""
-    below = [i for i, mean in enumerate(means) if mean < percent]
-    first = below[-1] + 1 if below else 0
-    if first == len(rows):
-        return math.inf
-    if first == 0:
-        return float(rows[0])
-    share = (percent - means[first - 1]) / (means[first] - means[first - 1])
-    return math.exp(math.log(rows[first - 1]) + share * math.log(rows[first] / rows[first - 1]))
+        return [reached(places, row, percent) for row in means.tolist()]
 
 
 # -- for people -----------------------------------------------------------------------------------
