@@ -3,8 +3,8 @@
 With nothing it runs all parts. `kernel` is the speed of the kernel and of one tree, `engines` a tree on every engine,
 `accuracy` every learner on every data set at every epsilon, `growth` more and more rows. Results are lines of
 build/bench/results.jsonl, and a run goes on where another stopped; `--fresh` measures again what was asked for. Beside
-it are written bench.json, index.html and frontier.svg, functions of that file. `publish` copies them to
-evidence/bench.json and docs/frontier.svg.
+it are written bench.json, index.html and frontier.svg, functions of that file. `publish` copies what there is to
+evidence/bench.json, evidence/engines.json and docs/frontier.svg.
 """
 
 from __future__ import annotations
@@ -211,13 +211,17 @@ def _lines(content: Mapping[str, Any]) -> str:
 
 
 def _publish(folder: Path) -> int:
-    for name, place in (("bench.json", ROOT / "evidence"), ("frontier.svg", ROOT / "docs")):
-        if not (folder / name).exists():
-            say(f"there is no {folder / name}; run `{COMMAND}` first")
-            return 2
-        shutil.copy(folder / name, place / name)
-        say(f"written to {place / name}")
-    return 0
+    """What was measured: `engines` has a file of its own, the other parts have one together."""
+    places = {"engines.json": ROOT / "evidence"}
+    if (folder / "results.jsonl").exists():
+        places |= {"bench.json": ROOT / "evidence", "frontier.svg": ROOT / "docs"}
+    there = [name for name in places if (folder / name).exists()]
+    for name in there:
+        shutil.copy(folder / name, places[name] / name)
+        say(f"written to {places[name] / name}")
+    if not there:
+        say(f"there is nothing in {folder}; run `{COMMAND}` first")
+    return 0 if there else 2
 
 
 class _Clock:

@@ -176,7 +176,7 @@ SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.log.level": "OFF",
+    "spark.log.level": "ERROR",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import tempfile
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import cache
@@ -35,6 +36,7 @@ SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.log.level": "OFF",
+    "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "privet-spark-warehouse"),  # empty; else made here
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # quick to start, for small tables
 }
 

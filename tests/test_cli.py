@@ -7,11 +7,15 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
+import pandas as pd
 import pytest
 from command import run
+from postgres_server import Server, shared_server
 
 import privet
 from privet.choice.arms import ARMS
@@ -311,7 +315,10 @@ def test_too_little_signal_is_said(folder: Path) -> None:
         (["-e", "1", "-a", "boosted", "--objective", "auc"], "boosted has no choice --objective; leave it out"),
         (["-e", "1", "-a", "boosted", "--policy", "p.json"], "boosted has no choice --policy; leave it out"),
         (["-e", "1", "--path", "pull"], "there is no path 'pull'; choose one of auto, snapshot, stream, push-down"),
+        (["-e", "1", "--snapshot-limit", "lots"], "snapshot_limit must be a size such as '200MB'"),
+        (["-e", "1", "--path", "stream", "--snapshot-limit", "1MB"], "snapshot_limit decides nothing"),
         (["-a", "id3", "--unsafe", "--path", "stream"], "leave out --path"),
+        (["-a", "id3", "--unsafe", "--snapshot-limit", "1MB"], "leave out --path and --snapshot-limit"),
         (["-e", "1", "--policy", "none.json"], "cannot read the policy 'none.json'; check the path"),
         (["-e", "1", "--policy", "people.toml"], "this is no policy that privet wrote"),
         (["-e", "1", "-a", "maxforest", "--variant", "published"], "E-1"),
@@ -326,17 +333,19 @@ def test_a_fit_that_cannot_be_is_one_sentence_and_charges_nothing(folder: Path, 
 
 
 @pytest.mark.parametrize(
-    ("path", "how", "why"),
+    ("option", "value", "how", "why"),
     [
-        ("auto", "stream", "the coded table may be larger than"),
-        ("snapshot", "snapshot", "it was asked for"),
-        ("stream", "stream", "it was asked for"),
-        ("push-down", "push-down", "it was asked for"),
+        ("--path", "auto", "stream", "the coded table may be larger than the 64 MB that are copied"),
+        ("--path", "snapshot", "snapshot", "it was asked for"),
+        ("--path", "stream", "stream", "it was asked for"),
+        ("--path", "push-down", "push-down", "it was asked for"),
+        ("--snapshot-limit", "1GB", "snapshot", "the domain bounds the coded table by 534 MB, and up to 1 GB are"),
+        ("--snapshot-limit", "9000", "stream", "the coded table may be larger than the 8.79 kB that are copied"),
     ],
 )
-def test_the_path_is_taken_and_explained(folder: Path, path: str, how: str, why: str) -> None:
-    ask = ("query", "people.csv", "count", *ASK, "-b", "1", "--path", path)
-    fit = ("fit", "people.csv", *ASK, "-b", "1", "-a", "prior", "-o", "m.json", "--path", path)
+def test_the_path_is_taken_and_explained(folder: Path, option: str, value: str, how: str, why: str) -> None:
+    ask = ("query", "people.csv", "count", *ASK, "-b", "1", option, value)
+    fit = ("fit", "people.csv", *ASK, "-b", "1", "-a", "prior", "-o", "m.json", option, value)
     for words in (ask, fit):
         told = run(*words, "--explain", cwd=folder)
         assert told.returncode == 0, told.stderr
@@ -350,6 +359,85 @@ def test_an_unknown_path_of_a_question_is_one_sentence_and_makes_no_ledger(folde
     said = fails("query", "people.csv", "count", *ASK, "-b", "1", "--path", "", cwd=folder)
     assert "there is no path ''; choose one of auto, snapshot, stream, push-down" in said
     assert not (folder / "people.csv.ledger").exists()
+
+
+# -- a table on a server -------------------------------------------------------------------------
+
+
+def on_server(server: Server, folder: Path) -> None:
+    """The people as a table of a server."""
+    rows = pd.read_csv(folder / "people.csv", dtype=object, keep_default_na=False)
+    names = ", ".join(f'"{name}"' for name in rows.columns)
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE IF EXISTS people; CREATE TABLE people ({names.replace(',', ' text,')} text)")
+        with cursor.copy(f"COPY people ({names}) FROM STDIN") as copy:
+            for row in rows.itertuples(index=False, name=None):
+                copy.write_row(row)
+
+
+def test_a_table_on_a_server_is_asked_and_mined(folder: Path) -> None:
+    on_server(shared_server(), folder)
+    address, ledger = shared_server().address(table="people"), ("--ledger", "people.ledger")
+    asked = process("query", address, "count", *ASK, *ledger, "--budget", "1", "--explain", cwd=folder)
+    assert asked.returncode == 0, asked.stderr
+    assert "± 30 at 95%" in asked.stdout
+    entry, way = asked.stderr.splitlines()
+    assert entry == "ledger entry 1 in people.ledger; 0.9 left"
+    assert way.startswith("postgres engine, push-down: ") and "its rows stay there" in way
+    by = json.loads(process("query", address, "mean age by sex", *ASK, *ledger, "--json", cwd=folder).stdout)
+    assert [part["part"] for part in by["answers"]] == ["Female", "Male"] and by["remaining"] == "0.8"
+    fit = ("fit", address, "-d", "people.toml", "-e", "0.5", "-a", "diffpid3", "--depth", "2", *ledger)
+    fitted = process(*fit, "-o", "model.json", cwd=folder)
+    assert fitted.returncode == 0, fitted.stderr
+    assert "epsilon 0.5 per person" in fitted.stdout
+    assert fitted.stderr == "wrote model.json; 0.3 left in people.ledger\n"
+    assert len(run("predict", "model.json", "people.csv", cwd=folder).stdout.splitlines()) == 301
+
+    assert "the table has 0.3 left" in fails(*fit, "-o", "more.json", cwd=folder)
+    shown = json.loads(run("budget", "show", "people.ledger", "--entries", "--json", cwd=folder).stdout)["people"]
+    assert (shown["spent"], shown["budget"]) == ("0.7", "1")
+    assert [entry["question"] for entry in shown["entries"]][:2] == ["count", "mean(age)"]
+    assert not (folder / "more.json").exists()
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Server]:
+    """A server that asks Ann for her password."""
+    own = Server()
+    columns = ", ".join(f'"{name}" text' for name in privet.datasets.census_domain().names)
+    own.run("CREATE ROLE ann LOGIN PASSWORD 'right'", "CREATE TABLE people (age int)", "GRANT SELECT ON people TO ann")
+    own.run(f"CREATE TABLE shut ({columns})")
+    rules = own.folder / "pg_hba.conf"
+    rules.write_text("local all ann scram-sha-256\n" + rules.read_text())
+    own.run("SELECT pg_reload_conf()")
+    yield own
+    own._server.cleanup()
+
+
+@pytest.mark.parametrize("verb", ["query", "fit"])
+@pytest.mark.parametrize(
+    ("password", "table", "ledger", "said"),
+    [
+        ("wr0ng", "people", True, "does not let user 'ann' in; check the user's name and password."),
+        ("", "people", True, "does not let user 'ann' in; check the user's name and password."),
+        ("right", "peoples", True, "there is no table 'peoples' of database 'postgres' for user 'ann'; check both"),
+        ("right", "people", True, "table 'public.people' of database 'postgres' has no column 'sex'"),
+        ("right", "shut", True, 'their owner lets it with GRANT SELECT ON "public"."shut" TO "ann".'),
+        ("right", "people", False, "there is no place for a ledger beside table 'public.people'"),
+    ],
+)
+def test_a_table_on_a_server_that_cannot_be_opened_is_one_sentence_and_makes_no_ledger(
+    guarded: Server, folder: Path, verb: str, password: str, table: str, ledger: bool, said: str
+) -> None:
+    address = guarded.address(user="ann", password=quote(password), table=table)
+    words = [verb, address, *(["count"] if verb == "query" else ["-o", "m.json"]), *ASK, "-b", "1"]
+    words += ["--ledger", "people.ledger"] if ledger else []
+    before = sorted(folder.iterdir())
+    done = run(*words, cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith("privet: ") and said in done.stderr
+    assert not password or password not in done.stderr
+    assert sorted(folder.iterdir()) == before
 
 
 FIT = ("fit", "people.csv", "-d", "people.toml", "-b", "9", "-e", "1", "-a", "maxtree", "--depth", "2", "-o", "m.json")

@@ -651,10 +651,10 @@ def test_a_forked_copy_neither_spends_nor_ends_what_its_parent_holds(path: Path 
 
 
 @contextlib.contextmanager
-def victim(data: Path) -> Iterator[subprocess.Popen[str]]:
+def victim(data: Path, ledger: Path | str) -> Iterator[subprocess.Popen[str]]:
     """A process that has reserved 0.6, spent 0.2 of it and waits."""
     process = subprocess.Popen(
-        [sys.executable, __file__, str(data)], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+        [sys.executable, __file__, str(data), str(ledger)], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
     )
     with process:
         assert process.stdout is not None
@@ -662,11 +662,23 @@ def victim(data: Path) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-def test_a_killed_process_leaves_its_hold_until_the_owner_ends_it(tmp_path: Path) -> None:
+@pytest.fixture(params=["sqlite", "postgres"])
+def beside(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path | str, str]:
+    """A file of rows, its ledger, and what an owner calls that: the data where the ledger lies beside them."""
     data = tmp_path / "people.csv"
     FRAME.to_csv(data, index=False)
-    with privet.open(data, DOMAIN, budget=1, analyst="bob") as bob:
-        with victim(data) as process:
+    if request.param == "sqlite":
+        return data, tmp_path / "people.csv.ledger", "people.csv"
+    address = shared_server().ledger()
+    return data, address, address
+
+
+def test_a_killed_process_leaves_its_hold_until_the_owner_ends_it(
+    beside: tuple[Path, Path | str, str], tmp_path: Path
+) -> None:
+    data, ledger, called = beside
+    with privet.open(data, DOMAIN, budget=1, ledger=ledger, analyst="bob") as bob:
+        with victim(data, ledger) as process:
             assert bob.budget.remaining == Fraction(2, 5)
             with pytest.raises(BudgetExceeded, match=r"0\.4 left of 1 beside 0\.4 in reservations"):
                 bob.count("0.5")
@@ -675,42 +687,43 @@ def test_a_killed_process_leaves_its_hold_until_the_owner_ends_it(tmp_path: Path
             os.kill(process.pid, signal.SIGKILL)
         assert bob.budget.remaining == Fraction(2, 5)  # wasted, not leaked
 
-        shown = json.loads(run("budget", "show", "people.csv", "--json", cwd=tmp_path).stdout)["people"]
+        shown = json.loads(run("budget", "show", called, "--json", cwd=tmp_path).stdout)["people"]
         (reservation,) = shown["reservations"]
         assert reservation.pop("since").startswith("20")
         assert reservation == {"id": 1, "analyst": "ada", "epsilon": "0.6", "spent": "0.2"}
         assert [(row["analyst"], row["spent"], row["left"]) for row in shown["analysts"]] == [("ada", "0.2", "0.4")]
-        text = run("budget", "show", "people.csv", cwd=tmp_path).stdout
+        text = run("budget", "show", called, cwd=tmp_path).stdout
         assert "people: 0.2 of 1 spent" in text and "open reservations" in text
 
         for freed in ("0.4", "0"):  # a second time is harmless
-            done = run("budget", "release", "people.csv", "1", cwd=tmp_path)
+            done = run("budget", "release", called, "1", cwd=tmp_path)
             assert (done.returncode, done.stderr) == (0, f"reservation 1 has ended; {freed} is free again\n")
-        wrong = run("budget", "release", "people.csv.ledger", "2", cwd=tmp_path)
+        wrong = run("budget", "release", str(ledger), "2", cwd=tmp_path)
         assert wrong.returncode != 0 and "has no reservation 2" in wrong.stderr and wrong.stderr.count("\n") == 1
-        assert "open reservations" not in run("budget", "show", "people.csv", cwd=tmp_path).stdout
+        assert "open reservations" not in run("budget", "show", called, cwd=tmp_path).stdout
         bob.count("0.8")
-    assert Ledger.open(tmp_path / "people.csv.ledger").spent(DATASET) == 1
+    assert Ledger.open(ledger).spent(DATASET) == 1
 
 
-def test_a_process_that_is_released_meanwhile_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    data = tmp_path / "people.csv"
-    FRAME.to_csv(data, index=False)
-    with privet.open(data, DOMAIN, budget=1):
+def test_a_process_that_is_released_meanwhile_is_refused_in_one_sentence(
+    beside: tuple[Path, Path | str, str], tmp_path: Path
+) -> None:
+    data, place, called = beside
+    with privet.open(data, DOMAIN, budget=1, ledger=place):
         pass
-    with victim(data) as process:
-        run("budget", "release", "people.csv", "1", cwd=tmp_path)
+    with victim(data, place) as process:
+        run("budget", "release", called, "1", cwd=tmp_path)
         said, _ = process.communicate("go on\n", timeout=120)
     assert process.returncode == 0
     assert said.startswith(
         "BudgetExceeded: cannot charge epsilon=0.2 for count on all rows: reservation 1 of 'ada' on "
     )
-    ledger = Ledger.open(tmp_path / "people.csv.ledger")
+    ledger = Ledger.open(place)
     assert (ledger.spent(DATASET), ledger.remaining(DATASET, "ada")) == (Fraction(1, 5), Fraction(4, 5))
 
 
-def wait_to_be_killed(data: str) -> None:
-    with privet.open(data, DOMAIN, analyst="ada") as table, table.reserve("0.6") as reserved:
+def wait_to_be_killed(data: str, ledger: str) -> None:
+    with privet.open(data, DOMAIN, ledger=ledger, analyst="ada") as table, table.reserve("0.6") as reserved:
         reserved.count("0.2")
         print("holding", flush=True)
         sys.stdin.readline()
@@ -916,4 +929,4 @@ def test_a_reservation_that_cannot_be_written_or_ended_is_told(file: Path, table
 
 
 if __name__ == "__main__":
-    wait_to_be_killed(sys.argv[1])
+    wait_to_be_killed(*sys.argv[1:])

@@ -701,13 +701,17 @@ def test_a_question_with_too_many_cells_is_refused_before_it_is_charged() -> Non
 def test_a_majority_or_coins_of_too_many_parts_are_refused_before_they_are_charged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("privet.kernel.table.MAX_CELLS", 1_000)
+    monkeypatch.setattr("privet.kernel.parts.MAX_CELLS", 1_000)
     wide = Domain(tuple(Nominal(name, tuple(range(100))) for name in "ab"))
     table = privet.open(pd.DataFrame({"a": [1], "b": [2]}), wide, budget=1)
     with pytest.raises(QuestionError, match="10000 cells"):
         table.partition("a").majority("b", 1)
     with pytest.raises(QuestionError, match="2000 parts"):
         table.partition("a").scatter(20, 1)
+    classed = privet.open(pd.DataFrame({"a": [1], "b": [2]}), Domain(wide.columns, target="b"), budget=1)
+    with pytest.raises(QuestionError, match="10000 cells"):
+        classed.partition("a").select("max", 1, attributes=["a"], thresholds=True)
+    assert classed.budget.entries == []
     assert table.budget.entries == []
 
 

@@ -19,7 +19,8 @@ from postgres_server import shared_server
 from privet.domain import Domain
 from privet.kernel import source_of
 from privet.kernel.addresses import spark_frame
-from privet.kernel.engines.duckdb import DuckDBEngine, Source
+from privet.kernel.engines.duckdb import DuckDBEngine
+from privet.kernel.engines.duckdb_source import Source
 from privet.kernel.engines.memory import MemoryEngine
 
 Row = Sequence[object]

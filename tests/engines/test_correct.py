@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
+from engines.test_counts import each_storage, on_spark
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -102,10 +102,21 @@ def test_memory_counts_what_an_argmax_counts(data: st.DataObject) -> None:
         np.testing.assert_array_equal(found, expected(codes, part, weights, query), strict=True)
 
 
-@pytest.mark.parametrize("storage", ["memory", "csv", "parquet", "table", "postgres"])
+@each_storage
 @given(data=st.data())
 @settings(parent=PROPERTY, max_examples=12)
 def test_every_engine_counts_the_same(data: st.DataObject, storage: str, stores: Any) -> None:
+    check_every_engine(data, storage, stores)
+
+
+@on_spark
+@given(data=st.data())
+@settings(parent=PROPERTY, max_examples=5)
+def test_spark_counts_the_same(data: st.DataObject, storage: str, stores: Any) -> None:
+    check_every_engine(data, storage, stores)
+
+
+def check_every_engine(data: st.DataObject, storage: str, stores: Any) -> None:
     domain = domain_of(data.draw(st.lists(st.integers(2, 5), min_size=1, max_size=4)), data.draw(st.integers(2, 4)))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     codes = rows_of(domain, data.draw(st.sampled_from([40, 60, 0])), rng)

@@ -12,12 +12,13 @@ from typing import Any
 
 import duckdb
 import pytest
+from postgres_server import shared_server
 
 import privet
 
 ROWS = privet.datasets.census(400, seed=3)
 DOMAIN = privet.datasets.census_domain()
-PATHS = ("memory", "snapshot", "stream", "push-down")
+PATHS = ("memory", "snapshot", "stream", "push-down", "postgres")
 LEARNERS = [
     privet.MaxTreeClassifier("1", max_depth=4, random_state=0),
     privet.BoostedTablesClassifier("5", random_state=0),
@@ -27,13 +28,27 @@ LEARNERS = [
 @contextmanager
 def opened(path: str, folder: Path) -> Iterator[privet.ProtectedTable]:
     """The rows on one of the paths, with a ledger on disk."""
-    ROWS.to_csv(folder / "rows.csv", index=False)
-    if path == "memory":
-        with privet.open(ROWS, DOMAIN, budget=20, ledger=folder / "rows.ledger") as table:
-            yield table
-        return
-    with privet.open(folder / "rows.csv", DOMAIN, budget=20, ledger=folder / "rows.ledger", path=path) as table:
+    data: Any = folder / "rows.csv"
+    ROWS.to_csv(data, index=False)
+    if path == "postgres":
+        data = on_postgres(data)
+    how = path if path in ("snapshot", "stream", "push-down") else "auto"
+    with privet.open(
+        ROWS if path == "memory" else data, DOMAIN, budget=20, ledger=folder / "rows.ledger", path=how
+    ) as table:
         yield table
+
+
+def on_postgres(file: Path) -> str:
+    """The rows of a file as a table, with its address."""
+    server, name = shared_server(), file.parent.name
+    with server.connect() as connection, connection.cursor() as cursor:
+        columns = ", ".join(f'"{name}" text' for name in ROWS.columns)
+        cursor.execute(f'CREATE TABLE IF NOT EXISTS "{name}" ({columns})')
+        cursor.execute(f'TRUNCATE "{name}"')
+        with cursor.copy(f'COPY "{name}" FROM STDIN (FORMAT csv, HEADER)') as copy:
+            copy.write(file.read_bytes())
+    return server.address(table=f"%22{name}%22")
 
 
 def interrupt_at(number: int, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,6 +134,44 @@ def test_duckdb_stops_its_statement_and_the_interrupt_is_one(tmp_path: Path) -> 
         (entry,) = table.budget.entries
         assert entry.answer is None and table.budget.spent == 9
         assert table.count("9", key="k").interval(0.999999)[0] > 390
+
+
+def test_what_an_interrupt_leaves_in_the_scratch_stops_no_later_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C as a statement ends, and again as its table is dropped."""
+    model, caps = privet.kernel.AdditiveModel((0, 0)), (1024, 1024)
+    with opened("push-down", tmp_path) as table, monkeypatch.context() as patch:
+        engine = table._session.engine
+        work = engine._run
+
+        def pressed(tree: Any) -> Any:
+            work(tree)
+            raise KeyboardInterrupt
+
+        patch.setattr(engine, "_run", pressed)
+        patch.setattr(engine, "_connection", Pressed(engine._connection))
+        with pytest.raises(KeyboardInterrupt):
+            table.residual_sums(model, ("sex",), caps, 1)
+        patch.undo()
+        assert "owned" in {name for (name, *_) in engine._connection.execute("SHOW TABLES").fetchall()}
+        table.residual_sums(model, ("sex",), caps, 1)
+        assert [entry.answer is not None for entry in table.budget.entries] == [False, True]
+
+
+class Pressed:
+    """A connection on which somebody presses Ctrl-C before a table is dropped."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, *rest: Any) -> Any:
+        if statement.startswith("DROP"):
+            raise KeyboardInterrupt
+        return self._connection.execute(statement, *rest)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
 
 
 def test_an_interrupted_opening_leaves_no_scratch_and_no_ledger(

@@ -28,10 +28,12 @@ from sqlglot import exp
 import privet
 from privet.column import Nominal, Numeric, number_of
 from privet.domain import Domain
-from privet.errors import DataError, EngineFailed, LedgerError, PrivetError
-from privet.kernel import inspection, source_of
+from privet.errors import BudgetExceeded, DataError, EngineFailed, LedgerError, PrivetError, QuestionError
+from privet.kernel import answers, inspection, source_of
 from privet.kernel.engines import sql
 from privet.kernel.engines.memory import MemoryEngine
+from privet.kernel.gradual import Gradual
+from privet.kernel.ledger import Ledger
 from privet.kernel.query import CountQuery, GridQuery, Rows, SumQuery
 
 psycopg = pytest.importorskip("psycopg")
@@ -587,6 +589,37 @@ def test_every_question_is_one_statement_in_the_servers_own_log(server: Server) 
             assert written.count("WITH numbered AS (") == 1
 
 
+def test_a_level_of_a_fit_is_one_statement_in_the_servers_own_log(server: Server) -> None:
+    """One for the size of the root, and one for each level, whatever the number of nodes and attributes."""
+    domain = Domain((*(Nominal(name, (0, 1, 2, 3)) for name in "abcde"), Nominal("y", (0, 1))), target="y")
+    rng = np.random.default_rng(1)
+    rows = np.column_stack([rng.integers(0, domain[name].size, 5000) for name in domain.names])
+    table = make(server, ", ".join(f"{name} int" for name in domain.names), rows.tolist())
+    user = role(server, f'SELECT ON "{table}"')
+    server.run(f"ALTER ROLE \"{user}\" SET log_statement = 'all'")
+    log = server.folder / "log"
+    with opened(server, table, domain, user=user) as opened_table:
+        before = log.stat().st_size
+        tree = privet.DiffPID3Classifier(500, max_depth=3).fit(opened_table).model_.tree
+        assert tree.depth == 3 and tree.leaves == 64
+        assert len(re.findall(r"LOG:  (?:execute|statement)", log.read_text()[before:])) == 1 + 3
+
+
+def test_counts_cross_the_wire_and_no_row_does(server: Server, tmp_path: Path) -> None:
+    """By libpq's own record of every message: numbers of cells come back, whatever the number of rows."""
+    rows = [(CANARY if i % 5 else "f", ["no", "yes"][i % 2], CANARY) for i in range(5000)]
+    with opened(server, make(server, "sex text, ill text, name text", rows)) as table:
+        (connection,) = table._session.engine._link._held
+        with (tmp_path / "wire").open("wb") as record:
+            connection.pgconn.trace(record.fileno())
+            assert table.histogram("sex", "ill", epsilon=300).values.tolist() == [[500, 500], [0, 0], [2000, 2000]]
+            table.select("max", 1)
+            connection.pgconn.untrace()
+        wire = (tmp_path / "wire").read_text()
+    assert 0 < wire.count("DataRow") <= 2 * 6
+    assert CANARY not in wire and len(wire) < 20_000
+
+
 def test_more_groups_than_one_aggregation_takes_are_one_statement(server: Server) -> None:
     domain = Domain(tuple(Nominal(f"a{i}", ("0", "1"), other=True) for i in range(300)))
     rows = np.random.default_rng(2).integers(0, 3, (20, 300))
@@ -661,6 +694,7 @@ def test_a_server_killed_during_a_fit(
         expected = privet.DiffPID3Classifier(2, max_depth=3, random_state=0).fit(table).model_.to_json()
         releases = len(table.budget.entries)
     run, statements = postgres_link.Link.run, itertools.count()
+    monkeypatch.setattr(postgres_link, "_ABSENCE_SECONDS", 60 if back else 0)
 
     def dying(link: Any, statement: str, read: Any) -> Any:
         if statement.startswith("WITH") and next(statements) == 1:
@@ -685,8 +719,9 @@ def test_a_server_killed_during_a_fit(
         )
         entries = table.budget.entries
         assert [entry.answer is not None for entry in entries] == [True, False]
-        with pytest.raises(EngineFailed):
-            table.count(1, key="later")
+        with pytest.raises(DataError, match=r"^cannot reach the server at .*\.$"):
+            table.count(1, key="later")  # nobody pays for a question that cannot be asked
+        assert len(table.budget.entries) == 2
         mortal.restart()
         assert table.count(1, key="later").value == table.count(1, key="later").value
         assert len(table.budget.entries) == 3
@@ -710,8 +745,218 @@ def test_a_server_that_is_starting_is_waited_for(server: Server, monkeypatch: py
         ended(server, table)
         tries = itertools.count(-10)
         monkeypatch.setattr(postgres_link, "_PATIENCE_SECONDS", -1)
-        with pytest.raises(EngineFailed):
+        with pytest.raises(DataError, match="cannot reach the server"):
             table.count(1)
+        assert len(table.budget.entries) == 1
+
+
+def test_a_server_killed_in_the_middle_of_a_statement_is_asked_again_when_it_is_back(mortal: Server) -> None:
+    """The question is charged once and answered once, whatever the server had done of it."""
+    first = mortal.run("SELECT pg_postmaster_start_time()::text")[0][0]
+    asleep = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'privet' AND wait_event = 'PgSleep'"
+    name = raising(mortal, f"IF pg_postmaster_start_time() = '{first}' THEN PERFORM pg_sleep(60); END IF;")
+
+    def kill() -> None:
+        with mortal.connect() as connection:
+            while not connection.execute(asleep).fetchall():
+                pass
+        mortal.kill()
+        mortal.restart()
+
+    with opened(mortal, name) as table:
+        killer = threading.Thread(target=kill)
+        killer.start()
+        assert table.partition("sex").count(300).array().tolist() == [10, 10, 10]
+        killer.join()
+        assert [entry.answer is not None for entry in table.budget.entries] == [True]
+
+
+# --- rows that change ------------------------------------------------------------------------------------------------
+
+
+def changed(server: Server, name: str) -> None:
+    """Everybody moves from one part to another."""
+    server.run(f"UPDATE \"{name}\" SET sex = translate(sex, 'fmx', 'mxf')")
+
+
+def test_rows_are_those_of_the_opening_whatever_others_write(server: Server) -> None:
+    name = people(server, 31)
+    with opened(server, name) as table:
+        parts = table.partition("sex")
+        before = [part.count(300).value for part in parts]
+        changed(server, name)
+        server.run(f"INSERT INTO \"{name}\" VALUES ('f', 'no', '')")
+        assert [part.count(300).value for part in parts] == before == [11, 10, 10]
+        assert table.budget.spent == 600
+    with opened(server, name) as table:
+        assert table.count(300).value == 32
+
+
+def test_parts_share_nothing_that_was_paid_before_rows_may_have_changed(server: Server) -> None:
+    """Otherwise a person who moved meanwhile would be asked about twice, and paid for once."""
+    name = people(server)
+    with opened(server, name) as table:
+        first, second, third = table.partition("sex")
+        first.count(300)
+        ended(server, table)
+        changed(server, name)
+        second.count(300)
+        assert table.budget.spent == 600
+        third.count(300)
+        assert table.budget.spent == 600
+
+
+def test_counts_of_rows_as_they_were_are_not_recalled(server: Server) -> None:
+    name = people(server)
+    with opened(server, name, budget=3000) as table:
+        assert table.histogram("sex", "ill", epsilon=900).values.sum() == 30
+        ended(server, table)
+        server.run(f"INSERT INTO \"{name}\" VALUES ('f', 'no', '')")
+        assert table.partition("sex").count(900).array().tolist() == [11, 10, 10]
+
+
+def test_an_answer_about_other_rows_is_given_only_where_it_was_paid_in_full(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = people(server)
+    lost = postgres_link._lost
+
+    def moving(error: BaseException, connection: Any) -> bool:
+        changed(server, name)
+        return lost(error, connection)
+
+    with opened(server, name, budget=3000) as table:
+        first, second, _ = table.partition("sex")
+        first.count(300)
+        monkeypatch.setattr(postgres_link, "_lost", moving)
+        monkeypatch.setattr(postgres_link, "_lives", lambda connection: True)  # its end is heard of in the statement
+        ended(server, table)
+        with pytest.raises(EngineFailed, match=r"entry 2 \(epsilon=300\) stands: the rows may have changed meanwhile"):
+            second.count(300, key="k")  # it shared what the first part had paid
+        with pytest.raises(QuestionError, match=r"^cannot finish ledger entry 2: .* Ask under another key.$"):
+            second.count(300, key="k")
+        assert table.budget.spent == 300
+        ended(server, table)
+        assert second.count(300, key="l").value == 10  # paid in full, and nobody shares it
+        assert table.budget.spent == 600
+        ended(server, table)
+        assert table.count(300).value == 30
+
+
+def test_a_charge_that_other_parts_may_have_shared_pays_for_no_other_rows(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = people(server)
+    with opened(server, name, budget=3000) as table:
+        first, second, _ = table.partition("sex")
+        with monkeypatch.context() as patch, pytest.raises(OSError, match="disk"):
+            patch.setattr(Ledger, "store", failing)
+            first.count(300, key="k")
+        assert second.count(300).value == 10  # free: the first part has paid
+        with pytest.raises(BudgetExceeded):
+            table.count(30_000)
+        ended(server, table)
+        changed(server, name)
+        with pytest.raises(QuestionError, match="cannot finish ledger entry 1"):
+            first.count(300, key="k")
+        assert table.budget.spent == 300
+
+
+def failing(*words: Any) -> Any:
+    raise OSError("disk full")
+
+
+def test_a_refinement_is_drawn_for_the_rows_of_its_first_answer(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where they change between the look and the charge."""
+    name = people(server)
+    with opened(server, name, budget=3000) as table:
+        count = table.count(1)
+        read = Gradual._read
+
+        def lost_afterwards(gradual: Any) -> Any:
+            found = read(gradual)
+            ended(server, table)
+            changed(server, name)
+            return found
+
+        monkeypatch.setattr(Gradual, "_read", lost_afterwards)
+        with pytest.raises(QuestionError, match="whose rows may have been others"):
+            count.refine(2)
+        assert len(table.budget.entries) == 1
+
+
+def test_a_monitor_scores_a_model_on_rows_of_one_version(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = people(server)
+    model = privet.kernel.AdditiveModel((0, 0))
+    with opened(server, name, budget=3000) as table:
+        monitor, of_a_part = table.monitor("0.9", 1), table.partition("sex")[0].monitor("0.9", 1)
+        engine, scores, score = table._session.engine, [], answers.exact_lead
+        right = engine.exact_correct
+
+        def lost_between(query: Any) -> Any:  # how many are right, and how many there are
+            found = right(query)
+            if not scores:
+                ended(server, table)
+                server.run(f"DELETE FROM \"{name}\" WHERE ill = 'no'")
+            return found
+
+        def scored(*words: Any) -> int:
+            scores.append(score(*words))
+            return scores[-1]
+
+        monkeypatch.setattr(engine, "exact_correct", lost_between)
+        monkeypatch.setattr(answers, "exact_lead", scored)
+        monitor.reached(model)
+        assert scores == [10 * 15 - 9 * 15, -9 * 15]  # the first is of no table, and is not used
+        with pytest.raises(QuestionError, match="begun for rows that may have changed"):
+            of_a_part.reached(model)
+
+
+def test_a_race_is_run_on_rows_of_one_version(server: Server) -> None:
+    with opened(server, people(server), budget=3000) as table:
+
+        def loses(shadow: Any) -> Any:
+            ended(server, table)
+            return "", shadow.count(1)
+
+        with pytest.raises(EngineFailed, match="the rows may have changed during the race"):
+            privet.kernel.race(table, [loses], 1, stop="0.9")
+        assert table.budget.spent == 3
+
+
+@pytest.mark.parametrize("parent", ["plain", "partitioned", "inherited"])
+def test_a_part_that_is_attached_later_is_not_seen(server: Server, parent: str) -> None:
+    """It would be, in a transaction that began before, and with it people who were moved into it: twice."""
+    name, more = f"parent {next(_numbers)}", f"more {next(_numbers)}"
+    first = f"first {next(_numbers)}"
+    columns = "sex text, ill text"
+    if parent == "partitioned":
+        server.run(
+            f'CREATE TABLE "{name}" ({columns}) PARTITION BY LIST (sex)',
+            f'CREATE TABLE "{first}" PARTITION OF "{name}" FOR VALUES IN (\'f\')',
+        )
+    else:
+        server.run(f'CREATE TABLE "{name}" ({columns})')
+        if parent == "inherited":
+            server.run(f'CREATE TABLE "{first}" () INHERITS ("{name}")')
+    holds = name if parent == "plain" else first
+    server.run(
+        f"INSERT INTO \"{holds}\" SELECT 'f', 'no' FROM generate_series(1, 10)",
+        f'CREATE TABLE "{more}" ({columns})',
+        f"INSERT INTO \"{more}\" SELECT 'm', 'no' FROM generate_series(1, 10)",
+    )
+    attach = f'ALTER TABLE "{more}" INHERIT "{name}"'
+    if parent == "partitioned":
+        attach = f'ALTER TABLE "{name}" ATTACH PARTITION "{more}" FOR VALUES IN (\'m\')'
+    with opened(server, name, budget=3000, user=role(server, f'SELECT ON "{name}"')) as table:
+        with server.connect() as connection, connection.transaction():
+            connection.execute(f'DELETE FROM "{holds}"')
+            connection.execute(attach)
+        assert table.partition("sex").count(300).array().tolist() == [10, 0, 0]
+    with opened(server, name) as table:
+        assert table.partition("sex").count(300).array().tolist() == [0, 10, 0]
 
 
 def test_an_interrupt_cancels_the_statement_and_leaves_the_charge(server: Server) -> None:

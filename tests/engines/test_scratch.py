@@ -22,7 +22,8 @@ import pytest
 from privet.column import Nominal, Numeric
 from privet.domain import Domain
 from privet.errors import DataError
-from privet.kernel.engines.duckdb import DuckDBEngine, Source
+from privet.kernel.engines.duckdb import DuckDBEngine
+from privet.kernel.engines.duckdb_source import Source
 from privet.kernel.query import CountQuery, Rows, Split
 
 DOMAIN = Domain((Nominal("sex", ("f", "m")), Numeric("age", Fraction(0), Fraction(100), Fraction(1))))
@@ -34,7 +35,8 @@ from pathlib import Path
 from fractions import Fraction
 from privet.column import Nominal, Numeric
 from privet.domain import Domain
-from privet.kernel.engines.duckdb import DuckDBEngine, Source
+from privet.kernel.engines.duckdb import DuckDBEngine
+from privet.kernel.engines.duckdb_source import Source
 from privet.kernel.query import CountQuery, Rows, Split
 
 domain = Domain((Nominal("sex", ("f", "m")), Numeric("age", Fraction(0), Fraction(100), Fraction(1))))

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from decimal import Decimal
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import sqlglot
 from engines.test_counts import (
-    DECLARABLE,
     PEOPLE,
     PEOPLE_TYPES,
-    SHAPES,
-    VALUES,
     Reference,
     ask,
     assert_same,
@@ -38,7 +38,7 @@ from spark_session import SETTINGS, frame, shared
 from sqlglot import exp
 
 import privet
-from privet.column import LONGEST_NUMBER, Nominal, Numeric, text_of
+from privet.column import LONGEST_NUMBER, Nominal, Numeric
 from privet.domain import Domain
 from privet.errors import DataError, EngineFailed, LedgerError
 from privet.kernel.addresses import source_of, spark_frame
@@ -81,30 +81,21 @@ def census(rows: int = 600) -> Any:
     return found, data
 
 
-def jobs(session: Any, group: str) -> int:
-    return len(session.sparkContext.statusTracker().getJobIdsForGroup(group))
+def jobs(session: Any, group: str) -> set[int]:
+    session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()  # a listener tells the tracker, and may be late
+    return set(session.sparkContext.statusTracker().getJobIdsForGroup(group))
+
+
+@contextmanager
+def cache(session: Any, level: str) -> Iterator[None]:
+    session.conf.set("spark.privet.cache", level)
+    try:
+        yield
+    finally:
+        session.conf.unset("spark.privet.cache")
 
 
 # --- the same numbers ------------------------------------------------------------------------------------------------
-
-
-def test_columns_of_every_type_are_read_alike_in_one_table(spark: Any, stores: Any) -> None:
-    declared, types = [], []
-    for kind, shape in zip(VALUES, [*SHAPES, *SHAPES], strict=False):
-        values = {text_of(value): value for value in [*DECLARABLE[kind], "1.0", "true", 1, 300, -5, 2**40, "007", "-0"]}
-        plain = tuple(float(value) if isinstance(value, Decimal) else value for value in values.values())
-        low, high, step, binning = shape
-        declared.append(Nominal(f"nominal {kind}", plain, other=True, missing=True))
-        declared.append(Numeric(f"{kind}.", Fraction(low), Fraction(high), Fraction(step), missing=True, **binning))
-        types += [kind, kind]
-    size = max(len(values) for values in VALUES.values())
-    rows = [[VALUES[kind][i % len(VALUES[kind])] for kind in types] for i in range(size)]
-    domain = Domain(tuple(declared))
-    check(stores, "spark", domain, types, rows, everything(domain))
-
-
-def test_a_table_without_a_row_is_answered(spark: Any, stores: Any) -> None:
-    check(stores, "spark", PEOPLE, PEOPLE_TYPES, [], people_queries(by_sex_and_age()))
 
 
 def test_coins_are_the_hash_of_a_row(spark: Any, stores: Any) -> None:
@@ -170,14 +161,18 @@ def test_a_sum_beyond_64_bits_stops_there(spark: Any) -> None:
 
 @pytest.mark.parametrize(
     "classifier",
-    [privet.DiffPID3Classifier("1", max_depth=3), privet.BoostedTablesClassifier("1", random_state=0)],
+    [
+        privet.DiffPID3Classifier("1", max_depth=3),
+        privet.DiffPC45Classifier("20", max_depth=3),  # divides at thresholds
+        privet.BoostedTablesClassifier("1", random_state=0),
+    ],
     ids=lambda each: each.algorithm,
 )
 def test_the_same_noise_publishes_the_same_model(spark: Any, classifier: Any) -> None:
     rows, data = census()
-    with privet.open(rows, CENSUS, budget=10) as table, privet.testing.seeded_noise(7):
+    with privet.open(rows, CENSUS, budget=20) as table, privet.testing.seeded_noise(7):
         expected = classifier.fit(table).model_.to_json()
-    with privet.open(data, CENSUS, budget=10) as table, privet.testing.seeded_noise(7):
+    with privet.open(data, CENSUS, budget=20) as table, privet.testing.seeded_noise(7):
         assert classifier.fit(table).model_.to_json() == expected
 
 
@@ -194,13 +189,28 @@ def test_a_level_of_a_tree_is_one_job(spark: Any, monkeypatch: pytest.MonkeyPatc
             answer = getattr(engine, name)
             monkeypatch.setattr(engine, name, lambda query, of=answer: (asked.append(query.rows), of(query))[1])
         privet.DiffPID3Classifier("1", max_depth=3).fit(table)
-        assert jobs(spark, engine.group) - opening == len(asked)
-        before = jobs(spark, engine.group)
+        assert len(jobs(spark, engine.group) - opening) == len(asked)
+        before = len(jobs(spark, engine.group))
         parts = table.partition("education").partition("age")
         assert len(parts.select("gini", 1)) > 20
-        assert jobs(spark, engine.group) == before + 1
+        assert len(jobs(spark, engine.group)) == before + 1
         parts.select("max", 1)
-        assert jobs(spark, engine.group) == before + 2
+        assert len(jobs(spark, engine.group)) == before + 2
+
+
+@pytest.mark.parametrize(("attributes", "values"), [(5, 4), (10, 8)])
+def test_a_level_of_a_fit_is_one_job_with_one_shuffle(spark: Any, attributes: int, values: int) -> None:
+    """One for the size of the root, and one for each level, whatever the number of nodes and attributes."""
+    several = tuple(Nominal(f"a{i}", tuple(range(values))) for i in range(attributes))
+    domain = Domain((*several, Nominal("y", (0, 1))), target="y")
+    rows = np.random.default_rng(1).integers(0, [column.size for column in domain], (2000, attributes + 1)).tolist()
+    with privet.open(frame(domain.names, ["BIGINT"] * (attributes + 1), rows)[0], domain, budget=1000) as table:
+        group = table._session.engine.group
+        opening = jobs(spark, group)
+        tree = privet.DiffPID3Classifier(500, max_depth=3).fit(table).model_.tree
+        assert (tree.depth, tree.leaves) == (3, values**3)
+        told = [spark.sparkContext.statusTracker().getJobInfo(job) for job in jobs(spark, group) - opening]
+        assert [len(job.stageIds) for job in told] == [2] * (1 + 3)
 
 
 def test_closing_leaves_nothing_and_may_be_done_twice(spark: Any) -> None:
@@ -233,23 +243,16 @@ def test_two_engines_over_the_same_rows_have_caches_of_their_own(spark: Any) -> 
 
 @pytest.mark.parametrize("level", ["NONE", "disk_only"])
 def test_the_owner_says_how_rows_are_cached(spark: Any, stores: Any, level: str) -> None:
-    spark.conf.set("spark.privet.cache", level)
-    try:
-        with stores.open("spark", PEOPLE, PEOPLE_TYPES, people(30)) as (engine, held):
-            query = people_queries(by_sex_and_age())[0]
-            assert_same(ask(engine, query), ask(Reference(PEOPLE, held), query))
-            assert cached(spark) == (0 if level == "NONE" else 2)
-    finally:
-        spark.conf.unset("spark.privet.cache")
+    with cache(spark, level), stores.open("spark", PEOPLE, PEOPLE_TYPES, people(30)) as (engine, held):
+        query = people_queries(by_sex_and_age())[0]
+        assert_same(ask(engine, query), ask(Reference(PEOPLE, held), query))
+        assert cached(spark) == (0 if level == "NONE" else 2)
 
 
 def test_a_storage_level_that_does_not_exist_is_refused(spark: Any) -> None:
-    spark.conf.set("spark.privet.cache", "in a drawer")
-    try:
+    with cache(spark, "in a drawer"):
         with pytest.raises(DataError, match=r"no storage level 'IN A DRAWER'; set spark\.privet\.cache to NONE or"):
             engine_over(people(3))
-    finally:
-        spark.conf.unset("spark.privet.cache")
 
 
 def test_the_callers_thread_and_session_stay_as_they_were(spark: Any) -> None:
@@ -261,7 +264,7 @@ def test_the_callers_thread_and_session_stay_as_they_were(spark: Any) -> None:
     try:
         engine_over(people(10)).close()
         assert spark.sparkContext.getLocalProperty("spark.jobGroup.id") == "mine"
-        assert jobs(spark, "mine") == 0
+        assert not jobs(spark, "mine")
     finally:
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
         spark.sparkContext.setLocalProperty("spark.job.description", None)
@@ -404,11 +407,56 @@ def test_words_of_an_analyst_are_compared_and_never_run(spark: Any, words: str) 
         assert table.budget.spent == 0
 
 
-def test_a_frame_that_fails_on_a_row_says_nothing_of_it(spark: Any) -> None:
+@pytest.fixture
+def logged(monkeypatch: pytest.MonkeyPatch) -> list[logging.LogRecord]:
+    """What PySpark's loggers write on the screen of whoever calls it, beside Spark's log."""
+    from pyspark.logger import PySparkLogger
+
+    records: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    monkeypatch.setattr(handler, "emit", records.append)
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        monkeypatch.setattr(PySparkLogger.getLogger(name), "handlers", [handler])
+    return records
+
+
+@pytest.mark.parametrize("level", ["MEMORY_ONLY", "NONE"])
+def test_a_frame_that_fails_on_a_row_says_nothing_of_it(spark: Any, logged: Any, level: str) -> None:
+    """Without a cache too it fails when it is opened, although no row is left out for this column."""
     failing = spark.sql("SELECT IF(id < 1, id, CAST(concat('SECRET', id) AS BIGINT)) AS x FROM range(9)")
-    with pytest.raises(DataError, match="cannot read the Spark frame to its end") as caught:
-        privet.open(failing, Domain((Numeric("x", Fraction(0), Fraction(9), Fraction(1)),)), budget=1)
+    with cache(spark, level), pytest.raises(DataError, match="cannot read the Spark frame to its end") as caught:
+        privet.open(failing, NUMBERS, budget=1)
     assert "SECRET" not in str(caught.value) and caught.value.__cause__ is None and caught.value.__context__ is None
+    assert not logged
+
+
+@pytest.mark.parametrize("by", ["a statement", "columns"])
+def test_a_row_that_makes_a_question_fail_is_shown_nowhere(
+    spark: Any, logged: Any, by: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A file that was changed after the opening, and is read anew."""
+    from pyspark.sql import functions
+
+    path = tmp_path / "rows.txt"
+    path.write_text("1\n2\n3000000\n")
+    if by == "columns":
+        data = spark.read.text(str(path)).select(functions.col("value").cast("bigint").alias("x"))
+    else:
+        data = spark.sql(f"SELECT CAST(value AS BIGINT) AS x FROM text.`{path}`")
+    with cache(spark, "NONE"), privet.open(data, NUMBERS, budget=10**6) as table:
+        path.write_text("1\n2\nSECRET!\n")
+        with pytest.raises(EngineFailed, match=r"could not answer sum\(x\) on 'frame'\. Ledger entry 1") as caught:
+            table.sum("x", EXACT, key="k")
+        assert "SECRET" not in str(caught.value) and caught.value.__cause__ is None and caught.value.__context__ is None
+        assert not logged and "SECRET" not in "".join(capfd.readouterr())
+        (entry,) = table.budget.entries
+        assert (entry.key, entry.answer, table.budget.spent) == ("k", None, EXACT)
+        path.write_text("1\n2\n3000000\n")
+        assert float(table.sum("x", EXACT, key="k")) == pytest.approx(12, abs=0.5)
+        assert table.budget.spent == EXACT
+    with pytest.raises(Exception, match="SECRET"):
+        spark.sql("SELECT CAST('SECRET' AS INT)").collect()
+    assert logged  # the caller's own
 
 
 def test_a_question_that_fails_is_charged_and_says_nothing_of_a_row(
@@ -444,6 +492,40 @@ def test_several_threads_may_ask_at_once(spark: Any) -> None:
     for i, query in enumerate(queries):
         assert_same(found[i], ask(Reference(PEOPLE, rows), query))
     engine.close()
+
+
+def test_an_interrupted_question_stops_its_job_and_is_finished_under_its_key(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tracker, over = spark.sparkContext.statusTracker(), threading.Event()
+
+    def interrupt() -> None:
+        while not over.wait(0.01):
+            if tracker.getActiveJobsIds():
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+
+    data, _ = frame(["n"], ["VARCHAR"], [("a",), ("b",)])
+    with privet.open(data, ONE, budget=10**6, ledger=tmp_path / "t.ledger") as table:
+        engine = table._session.engine
+        watcher = threading.Thread(target=interrupt)
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # PySpark's own would cancel all jobs
+        try:
+            with monkeypatch.context() as slow, pytest.raises(KeyboardInterrupt):
+                slow.setattr(engine, "_frame", lambda tree: spark.range(10**13).selectExpr("sum(id % 7)"))
+                watcher.start()
+                table.count(EXACT, key="k")
+        finally:
+            over.set()
+            watcher.join()
+            signal.signal(signal.SIGINT, before)
+            left = jobs(spark, engine.group) & set(tracker.getActiveJobsIds())
+            spark.sparkContext.cancelAllJobs()  # what was left would run for hours
+        assert not left
+        (entry,) = table.budget.entries
+        assert (entry.key, entry.question, entry.answer, entry.loss) == ("k", "count", None, EXACT)
+        assert int(table.count(EXACT, key="k")) == 2
+        assert [entry.key for entry in table.budget.entries] == ["k"] and table.budget.spent == EXACT
 
 
 # --- opening ---------------------------------------------------------------------------------------------------------
@@ -503,9 +585,58 @@ def test_an_address_that_names_no_table_is_one_sentence(spark: Any, address: str
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        Path.unlink,
+        lambda path: path.write_text("no Parquet"),
+        pytest.param(
+            lambda path: path.chmod(0), marks=pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+        ),
+    ],
+    ids=["deleted", "overwritten", "forbidden"],
+)
+def test_files_that_cannot_be_read_are_one_sentence_and_no_ledger(
+    spark: Any, tmp_path: Path, spoil: Callable[[Path], Any]
+) -> None:
+    folder, ledger = tmp_path / "rows", tmp_path / "t.ledger"
+    frame(["n"], ["VARCHAR"], [("a",)])[0].write.parquet(str(folder))
+    spark.read.parquet(str(folder)).createOrReplaceTempView("spoilt")
+    for path in folder.glob("*.parquet"):
+        spoil(path)
+    try:
+        with pytest.raises(DataError) as caught:
+            privet.open("spark:///?table=spoilt", ONE, budget=1, ledger=ledger)
+    finally:
+        spark.catalog.dropTempView("spoilt")
+    assert str(caught.value) == "cannot read the Spark table 'spoilt' to its end; look into Spark's log for the reason."
+    assert not ledger.exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "sentence"),
+    [
+        ("nowhere", "day", "has no table 'nowhere' that it may read"),
+        ("days", "night", "has no column 'night', which the domain declares"),
+        ("days", "day", "column 'day' has type date; privet reads texts, numbers and booleans"),
+    ],
+)
+def test_no_ledger_is_made_for_what_cannot_be_opened(
+    spark: Any, tmp_path: Path, table: str, column: str, sentence: str
+) -> None:
+    spark.sql("SELECT DATE'2020-01-01' AS day").createOrReplaceTempView("days")
+    try:
+        with pytest.raises(DataError, match=sentence):
+            declared = Domain((Nominal(column, ("a",)),))
+            privet.open(f"spark:///?table={table}", declared, budget=1, ledger=tmp_path / "t.ledger")
+    finally:
+        spark.catalog.dropTempView("days")
+    assert not list(tmp_path.iterdir())
+
+
 def test_without_pyspark_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "privet.kernel.engines.spark", None)
-    monkeypatch.delattr("privet.kernel.engines.spark", raising=False)
+    monkeypatch.setitem(sys.modules, "privet.kernel.engines.spark_source", None)
+    monkeypatch.delattr("privet.kernel.engines.spark_source", raising=False)
     with pytest.raises(DataError, match=r"pip install 'privet\[spark\]'"):
         source_of("spark:///?table=t")
 
@@ -636,12 +767,14 @@ if child == 0:
 os.waitpid(child, 0)
 tries("parent:")
 
-def interrupt():
-    while not context.statusTracker().getActiveJobsIds():
-        threading.Event().wait(0.05)
-    os.kill(os.getpid(), signal.SIGINT)
+def when_busy(context, do):
+    def watch():
+        while not context.statusTracker().getActiveJobsIds():
+            threading.Event().wait(0.05)
+        do()
+    threading.Thread(target=watch).start()
 
-threading.Thread(target=interrupt).start()
+when_busy(context, lambda: os.kill(os.getpid(), signal.SIGINT))
 try:
     privet.open(spark.range(10**13).toDF("x"), ONE, budget=1)
 except KeyboardInterrupt as error:
@@ -660,16 +793,19 @@ print(table.budget.spent == spent)
 table.close()
 spark = builder.getOrCreate()
 table = privet.open(spark.range(9).toDF("x"), ONE, budget=100)
-spark.sparkContext._gateway.proc.kill()
-spark.sparkContext._gateway.proc.wait()
+table._session.engine._frame = lambda tree: spark.range(10**13).selectExpr("sum(id % 7)")
+process = spark.sparkContext._gateway.proc
+when_busy(spark.sparkContext, process.kill)
+tries("killed meanwhile:")
+process.wait()
 tries("killed:")
-print(table.budget.spent)
+print(table.budget.spent, [entry.answer for entry in table.budget.entries])
 sys.stdout.flush()
 os._exit(0)
 """
 
 
-def test_a_spark_that_goes_away_is_told_in_one_sentence_and_not_charged(tmp_path: Path) -> None:
+def test_a_spark_that_goes_away_is_told_in_one_sentence_and_charged_only_for_what_it_was_asked(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", f"SETTINGS = {SETTINGS!r}\n" + GONE, str(tmp_path / "t.ledger")],
         capture_output=True,
@@ -685,6 +821,8 @@ def test_a_spark_that_goes_away_is_told_in_one_sentence_and_not_charged(tmp_path
         "stopped: DataError the table 'frame' was closed; open it again.",
         "the Spark session of the Spark frame was stopped; start one and read the table again.",
         "True",
+        "killed meanwhile: EngineFailed the spark engine could not answer count on 'frame'. Ledger entry 1 "
+        "(epsilon=50) stands: a new try is a new charge.",
         "killed: DataError the table 'frame' was closed; open it again.",
-        "0",
+        "50 [None]",
     ], done.stderr

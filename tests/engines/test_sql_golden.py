@@ -23,7 +23,8 @@ from sqlglot import exp
 from privet.column import Nominal, Numeric
 from privet.domain import Domain
 from privet.kernel import source_of
-from privet.kernel.engines.duckdb import DuckDBEngine, Source
+from privet.kernel.engines.duckdb import DuckDBEngine
+from privet.kernel.engines.duckdb_source import Source
 from privet.kernel.query import (
     AdditiveModel,
     Condition,

@@ -129,6 +129,10 @@ def test_what_was_measured_is_published_for_the_docs(tmp_path: Path, monkeypatch
     monkeypatch.setattr(main, "ROOT", tmp_path)
     asked = ["publish", "--folder", str(tmp_path / "build")]
     assert main.main(asked) == 2  # nothing was measured yet
+    (tmp_path / "build" / "engines.json").write_text("[]")
+    assert main.main(asked) == 0
+    assert [path.name for path in (tmp_path / "evidence").iterdir()] == ["engines.json"]
+    (tmp_path / "build" / "results.jsonl").write_text("")
     (tmp_path / "build" / "bench.json").write_text("{}")
     (tmp_path / "build" / "frontier.svg").write_text("<svg/>")
     assert main.main(asked) == 0

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import spark_session
+from postgres_server import shared_server
 
 import privet
 from privet.trees.progress import Meter, Progress
 
 ROWS = privet.datasets.census(600, seed=3)
+HELD = ROWS.astype(object).where(ROWS.notna(), None).to_numpy().tolist()
 CENSUS = privet.datasets.census_domain()
 SILENT = replace(CENSUS, rows=None, max_rows=None)
 
@@ -97,6 +101,29 @@ def test_every_engine_tells_the_same(tmp_path: Path, learner: Any, path: str) ->
         expected = public(told_by(learner))
     with privet.testing.seeded_noise(7):
         assert public(told_by(learner, tmp_path / "rows.csv", path=path)) == expected
+
+
+def on_postgres() -> str:
+    names = ", ".join(f'"{name}"' for name in ROWS.columns)
+    with shared_server().connect() as connection, connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE IF EXISTS progress; CREATE TABLE progress ({names.replace(',', ' text,')} text)")
+        with cursor.copy(f"COPY progress ({names}) FROM STDIN") as copy:
+            for row in HELD:
+                copy.write_row(row)
+    return shared_server().address(table="progress")
+
+
+def on_spark() -> Any:
+    kinds = [{"i": "BIGINT", "f": "DOUBLE"}.get(getattr(each, "kind", ""), "VARCHAR") for each in ROWS.dtypes]
+    return spark_session.frame(list(ROWS.columns), kinds, HELD)[0]
+
+
+@pytest.mark.parametrize("rows", [on_postgres, pytest.param(on_spark, marks=pytest.mark.xdist_group("spark"))])
+def test_tables_that_stay_where_they_are_tell_the_same(rows: Callable[[], Any]) -> None:
+    with privet.testing.seeded_noise(7):
+        expected = public(told_by(LEARNERS["tree"]))
+    with privet.testing.seeded_noise(7):
+        assert public(told_by(LEARNERS["tree"], rows(), ledger=":memory:")) == expected
 
 
 @pytest.mark.parametrize("domain", [CENSUS, SILENT], ids=["a bound", "no bound"])

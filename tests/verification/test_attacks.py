@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pickle
@@ -27,10 +28,11 @@ from privet.errors import BudgetExceeded, DataError, PrivetError, UndeclaredDoma
 from privet.kernel import Count, Ledger, as_epsilon
 from privet.verification.attacks import ATTACKS, AttackResult, attack
 from privet.verification.attacks.planted import CANARY, SMALL, rows
+from privet.verification.attacks.steps import stopped_late
 from privet.verification.layer import LocalLayer
 
 TIMING = 11  # what no clock is asked about cannot be decided
-SOURCES = ("frame", "csv", "parquet", "duckdb", "snapshot")
+SOURCES = ("frame", "csv", "parquet", "duckdb", "snapshot", "stream")
 FRAME = rows(SMALL, 60)
 
 
@@ -39,7 +41,7 @@ def store(frame: pd.DataFrame, kind: str, folder: Path) -> Any:
     if kind == "frame":
         return frame
     frame.to_csv(folder / "people.csv", index=False)
-    if kind in ("csv", "snapshot"):
+    if kind in ("csv", "snapshot", "stream"):
         return folder / "people.csv"
     with duckdb.connect(str(folder / "people.db")) as connection:
         connection.execute(f"CREATE TABLE people AS FROM read_csv('{folder}/people.csv')")
@@ -47,6 +49,10 @@ def store(frame: pd.DataFrame, kind: str, folder: Path) -> Any:
             connection.execute(f"COPY people TO '{folder}/people.parquet' (FORMAT parquet)")
             return folder / "people.parquet"
     return f"duckdb:///{folder}/people.db?table=people"
+
+
+def path(kind: str) -> str:
+    return kind if kind in ("snapshot", "stream") else "push-down"
 
 
 def assert_held(results: list[AttackResult]) -> None:
@@ -70,7 +76,7 @@ def test_every_source_holds_and_nothing_of_its_owner_is_touched(kind: str, tmp_p
     with privet.open(source, SMALL, budget=1, ledger=tmp_path / "people.ledger") as table:
         table.count("0.5")
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.rglob("*")}
-    with LocalLayer(source, SMALL, snapshot=kind == "snapshot") as layer:
+    with LocalLayer(source, SMALL, path=path(kind)) as layer:
         results = attack(layer)
         scratch = Path(layer._scratch.name)
         assert scratch.exists()
@@ -147,12 +153,11 @@ def test_rows_of_an_attack_are_stored_as_the_table_is(tmp_path: Path) -> None:
             Nominal("t", ("a",), missing=True),
         )
     )
-    for kind, name in zip(
-        SOURCES, ("a frame", "csv file", "parquet file", "duckdb table people of", "csv"), strict=True
-    ):
+    names = ("a frame", "csv file", "parquet file", "duckdb table people of", "csv", "csv")
+    for kind, name in zip(SOURCES, names, strict=True):
         folder = tmp_path / kind
         folder.mkdir()
-        with LocalLayer(store(FRAME, kind, folder), SMALL, snapshot=kind == "snapshot") as layer:
+        with LocalLayer(store(FRAME, kind, folder), SMALL, path=path(kind)) as layer:
             assert layer.name.startswith(name)
             with layer.open(odd, domain, budget=1_000_000) as table:
                 assert table.count(10_000) == 2
@@ -167,6 +172,14 @@ def test_without_fork_the_rest_is_still_tried(monkeypatch: pytest.MonkeyPatch) -
         for number in (8, 14):
             result = ATTACKS[number - 1].against(layer)
             assert result.held is None and "no fork" in result.found[0]
+
+
+def test_nothing_is_cleaned_up_while_a_question_is_watched() -> None:
+    """To throw away objects of Spark takes steps: with them a question would be stopped before it is charged."""
+    collects: list[bool] = []
+    stopped_late(None, lambda _: collects.append(gc.isenabled()), 90)(None)
+    assert collects == [True, False, False]  # to warm up, to count its steps, and to be stopped
+    assert gc.isenabled()
 
 
 def test_an_error_nobody_expected_is_told_by_its_type_alone() -> None:

@@ -21,7 +21,8 @@ DataArgument = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A .csv or .parquet file, or an address: duckdb:///file.db?table=NAME, postgresql://host/db?table=NAME.",
+        help="A .csv or .parquet file, or an address: duckdb:///file.db?table=NAME, postgresql://host/db?table=NAME "
+        "or mssql://host/db?table=NAME.",
     ),
 ]
 DomainOption = Annotated[Path, typer.Option("--domain", "-d", metavar="FILE", help="The public domain file.")]
@@ -39,6 +40,15 @@ LedgerOption = Annotated[
 NameOption = Annotated[str | None, typer.Option(help="The data set's name in the ledger.")]
 PathOption = Annotated[
     str, typer.Option(help="How questions reach the rows: auto, snapshot, stream or push-down; see docs/engines.md.")
+]
+LimitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--snapshot-limit",
+        metavar="SIZE",
+        help="Merge the table into memory where the domain bounds it by this, as 200MB; without it by 64MB, and "
+        "nothing from a server.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

@@ -17,6 +17,7 @@ from privet.cli.common import (
     DomainOption,
     JsonOption,
     LedgerOption,
+    LimitOption,
     NameOption,
     PathOption,
     output_of,
@@ -90,6 +91,7 @@ def fit(
     ledger: LedgerOption = None,
     name: NameOption = None,
     path: PathOption = "auto",
+    snapshot_limit: LimitOption = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also draw the model here.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -105,8 +107,8 @@ def fit(
     for file in (output, html):
         if file is not None and not file.parent.is_dir():
             raise QuestionError(f"there is no folder '{file.parent}' to write '{file.name}' to; make it first.")
-    if unsafe and path != "auto":
-        raise QuestionError("rows that are public are read as they are; leave out --path.")
+    if unsafe and (path != "auto" or snapshot_limit is not None):
+        raise QuestionError("rows that are public are read as they are; leave out --path and --snapshot-limit.")
     wanted = {
         "max_depth": depth,
         "criterion": criterion,
@@ -132,8 +134,16 @@ def fit(
         if unsafe:
             model = _fit_public(classifier, data, declared)
         else:
-            opened = privet.open(data, declared, budget=budget, ledger=ledger, name=name, analyst=analyst, path=path)
-            with opened as table:
+            with privet.open(
+                data,
+                declared,
+                budget=budget,
+                ledger=ledger,
+                name=name,
+                analyst=analyst,
+                path=path,
+                snapshot_limit=snapshot_limit,
+            ) as table:
                 model = classifier.fit(table).model_
                 left, ledger_file, way = decimal_text(table.budget.remaining), table.budget.ledger_path, table.explain()
     model.save(output)

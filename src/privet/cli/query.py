@@ -14,6 +14,7 @@ from privet.cli.common import (
     DomainOption,
     JsonOption,
     LedgerOption,
+    LimitOption,
     NameOption,
     PathOption,
     print_json,
@@ -35,6 +36,7 @@ def query(
     ledger: LedgerOption = None,
     name: NameOption = None,
     path: PathOption = "auto",
+    snapshot_limit: LimitOption = None,
     key: Annotated[
         str | None, typer.Option(help="An idempotency key: the same question with it gives the same answer, once paid.")
     ] = None,
@@ -61,7 +63,16 @@ def query(
     """
     asked = Question.parse(question)
     declared = Domain.load(domain)
-    with privet.open(data, declared, budget=budget, ledger=ledger, name=name, analyst=analyst, path=path) as table:
+    with privet.open(
+        data,
+        declared,
+        budget=budget,
+        ledger=ledger,
+        name=name,
+        analyst=analyst,
+        path=path,
+        snapshot_limit=snapshot_limit,
+    ) as table:
         answers = asked.ask(table, epsilon, key)
         left, entry = table.budget.remaining, answers[0][1].about.entry
         ledger_file, way = table.budget.ledger_path, table.explain()

@@ -36,6 +36,7 @@ from privet.kernel.mechanisms import (
 )
 from privet.kernel.monitor import Monitor
 from privet.kernel.opening import open_public, open_table
+from privet.kernel.parts import Parts
 from privet.kernel.query import LOGIT_GRID, MAX_CELLS, RESIDUAL_GRID, AdditiveModel
 from privet.kernel.racing import Raced, race
 from privet.kernel.release import (
@@ -54,7 +55,7 @@ from privet.kernel.release import (
 )
 from privet.kernel.sampling import seeded_noise
 from privet.kernel.session import Budget
-from privet.kernel.table import Parts, ProtectedTable, PublicTable
+from privet.kernel.table import ProtectedTable, PublicTable
 
 __all__ = [
     "LOGIT_GRID",

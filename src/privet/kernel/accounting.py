@@ -7,6 +7,10 @@ a whole tree charges its dearest path (adaptive parallel
 composition: which part is split how, and for how much, may depend on releases).
 Two divisions of one scope add, even by the same column.
 
+Parts are disjoint as long as the rows stay what they are. Where they may have changed, a record
+may lie in another part than before: from one version of the rows to the next all losses add,
+and only what parts pay within a version shares a maximum.
+
 >>> root = Scope()
 >>> left, right = root.divide(2)
 >>> charge([(left, Fraction(1, 10)), (right, Fraction(3, 10))], print)
@@ -15,8 +19,10 @@ Two divisions of one scope add, even by the same column.
 0
 >>> charge([(root, Fraction(1, 10))], print)   # the parent after its parts: adds
 1/10
+>>> charge([(left, Fraction(1, 10))], print, version=1)   # the rows may be others: what `right` paid is of no use
+1/10
 >>> root.spent
-Fraction(2, 5)
+Fraction(1, 2)
 """
 
 from __future__ import annotations
@@ -25,6 +31,7 @@ import math
 import os
 import re
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -86,10 +93,12 @@ _NOTHING = Fraction(0)
 class Scope:
     """A set of rows that pays for what is asked of it."""
 
-    __slots__ = ("_cap", "_division", "_lock", "_process", "_root", "spent")
+    __slots__ = ("_cap", "_division", "_earlier", "_lock", "_process", "_root", "_version", "spent")
 
     def __init__(self, cap: Fraction | None = None, division: _Division | None = None) -> None:
         self.spent = _NOTHING
+        self._earlier = _NOTHING  # of that, before the rows were of this version
+        self._version = 0
         self._cap = cap
         self._division = division
         root = division.parent._root if division else None
@@ -104,25 +113,47 @@ class Scope:
     def is_root(self) -> bool:
         return self._division is None
 
+    @property
+    def shares(self) -> bool:
+        """Whether what it pays may be shared with other parts: then it is for these very rows."""
+        return self._division is not None and (self._division.parts > 1 or self._division.parent.shares)
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Whoever holds it charges alone."""
+        return self._root._lock
+
     def divide(self, parts: int) -> list[Scope]:
         """Scopes for disjoint parts of these rows."""
-        division = _Division(self)
+        division = _Division(self, parts)
         return [Scope(division=division) for _ in range(parts)]
 
     def allot(self, cap: Fraction) -> Scope:
         """A scope for the same rows that may spend at most `cap`."""
-        return Scope(cap=cap, division=_Division(self))
+        return Scope(cap=cap, division=_Division(self, parts=1))
 
     def headroom(self, root_remaining: Fraction) -> Fraction:
         """The largest loss that could be charged here now."""
         if self._division is None:
             return root_remaining
-        # What a sibling has already made the parent pay is free here.
-        above = self._division.dearest - self.spent + self._division.parent.headroom(root_remaining)
-        return max(Fraction(0), above if self._cap is None else min(self._cap - self.spent, above))
+        with self.lock:
+            self._renew()
+            # What a sibling has already made the parent pay is free here.
+            free = self._division.dearest - (self.spent - self._earlier)
+            above = free + self._division.parent.headroom(root_remaining)
+            return max(Fraction(0), above if self._cap is None else min(self._cap - self.spent, above))
+
+    def _renew(self) -> None:
+        """Where the rows are of another version, nothing was paid for them yet."""
+        version = self._root._version
+        if self._version != version:
+            self._version, self._earlier = version, self.spent
+        if self._division is not None and self._division.version != version:
+            self._division.version, self._division.dearest = version, _NOTHING
 
     def _add(self, loss: Fraction, undo: _Undo, sums: _Sums) -> Fraction:
         """Add a loss here and in all ancestors; the part of it that reaches the root."""
+        self._renew()
         before = self.spent
         # thousands of siblings have spent the same and lose the same: one addition serves them all
         known = sums.get((id(before), id(loss)))
@@ -130,18 +161,19 @@ class Scope:
         if known is None:
             sums[id(before), id(loss)] = before, loss, after
         if self._cap is not None and after > self._cap:
-            raise _CapReached(self._cap - before)
+            raise _CapReached(self._cap - before, renewed=self._earlier > 0)
         undo.spent += (self, before)
         self.spent = after
         division = self._division
         if division is None:
             return loss
         dearest = division.dearest
-        if after is dearest or after <= dearest:
+        paid = after if self._earlier is _NOTHING else after - self._earlier
+        if paid is dearest or paid <= dearest:
             return _NOTHING
         undo.dearest += (division, dearest)
-        division.dearest = after
-        return division.parent._add(after - dearest, undo, sums)
+        division.dearest = paid
+        return division.parent._add(paid - dearest, undo, sums)
 
 
 # Sums of two fractions by their identities; the fractions are kept, so that no other takes the identity of one.
@@ -164,11 +196,13 @@ class _Undo:
 class _Division:
     """Disjoint parts of one scope."""
 
-    __slots__ = ("dearest", "parent")
+    __slots__ = ("dearest", "parent", "parts", "version")
 
-    def __init__(self, parent: Scope) -> None:
+    def __init__(self, parent: Scope, parts: int) -> None:
         self.parent = parent
+        self.parts = parts
         self.dearest = _NOTHING
+        self.version = 0
 
 
 class Refused(Exception):
@@ -176,12 +210,38 @@ class Refused(Exception):
 
 
 class _CapReached(Exception):
-    def __init__(self, left: Fraction) -> None:
-        self.left = left
+    def __init__(self, left: Fraction, renewed: bool) -> None:
+        self.left, self.renewed = left, renewed
 
 
-def charge(charges: Sequence[tuple[Scope, Fraction]], commit: Callable[[Fraction], T]) -> T:
-    """Charge several scopes of one table as one step.
+def alone(charges: Sequence[tuple[Scope, Fraction]]) -> Fraction:
+    """What would reach the root if nothing had been paid before.
+
+    >>> left, right = Scope().divide(2)
+    >>> charge([(right, Fraction(1))], print)
+    1
+    >>> alone([(left, Fraction(1))])
+    Fraction(1, 1)
+    """
+    spent: dict[Scope, Fraction] = defaultdict(Fraction)
+    dearest: dict[_Division, Fraction] = defaultdict(Fraction)
+
+    def add(scope: Scope, loss: Fraction) -> Fraction:
+        spent[scope] += loss
+        division = scope._division
+        if division is None:
+            return loss
+        more = spent[scope] - dearest[division]
+        if more <= 0:
+            return _NOTHING
+        dearest[division] = spent[scope]
+        return add(division.parent, more)
+
+    return sum((add(scope, loss) for scope, loss in charges), _NOTHING)
+
+
+def charge(charges: Sequence[tuple[Scope, Fraction]], commit: Callable[[Fraction], T], version: int = 0) -> T:
+    """Charge several scopes of one table as one step, for answers about a version of its rows.
 
     `commit` receives the loss that reaches the table's root and writes it down; if
     a cap is reached or it refuses, no scope has changed. If anything else stops it, an
@@ -195,6 +255,7 @@ def charge(charges: Sequence[tuple[Scope, Fraction]], commit: Callable[[Fraction
             "this table was opened in another process, whose budget a copy may not spend; open it again in this one."
         )
     with root._lock:
+        root._version = version
         undo = _Undo()
         try:
             sums: _Sums = {}
@@ -207,11 +268,14 @@ def charge(charges: Sequence[tuple[Scope, Fraction]], commit: Callable[[Fraction
                     scope.spent += loss
             if not isinstance(error, _CapReached):
                 raise
-            left = error.left
+            left, renewed = error.left, error.renewed
     asked = max(loss for _, loss in charges)
+    what = f"the allotment of this part of the table has {decimal_text(left)} left"
+    if renewed:
+        what = f"the rows may have changed since the connection was lost, parts share nothing paid before, and {what}"
+    mend = "Begin again" if renewed else "Lower epsilon, or allot more"
     raise BudgetExceeded(
-        f"cannot charge epsilon={decimal_text(asked)}: the allotment of this part of the table has "
-        f"{decimal_text(left)} left. Lower epsilon, or allot more.",
+        f"cannot charge epsilon={decimal_text(asked)}: {what}. {mend}.",
         requested=asked,
         remaining=left,
     )

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from privet.domain import Domain
 from privet.errors import DataError
-from privet.kernel.engines import duckdb, mssql
+from privet.kernel.engines import duckdb_source, mssql
 from privet.kernel.query import Engine
 
 _POSTGRES = ("postgresql://", "postgres://")
@@ -83,7 +83,7 @@ def source_of(data: str | Path) -> Source:
         path = Path(place.removeprefix("/"))  # as in SQLAlchemy: three slashes relative, four absolute
         if not path.exists() and Path(place).exists():
             path = Path(place)
-        return _existing(duckdb.Source(path, table))
+        return _existing(duckdb_source.Source(path, table))
     if text.startswith(_POSTGRES):
         return _postgres(text)
     if text.startswith("spark://"):
@@ -97,7 +97,7 @@ def source_of(data: str | Path) -> Source:
         )
     if Path(text).suffix.lower() not in (".csv", ".parquet"):
         raise DataError(f"cannot open '{text}'; privet opens .csv and .parquet files and duckdb:///file.db?table=NAME.")
-    return _existing(duckdb.Source(Path(text)))
+    return _existing(duckdb_source.Source(Path(text)))
 
 
 def spark_frame(data: Any) -> Source | None:
@@ -112,10 +112,10 @@ def ledger_path(data: str | Path) -> Path:
     return source_of(data).ledger
 
 
-def _existing(source: duckdb.Source) -> duckdb.Source:
+def _existing(source: duckdb_source.Source) -> duckdb_source.Source:
     if not source.path.is_file():
         raise DataError(f"there is no file '{source.path}'; check the path.")
-    return duckdb.canonical(source)
+    return duckdb_source.canonical(source)
 
 
 def _postgres(text: str) -> Source:
@@ -128,7 +128,7 @@ def _postgres(text: str) -> Source:
 
 def _spark(data: Any) -> Source:
     try:
-        from privet.kernel.engines import spark
+        from privet.kernel.engines import spark_source
     except ImportError:
         raise DataError("a Spark table is read with PySpark and Arrow; run pip install 'privet[spark]'.") from None
-    return spark.source_of(data)
+    return spark_source.source_of(data)

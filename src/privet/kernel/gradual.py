@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.errors import KeyReused, QuestionError
+from privet.errors import KeyReused
 from privet.kernel.accounting import Scope
 from privet.kernel.mechanisms import IntegerLaplace, Refinement
 from privet.kernel.query import Rows
@@ -129,11 +129,7 @@ class Gradual:
             values = zip(self._epsilons, first["answer"], strict=True)
             self._drawn = first.get("opening")
             self._known = [Level(epsilon, value, self._entry, private) for epsilon, value in values], 0
-        if self._drawn != self._session.here:
-            raise QuestionError(
-                f"cannot refine {self._question.text}: this answer was drawn in another opening of the table "
-                f"'{self._session.dataset}', whose rows may have been others; ask a new question at the epsilon wanted."
-            )
+        self._session.check_drawn(f"refine {self._question.text}", self._drawn, self._session.engine.version)
         while (content := ledger.fingerprint(self._session.dataset, self._key(self._known[1] + 1))) is not None:
             self._step(content)
         return self._known[0]
@@ -156,6 +152,7 @@ class Gradual:
             together.losses,
             self._key(steps + 1),
             content,
+            self._drawn,
         )
         values, private, entry = self._session.ask(
             asked, lambda: question.answer(question.rows, [together] * len(wanted))

@@ -43,12 +43,14 @@ class Monitor:
         accuracy: Fraction,
         mechanism: AboveThreshold,
         about: About,
+        paid_for: int | None,
     ) -> None:
         self._session = session
         self._rows = rows
         self._accuracy = accuracy
         self._mechanism = mechanism
         self._about = about
+        self._paid_for = paid_for  # the version of the rows where other parts share what it paid
         self._checks = 0
         self._noise_was_private = noise_is_private()
         self._watch = Watch(mechanism)
@@ -92,7 +94,12 @@ class Monitor:
                     f"this monitor is closed after {self._checks} checks: it answers up to its first yes; begin "
                     "another with table.monitor."
                 )
-            exact_score = self._exact_score(model)
+            exact_score, version = self._exact_score(model)
+            if self._paid_for not in (None, version):
+                raise QuestionError(
+                    "this monitor was begun for rows that may have changed since the connection was lost; begin "
+                    "another with table.monitor."
+                )
             self._noise_was_private = self._noise_was_private and noise_is_private()
             self._checks += 1
             return self._watch.reached(exact_score)
@@ -107,15 +114,19 @@ class Monitor:
             raise QuestionError(f"confidence must lie between 0 and 1, not {confidence}.")
         return math.ceil(self._mechanism.shortfall(max(self._checks, 1), confidence) / self._accuracy.denominator)
 
-    def _exact_score(self, model: AdditiveModel) -> int:
+    def _exact_score(self, model: AdditiveModel) -> tuple[int, int]:
+        """The score, and the version of the rows that it is about."""
         engine = self._session.engine
         query = CorrectQuery(self._rows, model, self._session.domain.target_column.name)
         if engine.closed:
             raise DataError(f"the table '{self._session.dataset}' was closed; open it again.")
+        found = None
         try:
-            return answers.exact_lead(engine, query, self._accuracy)
+            found = self._session.steady(lambda: answers.exact_lead(engine, query, self._accuracy))
         except Exception:  # what went wrong may quote a row: the error below is raised outside this block
             pass
+        if found is not None:
+            return found
         raise EngineFailed(
             f"the {engine.name} engine could not count the rows that a model classifies right on "
             f"'{self._session.dataset}'; the monitor is as it was before, ask it again."

@@ -12,10 +12,11 @@ from privet.kernel.accounting import LARGEST_EPSILON, Scope, as_epsilon
 from privet.kernel.addresses import Source, source_of, spark_frame
 from privet.kernel.engines.duckdb import DuckDBEngine
 from privet.kernel.ledger import MEMORY, Ledger
-from privet.kernel.path import IN_MEMORY, SNAPSHOT, STREAM, Way, check, choose
+from privet.kernel.parts import Epsilon
+from privet.kernel.path import IN_MEMORY, SNAPSHOT, STREAM, Way, check, choose, size_of
 from privet.kernel.query import Engine, Rows
 from privet.kernel.session import PublicRows, Session
-from privet.kernel.table import Epsilon, ProtectedTable, PublicTable
+from privet.kernel.table import ProtectedTable, PublicTable
 
 
 def open_table(
@@ -26,21 +27,25 @@ def open_table(
     name: str | None = None,
     analyst: str = "local",
     path: str = "auto",
+    snapshot_limit: int | str | None = None,
 ) -> ProtectedTable:
     """Open a private table to an analyst.
 
     A file is read and coded here, and a table on a server checked, so that whatever is
     wrong with it is told to whoever opens it and not to an analyst who pays for a question.
 
-    `data` is a .csv or .parquet file, a DuckDB table (`duckdb:///file.db?table=t`), a
-    PostgreSQL table (`postgresql://user@host/database?table=t`, which needs a `ledger`) or
-    a pandas, polars or Arrow frame. `budget` is what may be spent on the data set in all;
-    it is recorded at the first opening and may be left out afterwards. Files and
-    databases have a durable ledger beside them (or at `ledger`), so that opening again
-    goes on with what is left; a frame's ledger lives in memory unless `ledger` names a
-    file. `path` says how questions reach the rows: "snapshot" (merged into memory once),
-    "stream" (read in passing), "push-down" (statements where they lie) or "auto", by what
-    the domain declares about the size; `table.explain()` says which it is and why.
+    `data` is a .csv or .parquet file, a DuckDB table (`duckdb:///file.db?table=t`), a table
+    of PostgreSQL (`postgresql://user@host/database?table=t`), SQL Server (`mssql://...`) or
+    Spark (`spark:///?table=t`), which need a `ledger`, or a pandas, polars, Arrow or Spark
+    frame. `budget` is what may be spent on the data set in all; it is recorded at the first
+    opening and may be left out afterwards. Files and DuckDB tables have a durable ledger
+    beside them (or at `ledger`), so that opening again goes on with what is left; a frame's
+    ledger lives in memory unless `ledger` names a file. `path` says how questions reach the
+    rows: "snapshot" (merged into memory once), "stream" (read in passing), "push-down"
+    (statements where they lie) or "auto", by what the domain declares about the size: a
+    table that it bounds by `snapshot_limit` ("200MB", or a number of bytes) is merged; without
+    a limit that is 64 MB for a file and nothing for a table on a server. `table.explain()`
+    says which path it is and why.
 
     >>> import pandas as pd
     >>> from privet.column import Nominal
@@ -59,6 +64,7 @@ def open_table(
         if text is not None and not (isinstance(text, str) and text and text.isprintable()):
             raise QuestionError(f"{word} must be a printable text.")
     allowed = None if budget is None else as_epsilon(budget, "budget")
+    largest = None if snapshot_limit is None else size_of(snapshot_limit)
     source = source_of(data) if isinstance(data, str | Path) else spark_frame(data)
     if source is None and (type(data).__name__ == "LazyFrame" or not hasattr(data, "columns")):
         raise DataError(f"cannot open a {type(data).__name__}; pass a file name, the address of a table or a frame.")
@@ -68,7 +74,7 @@ def open_table(
         raise LedgerError(f"the data set '{dataset}' has no budget yet; give one the first time, as budget=\"1.0\".")
 
     # The engine first: a ledger must not be made for a table that cannot be opened.
-    engine, way = _engine(source, data, domain, path)
+    engine, way = _engine(source, data, domain, path, largest)
     address = source.address if source else f"frame {dataset}"
     try:
         book = place if isinstance(place, Ledger) else Ledger.open(place, create=allowed is not None)
@@ -92,11 +98,11 @@ def open_public(
     return PublicTable(session, Rows(), Scope())
 
 
-def _engine(source: Source | None, data: Any, domain: Domain, asked: str) -> tuple[Engine, Way]:
+def _engine(source: Source | None, data: Any, domain: Domain, asked: str, limit: int | None) -> tuple[Engine, Way]:
     if source is None:
-        check(asked)
+        check(asked, limit)
         return _coded_frame(data, domain), Way(IN_MEMORY, "a frame is in memory already")
-    way = choose(asked, domain, remote=source.remote, streams=source.streams)
+    way = choose(asked, domain, remote=source.remote, streams=source.streams, limit=limit, kind=source.kind)
     engine = source.open(domain)
     if way.how == STREAM:
         assert isinstance(engine, DuckDBEngine)

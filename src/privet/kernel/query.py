@@ -240,11 +240,24 @@ class CorrectQuery:
     target: str
 
 
+FIXED = 0
+
+
+class Lost(Exception):
+    """The rows were out of reach in the middle of a question; it may be asked again, of those that are there then."""
+
+
 class Engine(Protocol):
     """Where the rows are. Answers are exact and stay inside the kernel."""
 
     name: str
     closed: bool
+
+    @property
+    def version(self) -> int:
+        """Of the rows, which do not change within one; `FIXED` where they never do. Told before a question is paid for:
+        where the rows cannot be reached any more it raises a DataError."""
+        ...
 
     def exact_counts(self, query: CountQuery) -> list[Counts]: ...
 

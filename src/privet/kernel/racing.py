@@ -21,11 +21,12 @@ from privet.kernel import filters
 from privet.kernel.accounting import Scope, as_epsilon
 from privet.kernel.ledger import MEMORY, Ledger
 from privet.kernel.mechanisms import is_scripted
-from privet.kernel.query import Engine
+from privet.kernel.parts import Epsilon
+from privet.kernel.query import FIXED, Engine
 from privet.kernel.release import Public, Release, known
 from privet.kernel.sampling import random_below
 from privet.kernel.session import Asked, Session
-from privet.kernel.table import Epsilon, ProtectedTable
+from privet.kernel.table import ProtectedTable
 
 Score = Release | Public
 Run = Callable[[ProtectedTable], tuple[Any, Score]]
@@ -126,8 +127,11 @@ def race(
     if is_scripted():
         raise PrivacyError("a race has no end of outcomes, so they cannot be enumerated; sample it instead.")
     charged = each * (3 if goal is None else 2)
+    version = table._session.engine.version
     _charge(table, charged, len(candidates), (each, chance, goal))
     ended = _run(table, list(candidates), each, chance, goal, charged)
+    if table._session.engine.version != version:  # runs on different rows are not alike, as the proof has them
+        ended = EngineFailed("the rows may have changed during the race; its charge stands, a new race is a new one.")
     if isinstance(ended, PrivetError):
         raise ended
     return ended
@@ -226,6 +230,10 @@ class _Lease:
     @property
     def closed(self) -> bool:
         return self._engine is None or self._engine.closed
+
+    @property
+    def version(self) -> int:
+        return FIXED if self._engine is None else self._engine.version
 
     def close(self) -> None:
         self._engine = None

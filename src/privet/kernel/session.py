@@ -7,10 +7,10 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from privet.column import decimal_text
 from privet.domain import Domain
@@ -20,7 +20,9 @@ from privet.kernel.accounting import Scope
 from privet.kernel.ledger import Charge, Entry, Ledger
 from privet.kernel.mechanisms import is_scripted, noise_is_private
 from privet.kernel.path import Way
-from privet.kernel.query import Engine, Rows
+from privet.kernel.query import FIXED, Engine, Lost, Rows
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Asked:
     losses: Sequence[Fraction]
     key: str | None
     content: str | None = None  # of a refinement, whose key is the kernel's own: all there is to know to finish it
+    drawn: str | None = None  # and the place where the noise was drawn that it goes on from
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,14 @@ class PublicRows:
 
     rounded_noise: bool = False  # noise with holes (erratum E-8)
     printed_ranges: bool = False  # range weights without the sensitivity (erratum E-4)
+
+
+@dataclass
+class Charges:
+    """What was charged in one opening of a table."""
+
+    attempts: int = 0  # those that were refused included
+    made: dict[int, tuple[int, int]] = field(default_factory=dict)  # entry -> the version of the rows, the attempt
 
 
 @dataclass(frozen=True)
@@ -59,13 +70,35 @@ class Session:
     public: PublicRows | None = None
     hold: int | None = None  # the reservation that pays
     path: Way | None = None  # how questions reach the rows
-    # within an opening the rows are fixed, those of another may differ
+    # within an opening the engine knows of changes, between two of them the rows may have become others
     opening: str = field(default_factory=lambda: secrets.token_hex(8))
+    charges: Charges = field(default_factory=Charges)
 
-    @property
-    def here(self) -> str:
-        """What marks an answer as drawn in this opening of the table and this process: a forked copy is elsewhere."""
-        return f"{self.opening} {os.getpid()}"
+    def place(self, version: int) -> str:
+        """What marks an answer as drawn from these rows, in this process: a forked copy is elsewhere."""
+        return f"{self.opening} {version} {os.getpid()}"
+
+    def steady(self, exact_work: Callable[[], T]) -> tuple[T, int] | None:
+        """What work finds out about one version of the rows, and which; None where they changed under it, twice."""
+        for last in (False, True):
+            version = self.engine.version
+            try:
+                found = exact_work()
+            except Lost:
+                if last:
+                    raise
+                continue
+            if self.engine.version == version:
+                return found, version
+        return None
+
+    def check_drawn(self, question: str, drawn: str | None, version: int) -> None:
+        """Refuse to go on from noise that was drawn for rows which may have been others."""
+        if drawn != self.place(version):
+            raise QuestionError(
+                f"cannot {question}: this answer was drawn in another opening of the table '{self.dataset}', whose "
+                "rows may have been others; ask a new question at the epsilon wanted."
+            )
 
     def remaining(self) -> Fraction:
         """What this analyst may still charge to the ledger."""
@@ -92,7 +125,7 @@ class Session:
 
         try:
             # A rehearsal in an allotment of its own: nothing is paid, and an interrupt marks no other scope.
-            accounting.charge([(scope.allot(epsilon), epsilon)], write)
+            accounting.charge([(scope.allot(epsilon), epsilon)], write, self.engine.version)
         except _Held as held:
             hold = held.hold
         process = os.getpid()
@@ -108,30 +141,65 @@ class Session:
 
         Returns the answer (plain JSON values), whether its noise was real, and the ledger entry.
         """
-        entry = self._charge(asked)
-        stored = entry.answer
-        if stored is None:
-            try:
-                answer = noisy_answer()
-            except Exception:
-                # What went wrong may quote a row. The error below is raised outside this
-                # block so that not even its context refers to it.
-                answer = None
-            if answer is None:
-                keyed = f"retry with the key '{asked.key}' to finish under it"
-                finish = "a new try is a new charge" if asked.key is None else keyed
-                finish = finish if asked.content is None else "refine again to finish under it"
-                raise EngineFailed(
-                    f"the {self.engine.name} engine could not answer {asked.question} on '{self.dataset}'. Ledger "
-                    f"entry {entry.id} (epsilon={entry.epsilon}) stands: {finish}."
-                )
-            text = {"answer": answer, "private": noise_is_private(), "opening": self.here}
-            stored = self.ledger.store(entry.id, json.dumps(text, separators=(",", ":")))
+        entry = self._standing(asked)
+        stored = None if entry is None else entry.answer
+        if entry is None or stored is None:
+            version = self.engine.version
+            # Where rows may change nobody else charges meanwhile: what is paid is not shared before it is answered.
+            with nullcontext() if version == FIXED else asked.scopes[0].lock:
+                if entry is None:
+                    entry = self._charge(asked)
+                elif not self._pays(entry, asked, version):
+                    raise QuestionError(
+                        f"cannot finish ledger entry {entry.id}: it was charged for rows that may have changed since, "
+                        "in parts that share what they pay. Ask under another key."
+                    )
+                stored = entry.answer or self._finished(entry, asked, noisy_answer)
         found = json.loads(stored)
         return found["answer"], bool(found["private"]), entry.id
 
-    def _charge(self, asked: Asked) -> Entry:
-        key = asked.key
+    def _finished(self, entry: Entry, asked: Asked, noisy_answer: Callable[[], Any]) -> str:
+        """The answer to a question that is paid, as it is stored."""
+        answer, version, failed = None, 0, False
+        try:
+            answer, version = self.steady(noisy_answer) or (None, 0)
+        except Exception:
+            # What went wrong may quote a row. The error below is raised outside this
+            # block so that not even its context refers to it.
+            failed = True
+        if answer is not None and self._pays(entry, asked, version):
+            text = {"answer": answer, "private": noise_is_private(), "opening": self.place(version)}
+            return self.ledger.store(entry.id, json.dumps(text, separators=(",", ":")))
+        finish = "a new try is a new charge"
+        if not failed:
+            finish = f"the rows may have changed meanwhile, so that {finish}"
+        elif asked.key is not None:
+            again = f"retry with the key '{asked.key}'" if asked.drawn is None else "refine again"
+            finish = f"{again} to finish under it"
+        raise EngineFailed(
+            f"the {self.engine.name} engine could not answer {asked.question} on '{self.dataset}'. Ledger "
+            f"entry {entry.id} (epsilon={entry.epsilon}) stands: {finish}."
+        )
+
+    def _pays(self, entry: Entry, asked: Asked, version: int) -> bool:
+        """Whether a charge pays for an answer about a version of the rows.
+
+        It does for the one that it was made for. For another it does if it reached the root in full, as if nothing had
+        been paid before, and no other part has used what it paid: nobody tried to charge anything since. What happened
+        in another opening is not known; a refinement goes on from noise that only the same rows show.
+        """
+        if asked.drawn is not None:
+            return asked.drawn == self.place(version)
+        made = self.charges.made.get(entry.id)
+        if made is None:
+            return not any(scope.shares for scope in asked.scopes)
+        paid_for, attempt = made
+        newest = attempt == self.charges.attempts
+        full = newest and entry.loss >= accounting.alone(list(zip(asked.scopes, asked.losses, strict=True)))
+        return paid_for == version or full
+
+    def _standing(self, asked: Asked) -> Entry | None:
+        """The charge that stands under the key of a question; whatever is wrong with the question is told here."""
         if self.engine.closed:
             raise DataError(f"the table '{self.dataset}' was closed; open it again.")
         if is_scripted() and self.ledger.durable:
@@ -140,30 +208,43 @@ class Session:
                 f"the outcomes of '{self.dataset}' cannot be enumerated: its ledger is on disk, so its rows are "
                 "somebody's. Use a frame that you made."
             )
-        analysts = asked.content is None and key is not None
-        if analysts and not (isinstance(key, str) and 0 < len(key) <= 200 and key.isprintable()):
+        key = asked.key
+        if key is None:
+            return None
+        if asked.drawn is None and not (isinstance(key, str) and 0 < len(key) <= 200 and key.isprintable()):
             raise QuestionError("key must be a text of 1 to 200 printable characters.")
+        return self.ledger.standing(self.dataset, self.analyst, key, self._fingerprint(asked))
+
+    def _fingerprint(self, asked: Asked) -> str:
+        if asked.content is not None:
+            return asked.content
         identity = [self.source, self.domain.fingerprint, asked.rows.fingerprint, asked.question, repr(asked.details)]
         texts = {each: str(loss) for each, loss in {id(loss): loss for loss in asked.losses}.items()}
         losses = [texts[id(loss)] for loss in asked.losses]
-        fingerprint = asked.content or hashlib.sha256(json.dumps([identity, losses]).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([identity, losses]).encode()).hexdigest()
 
-        if key is not None:
-            standing = self.ledger.standing(self.dataset, self.analyst, key, fingerprint)
-            if standing is not None:
-                return standing
+    def _charge(self, asked: Asked) -> Entry:
+        fingerprint = self._fingerprint(asked)
 
         def write(reaches_root: Fraction) -> Entry:
-            charge = Charge(asked.question, asked.scope_name, listed(asked.losses), reaches_root, fingerprint, key)
+            charge = Charge(
+                asked.question, asked.scope_name, listed(asked.losses), reaches_root, fingerprint, asked.key
+            )
             entry, new = self.ledger.charge(self.dataset, self.analyst, charge, self.limit, self.hold)
             if not new:
                 raise _Stands(entry)
             return entry
 
+        version = self.engine.version
+        if asked.drawn is not None:
+            self.check_drawn(asked.question, asked.drawn, version)
+        self.charges.attempts = attempt = self.charges.attempts + 1
         try:
-            return accounting.charge(list(zip(asked.scopes, asked.losses, strict=True)), write)
+            entry = accounting.charge(list(zip(asked.scopes, asked.losses, strict=True)), write, version)
         except _Stands as stands:
             return stands.entry
+        self.charges.made[entry.id] = version, attempt
+        return entry
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MEMORY = ":memory:"  # a ledger that is thrown away with its table
 _PLANTED = "planted"
+_READ = {"snapshot": ", read into memory", "stream": ", read in passing"}
 
 
 class Layer(Protocol):
@@ -70,24 +71,18 @@ class LocalLayer:
     ('a frame', <budget: 0 spent, 1 left>)
     """
 
-    def __init__(self, source: Any, domain: Domain | str | Path, *, snapshot: bool = False) -> None:
+    def __init__(self, source: Any, domain: Domain | str | Path, *, path: str = "push-down") -> None:
         self.source = source
         self.domain = domain if isinstance(domain, Domain) else Domain.load(domain)
-        self.snapshot = snapshot
-        self._kind, self.name = _described(source, snapshot)
+        self.path = path
+        self._kind, self.name = _described(source, path)
         self._scratch = tempfile.TemporaryDirectory(prefix="privet-attacks-")
         self._live: dict[object, Any] = {}
 
     def live(self, *, budget: int | str | Fraction) -> Any:
         """The table under attack; opened once for each budget, because opening reads every row."""
         if budget not in self._live:
-            self._live[budget] = open_table(
-                self.source,
-                self.domain,
-                budget=budget,
-                ledger=MEMORY,
-                path="snapshot" if self.snapshot else "push-down",
-            )
+            self._live[budget] = open_table(self.source, self.domain, budget=budget, ledger=MEMORY, path=self.path)
         return self._live[budget]
 
     def open(
@@ -107,7 +102,7 @@ class LocalLayer:
             ledger=ledger or MEMORY,
             name=_PLANTED,
             analyst=analyst,
-            path="snapshot" if self.snapshot else "push-down",
+            path=self.path,
         )
 
     def close(self) -> None:
@@ -139,15 +134,18 @@ class LocalLayer:
         return f"duckdb:///{quote(str(file))}?table={_PLANTED}" if self._kind == "duckdb" else file
 
 
-def _described(source: Any, snapshot: bool) -> tuple[str, str]:
+def _described(source: Any, path: str) -> tuple[str, str]:
     """How a table is stored, and what to call it in a report."""
-    if not isinstance(source, str | Path):
+    if isinstance(source, str | Path):
+        found = source_of(source)
+        if not found.remote:
+            return found.kind, f"{found.label}{_READ.get(path, '')}"
+    elif not any(each.__module__.startswith("pyspark.") for each in type(source).__mro__):
         return "frame", "a frame"
-    found = source_of(source)
-    memory = ", read into memory" * snapshot
-    if found.remote:
-        raise QuestionError("attacks store rows of their own beside the table: run them on a file or a frame.")
-    return found.kind, f"{found.label}{memory}"
+    raise QuestionError(
+        "attacks store rows of their own as the table is stored, and privet writes to no server and to no Spark: run "
+        "them on a file, a DuckDB table or a frame in memory."
+    )
 
 
 def _write(columns: Mapping[str, Sequence[Any]], file: Path) -> None:

@@ -40,51 +40,83 @@ FROM (
     FROM (
       SELECT
         CASE
-          WHEN CAST("source_rows"."f0" AS TEXT) IS NULL OR CAST("source_rows"."f0" AS TEXT) = ''
+          WHEN (
+            CAST("source_rows"."f0" AS TEXT) COLLATE "binary"
+          ) IS NULL
+          OR (
+            CAST("source_rows"."f0" AS TEXT) COLLATE "binary"
+          ) = ''
           THEN NULL
-          WHEN CAST("source_rows"."f0" AS TEXT) = 'f''); DROP TABLE coded; --'
+          WHEN (
+            CAST("source_rows"."f0" AS TEXT) COLLATE "binary"
+          ) = 'f''); DROP TABLE coded; --'
           THEN 0
-          WHEN CAST("source_rows"."f0" AS TEXT) = 'm"'
+          WHEN (
+            CAST("source_rows"."f0" AS TEXT) COLLATE "binary"
+          ) = 'm"'
           THEN 1
-          WHEN CAST("source_rows"."f0" AS TEXT) = '(select 1)'
+          WHEN (
+            CAST("source_rows"."f0" AS TEXT) COLLATE "binary"
+          ) = '(select 1)'
           THEN 2
           ELSE 3
         END AS c0,
         CASE
-          WHEN STRLEN(CAST("source_rows"."f1" AS TEXT)) <= 65536
+          WHEN STRLEN(CAST("source_rows"."f1" AS TEXT) COLLATE "binary") <= 65536
           THEN CASE
             WHEN REGEXP_FULL_MATCH(
-              CAST("source_rows"."f1" AS TEXT),
+              CAST("source_rows"."f1" AS TEXT) COLLATE "binary",
               '[ \t]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ \t]*'
             )
-            THEN TRY_CAST(CAST("source_rows"."f1" AS TEXT) AS DOUBLE)
+            THEN TRY_CAST(CAST("source_rows"."f1" AS TEXT) COLLATE "binary" AS DOUBLE)
           END
         END AS x1,
         CASE
-          WHEN CAST("source_rows"."f2" AS TEXT) IS NULL OR CAST("source_rows"."f2" AS TEXT) = ''
+          WHEN (
+            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
+          ) IS NULL
+          OR (
+            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
+          ) = ''
           THEN 3
-          WHEN CAST("source_rows"."f2" AS TEXT) = '1'
+          WHEN (
+            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
+          ) = '1'
           THEN 0
-          WHEN CAST("source_rows"."f2" AS TEXT) = '2.5'
+          WHEN (
+            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
+          ) = '2.5'
           THEN 1
-          WHEN CAST("source_rows"."f2" AS TEXT) = 'x'
+          WHEN (
+            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
+          ) = 'x'
           THEN 2
           ELSE NULL
         END AS c2,
         CASE
-          WHEN CAST("source_rows"."f3" AS TEXT) = 'true'
+          WHEN (
+            CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
+          ) = 'true'
           THEN 0
-          WHEN CAST("source_rows"."f3" AS TEXT) = 'false'
+          WHEN (
+            CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
+          ) = 'false'
           THEN 1
           ELSE NULL
         END AS c3,
         CASE WHEN NOT "v4"."k" IS NULL THEN "v4"."k" ELSE NULL END AS c4,
         CASE
-          WHEN CAST("source_rows"."f5" AS TEXT) = 'no'
+          WHEN (
+            CAST("source_rows"."f5" AS TEXT) COLLATE "binary"
+          ) = 'no'
           THEN 0
-          WHEN CAST("source_rows"."f5" AS TEXT) = 'yes'
+          WHEN (
+            CAST("source_rows"."f5" AS TEXT) COLLATE "binary"
+          ) = 'yes'
           THEN 1
-          WHEN CAST("source_rows"."f5" AS TEXT) = 'maybe'
+          WHEN (
+            CAST("source_rows"."f5" AS TEXT) COLLATE "binary"
+          ) = 'maybe'
           THEN 2
           ELSE NULL
         END AS c5
@@ -141,7 +173,9 @@ FROM (
         ('''30', 30),
         ('''31', 31),
         ('''32', 32)) AS v4(t, k)
-        ON CAST("source_rows"."f4" AS TEXT) = "v4"."t"
+        ON (
+          CAST("source_rows"."f4" AS TEXT) COLLATE "binary"
+        ) = "v4"."t"
     ) AS numbers
   ) AS grids
 ) AS fits

@@ -40,14 +40,24 @@ FROM (
     FROM (
       SELECT
         CASE
-          WHEN CAST("source_rows"."sex""; DROP TABLE coded; --" AS TEXT) IS NULL
-          OR CAST("source_rows"."sex""; DROP TABLE coded; --" AS TEXT) = ''
+          WHEN (
+            CAST("source_rows"."sex""; DROP TABLE coded; --" AS TEXT) COLLATE "binary"
+          ) IS NULL
+          OR (
+            CAST("source_rows"."sex""; DROP TABLE coded; --" AS TEXT) COLLATE "binary"
+          ) = ''
           THEN NULL
-          WHEN CAST("source_rows"."sex""; DROP TABLE coded; --" AS TEXT) = 'f''); DROP TABLE coded; --'
+          WHEN (
+            CAST("source_rows"."sex""; DROP TABLE coded; --" AS TEXT) COLLATE "binary"
+          ) = 'f''); DROP TABLE coded; --'
           THEN 0
-          WHEN CAST("source_rows"."sex""; DROP TABLE coded; --" AS TEXT) = 'm"'
+          WHEN (
+            CAST("source_rows"."sex""; DROP TABLE coded; --" AS TEXT) COLLATE "binary"
+          ) = 'm"'
           THEN 1
-          WHEN CAST("source_rows"."sex""; DROP TABLE coded; --" AS TEXT) = '(select 1)'
+          WHEN (
+            CAST("source_rows"."sex""; DROP TABLE coded; --" AS TEXT) COLLATE "binary"
+          ) = '(select 1)'
           THEN 2
           ELSE 3
         END AS c0,
@@ -81,11 +91,17 @@ FROM (
         END AS c3,
         CASE WHEN NOT "v4"."k" IS NULL THEN "v4"."k" ELSE NULL END AS c4,
         CASE
-          WHEN CAST("source_rows"."y" AS TEXT) = 'no'
+          WHEN (
+            CAST("source_rows"."y" AS TEXT) COLLATE "binary"
+          ) = 'no'
           THEN 0
-          WHEN CAST("source_rows"."y" AS TEXT) = 'yes'
+          WHEN (
+            CAST("source_rows"."y" AS TEXT) COLLATE "binary"
+          ) = 'yes'
           THEN 1
-          WHEN CAST("source_rows"."y" AS TEXT) = 'maybe'
+          WHEN (
+            CAST("source_rows"."y" AS TEXT) COLLATE "binary"
+          ) = 'maybe'
           THEN 2
           ELSE NULL
         END AS c5
@@ -128,7 +144,9 @@ FROM (
         ('''30', 30),
         ('''31', 31),
         ('''32', 32)) AS v4(t, k)
-        ON CAST("source_rows"."many" AS TEXT) = "v4"."t"
+        ON (
+          CAST("source_rows"."many" AS TEXT) COLLATE "binary"
+        ) = "v4"."t"
     ) AS numbers
   ) AS grids
 ) AS fits

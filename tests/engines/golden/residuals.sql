@@ -1,4 +1,4 @@
-CREATE TABLE owned AS
+CREATE OR REPLACE TABLE owned AS
 SELECT
   "node",
   "c0",

@@ -1,18 +1,13 @@
 """The DuckDB engine: CSV and Parquet files and DuckDB tables, coded once into a private scratch database.
 
-The source is opened read-only and read in one pass, at the first question. What is
-coded goes to a scratch file in a folder only this user may enter; the folder is
-removed when the engine closes, and folders that a killed process left behind are
-removed by the next engine. Nothing is loaded into Python but answers.
+The source is opened read-only and read in one pass when the table is opened. What is coded goes to a scratch file in
+a folder only this user may enter; the folder is removed when the engine closes, and folders that a killed process
+left behind are removed by the next engine. Nothing is loaded into Python but answers.
 """
 
 from __future__ import annotations
 
-import csv
 import ctypes
-import importlib.util
-import io
-import mmap
 import os
 import re
 import shutil
@@ -21,7 +16,6 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +23,7 @@ import duckdb
 import numpy as np
 from sqlglot import exp
 
-from privet.column import NUMBER, Numeric
+from privet.column import NUMBER
 from privet.domain import Domain
 from privet.errors import DataError
 from privet.kernel.engines import coding, sql
@@ -37,6 +31,7 @@ from privet.kernel.engines.coding import Kind
 from privet.kernel.engines.recall import Recall
 from privet.kernel.engines.waiting import wait_for
 from privet.kernel.query import (
+    FIXED,
     CorrectQuery,
     CountQuery,
     Counts,
@@ -49,6 +44,7 @@ from privet.kernel.query import (
 )
 
 if TYPE_CHECKING:
+    from privet.kernel.engines.duckdb_source import Source
     from privet.kernel.engines.memory import MemoryEngine
     from privet.kernel.engines.stream import StreamEngine
 
@@ -68,6 +64,8 @@ DIALECT = sql.Dialect(
         "list_extract", exp.Array(expressions=[sql.num(value) for value in values]), sql.add(index, sql.num(1))
     ),
     length=lambda value: exp.Anonymous(this="STRLEN", expressions=[value]),
+    # equal means equal in every byte, whatever the column's collation says: it might find several declared values
+    as_text=lambda value: exp.Collate(this=sql.text(value), expression=exp.to_identifier("binary", quoted=True)),
 )
 
 _KINDS = {
@@ -97,149 +95,7 @@ _PASSING = 2  # threads: they read batches faster than one core counts them
 _MEMORY, _PASSING_MEMORY = 20, 10  # MB for each thread, and one more for each column
 _BATCH = 2**17  # rows
 _PREFIX = "privet-scratch-"
-_LONGEST_HEADER = 2**20
 _KEPT = 3  # node numberings kept for the next level; others are computed again from these
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file or a table of a DuckDB database."""
-
-    path: Path
-    table: str | None = None
-
-    remote = False
-
-    @property
-    def streams(self) -> bool:
-        """Batches come as Arrow's."""
-        return importlib.util.find_spec("pyarrow") is not None
-
-    @property
-    def kind(self) -> str:
-        return self.path.suffix.lower().removeprefix(".") if self.table is None else "duckdb"
-
-    @property
-    def title(self) -> str:
-        """What an owner calls it."""
-        return f"'{self.path}'" if self.table is None else f"table '{self.table}' of '{self.path}'"
-
-    @property
-    def label(self) -> str:
-        """What a report calls it."""
-        return f"{self.kind} {'file' if self.table is None else f'table {self.table} of'} {self.path.name}"
-
-    @property
-    def name(self) -> str:
-        """The name of the data set unless it is given another."""
-        return self.table or self.path.resolve().stem
-
-    @property
-    def address(self) -> str:
-        """Where the data are, as the ledger remembers them."""
-        place = str(self.path.resolve())
-        return place if self.table is None else f"{place}?table={self.table}"
-
-    @property
-    def ledger(self) -> Path:
-        """The ledger beside the data, the same through every link to them."""
-        path = self.path.resolve()
-        return path.with_name(path.name + ".ledger")
-
-    def open(self, domain: Domain) -> DuckDBEngine:
-        return DuckDBEngine(self, domain)
-
-    def attach(self, connection: Any, names: Sequence[str]) -> tuple[exp.Expr, dict[str, str]]:
-        """Make the source readable: a FROM item, and the source column of each of these names that it has."""
-        if self.table is not None:
-            connection.execute(f"ATTACH {_quoted(str(self.path))} AS source (READ_ONLY)")
-            return exp.table_(self.table, catalog="source", quoted=True), {name: name for name in names}
-        if self.path.suffix.lower() == ".parquet":
-            tree = _reader("read_parquet", self.path, {"hive_partitioning": exp.false()})
-            return tree, {name: name for name in names}
-        return self._csv(names)
-
-    def _csv(self, names: Sequence[str]) -> tuple[exp.Expr, dict[str, str]]:
-        """All fields as text, named by position: other columns may have no name, or the same one."""
-        header = _header(self.path)
-        for name in names:
-            if header.count(name) > 1:
-                raise DataError(f"'{self.path}' has several columns named '{name}'; rename them.")
-        fields = [exp.Literal.string(f"f{i}") for i in range(len(header))]
-        text = exp.Literal.string("VARCHAR")
-        options = {
-            "auto_detect": exp.false(),
-            "header": exp.true(),
-            "columns": exp.Struct(expressions=[exp.PropertyEQ(this=field, expression=text.copy()) for field in fields]),
-            "delim": exp.Literal.string(","),
-            "quote": exp.Literal.string('"'),
-            "escape": exp.Literal.string('"'),
-            # an empty field is an empty text
-            "force_not_null": exp.Array(expressions=[field.copy() for field in fields]),
-            "parallel": exp.false(),  # two threads disagree about newlines inside quotes
-            "ignore_errors": exp.true(),  # a line that is no record is left out, as a record is that fits no cell
-            "strict_mode": exp.false(),
-            "max_line_size": sql.num(2**24),
-            "hive_partitioning": exp.false(),
-        }
-        return _reader("read_csv", self.path, options), {n: f"f{header.index(n)}" for n in names if n in header}
-
-
-def _reader(function: str, path: Path, options: dict[str, exp.Expr]) -> exp.Expr:
-    """A table function that reads one file; its name may contain what DuckDB takes for wildcards."""
-    literal = "".join(f"[{char}]" if char in "*?[" else char for char in str(path))
-    named = [exp.PropertyEQ(this=exp.to_identifier(name), expression=value) for name, value in options.items()]
-    return exp.Anonymous(this=function, expressions=[exp.Literal.string(literal), *named])
-
-
-def _quoted(value: str) -> str:
-    return exp.Literal.string(value).sql(dialect="duckdb")
-
-
-def _header(path: Path) -> list[str]:
-    """The column names of a CSV file: its first record, and not a byte of the second."""
-    header = b""
-    try:
-        with path.open("rb") as lines:
-            while (char := lines.read(1)) and len(header) < _LONGEST_HEADER:
-                if char in b"\r\n" and header.count(b'"') % 2 == 0:
-                    break
-                header += char
-        names = next(csv.reader(io.StringIO(header.decode("utf-8-sig"), newline="")), [])
-    except (OSError, UnicodeDecodeError, csv.Error):
-        names = []
-    if not any(names):
-        raise DataError(f"the first line of '{path}' is not a list of column names in UTF-8; add a header line.")
-    return names
-
-
-# A field in quotes, and the quote that ends it where a field may end.
-_IN_QUOTES = re.compile(rb'(?:\A(?:\xef\xbb\xbf)?|[,\n\r]) *"[^"]*+(?:""[^"]*+)*+("(?= *(?:[,\r\n]|\Z)))?')
-
-
-def _quotes_close(path: Path) -> bool:
-    """DuckDB takes what follows an open quote, to the end of the file, for one field, and drops it without a word."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        if content.find(b'"') < 0:
-            return True
-        return all(field[1] for field in _IN_QUOTES.finditer(content))
-
-
-def canonical(source: Source) -> Source:
-    """The source under the name its database has for the table: DuckDB does not tell upper from lower case."""
-    if source.table is None:
-        return source
-    try:
-        with duckdb.connect(str(source.path), read_only=True) as connection:
-            query = "SELECT table_name FROM information_schema.tables WHERE lower(table_name) = lower(?)"
-            names = [name for (name,) in connection.execute(query, [source.table]).fetchall()]
-    except duckdb.Error:
-        names = []
-    if len(names) != 1:
-        raise DataError(
-            f"cannot open table '{source.table}' of '{source.path}'; check both names, and that no one writes to it."
-        )
-    return Source(source.path, names[0])
 
 
 class DuckDBEngine:
@@ -247,6 +103,7 @@ class DuckDBEngine:
 
     name = "duckdb"
     closed = False
+    version = FIXED
 
     def __init__(self, source: Source, domain: Domain) -> None:
         """Open the source and code it: what is wrong with it is told here, and not to whoever asks first."""
@@ -291,7 +148,7 @@ class DuckDBEngine:
         types = {row[0]: row[1] for row in described}
         kinds = {name: _kind(name, types.get(self._fields.get(name, ""))) for name in self._domain.names}
         mend = f"cannot read {what} to its end: an open quote, text that is not UTF-8, or a full disk; mend the file."
-        if source.table is None and source.path.suffix.lower() == ".csv" and not _quotes_close(source.path):
+        if not source.ends():
             return mend
         # The order of coded rows does not matter, but it must stay: node tables are aligned with it.
         self._connection.execute("SET preserve_insertion_order = false")
@@ -327,11 +184,12 @@ class DuckDBEngine:
     def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
         with self._lock:
             # a table, not a subquery: DuckDB knows how few cells it has and sums them in little memory
-            self._run(_create("owned", sql.owned(query, self._relation(query.rows), self._domain, DIALECT)))
+            owned = sql.owned(query, self._relation(query.rows), self._domain, DIALECT)
             try:
+                self._run(_create("owned", owned, replace=True))  # an interrupt may have left one
                 answer = self._fetch(sql.residuals(query, "owned", self._domain))
             finally:
-                self._connection.execute("DROP TABLE owned")
+                self._connection.execute("DROP TABLE IF EXISTS owned")
         return sql.read_residuals(answer, query, self._domain)
 
     def exact_correct(self, query: CorrectQuery) -> Counts:
@@ -344,9 +202,7 @@ class DuckDBEngine:
 
         with self._lock:
             answer = self._fetched(sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain))
-        codes = {column.name: answer[f"c{i}"] for i, column in enumerate(self._domain)}
-        grids = {column.name: answer[f"g{i}"] for i, column in enumerate(self._domain) if isinstance(column, Numeric)}
-        return MemoryEngine(self._domain, codes, grids, weights=answer["n"].astype(np.int64))
+        return MemoryEngine.merged(self._domain, answer)
 
     def stream(self) -> StreamEngine:
         """The coded rows in passing: the in-memory kernel counts them batch by batch."""
@@ -447,8 +303,8 @@ def _limit(threads: int, memory: int, domain: Domain) -> str:
     return f"{threads * (memory + len(domain.columns))}MB"
 
 
-def _create(name: str, query: exp.Select) -> exp.Create:
-    return exp.Create(this=exp.to_table(name), kind="TABLE", expression=query)
+def _create(name: str, query: exp.Select, replace: bool = False) -> exp.Create:
+    return exp.Create(this=exp.to_table(name), kind="TABLE", expression=query, replace=replace)
 
 
 def _beside(table: str) -> exp.Join:

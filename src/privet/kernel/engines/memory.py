@@ -26,6 +26,7 @@ from privet.kernel.engines.residuals import (
 )
 from privet.kernel.query import (
     COIN_PRIME,
+    FIXED,
     AdditiveModel,
     CorrectQuery,
     CountQuery,
@@ -55,6 +56,7 @@ class MemoryEngine:
 
     name = "memory"
     closed = False
+    version = FIXED
 
     def __init__(
         self,
@@ -82,6 +84,13 @@ class MemoryEngine:
         self._nodes: OrderedDict[Rows, Nodes] = OrderedDict()
         self._recall = Recall(domain)
         self._margins: tuple[AdditiveModel, Margins] | None = None
+
+    @classmethod
+    def merged(cls, domain: Domain, answer: Mapping[str, NDArray[Any]]) -> MemoryEngine:
+        """From the answer to `sql.snapshot`: every row that occurs, with how often it does."""
+        codes = {column.name: answer[f"c{i}"] for i, column in enumerate(domain)}
+        grids = {column.name: answer[f"g{i}"] for i, column in enumerate(domain) if isinstance(column, Numeric)}
+        return cls(domain, codes, grids, answer["n"].astype(np.int64))
 
     @classmethod
     def from_frame(cls, frame: Any, domain: Domain) -> MemoryEngine:

@@ -11,6 +11,7 @@ case and trailing blanks: the dialect below says each of these in other words. N
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,13 +22,13 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import numpy as np
 from sqlglot import exp
 
-from privet.column import Numeric
 from privet.domain import Domain
 from privet.errors import DataError
 from privet.kernel.engines import coding, sql
 from privet.kernel.engines.coding import Kind
 from privet.kernel.engines.sql import Answer, Sql
 from privet.kernel.engines.statement import StatementEngine
+from privet.kernel.query import FIXED
 
 if TYPE_CHECKING:
     from privet.kernel.engines.memory import MemoryEngine
@@ -39,6 +40,9 @@ _ALL = sql.num(2**31 - 1)  # letters
 _DIGIT = "%[0-9]%"
 _SEVERAL = 32  # more values than this are looked up in a JSON list
 _WAIT_SECONDS = 3600
+_SETTINGS = {"Encrypt": ("yes", "no", "strict"), "TrustServerCertificate": ("yes", "no")}
+_HOST = re.compile(r"[\w.:%\\-]+")  # a sign that ends a setting of the driver is none of a host
+_UNREACHABLE = "cannot reach SQL Server; check host, database, user and password, and that it runs."
 
 _KINDS = {
     **dict.fromkeys(("char", "varchar", "nchar", "nvarchar", "sysname"), Kind.TEXT),
@@ -126,6 +130,8 @@ def _rewritten(tree: Sql) -> Sql:
     for node in reversed(list(whole.walk(bfs=True))):
         if isinstance(node, exp.IntDiv):  # whole numbers divide without a detour through floats
             node.replace(exp.Div(this=sql.big(node.this), expression=node.expression, typed=True, safe=False))
+        elif isinstance(node, exp.Count):  # COUNT ends at 2^31
+            node.replace(exp.Anonymous(this="COUNT_BIG", expressions=[node.this]))
         elif isinstance(node, exp.Least | exp.Greatest):  # functions of the newest versions alone
             kind = exp.LT if isinstance(node, exp.Least) else exp.GT
             found: Sql = node.this.copy()
@@ -163,6 +169,7 @@ class MssqlEngine(StatementEngine):
         """`connect` opens a connection of the Python database interface; `table` is its name, with its schema."""
         self._connect, self._lock, self._process = connect, threading.RLock(), os.getpid()
         self._connection: Any = None
+        self._version = FIXED
         *schema, name = table
         source = exp.table_(name, db=schema[-1] if schema else None, quoted=True)
         kinds = {name: kind_of(name, found) for name, found in self._types(table, domain.names).items()}
@@ -175,7 +182,7 @@ class MssqlEngine(StatementEngine):
         asked = "SELECT COLUMN_NAME, DATA_TYPE FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME = ?"
         rows = self._rows(asked + (" AND TABLE_SCHEMA = ?" if schema else ""), [name, *([schema] if schema else [])])
         if rows is None:
-            raise DataError("cannot reach SQL Server; check host, database, user and password, and that it runs.")
+            raise DataError(_UNREACHABLE)
         if not rows:
             shown = ".".join(table)
             raise DataError(f"there is no table '{shown}' that this user may read; check the name, or GRANT SELECT.")
@@ -194,26 +201,50 @@ class MssqlEngine(StatementEngine):
         """The rows of a statement; None where the server did not answer, whose words may quote a row."""
         with self._lock:
             try:
-                if self._connection is None or os.getpid() != self._process:
-                    self._connection, self._process = self._connect(), os.getpid()
-                cursor = self._connection.cursor()
+                cursor = self._connected().cursor()
                 try:
                     return list(cursor.execute(statement, *values).fetchall())
                 finally:
                     cursor.close()
+            except DataError:
+                raise
             except Exception:
                 self._connection = None
                 return None
+
+    def _connected(self) -> Any:
+        """A connection whose statements belong to one transaction, which sees the rows as they were when it began."""
+        if os.getpid() != self._process:
+            raise DataError(
+                "a forked process cannot use the connection of the one it came from; open the table in its own."
+            )
+        if self._connection is None:
+            connection = self._connect()
+            _isolate(connection)
+            self._version += 1
+            self._connection = connection  # last: an interrupt must not leave other rows under the number of before
+        return self._connection
+
+    @property
+    def version(self) -> int:
+        problem = False
+        with self._lock:
+            try:
+                self._connected()
+            except DataError:
+                raise
+            except Exception:  # its words are not for an analyst: raised anew outside this block
+                problem = True
+        if problem:
+            raise DataError(_UNREACHABLE)
+        return self._version
 
     def snapshot(self) -> MemoryEngine:
         """The merged, weighted table in memory: distinct coded rows leave the server."""
         from privet.kernel.engines.memory import MemoryEngine
 
-        everything = exp.From(this=self._coded.subquery("coded"))
-        answer = self._fetch(sql.snapshot(everything, self._domain))
-        codes = {column.name: answer[f"c{i}"] for i, column in enumerate(self._domain)}
-        grids = {column.name: answer[f"g{i}"] for i, column in enumerate(self._domain) if isinstance(column, Numeric)}
-        return MemoryEngine(self._domain, codes, grids, weights=answer["n"])
+        rows = exp.From(this=self._coded.subquery("coded"))
+        return MemoryEngine.merged(self._domain, self._fetch(sql.snapshot(rows, self._domain)))
 
     def exact_fit(self) -> tuple[int, int]:
         raise DataError("a table of SQL Server cannot be inspected from here; count its rows there.")
@@ -224,9 +255,23 @@ class MssqlEngine(StatementEngine):
     def close(self) -> None:
         self.closed = True
         self._recall.forget()
-        if self._connection is not None and os.getpid() == self._process:
+        if self._connection is not None and os.getpid() == self._process:  # a forked copy leaves it to its parent
             self._connection.close()
-        self._connection = None
+            self._connection = None
+
+
+def _isolate(connection: Any) -> None:
+    """Rows must stay as they were while they are read: one that moves meanwhile could be counted twice."""
+    asked = "SELECT name, snapshot_isolation_state FROM sys.databases WHERE database_id = DB_ID()"
+    ((database, isolated),) = connection.execute(asked).fetchall()
+    if isolated != 1:
+        name = exp.to_identifier(str(database), quoted=True).sql(dialect="tsql")
+        raise DataError(
+            f"database '{database}' does not keep rows as they were for whoever reads them, so that one that moves "
+            f"could be counted twice; its owner lets it with ALTER DATABASE {name} SET ALLOW_SNAPSHOT_ISOLATION ON."
+        )
+    connection.commit()  # the next transaction is the one
+    connection.execute("SET TRANSACTION ISOLATION LEVEL SNAPSHOT")
 
 
 @dataclass(frozen=True)
@@ -239,6 +284,7 @@ class MssqlSource:
     table: tuple[str, ...]
     user: str | None = None
     password: str | None = field(default=None, repr=False)
+    settings: tuple[tuple[str, str], ...] = ()  # of the driver
 
     kind, remote, streams = "mssql", True, False
 
@@ -248,15 +294,20 @@ class MssqlSource:
         how = "write mssql://user:password@host:1433/database?table=schema.name"
         try:
             found = urlsplit(text, allow_fragments=False)
-            table = tuple(part for part in parse_qs(found.query).get("table", [""])[0].split(".") if part)
+            said = {name: values[-1] for name, values in parse_qs(found.query).items()}
+            table = tuple(part for part in said.pop("table", "").split(".") if part)
             host, port = found.hostname, found.port
         except ValueError:
-            host, port, table = None, None, ()
+            host, port, table, said = None, None, (), {}
         database = "" if host is None else unquote(found.path.strip("/"))
-        if not host or not database or not 1 <= len(table) <= 2:
+        if not host or not _HOST.fullmatch(host) or not database or not 1 <= len(table) <= 2:
             raise DataError(f"the address of the SQL Server table is incomplete; {how}.")
+        if not all(name in _SETTINGS and value in _SETTINGS[name] for name, value in said.items()):
+            known = ", ".join(f"{name}={'|'.join(values)}" for name, values in _SETTINGS.items())
+            raise DataError(f"beside table= the address of a SQL Server table takes {known}, and nothing else.")
         user = None if found.username is None else unquote(found.username)
-        return cls(host, port, database, table, user, None if found.password is None else unquote(found.password))
+        password = None if found.password is None else unquote(found.password)
+        return cls(host, port, database, table, user, password, tuple(said.items()))
 
     @property
     def name(self) -> str:
@@ -280,8 +331,7 @@ class MssqlSource:
         raise DataError("a table on a server has no ledger beside it; name one, as ledger='patients.ledger'.")
 
     def open(self, domain: Domain) -> MssqlEngine:
-        connect = connector(self.host, self.port, self.database, self.user, self.password)
-        return MssqlEngine(connect, self.table, domain)
+        return MssqlEngine(connector(self), self.table, domain)
 
 
 def kind_of(name: str, stored: str | None) -> Kind:
@@ -295,7 +345,7 @@ def kind_of(name: str, stored: str | None) -> Kind:
     return _KINDS[stored]
 
 
-def connector(host: str, port: int | None, database: str, user: str | None, password: str | None) -> Callable[[], Any]:
+def connector(source: MssqlSource) -> Callable[[], Any]:
     """Opens connections through the ODBC driver of this machine, which promise to read only and give up in time."""
 
     def quoted(value: str) -> str:
@@ -309,9 +359,11 @@ def connector(host: str, port: int | None, database: str, user: str | None, pass
         driver = next((each for each in reversed(pyodbc.drivers()) if "SQL Server" in each), None)
         if driver is None:
             raise DataError("this machine has no ODBC driver for SQL Server; install Microsoft's msodbcsql18.")
-        parts = {"DRIVER": quoted(driver), "SERVER": f"{host},{port or 1433}", "DATABASE": quoted(database)}
-        parts |= {"UID": quoted(user or ""), "PWD": quoted(password or "")} if user else {"Trusted_Connection": "yes"}
-        parts |= {"ApplicationIntent": "ReadOnly", "APP": "privet"}
+        server = f"{source.host},{source.port or 1433}"
+        parts = {"DRIVER": quoted(driver), "SERVER": server, "DATABASE": quoted(source.database)}
+        who = {"UID": quoted(source.user or ""), "PWD": quoted(source.password or "")}
+        parts |= who if source.user else {"Trusted_Connection": "yes"}
+        parts |= {**dict(source.settings), "ApplicationIntent": "ReadOnly", "APP": "privet"}
         connection = pyodbc.connect(";".join(f"{key}={value}" for key, value in parts.items()), readonly=True)
         connection.timeout = _WAIT_SECONDS
         return connection

@@ -1,7 +1,7 @@
 """The PostgreSQL engine: one statement a question, with the right to read alone.
 
-Nothing is written on the server: every statement runs in a transaction of its own that can only read, and counts are
-all that comes back. The source is not read when it is opened, so every expression has a value for every row that the
+Nothing is written on the server: statements run in a transaction that can only read, and counts are all that comes
+back. The source is not read when it is opened, so every expression has a value for every row that the
 server can hold: PostgreSQL ends a statement at the first text that is no number, number that fits no double, and
 quotient too close to 0. What it says then may quote the row, and is never shown.
 """
@@ -133,18 +133,11 @@ def in_one_pass(tree: Sql) -> Sql:
     of keys they need no copy of the rows, where the branches of a union would make the server
     write one.
     """
-    branches = _branches(tree)
+    branches = sql.branches(tree)
     if len(branches) == 1:
         return tree
     passes: list[exp.Query] = [_pass(branches[i : i + _KEYS]) for i in range(0, len(branches), _KEYS)]
     return functools.reduce(lambda one, other: exp.union(one, other, distinct=False), passes)
-
-
-def _branches(tree: Sql) -> list[exp.Select]:
-    if isinstance(tree, exp.Union):
-        return [*_branches(tree.left), *_branches(tree.right)]
-    assert isinstance(tree, exp.Select)
-    return [tree]
 
 
 def _pass(branches: Sequence[exp.Select]) -> exp.Select:
@@ -183,7 +176,7 @@ class Stored(NamedTuple):
     kind: Kind
 
 
-def stored(source: Sql, domain: Domain, columns: Mapping[str, Stored], *, where: Sql | None = None) -> exp.Select:
+def stored(source: Sql, where: Sql | None, domain: Domain, columns: Mapping[str, Stored]) -> exp.Select:
     """The declared columns alone, so that the right to read these is enough, in types that no row can break."""
     tree = exp.select(*(_readable(column, columns[column.name]).as_(column.name, quoted=True) for column in domain))
     tree = tree.from_(source)
@@ -231,17 +224,20 @@ class PostgresEngine(StatementEngine):
             columns = described(self._link, source, domain)
             kinds = {name: column.kind for name, column in columns.items()}
             fields = {name: name for name in domain.names}
+            self._stored = stored(*parts_now(self._link, source), domain, columns)
 
-            def coded(where: Sql | None = None) -> exp.Select:
-                rows = stored(source.tree, domain, columns, where=where).subquery("stored")
-                return coding.coded(rows, domain, fields, kinds, DIALECT)
+            def coded(rows: exp.Select) -> exp.Select:
+                return coding.coded(rows.subquery("stored"), domain, fields, kinds, DIALECT)
 
-            self._stored = stored(source.tree, domain, columns)
-            super().__init__(domain, coded())
-            _rehearse(self._link, source, domain, coded(exp.false()))
+            super().__init__(domain, coded(self._stored))
+            _rehearse(self._link, source, domain, coded(self._stored.where(exp.false())))
         except BaseException:
             self._link.close()  # nothing else is there yet
             raise
+
+    @property
+    def version(self) -> int:
+        return self._link.version
 
     def close(self) -> None:
         self.closed = True
@@ -252,10 +248,8 @@ class PostgresEngine(StatementEngine):
         """The merged, weighted table in memory: one row for all that share their codes."""
         from privet.kernel.engines.memory import MemoryEngine
 
-        answer = self._fetch(sql.snapshot(exp.From(this=self._coded.subquery("coded")), self._domain))
-        codes = {column.name: answer[f"c{i}"] for i, column in enumerate(self._domain)}
-        grids = {column.name: answer[f"g{i}"] for i, column in enumerate(self._domain) if isinstance(column, Numeric)}
-        return MemoryEngine(self._domain, codes, grids, weights=answer["n"])
+        rows = exp.From(this=self._coded.subquery("coded"))
+        return MemoryEngine.merged(self._domain, self._fetch(sql.snapshot(rows, self._domain)))
 
     def statement(self, rows: Rows, tree: Sql, shared: dict[str, exp.Select] | None = None) -> Sql:
         return super().statement(rows, in_one_pass(tree), shared)
@@ -333,6 +327,26 @@ def described(link: Link, source: PostgresSource, domain: Domain) -> dict[str, S
             )
         columns[name] = Stored(of, held)
     return columns
+
+
+def parts_now(link: Link, source: PostgresSource) -> tuple[Sql, Sql | None]:
+    """The table as a FROM item, and a condition for its rows: that they lie in the parts which it has now.
+
+    A part that is attached later shows at once, even in a transaction that began before; a person whose row was moved
+    into it would be seen twice.
+    """
+    parts = link.rows(
+        "WITH RECURSIVE parts(oid) AS (SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
+        "ON n.oid = c.relnamespace WHERE n.nspname::text = %s AND c.relname::text = %s AND c.relkind IN ('r', 'p') "
+        "UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN parts ON i.inhparent = parts.oid) "
+        "SELECT oid::int8, (SELECT relkind::text FROM pg_catalog.pg_class WHERE pg_class.oid = parts.oid) FROM parts",
+        (source.schema, source.table),
+    )
+    tree = source.tree
+    if [kind for _, kind in parts] == ["r"]:
+        tree.set("only", True)
+        return tree, None
+    return tree, sql.col("tableoid").isin(*(sql.num(oid) for oid, _ in parts)) if parts else None
 
 
 def _refused(error: psycopg.Error, source: PostgresSource, link: Link) -> str:

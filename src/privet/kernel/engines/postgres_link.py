@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from privet.domain import Domain
 from privet.errors import DataError, LedgerError
+from privet.kernel.query import FIXED, Lost
 
 if TYPE_CHECKING:
     from privet.kernel.engines.postgres import PostgresEngine
@@ -26,16 +27,17 @@ if TYPE_CHECKING:
 Cursor = psycopg.Cursor[Any]
 T = TypeVar("T")
 
-SCHEMES = ("postgresql://", "postgres://")
 STATEMENT_TIMEOUT = "6h"  # of one question, unless the address says statement_timeout=...
 _PATIENCE_SECONDS = 60.0  # with a server that says it is starting
+_ABSENCE_SECONDS = 15.0  # of a server that was there before: it may be on its way without a word
 _PAUSE_SECONDS = 0.2
 
 _TIME = re.compile(r"[0-9]{1,9}(ms|s|min|h|d)?")
 # An address may say otherwise, unlike in the last line: machine code for a statement that is used once costs more
-# than it saves, a row with its keys costs four times what PostgreSQL thinks to be passed on by a parallel worker, and
-# the groups of some thousand parts need no file; notices may quote rows.
-_DEFAULTS = "-c jit=off -c parallel_tuple_cost=0.4 -c work_mem=64MB"
+# than it saves, a row with its keys costs four times what PostgreSQL thinks to be passed on by a parallel worker, the
+# groups of some thousand parts need no file, and rows are not kept as they were for an analyst who is gone; notices
+# may quote rows.
+_DEFAULTS = "-c jit=off -c parallel_tuple_cost=0.4 -c work_mem=64MB -c idle_in_transaction_session_timeout=5min"
 _PROMISES = "-c client_min_messages=error -c default_transaction_read_only=on -c standard_conforming_strings=on"
 _PARAMETERS = {
     "application_name": "privet",
@@ -193,34 +195,47 @@ def _with_defaults(parameters: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+class LostConnection(Lost, psycopg.OperationalError):
+    """The network, or the server, broke a statement off."""
+
+
 class Link:
     """One connection, made when it is needed and made anew when it is lost.
 
-    Every statement only reads, so it may run again when the connection was lost under
-    it: whoever asked gets one answer.
+    Its statements belong to one transaction, which only reads and sees the rows as they were at its first statement,
+    whatever others write meanwhile. A statement that fails ends it, and the next transaction may see other rows:
+    `version` counts them. (That it sees the transactions of the same numbers would not show that the rows are the
+    same: what a view computes from the time, or reads elsewhere, has no number, and a crash gives one out again.)
     """
 
     def __init__(self, source: PostgresSource) -> None:
-        self._parameters = source.parameters
         self._lock = threading.RLock()
         self._held: list[psycopg.Connection[Any]] = []
         self._ended = False
+        self._source, self._version = source, FIXED
         _links.add(self)
         weakref.finalize(self, _shut, self._held)
+        self.version  # noqa: B018 (connects)
+
+    @property
+    def version(self) -> int:
+        """Of the rows that the next statement sees; a server out of reach is told here, before anyone pays."""
         problem = None
-        try:
-            self._connected()
-        except psycopg.Error as error:
-            problem = _told(error, source)
+        with self._lock:
+            try:
+                self._connected()
+            except psycopg.Error as error:
+                problem = _told(error, self._source)
         if problem is not None:
             raise DataError(problem)
+        return self._version
 
     @property
     def user(self) -> str:
-        return _with_defaults(self._parameters)["user"]
+        return _with_defaults(self._source.parameters)["user"]
 
     def run(self, statement: str, read: Callable[[Cursor], T]) -> T:
-        """Run a statement, once more where the connection was lost, and read its answer."""
+        """Run a statement and read its answer."""
         if "\0" in statement:
             raise ValueError("no statement has a zero byte")
         return self._run(lambda cursor: cursor.execute(statement.encode()), read)
@@ -235,35 +250,36 @@ class Link:
 
     def _run(self, execute: Callable[[Cursor], object], read: Callable[[Cursor], T]) -> T:
         with self._lock:
-            for last in (False, True):
-                connection = self._connected()
-                try:
-                    with connection.cursor(binary=True) as cursor:
-                        execute(cursor)
-                        return read(cursor)
-                except psycopg.Error as error:
-                    lost = connection.closed or (error.sqlstate or "").startswith(("08", "57P"))
-                    if lost:
-                        _shut(self._held)
-                    if last or not lost:
-                        raise
-                except BaseException:  # an interrupt: psycopg has cancelled the statement
-                    _shut(self._held)
+            connection = self._held[0] if self._held else self._connected()
+            try:
+                with connection.cursor(binary=True) as cursor:
+                    execute(cursor)
+                    return read(cursor)
+            except BaseException as error:  # at an interrupt psycopg has cancelled the statement
+                lost = _lost(error, connection)
+                _shut(self._held)
+                if not lost:
                     raise
-        raise AssertionError
+        raise LostConnection
 
     def _connected(self) -> psycopg.Connection[Any]:
         if self._ended:
             raise psycopg.InterfaceError("closed")
-        end = time.monotonic() + _PATIENCE_SECONDS
+        if self._held and not _lives(self._held[0]):
+            _shut(self._held)
+        began = time.monotonic()
         while not self._held:
             try:
-                self._held.append(_connect(self._parameters))
+                connection = _connect(self._source.parameters)
             except psycopg.OperationalError as error:
-                # a server that was restarted says that it is on its way
-                if "the database system is" not in str(error) or time.monotonic() > end:
+                starts = "the database system is" in str(error)
+                patience = _PATIENCE_SECONDS if starts else _ABSENCE_SECONDS if self._version > FIXED else 0
+                if time.monotonic() - began >= patience:
                     raise
                 time.sleep(_PAUSE_SECONDS)
+                continue
+            self._version += 1
+            self._held.append(connection)  # last: an interrupt must not leave other rows under the number of before
         return self._held[0]
 
     def close(self) -> None:
@@ -290,14 +306,33 @@ def _abandon() -> None:
 os.register_at_fork(after_in_child=_abandon)
 
 
+def _lost(error: BaseException, connection: psycopg.Connection[Any]) -> bool:
+    """Whether a statement may run again: broken off by the network, the server's end, its idle time, or a standby's."""
+    if not isinstance(error, psycopg.Error):
+        return False
+    return connection.closed or (error.sqlstate or "").startswith(("08", "57P", "25P03", "40001"))
+
+
+def _lives(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the server's end is open, as far as this one has heard."""
+    try:
+        for _ in range(2):  # its last words, and its end
+            connection.pgconn.consume_input()
+    except psycopg.Error:
+        return False
+    return not connection.closed
+
+
 def _shut(held: list[psycopg.Connection[Any]]) -> None:
     while held:
         held.pop().close()
 
 
 def _connect(parameters: Mapping[str, str]) -> psycopg.Connection[Any]:
-    # Statements commit by themselves: a question is one statement on the server, in a transaction that only reads.
-    return psycopg.connect(conninfo.make_conninfo(**parameters), autocommit=True, prepare_threshold=None)
+    connection = psycopg.connect(conninfo.make_conninfo(**parameters), prepare_threshold=None)
+    connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    connection.read_only = True
+    return connection
 
 
 def _told(error: psycopg.Error, source: PostgresSource) -> str:

@@ -13,35 +13,34 @@ and 13.1 s for GROUPING SETS.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import secrets
+import threading
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import parse_qs, quote, urlsplit
 
 import numpy as np
 import pyarrow
-import pyspark
 from numpy.typing import NDArray
-from pyspark import RDD, SparkContext, StorageLevel
-from pyspark.sql import SparkSession
+from pyspark import RDD, StorageLevel
 from sqlglot import exp
 
 from privet.column import NUMBER, Numeric
 from privet.domain import Domain
-from privet.errors import DataError, EngineFailed, LedgerError
+from privet.errors import DataError, EngineFailed
 from privet.kernel.engines import coding, sql
 from privet.kernel.engines.coding import Kind
 from privet.kernel.engines.margins import asked_together
 from privet.kernel.engines.recall import Recall
 from privet.kernel.query import (
+    FIXED,
     CorrectQuery,
     CountQuery,
     Counts,
@@ -57,6 +56,7 @@ from privet.kernel.query import (
 
 if TYPE_CHECKING:
     from privet.kernel.engines.memory import MemoryEngine
+    from privet.kernel.engines.spark_source import SparkSource
 
 T = TypeVar("T")
 
@@ -108,86 +108,7 @@ _LEVELS = {
     "spark.sql.constraintPropagation.enabled": "false",
 }
 _LARGEST = 2**63 - 1
-
-
-@dataclass(frozen=True)
-class SparkSource:
-    """A frame of a Spark session, and the table that it is where it has a name."""
-
-    frame: Any
-    table: str | None = None
-
-    kind = "spark"
-    remote = True
-    streams = False
-
-    @property
-    def name(self) -> str:
-        """The name of the data set unless it is given another."""
-        return self.table or "frame"
-
-    @property
-    def title(self) -> str:
-        return "the Spark frame" if self.table is None else f"the Spark table '{self.table}'"
-
-    @property
-    def label(self) -> str:
-        return "a Spark frame" if self.table is None else f"Spark table {self.table}"
-
-    @property
-    def address(self) -> str:
-        """Where the data are, as the ledger remembers them."""
-        return "a Spark frame" if self.table is None else f"spark:///?table={quote(self.table)}"
-
-    @property
-    def ledger(self) -> Path:
-        """A frame's lives in memory; a table may be opened again, and what was spent must be known then."""
-        if self.table is None:
-            return Path(":memory:")
-        raise LedgerError(f'there is no place for a ledger beside {self.title}; say where it is, as ledger="FILE".')
-
-    def open(self, domain: Domain) -> SparkEngine:
-        return SparkEngine(self, domain)
-
-
-def source_of(data: Any) -> SparkSource:
-    """A frame that was passed as it is, or the table that an address names."""
-    return _table(data) if isinstance(data, str) else _frame(data)
-
-
-def _frame(frame: Any) -> SparkSource:
-    module = type(frame).__module__
-    if module.startswith("pyspark.pandas"):
-        raise DataError("cannot open a pandas-on-Spark frame; pass frame.to_spark().")
-    if module.startswith("pyspark.sql.connect"):
-        raise DataError(
-            "cannot open a frame of Spark Connect: privet runs on the driver; open the table there, with spark-submit."
-        )
-    if int(pyspark.__version__.split(".")[0]) < 4:
-        raise DataError(f"this is PySpark {pyspark.__version__}; privet needs 4.0 or newer.")
-    return SparkSource(frame)
-
-
-def _table(text: str) -> SparkSource:
-    """A table or view of the active session."""
-    address = urlsplit(text, allow_fragments=False)
-    table = parse_qs(address.query).get("table", [""])[0]
-    if not table or address.netloc or address.path not in ("", "/"):
-        raise DataError(f"'{text}' names no table of the active Spark session; write spark:///?table=NAME.")
-    session = SparkSession.getActiveSession()
-    if session is None and SparkContext._active_spark_context is not None:
-        session = SparkSession.builder.getOrCreate()  # an active session belongs to a thread, the default to all
-    if session is None:
-        raise DataError(f"no Spark session is active, so there is no table '{table}'; start one, or use spark-submit.")
-    try:
-        found = session.catalog.getTable(table)
-        names = [found.catalog, *(found.namespace or []), found.name]
-        return replace(_frame(session.table(table)), table=".".join(name for name in names if name))
-    except DataError:
-        raise
-    except Exception:  # raised anew below, without Spark's words
-        pass
-    raise DataError(f"the Spark session has no table '{table}' that it may read; check the name and the grants.")
+_THREAD = "privet-spark"
 
 
 @dataclass
@@ -219,6 +140,7 @@ class SparkEngine:
     """Push-down: every question is one Spark job over the cached codes."""
 
     name = "spark"
+    version = FIXED
 
     def __init__(self, source: SparkSource, domain: Domain) -> None:
         """Read and code the source: what is wrong with it is told here, and not to whoever asks first."""
@@ -234,7 +156,8 @@ class SparkEngine:
         self.group = f"privet-{secrets.token_hex(8)}"  # of every job
         # One thread of our own runs everything: its job group is not the caller's, and an interrupt, which comes to
         # the main thread, finds no call to Spark half done.
-        self._worker = ThreadPoolExecutor(1, "privet-spark")
+        self._worker = ThreadPoolExecutor(1, _THREAD)
+        _leave_to_spark()
         problem: str | None = f"the Spark session of {source.title} was stopped; start one and read the table again."
         with suppress(Exception):
             self._context = source.frame.sparkSession.sparkContext
@@ -287,8 +210,10 @@ class SparkEngine:
         # Spark caches by what is computed: the token keeps apart the caches of two engines over the same rows.
         coded = coded.where(f"'{passed}' = '{passed}'")
         self._keep("coded", coded)
-        coded.count()
-        if self._storage is not None:
+        if self._storage is None:  # a count would not read the columns that leave no row out
+            coded.selectExpr("max(hash(*))").collect()
+        else:
+            coded.count()
             # the source, which may be a join of large tables, was read with the settings of its own session
             reducers = min(_REDUCERS, int(spark.conf.get("spark.sql.shuffle.partitions")))
             for setting, value in {**_LEVELS, "spark.sql.shuffle.partitions": str(reducers)}.items():
@@ -356,9 +281,7 @@ class SparkEngine:
         from privet.kernel.engines.memory import MemoryEngine
 
         answer = self._run(lambda: self._fetch(sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain)))
-        codes = {column.name: answer[f"c{i}"] for i, column in enumerate(self._domain)}
-        grids = {column.name: answer[f"g{i}"] for i, column in enumerate(self._domain) if isinstance(column, Numeric)}
-        return MemoryEngine(self._domain, codes, grids, weights=answer["n"])
+        return MemoryEngine.merged(self._domain, answer)
 
     # -- for the owner's inspection alone ---------------------------------------------------
 
@@ -467,6 +390,18 @@ class SparkEngine:
                 yield sql.col(f"g{i}")
 
 
+def _leave_to_spark() -> None:
+    """What Spark says when a job fails may quote a row; PySpark would repeat ours on the caller's screen."""
+    from pyspark.logger import PySparkLogger  # PySpark 3 has none, and is told so before
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).addFilter(_is_callers)
+
+
+def _is_callers(record: logging.LogRecord) -> bool:
+    return not threading.current_thread().name.startswith(_THREAD)
+
+
 def _runs(context: Any) -> bool:
     try:
         return not context._jsc.sc().isStopped()
@@ -513,13 +448,12 @@ def _fields(frame: Any, domain: Domain, case_matters: bool) -> tuple[dict[str, s
     return fields, kinds
 
 
-def _once(tree: exp.Expr, rows: Rows, cells: int) -> exp.Query:
+def _once(tree: exp.Query, rows: Rows, cells: int) -> exp.Query:
     """One pass over the rows in the place of a GROUP BY for each group: a number for each of them is made of every row.
 
     The key of a row in group q of g becomes key * g + q, and a single GROUP BY counts all of them.
     """
-    assert isinstance(tree, exp.Query)
-    branches = list(_branches(tree))
+    branches = sql.branches(tree)
     groups, first = len(branches), branches[0]
     if groups == 1 or rows.parts * cells * groups > _LARGEST:
         return tree
@@ -536,14 +470,6 @@ def _once(tree: exp.Expr, rows: Rows, cells: int) -> exp.Query:
     number, key = sql.remainder(sql.col("p"), groups), sql.quotient(sql.col("p"), sql.num(groups))
     counted = exp.select(number.as_("q"), key.as_("k"), *values).from_(exploded.subquery("exploded"))
     return counted.group_by(sql.col("p"))
-
-
-def _branches(tree: exp.Query) -> Iterator[exp.Query]:
-    if isinstance(tree, exp.SetOperation):
-        yield from _branches(tree.left)
-        yield from _branches(tree.right)
-    else:
-        yield tree
 
 
 def _saturating(tree: exp.Expr) -> exp.Expr:

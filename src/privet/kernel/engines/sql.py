@@ -198,7 +198,7 @@ def _squared(value: Sql, factor: int, constant: int) -> Sql:
 Answer = Mapping[str, Any]  # column name -> array of integers
 
 
-def counts(query: CountQuery, rows: exp.From, domain: Domain) -> Sql:
+def counts(query: CountQuery, rows: exp.From, domain: Domain) -> exp.Query:
     """One GROUP BY on a packed key per group of columns, all in one statement."""
     return _union(
         [
@@ -218,7 +218,7 @@ def read_counts(answer: Answer, query: CountQuery, domain: Domain) -> list[Count
     return exact
 
 
-def grid(query: GridQuery, rows: exp.From, domain: Domain) -> Sql:
+def grid(query: GridQuery, rows: exp.From, domain: Domain) -> exp.Query:
     branches = []
     for number, name in enumerate(query.columns):
         points = index_count(domain[name]) + 1
@@ -280,7 +280,7 @@ def owned(query: ResidualQuery, rows: exp.From, domain: Domain, dialect: Dialect
     return _layer(wrong, [*carried, *exponentials, col("w"), own.as_("o")])
 
 
-def residuals(query: ResidualQuery, owned_rows: str, domain: Domain) -> Sql:
+def residuals(query: ResidualQuery, owned_rows: str, domain: Domain) -> exp.Query:
     """One GROUP BY per table over the rows of `owned`."""
     target = col(f"c{domain.names.index(query.target)}")
     sums: list[Sql] = []
@@ -387,6 +387,14 @@ def _union(branches: Sequence[exp.Query]) -> exp.Query:
         return branches[0]
     half = len(branches) // 2
     return exp.union(_union(branches[:half]), _union(branches[half:]), distinct=False, copy=False)
+
+
+def branches(tree: Sql) -> list[exp.Select]:
+    """What a UNION ALL is made of."""
+    if isinstance(tree, exp.Union):
+        return [*branches(tree.left), *branches(tree.right)]
+    assert isinstance(tree, exp.Select)
+    return [tree]
 
 
 def _cell(columns: Sequence[str], domain: Domain) -> Sql:

@@ -1,8 +1,7 @@
 """Engines that keep nothing: every question is one statement over the source itself.
 
-The source is coded, each row gets its part, and both are done once for the whole statement, in a common table
-expression that the engine is told to materialise. Nothing is written where the rows are, so reading them is
-the only right that is needed.
+The source is coded, each row gets its part, and both are done in a common table expression of the statement. Nothing
+is written where the rows are, so reading them is the only right that is needed.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ class StatementEngine(ABC):
     name: str
     closed = False
     dialect: Dialect
-    materialized: bool | None = None  # whether the engine is told to compute shared parts of a statement once
 
     def __init__(self, domain: Domain, coded: exp.Select) -> None:
-        self._domain, self._coded, self._recall = domain, coded, Recall(domain)
+        self._domain, self._coded = domain, coded
+        self._recall, self._recalled = Recall(domain), self.version  # and of which rows
 
     @abstractmethod
     def _fetch(self, tree: Sql) -> Answer:
@@ -51,7 +50,15 @@ class StatementEngine(ABC):
     @abstractmethod
     def close(self) -> None: ...
 
+    @property
+    @abstractmethod
+    def version(self) -> int:
+        """Of the rows; see `Engine`."""
+
     def exact_counts(self, query: CountQuery) -> list[Counts]:
+        if (version := self.version) != self._recalled:
+            # a new one: whoever still counts the rows as they were keeps that in the old one
+            self._recall, self._recalled = Recall(self._domain), version
         return self._recall.counts(query, self._counts)
 
     def _counts(self, query: CountQuery) -> list[Counts]:
@@ -85,7 +92,7 @@ class StatementEngine(ABC):
         assert isinstance(tree, exp.Query)
         whole = tree
         for name, part in {ROWS: self.numbered(rows), **(shared or {})}.items():
-            whole = whole.with_(name, as_=part, materialized=self.materialized)
+            whole = whole.with_(name, as_=part)
         return whole
 
     def numbered(self, rows: Rows) -> exp.Select:

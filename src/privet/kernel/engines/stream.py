@@ -17,6 +17,7 @@ from privet.domain import Domain
 from privet.kernel.engines.memory import MemoryEngine
 from privet.kernel.engines.recall import Recall
 from privet.kernel.query import (
+    FIXED,
     CorrectQuery,
     CountQuery,
     Counts,
@@ -42,6 +43,7 @@ class StreamEngine:
     """Answers queries over batches of coded rows, read anew for each query."""
 
     closed = False
+    version = FIXED
 
     def __init__(self, name: str, domain: Domain, batches: Batches, close: Callable[[], None]) -> None:
         self.name, self._domain, self._batches, self._close = name, domain, batches, close

@@ -36,12 +36,15 @@ class _Stop(BaseException):
 @contextmanager
 def _watched(step: Callable[[FrameType, str], None]) -> Iterator[None]:
     """Let `step` be called at every step of this thread."""
-    before = sys.getprofile()
+    before, collecting = sys.getprofile(), gc.isenabled()
+    gc.disable()  # what it would clean up is not the question's work
     sys.setprofile(lambda frame, event, argument: step(frame, event))
     try:
         yield
     finally:
         sys.setprofile(before)
+        if collecting:
+            gc.enable()
 
 
 def steps(table: Any, ask: Ask) -> int:
@@ -52,14 +55,8 @@ def steps(table: Any, ask: Ask) -> int:
         nonlocal taken
         taken += 1
 
-    collecting = gc.isenabled()
-    gc.disable()  # what it would clean up is not the question's work
-    try:
-        with _watched(step):
-            ask(table)
-    finally:
-        if collecting:
-            gc.enable()
+    with _watched(step):
+        ask(table)
     return taken
 
 

@@ -957,7 +957,7 @@ WITH numbered AS (
 SELECT
   0 AS q,
   CAST([node] AS BIGINT) AS k,
-  COUNT(*) AS n
+  COUNT_BIG(*) AS n
 FROM numbered
 WHERE
   NOT [node] IS NULL

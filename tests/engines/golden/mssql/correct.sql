@@ -704,7 +704,7 @@ WITH numbered AS (
 SELECT
   0 AS q,
   CAST([node] AS BIGINT) AS k,
-  COUNT(*) AS n
+  COUNT_BIG(*) AS n
 FROM (
   SELECT
     [node] AS [node],

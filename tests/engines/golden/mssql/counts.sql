@@ -714,7 +714,7 @@ SELECT
       ) + [c4]
     ) * 11
   ) + [c3] AS k,
-  COUNT(*) AS n
+  COUNT_BIG(*) AS n
 FROM numbered
 WHERE
   NOT [node] IS NULL

@@ -712,7 +712,7 @@ SELECT
       )
     ) * 3
   ) + [c4] AS k,
-  COUNT(*) AS n
+  COUNT_BIG(*) AS n
 FROM numbered
 WHERE
   NOT [node] IS NULL
@@ -738,7 +738,7 @@ SELECT
       )
     ) * 3
   ) + [c4] AS k,
-  COUNT(*) AS n
+  COUNT_BIG(*) AS n
 FROM numbered
 WHERE
   NOT [node] IS NULL

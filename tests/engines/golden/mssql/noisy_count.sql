@@ -706,7 +706,7 @@ SELECT
   (
     CAST([node] AS BIGINT) * 3
   ) + [c4] AS k,
-  COUNT(*) AS n
+  COUNT_BIG(*) AS n
 FROM numbered
 WHERE
   NOT [node] IS NULL

@@ -669,7 +669,7 @@ WITH numbered AS (
 SELECT
   0 AS q,
   CAST([node] AS BIGINT) AS k,
-  COUNT(*) AS n,
+  COUNT_BIG(*) AS n,
   CAST(SUM(CAST([g1] AS BIGINT)) AS BIGINT) AS s
 FROM numbered
 WHERE

@@ -113,7 +113,7 @@ FROM (
             "select" AS "select",
             CAST("many" AS TEXT) COLLATE "C" AS "many",
             CAST("y" AS TEXT) COLLATE "C" AS "y"
-          FROM "golden.schema"."it's ""t"
+          FROM ONLY "golden.schema"."it's ""t"
           WHERE
             FALSE
           OFFSET '0'

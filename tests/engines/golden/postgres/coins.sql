@@ -458,7 +458,7 @@ WITH numbered AS (
                             "select" AS "select",
                             CAST("many" AS TEXT) COLLATE "C" AS "many",
                             CAST("y" AS TEXT) COLLATE "C" AS "y"
-                          FROM "golden.schema"."it's ""t"
+                          FROM ONLY "golden.schema"."it's ""t"
                           OFFSET '0'
                         ) AS stored
                         OFFSET '0'
