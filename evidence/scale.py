@@ -2,7 +2,7 @@
 
 Each engine runs in a process of its own on the rows of `bench.engines`; `--rows 1e6` stops there, and `--only ENGINE`
 measures one of them again. What was measured before and is not asked for again stays in the file. With 10^8 rows it
-takes some 20 minutes and 3 GB of disk.
+takes some 25 minutes and 5 GB of disk.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SIZES = {
     "memory": (10**5, 10**6, 10**7),
     "snapshot": (10**5, 10**6),
     "stream": (10**5, 10**6, 10**7, 10**8),
-    "push-down": (10**5, 10**6, 10**7),
+    "push-down": (10**5, 10**6, 10**7, 10**8),
     "postgres": (10**5, 10**6),
     "spark": (10**5, 10**6),
 }
@@ -42,15 +42,16 @@ Run = dict[str, Any]
 def table(found: dict[str, Any]) -> str:
     """What docs/scale.md shows of it."""
     lines = [
-        "| engine | rows | open, CPU s | fit, CPU s | predicted | over bare | peak MB |",
-        "|---|---|---|---|---|---|---|",
+        "| engine | rows | open, CPU s | fit, CPU s | predicted | over bare | peak MB | read, MB |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for run in found["runs"]:
         law = cost(found["runs"], run["engine"])
         said = f"{law[0] + law[1] * run['rows']:.1f}" if law is not None and run["rows"] > 10**7 else ""
         over = f"{run['fit'] / run['bare']:.2f}" if "bare" in run else ""
         size, taken = f"10^{len(str(run['rows'])) - 1}", f"{run['open']:.2f} | {run['fit']:.2f}"
-        lines.append(f"| {TITLES[run['engine']]} | {size} | {taken} | {said} | {over} | {run['peak']:.0f} |")
+        read = f"{run['read'] / 1e6:.0f}" if "read" in run and run["engine"] not in ("memory", "snapshot") else ""
+        lines.append(f"| {TITLES[run['engine']]} | {size} | {taken} | {said} | {over} | {run['peak']:.0f} | {read} |")
     return "\n".join(lines)
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import itertools
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -18,7 +23,7 @@ import privet
 from privet.column import Nominal
 from privet.domain import Domain
 from privet.errors import BudgetExceeded, QuestionError
-from privet.kernel import Parts, ProtectedTable, Scope, as_epsilon, charge
+from privet.kernel import Parts, ProtectedTable, Scope, accounting, as_epsilon, charge
 from privet.kernel.accounting import GRAIN, Refused, alone
 
 PROPERTY = settings(derandomize=True, deadline=None)
@@ -506,3 +511,50 @@ def test_a_charge_that_was_stopped_counts_as_lost_and_never_as_paid(stop: type[B
     charge([(right, Fraction(1, 10))], paid.append)  # nothing of the stopped charge is free for a sibling
     charge([(left, Fraction(1, 10))], paid.append)  # nor for the part itself
     assert paid == [Fraction(1, 10), Fraction(1, 10)]
+
+
+@contextmanager
+def interrupted_at(step: int) -> Iterator[list[int]]:
+    """Press Ctrl-C before a line of the accounting; what is yielded has all lines that ran."""
+    lines: list[int] = []
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code.co_filename != accounting.__file__:
+            return None
+        if event == "line":
+            lines.append(frame.f_lineno)
+            if len(lines) == step:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield lines
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_an_interrupt_at_any_line_of_a_charge_makes_nothing_free(refused: bool) -> None:
+    """Not even while a refusal is undone, with nothing on disk."""
+    for step in itertools.count(1):
+        root = Scope()
+        parts = root.divide(3)
+        paid: list[Fraction] = []
+
+        def commit(reaches_root: Fraction) -> None:
+            if refused:
+                raise Refused
+            paid.append(reaches_root)  # noqa: B023
+
+        with interrupted_at(step) as lines, contextlib.suppress(Refused):
+            charge([(part, Fraction(1)) for part in parts], commit)
+        for part in parts:  # each is asked once, and may be answered
+            charge([(part, Fraction(1))], paid.append)
+        assert sum(paid) >= 1 and root.spent <= sum(paid)
+        if len(lines) < step:
+            assert step > 20
+            break

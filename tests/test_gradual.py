@@ -218,7 +218,7 @@ def test_a_prefix_costs_exactly_its_last_epsilon() -> None:
     entry = table.budget.entries[-1]
     assert (entry.question, entry.scope, entry.epsilon) == ("refine count to 2", "all rows", "1.3")
     assert count.about.entry == entry.id and count.about.question == "count"
-    here = table._session.here
+    here = table._session.place(0)
     assert json.loads(entry.answer or "") == {"answer": [int(count)], "private": True, "opening": here}
 
 

@@ -405,7 +405,7 @@ def test_the_threshold_is_in_no_text_and_in_no_ledger(tmp_path: Path, monkeypatc
         texts.append(repr(caught.value))
         (entry,) = table.budget.entries
         stored = json.loads(entry.answer or "")
-        assert stored == {"answer": ["begun"], "private": True, "opening": table._session.here}
+        assert stored == {"answer": ["begun"], "private": True, "opening": table._session.place(0)}
     for path in tmp_path.iterdir():
         texts.append(path.read_bytes().decode("latin-1"))
     assert not [text for text in texts if "31415926535" in text]
@@ -419,7 +419,7 @@ def test_what_is_written_does_not_depend_on_the_rows(tmp_path: Path) -> None:
         written.append([(each.question, each.epsilon, each.loss, each.answer) for each in table.budget.entries])
         answers(monitor, (YES, NO, YES))
         assert written[-1] == [(each.question, each.epsilon, each.loss, each.answer) for each in table.budget.entries]
-        here = table._session.here  # coins that name the opening
+        here = table._session.place(0)  # coins that name the opening
         written[-1] = [(*rest, (answer or "").replace(here, "here")) for *rest, answer in written[-1]]
     assert written[0] == written[1]
 

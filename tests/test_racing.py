@@ -259,7 +259,7 @@ def test_one_entry_is_written_before_the_first_run_and_none_for_the_runs(tmp_pat
         race(table, [run], 1)
         race(table, [run], 2, target=-(10**6))
         assert set(seen) == {(3, 1), (7, 2)}
-        stored = f'{{"answer":"begun","private":true,"opening":"{table._session.here}"}}'
+        stored = f'{{"answer":"begun","private":true,"opening":"{table._session.place(0)}"}}'
         assert [(each.question, each.loss, each.answer) for each in table.budget.entries] == [
             ("race(1 candidates)", 3, stored),
             ("race(1 candidates)", 4, stored),

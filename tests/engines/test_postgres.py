@@ -955,8 +955,67 @@ def test_a_part_that_is_attached_later_is_not_seen(server: Server, parent: str) 
             connection.execute(f'DELETE FROM "{holds}"')
             connection.execute(attach)
         assert table.partition("sex").count(300).array().tolist() == [10, 0, 0]
-    with opened(server, name) as table:
+    if parent == "plain":
+        return
+    with opened(server, name, budget=3000) as table:
         assert table.partition("sex").count(300).array().tolist() == [0, 10, 0]
+    waits = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'privet' AND wait_event_type = 'Lock'"
+    with opened(server, name, budget=3000) as table, ThreadPoolExecutor(1) as pool:
+        ended(server, table)
+        with server.connect() as loader, loader.transaction():  # it was seen as it was, and is another one now
+            loader.execute(f'TRUNCATE "{more}"')
+            with loader.cursor() as cursor, cursor.copy(f'COPY "{more}" FROM STDIN (FREEZE)') as copy:
+                copy.write_row(("m", "yes"))
+            answer = pool.submit(lambda: table.partition("sex").count(300).array().tolist())
+            while not server.run(waits):
+                pass
+        assert answer.result() == [0, 0, 0]
+    if parent == "partitioned":
+        column_alone = role(server, f'SELECT (sex, ill) ON "{name}"')
+        with pytest.raises(DataError, match=f'GRANT SELECT ON "public"."{name}" TO "{column_alone}"'):
+            opened(server, name, user=column_alone)
+
+
+def test_a_table_that_was_altered_meanwhile_is_opened_again(server: Server) -> None:
+    """What no row can break depends on how a column is stored."""
+    table = make(server, "x int", [(i % 9,) for i in range(90)])
+    domain = Domain((Numeric("x", Fraction(0), Fraction(9), Fraction(1)),))
+    with opened(server, table, domain, budget=3000) as opened_table:
+        assert opened_table.count(300).value == 90
+        ended(server, opened_table)
+        server.run(f'ALTER TABLE "{table}" ALTER x TYPE numeric', f'INSERT INTO "{table}" VALUES (1e400)')
+        with pytest.raises(DataError, match="was altered since it was opened; open it again"):
+            opened_table.count(300)
+        assert opened_table.budget.spent == 300
+    with opened(server, table, domain, budget=3000) as opened_table:
+        assert opened_table.count(300).value == 91
+
+
+def _finish_in_child(part: Any, send: Any) -> None:
+    try:
+        send.send(part.count(300, key="k").value)
+    except PrivetError as error:
+        send.send(str(error))
+    send.close()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # threads of other libraries
+def test_a_forked_copy_finishes_nothing_and_waits_for_no_lock(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not know what its parent has made of a charge since, nor does anybody end what its parent had begun."""
+    with opened(server, people(server), budget=3000, ledger=tmp_path / "l") as table:
+        part = table.partition("sex")[0]
+        with monkeypatch.context() as patch, pytest.raises(OSError, match="disk"):
+            patch.setattr(Ledger, "store", failing)
+            part.count(300, key="k")
+        context = multiprocessing.get_context("fork")
+        receive, send = context.Pipe(False)
+        with part._scope.lock:
+            child = context.Process(target=_finish_in_child, args=(part, send))
+            child.start()
+            assert "opened in another process" in receive.recv()
+            child.join()
 
 
 def test_an_interrupt_cancels_the_statement_and_leaves_the_charge(server: Server) -> None:

@@ -35,7 +35,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -134,63 +134,70 @@ class Scope:
 
     def headroom(self, root_remaining: Fraction) -> Fraction:
         """The largest loss that could be charged here now."""
-        if self._division is None:
+        division, version = self._division, self._root._version
+        if division is None:
             return root_remaining
-        with self.lock:
-            self._renew()
-            # What a sibling has already made the parent pay is free here.
-            free = self._division.dearest - (self.spent - self._earlier)
-            above = free + self._division.parent.headroom(root_remaining)
-            return max(Fraction(0), above if self._cap is None else min(self._cap - self.spent, above))
+        # What a sibling has already made the parent pay, for the rows as they are, is free here.
+        dearest = division.dearest if division.version == version else _NOTHING
+        paid = self.spent - self._earlier if self._version == version else _NOTHING
+        above = dearest - paid + division.parent.headroom(root_remaining)
+        return max(Fraction(0), above if self._cap is None else min(self._cap - self.spent, above))
+
+    def check_process(self) -> None:
+        if os.getpid() != self._root._process:
+            raise PrivacyError(
+                "this table was opened in another process, whose budget a copy may not spend; open it again in this "
+                "one."
+            )
 
     def _renew(self) -> None:
-        """Where the rows are of another version, nothing was paid for them yet."""
+        """Where the rows are of another version, nothing was paid for them yet; an interrupt leaves more to pay."""
         version = self._root._version
         if self._version != version:
-            self._version, self._earlier = version, self.spent
+            self._earlier = self.spent
+            self._version = version
         if self._division is not None and self._division.version != version:
-            self._division.version, self._division.dearest = version, _NOTHING
-
-    def _add(self, loss: Fraction, undo: _Undo, sums: _Sums) -> Fraction:
-        """Add a loss here and in all ancestors; the part of it that reaches the root."""
-        self._renew()
-        before = self.spent
-        # thousands of siblings have spent the same and lose the same: one addition serves them all
-        known = sums.get((id(before), id(loss)))
-        after = before + loss if known is None else known[2]
-        if known is None:
-            sums[id(before), id(loss)] = before, loss, after
-        if self._cap is not None and after > self._cap:
-            raise _CapReached(self._cap - before, renewed=self._earlier > 0)
-        undo.spent += (self, before)
-        self.spent = after
-        division = self._division
-        if division is None:
-            return loss
-        dearest = division.dearest
-        paid = after if self._earlier is _NOTHING else after - self._earlier
-        if paid is dearest or paid <= dearest:
-            return _NOTHING
-        undo.dearest += (division, dearest)
-        division.dearest = paid
-        return division.parent._add(paid - dearest, undo, sums)
+            self._division.dearest = _NOTHING
+            self._division.version = version
 
 
-# Sums of two fractions by their identities; the fractions are kept, so that no other takes the identity of one.
-_Sums = dict[tuple[int, int], tuple[Fraction, Fraction, Fraction]]
-
-
-class _Undo:
-    """What a charge has changed: scopes and divisions, each followed by its number before."""
+class _Step:
+    """What a charge will have changed once it is written down."""
 
     def __init__(self) -> None:
-        self.spent: list[Any] = []
-        self.dearest: list[Any] = []
+        self.spent: dict[Scope, Fraction] = {}
+        self.dearest: dict[_Division, Fraction] = {}
+        # sums of two fractions by their identities; the fractions are kept, so that no other takes the identity of one
+        self._sums: dict[tuple[int, int], tuple[Fraction, Fraction, Fraction]] = {}
 
-    def run(self) -> None:
-        for numbers, name in ((self.dearest, "dearest"), (self.spent, "spent")):
-            for i in range(len(numbers) - 2, -1, -2):
-                setattr(numbers[i], name, numbers[i + 1])
+    def add(self, scope: Scope, loss: Fraction) -> Fraction:
+        """Add a loss to a scope and all its ancestors; the part of it that reaches the root."""
+        scope._renew()
+        before = self.spent.get(scope, scope.spent)
+        # thousands of siblings have spent the same and lose the same: one addition serves them all
+        known = self._sums.get((id(before), id(loss)))
+        after = before + loss if known is None else known[2]
+        if known is None:
+            self._sums[id(before), id(loss)] = before, loss, after
+        if scope._cap is not None and after > scope._cap:
+            raise _CapReached(scope._cap - before, renewed=scope._earlier > 0)
+        self.spent[scope] = after
+        division = scope._division
+        if division is None:
+            return loss
+        dearest = self.dearest.get(division, division.dearest)
+        paid = after if scope._earlier is _NOTHING else after - scope._earlier
+        if paid is dearest or paid <= dearest:
+            return _NOTHING
+        self.dearest[division] = paid
+        return self.add(division.parent, paid - dearest)
+
+    def apply(self) -> None:
+        """First what was spent, then what others may share: an interrupt between leaves more to pay, not less."""
+        for scope, spent in self.spent.items():
+            scope.spent = spent
+        for division, dearest in self.dearest.items():
+            division.dearest = dearest
 
 
 class _Division:
@@ -250,32 +257,33 @@ def charge(charges: Sequence[tuple[Scope, Fraction]], commit: Callable[[Fraction
     twice.
     """
     root = charges[0][0]._root
-    if os.getpid() != root._process:
-        raise PrivacyError(
-            "this table was opened in another process, whose budget a copy may not spend; open it again in this one."
-        )
+    charges[0][0].check_process()
     with root._lock:
         root._version = version
-        undo = _Undo()
+        step, capped = _Step(), None
         try:
-            sums: _Sums = {}
-            reached = [scope._add(loss, undo, sums) for scope, loss in charges]
-            return commit(sum((loss for loss in reached if loss), _NOTHING))
-        except BaseException as error:
-            undo.run()
-            if not isinstance(error, Refused | PrivacyError | _CapReached):
-                for scope, loss in charges:
-                    scope.spent += loss
-            if not isinstance(error, _CapReached):
+            reached = [step.add(scope, loss) for scope, loss in charges]
+        except _CapReached as error:
+            capped = error
+        if capped is None:
+            before = {scope: scope.spent for scope, _ in charges}
+            try:
+                for scope in before:
+                    scope.spent = step.spent[scope]
+                written = commit(sum((loss for loss in reached if loss), _NOTHING))
+            except (Refused, PrivacyError):
+                for scope, spent in before.items():
+                    scope.spent = spent
                 raise
-            left, renewed = error.left, error.renewed
+            step.apply()
+            return written
     asked = max(loss for _, loss in charges)
-    what = f"the allotment of this part of the table has {decimal_text(left)} left"
-    if renewed:
+    what = f"the allotment of this part of the table has {decimal_text(capped.left)} left"
+    if capped.renewed:
         what = f"the rows may have changed since the connection was lost, parts share nothing paid before, and {what}"
-    mend = "Begin again" if renewed else "Lower epsilon, or allot more"
+    mend = "Begin again" if capped.renewed else "Lower epsilon, or allot more"
     raise BudgetExceeded(
         f"cannot charge epsilon={decimal_text(asked)}: {what}. {mend}.",
         requested=asked,
-        remaining=left,
+        remaining=capped.left,
     )

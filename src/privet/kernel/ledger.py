@@ -18,7 +18,7 @@ The lines are in a SQLite file, or on a PostgreSQL server that several machines 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cache
@@ -42,6 +42,7 @@ class Charge:
     loss: Fraction
     fingerprint: str
     key: str | None = None
+    place: str = ""  # where it is made: see `Session.place`
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Entry:
     key: str | None
     at: str
     answer: str | None
+    place: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,12 @@ class _Room:
                 requested=loss,
                 remaining=left,
             )
+
+
+def _parted(written: str) -> tuple[str, str]:
+    """What a charge was written for, which has no blanks, and where it was made; older ledgers do not say that."""
+    fingerprint, _, place = str(written).partition(" ")
+    return fingerprint, place
 
 
 def _now() -> str:
@@ -204,7 +212,7 @@ class Ledger:
                 epsilon=charge.epsilon,
                 loss=str(charge.loss),
                 key=charge.key,
-                fingerprint=charge.fingerprint,
+                fingerprint=f"{charge.fingerprint} {charge.place}",
                 at=self._clock(),
                 dataset_spent=str(total + charge.loss),
                 analyst_spent=str(own + charge.loss),
@@ -223,7 +231,7 @@ class Ledger:
         """What the charge under a key was written for, if there is one."""
         with self._transaction("read the ledger", write=False) as run:
             found = run("SELECT fingerprint FROM entries WHERE dataset = ? AND key = ?", dataset, key).fetchone()
-        return None if found is None else str(found[0])
+        return None if found is None else _parted(found[0])[0]
 
     def answer(self, entry: int) -> str:
         """The stored answer of an entry that has one."""
@@ -333,7 +341,7 @@ class Ledger:
         found = None if key is None else run(query, dataset, key).fetchone()
         if found is None:
             return None
-        if found[:2] != (analyst, fingerprint):
+        if (found[0], _parted(found[1])[0]) != (analyst, fingerprint):
             raise KeyReused(
                 f"the key '{key}' stands for another analyst, scope, question or epsilon; use a new key for this."
             )
@@ -413,11 +421,12 @@ class Ledger:
 
     def _entries(self, run: Run, condition: str, *values: object) -> Iterator[Entry]:
         query = (
-            "SELECT id, analyst, scope, question, epsilon, loss, key, entries.at, answer FROM entries "
+            "SELECT id, analyst, scope, question, epsilon, loss, key, entries.at, answer, fingerprint FROM entries "
             f"LEFT JOIN answers ON entry = id WHERE {condition} ORDER BY id"
         )
         for row in run(query, *values):
-            yield Entry(row[0], row[1], row[2], row[3], row[4], Fraction(row[5]), row[6], row[7], row[8])
+            number, analyst, scope, question, epsilon, loss, key, at, answer, written = row
+            yield Entry(number, analyst, scope, question, epsilon, Fraction(loss), key, at, answer, _parted(written)[1])
 
     def _upgrade(self) -> None:
         """Bring a ledger of an older format to this one, as a whole or not at all; no line of it changes."""

@@ -49,11 +49,10 @@ class PublicRows:
 
 
 @dataclass
-class Charges:
-    """What was charged in one opening of a table."""
+class Newest:
+    """The entry that was charged last in one opening of a table, if nobody has tried to charge another since."""
 
-    attempts: int = 0  # those that were refused included
-    made: dict[int, tuple[int, int]] = field(default_factory=dict)  # entry -> the version of the rows, the attempt
+    entry: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,10 +71,10 @@ class Session:
     path: Way | None = None  # how questions reach the rows
     # within an opening the engine knows of changes, between two of them the rows may have become others
     opening: str = field(default_factory=lambda: secrets.token_hex(8))
-    charges: Charges = field(default_factory=Charges)
+    newest: Newest = field(default_factory=Newest)
 
     def place(self, version: int) -> str:
-        """What marks an answer as drawn from these rows, in this process: a forked copy is elsewhere."""
+        """What marks a charge as made for these rows, and an answer as drawn from them, in this process."""
         return f"{self.opening} {version} {os.getpid()}"
 
     def steady(self, exact_work: Callable[[], T]) -> tuple[T, int] | None:
@@ -144,6 +143,7 @@ class Session:
         entry = self._standing(asked)
         stored = None if entry is None else entry.answer
         if entry is None or stored is None:
+            asked.scopes[0].check_process()  # a forked copy must not wait for a lock that its parent held
             version = self.engine.version
             # Where rows may change nobody else charges meanwhile: what is paid is not shared before it is answered.
             with nullcontext() if version == FIXED else asked.scopes[0].lock:
@@ -173,9 +173,10 @@ class Session:
         finish = "a new try is a new charge"
         if not failed:
             finish = f"the rows may have changed meanwhile, so that {finish}"
-        elif asked.key is not None:
-            again = f"retry with the key '{asked.key}'" if asked.drawn is None else "refine again"
-            finish = f"{again} to finish under it"
+        elif asked.key is not None and asked.drawn is None:
+            finish = f"retry with the key '{asked.key}' to finish under it"
+        elif asked.drawn == self.place(FIXED):
+            finish = "refine again to finish under it"
         raise EngineFailed(
             f"the {self.engine.name} engine could not answer {asked.question} on '{self.dataset}'. Ledger "
             f"entry {entry.id} (epsilon={entry.epsilon}) stands: {finish}."
@@ -184,19 +185,16 @@ class Session:
     def _pays(self, entry: Entry, asked: Asked, version: int) -> bool:
         """Whether a charge pays for an answer about a version of the rows.
 
-        It does for the one that it was made for. For another it does if it reached the root in full, as if nothing had
-        been paid before, and no other part has used what it paid: nobody tried to charge anything since. What happened
-        in another opening is not known; a refinement goes on from noise that only the same rows show.
+        It does for the one that it was made for, and for any where parts do not share what they pay. Else it does if it
+        reached the root in full, as if nothing had been paid before, and no other part has used what it paid: nobody
+        has tried to charge anything since. A refinement goes on from noise that only the same rows show.
         """
         if asked.drawn is not None:
             return asked.drawn == self.place(version)
-        made = self.charges.made.get(entry.id)
-        if made is None:
-            return not any(scope.shares for scope in asked.scopes)
-        paid_for, attempt = made
-        newest = attempt == self.charges.attempts
-        full = newest and entry.loss >= accounting.alone(list(zip(asked.scopes, asked.losses, strict=True)))
-        return paid_for == version or full
+        if entry.place == self.place(version) or not any(scope.shares for scope in asked.scopes):
+            return True
+        charges = list(zip(asked.scopes, asked.losses, strict=True))
+        return entry.id == self.newest.entry and entry.loss >= accounting.alone(charges)
 
     def _standing(self, asked: Asked) -> Entry | None:
         """The charge that stands under the key of a question; whatever is wrong with the question is told here."""
@@ -228,7 +226,13 @@ class Session:
 
         def write(reaches_root: Fraction) -> Entry:
             charge = Charge(
-                asked.question, asked.scope_name, listed(asked.losses), reaches_root, fingerprint, asked.key
+                asked.question,
+                asked.scope_name,
+                listed(asked.losses),
+                reaches_root,
+                fingerprint,
+                asked.key,
+                self.place(version),
             )
             entry, new = self.ledger.charge(self.dataset, self.analyst, charge, self.limit, self.hold)
             if not new:
@@ -238,12 +242,12 @@ class Session:
         version = self.engine.version
         if asked.drawn is not None:
             self.check_drawn(asked.question, asked.drawn, version)
-        self.charges.attempts = attempt = self.charges.attempts + 1
+        self.newest.entry = None
         try:
             entry = accounting.charge(list(zip(asked.scopes, asked.losses, strict=True)), write, version)
         except _Stands as stands:
             return stands.entry
-        self.charges.made[entry.id] = version, attempt
+        self.newest.entry = entry.id
         return entry
 
 

@@ -14,6 +14,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,14 +171,16 @@ class MssqlEngine(StatementEngine):
         self._connect, self._lock, self._process = connect, threading.RLock(), os.getpid()
         self._connection: Any = None
         self._version = FIXED
+        self._table, self._types = table, self._stored(table)
+        self._checked = self._version
         *schema, name = table
         source = exp.table_(name, db=schema[-1] if schema else None, quoted=True)
-        kinds = {name: kind_of(name, found) for name, found in self._types(table, domain.names).items()}
+        kinds = {name: kind_of(name, self._types.get(name)) for name in domain.names}
         coded = coding.coded(source, domain, {name: name for name in domain.names}, kinds, DIALECT)
         super().__init__(domain, coded)
 
-    def _types(self, table: tuple[str, ...], names: Sequence[str]) -> dict[str, str | None]:
-        """How the declared columns are stored, by the catalogue: no row is read."""
+    def _stored(self, table: tuple[str, ...]) -> dict[str, str]:
+        """How columns are stored, by the catalogue: no row is read."""
         schema, name = (None, *table) if len(table) == 1 else table[-2:]
         asked = "SELECT COLUMN_NAME, DATA_TYPE FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME = ?"
         rows = self._rows(asked + (" AND TABLE_SCHEMA = ?" if schema else ""), [name, *([schema] if schema else [])])
@@ -186,8 +189,7 @@ class MssqlEngine(StatementEngine):
         if not rows:
             shown = ".".join(table)
             raise DataError(f"there is no table '{shown}' that this user may read; check the name, or GRANT SELECT.")
-        types = {str(row[0]): str(row[1]) for row in rows}
-        return {name: types.get(name) for name in names}
+        return {str(row[0]): str(row[1]) for row in rows}
 
     def _fetch(self, tree: Sql) -> Answer:
         statement = self.dialect.sql(tree)
@@ -205,7 +207,8 @@ class MssqlEngine(StatementEngine):
                 try:
                     return list(cursor.execute(statement, *values).fetchall())
                 finally:
-                    cursor.close()
+                    with suppress(Exception):  # an interrupt stays one
+                        cursor.close()
             except DataError:
                 raise
             except Exception:
@@ -237,6 +240,10 @@ class MssqlEngine(StatementEngine):
                 problem = True
         if problem:
             raise DataError(_UNREACHABLE)
+        if self._version != self._checked:
+            if self._stored(self._table) != self._types:
+                raise DataError(f"the table '{'.'.join(self._table)}' was altered since it was opened; open it again.")
+            self._checked = self._version
         return self._version
 
     def snapshot(self) -> MemoryEngine:

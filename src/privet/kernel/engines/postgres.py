@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import psycopg
+import sqlglot
 from sqlglot import exp
 
 from privet.column import NUMBER, Column, Numeric
@@ -108,6 +109,8 @@ class _Postgres(sql.Dialect):
         for whole in list(tree.find_all(exp.IntDiv)):  # whole numbers divide without a detour through decimals
             whole.replace(exp.Div(this=whole.this, expression=whole.expression, typed=True, safe=False))
         for inner in tree.find_all(exp.Subquery, exp.CTE):
+            if inner.parent is not None and inner.parent.args.get("recursive"):
+                continue
             # The planner would write an inner expression out wherever its value is used, and again one layer
             # further out: OFFSET has it computed once for a row. A 0 that is no text would forbid parallel workers.
             inner.this.set("offset", exp.Offset(expression=exp.Literal.string("0")))
@@ -221,10 +224,9 @@ class PostgresEngine(StatementEngine):
         """Open the table and check that it can be read as the domain says; no row is read."""
         self._link = Link(source)
         try:
-            columns = described(self._link, source, domain)
-            kinds = {name: column.kind for name, column in columns.items()}
+            self._source, self._checked = source, self._link.version
+            self._stored, kinds = _shape(self._link, source, domain)
             fields = {name: name for name in domain.names}
-            self._stored = stored(*parts_now(self._link, source), domain, columns)
 
             def coded(rows: exp.Select) -> exp.Select:
                 return coding.coded(rows.subquery("stored"), domain, fields, kinds, DIALECT)
@@ -237,7 +239,13 @@ class PostgresEngine(StatementEngine):
 
     @property
     def version(self) -> int:
-        return self._link.version
+        version = self._link.version
+        if version != self._checked:
+            # what no row can break depends on how columns are stored, and that cannot change before this one ends
+            if _shape(self._link, self._source, self._domain)[0] != self._stored:
+                raise DataError(f"{self._source.title} was altered since it was opened; open it again.")
+            self._checked = version
+        return version
 
     def close(self) -> None:
         self.closed = True
@@ -329,24 +337,39 @@ def described(link: Link, source: PostgresSource, domain: Domain) -> dict[str, S
     return columns
 
 
-def parts_now(link: Link, source: PostgresSource) -> tuple[Sql, Sql | None]:
-    """The table as a FROM item, and a condition for its rows: that they lie in the parts which it has now.
+def _shape(link: Link, source: PostgresSource, domain: Domain) -> tuple[exp.Select, dict[str, Kind]]:
+    """The declared columns as `stored` reads them, and how each is held."""
+    columns = described(link, source, domain)
+    return stored(*_parts(link, source), domain, columns), {name: column.kind for name, column in columns.items()}
 
-    A part that is attached later shows at once, even in a transaction that began before; a person whose row was moved
-    into it would be seen twice.
+
+def _parts(link: Link, source: PostgresSource) -> tuple[Sql, Sql | None]:
+    """The table as a FROM item, and a condition for the rows of one that has parts.
+
+    A part that is attached, or loaded into a new file, shows at once even in a transaction that began before, and
+    people who were moved into it would be seen twice. So what the transaction sees of the catalogue decides: parts that
+    it does not know, or knows by another file, are left out.
     """
-    parts = link.rows(
-        "WITH RECURSIVE parts(oid) AS (SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
-        "ON n.oid = c.relnamespace WHERE n.nspname::text = %s AND c.relname::text = %s AND c.relkind IN ('r', 'p') "
-        "UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN parts ON i.inhparent = parts.oid) "
-        "SELECT oid::int8, (SELECT relkind::text FROM pg_catalog.pg_class WHERE pg_class.oid = parts.oid) FROM parts",
+    tree, condition = source.tree, None
+    found = link.rows(
+        "SELECT c.oid::int8, c.relkind = 'p' OR EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhparent = c.oid) "
+        "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE n.nspname::text = %s AND c.relname::text = %s AND c.relkind IN ('r', 'p')",
         (source.schema, source.table),
     )
-    tree = source.tree
-    if [kind for _, kind in parts] == ["r"]:
-        tree.set("only", True)
-        return tree, None
-    return tree, sql.col("tableoid").isin(*(sql.num(oid) for oid, _ in parts)) if parts else None
+    for number, divided in found:
+        if divided:
+            condition = sqlglot.parse_one(_KNOWN.format(number), read="postgres")
+        else:
+            tree.set("only", True)
+    return tree, condition
+
+
+_KNOWN = (
+    "tableoid IN (WITH RECURSIVE parts(part) AS (SELECT {}::oid UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i "
+    "JOIN parts ON i.inhparent = parts.part) SELECT c.oid FROM pg_catalog.pg_class c JOIN parts ON c.oid = parts.part "
+    "WHERE c.relfilenode = pg_catalog.pg_relation_filenode(c.oid))"
+)
 
 
 def _refused(error: psycopg.Error, source: PostgresSource, link: Link) -> str:
@@ -367,9 +390,11 @@ def _rehearse(link: Link, source: PostgresSource, domain: Domain, tree: Sql) -> 
     try:
         link.run(DIALECT.sql(tree), lambda cursor: None)
     except psycopg.Error as error:
-        problem = error.sqlstate or "08000"
-    if problem is not None:
-        raise DataError(
-            f"the server does not take the statement that codes {source.title} (SQLSTATE {problem}); declare fewer "
-            "columns, and only values that the database's encoding can write."
+        problem = (
+            f"the server does not take the statement that codes {source.title} (SQLSTATE {error.sqlstate or '08000'}); "
+            "declare fewer columns, and only values that the database's encoding can write."
         )
+        if error.sqlstate == "42501":  # of a table with parts it asks in which a row lies, which is no declared column
+            problem = _refused(error, source, link)
+    if problem is not None:
+        raise DataError(problem)
