@@ -148,13 +148,14 @@ def test_private_trees_are_tried_as_a_remedy(folder: Path) -> None:
 
 def test_what_was_published_and_which_values_there_are_can_be_said(folder: Path) -> None:
     (folder / "values.txt").write_text("low\nhigh\nvery high\n", encoding="utf-8")
-    (folder / "shares.json").write_text('{"low": 0.7, "high": 0.3}', encoding="utf-8")
-    quick = (*ASK, "--no-remedies", "--published", "labels")
+    (folder / "shares.json").write_text('{"low": 0.85, "high": 0.15}', encoding="utf-8")
+    pd.read_csv(folder / "people.csv").head(24).to_csv(folder / "few.csv", index=False)
+    quick = ("--qi", "few.csv", *ASK[2:], "--no-remedies", "--published", "labels")
     assert audited("raw.json", *quick, "--values", "low,high", cwd=folder)["values"] == ["low", "high"]
     assert audited("raw.json", *quick, "--values", "@values.txt", cwd=folder)["values"][2] == "very high"
-    for marginal in ("low=0.7,high=0.3", "shares.json"):
+    for marginal in ("low=0.85,high=0.15", "shares.json"):
         found = audited("raw.json", *quick, "--marginal", marginal, cwd=folder)
-        assert found["adversaries"]["marginal"]["worst"] == pytest.approx(0.7)
+        assert found["adversaries"]["marginal"]["worst"] == pytest.approx(0.85)
     assert audited("raw.json", *quick, "--criterion", "none", cwd=folder)["constraints"]["internal"] == 0
     assert len(audited("raw.json", *quick, "--top", "3", cwd=folder)["most exposed"]) == 3
 
