@@ -40,9 +40,7 @@ def test_the_evidence_is_within_its_bounds() -> None:
 
 def test_what_is_read_is_what_the_model_says() -> None:
     """Once a question, whatever the number of nodes and attributes: 1 + 5 questions for a tree of depth 5."""
-    taken = {
-        (run["engine"], run["rows"]): run for run in json.loads(scale.RESULT.read_text(encoding="utf-8"))["runs"]
-    }
+    taken = {(run["engine"], run["rows"]): run for run in json.loads(scale.RESULT.read_text(encoding="utf-8"))["runs"]}
     bytes_a_row = 2 * 15  # codes, before compression
     for rows in (10**7, 10**8):
         assert taken["stream", rows]["read"] <= scale.DEPTH * bytes_a_row * rows

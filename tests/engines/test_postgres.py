@@ -34,7 +34,7 @@ from privet.kernel.engines import sql
 from privet.kernel.engines.memory import MemoryEngine
 from privet.kernel.gradual import Gradual
 from privet.kernel.ledger import Ledger
-from privet.kernel.query import CountQuery, GridQuery, Rows, SumQuery
+from privet.kernel.query import CountQuery, GridQuery, Rows, Split, SumQuery
 
 psycopg = pytest.importorskip("psycopg")
 from privet.kernel.engines import postgres_link  # noqa: E402
@@ -618,6 +618,23 @@ def test_counts_cross_the_wire_and_no_row_does(server: Server, tmp_path: Path) -
         wire = (tmp_path / "wire").read_text()
     assert 0 < wire.count("DataRow") <= 2 * 6
     assert CANARY not in wire and len(wire) < 20_000
+
+
+@pytest.mark.parametrize("cells", [1, 30, 10**9])
+def test_attributes_are_counted_together_or_a_few_at_a_time(
+    server: Server, cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the processor has at hand, the statement is one, and counts the same."""
+    monkeypatch.setattr("privet.kernel.engines.postgres._AT_HAND", cells)
+    domain = Domain(tuple(Nominal(f"a{i}", ("0", "1"), other=True) for i in range(6)))
+    rows = np.random.default_rng(3).integers(0, 3, (200, 6))
+    table = make(server, ", ".join(f"{name} text" for name in domain.names), rows.tolist())
+    memory = MemoryEngine.from_frame(pd.DataFrame(rows.astype(str), columns=domain.names), domain)
+    engine = engine_of(server, table, domain)
+    query = CountQuery(Rows().divide([Split("a0")], domain), tuple(itertools.combinations(domain.names, 2)))
+    for one, other in zip(engine.exact_counts(query), memory.exact_counts(query), strict=True):
+        np.testing.assert_array_equal(one, other)
+    engine.close()
 
 
 def test_more_groups_than_one_aggregation_takes_are_one_statement(server: Server) -> None:

@@ -170,7 +170,8 @@ class MemoryEngine:
             exact,
         )
         table = exact.reshape(parts, stride)
-        return [table[:, start:end].reshape(parts, -1, classes) for start, end in itertools.pairwise(offsets)]
+        ends = itertools.pairwise(offsets)
+        return [table[:, start:end].reshape(parts, (end - start) // classes, classes) for start, end in ends]
 
     def exact_grid(self, query: GridQuery) -> list[GridCounts]:
         nodes, parts = self._assign(query.rows), query.rows.parts

@@ -27,6 +27,7 @@ from privet.kernel.query import (
     Residuals,
     Rows,
     SumQuery,
+    cell_count,
 )
 
 ROWS, OWNED = "numbered", "owned"  # the coded rows with their parts; these with their residuals
@@ -66,7 +67,8 @@ class StatementEngine(ABC):
 
     def _tables(self, query: CountQuery) -> list[Counts]:
         tree = sql.counts(query, _from(ROWS), self._domain)
-        return sql.read_counts(self._ask(query.rows, tree), query, self._domain)
+        cells = query.rows.parts * max(cell_count(self._domain, group) for group in query.groups)
+        return sql.read_counts(self._ask(query.rows, tree, cells=cells), query, self._domain)
 
     def exact_grid(self, query: GridQuery) -> list[GridCounts]:
         tree = sql.grid(query, _from(ROWS), self._domain)
@@ -84,11 +86,12 @@ class StatementEngine(ABC):
         answer = self._ask(query.rows, sql.residuals(query, OWNED, self._domain), {OWNED: owned})
         return sql.read_residuals(answer, query, self._domain)
 
-    def _ask(self, rows: Rows, tree: Sql, shared: dict[str, exp.Select] | None = None) -> Answer:
-        return self._fetch(self.statement(rows, tree, shared))
+    def _ask(self, rows: Rows, tree: Sql, shared: dict[str, exp.Select] | None = None, cells: int = 1) -> Answer:
+        return self._fetch(self.statement(rows, tree, shared, cells))
 
-    def statement(self, rows: Rows, tree: Sql, shared: dict[str, exp.Select] | None = None) -> Sql:
-        """One statement: the coded rows with their parts, whatever is made of them once, and the question."""
+    def statement(self, rows: Rows, tree: Sql, shared: dict[str, exp.Select] | None = None, cells: int = 1) -> Sql:
+        """One statement: the coded rows with their parts, whatever is made of them once, and the question, each branch
+        of which groups rows into so many cells at the most."""
         assert isinstance(tree, exp.Query)
         whole = tree
         for name, part in {ROWS: self.numbered(rows), **(shared or {})}.items():
