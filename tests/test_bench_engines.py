@@ -27,7 +27,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_run_reports_what_it_took(file: Path) -> None:
     found = engines.in_own_process("stream", file, fits=1)
-    assert set(found) == {"open", "fit", "peak"} and all(value > 0 for value in found.values())
+    assert set(found) == {"open", "fit", "peak", "read"} and all(value > 0 for value in found.values())
 
 
 def test_bare_statements_answer_what_a_fit_asks(file: Path) -> None:
