@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -539,7 +540,15 @@ def interrupted_at(step: int) -> Iterator[list[int]]:
 
 @pytest.mark.parametrize("refused", [True, False])
 def test_an_interrupt_at_any_line_of_a_charge_makes_nothing_free(refused: bool) -> None:
-    """Not even while a refusal is undone, with nothing on disk."""
+    """Not even while a refusal is undone, with nothing on disk.
+
+    In a thread of its own: one that is interrupted in a handler takes its exception for the cause of all later ones.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(_interrupt_at_every_line, refused).result()
+
+
+def _interrupt_at_every_line(refused: bool) -> None:
     for step in itertools.count(1):
         root = Scope()
         parts = root.divide(3)
