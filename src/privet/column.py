@@ -45,7 +45,7 @@ _number = re.compile(NUMBER)
 # 0.3 with step 0.1 is the third point although 0.3 / 0.1 is below 3 in floating
 # point. Every engine evaluates the same three IEEE operations.
 GRID_SLACK = 1e-6
-MAX_GRID = 2**31
+MAX_GRID = 2**24  # a quantile may meet a row at every point: this bounds its memory, whatever the rows
 MAX_CELLS = 2**16
 MAX_BOUND = 2**53
 

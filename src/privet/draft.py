@@ -23,7 +23,7 @@ from privet.errors import DataError, DomainError
 
 FEW_NUMBERS = 12  # up to here different numbers are drafted as a list of values
 MANY_TEXTS = 1000  # from here on different texts are taken for an identifier
-FINEST_GRID = 10**9  # bounds are at most this many steps apart, and where steps are decimals, from zero
+FINEST_GRID = 10**7  # bounds are at most this many steps apart, and where steps are decimals, from zero
 BLANKS = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})  # what stands for no number among numbers
 
 

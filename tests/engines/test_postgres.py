@@ -241,11 +241,11 @@ def test_tables_and_columns_may_have_any_name(server: Server, name: str) -> None
 
 
 def test_a_large_value_does_not_swallow_the_ones_beside_it(server: Server) -> None:
-    domain = Domain((Numeric("x", Fraction(0), Fraction(2**31 - 1), Fraction(1), bins=2),))
+    domain = Domain((Numeric("x", Fraction(0), Fraction(2**24 - 1), Fraction(1), bins=2),))
     rows = [(2**53,), *[(1,)] * 1000, ("NaN",), ("Infinity",)]
     engine = engine_of(server, make(server, "x double precision", rows), domain)
     count, total = engine.exact_sums(SumQuery(Rows(), "x"))
-    assert count.tolist() == [1002] and total.tolist() == [2 * (2**31 - 1) + 1000]
+    assert count.tolist() == [1002] and total.tolist() == [2 * (2**24 - 1) + 1000]
     engine.close()
 
 

@@ -6,8 +6,9 @@ returns plain JSON values: what is stored in the ledger and released.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -32,6 +33,8 @@ from privet.kernel.query import (
     SumQuery,
     index_count,
 )
+
+_POINTS = 2**25  # that an engine which does not hold the rows is asked about at once; docs/scale.md tells their memory
 
 
 def histogram(engine: Engine, rows: Rows, columns: tuple[str, ...], noises: Sequence[IntegerLaplace]) -> list[Any]:
@@ -94,12 +97,16 @@ def _release(noises: Sequence[IntegerLaplace], exact_values: NDArray[Any]) -> li
 
 
 def quantile(
-    engine: Engine, rows: Rows, column: Numeric, rank: Fraction, mechanisms: Sequence[ExponentialOverRanges]
+    engine: Engine,
+    rows: Rows,
+    column: Numeric,
+    rank: Fraction,
+    domain: Domain,
+    mechanisms: Sequence[ExponentialOverRanges],
 ) -> list[int]:
     """Noisy quantiles as grid indices."""
-    (exact,) = engine.exact_grid(GridQuery(rows, (column.name,)))
     answers = []
-    for part, (index, exact_counts, _) in enumerate(_by_part(exact, rows.parts)):
+    for part, ((index, exact_counts, _),) in enumerate(_grids(engine, rows, (column.name,), None, domain)):
         start, size, score = quantile_ranges(index, exact_counts.sum(axis=1), column.grid_size, rank)
         chosen, offset = mechanisms[part].release(score, size)
         answers.append(start[chosen] + offset)
@@ -146,8 +153,6 @@ def attribute(
     names = list(dict.fromkeys(each for own in candidates for each in own if isinstance(each, str)))
     split = list(dict.fromkeys(each[0] for own in candidates for each in own if not isinstance(each, str)))
     exact_tables = engine.exact_counts(CountQuery(rows, tuple((name, target.name) for name in names))) if names else []
-    exact_grids = engine.exact_grid(GridQuery(rows, tuple(split), domain.target)) if split else []
-    by_part = {name: list(_by_part(grid, rows.parts)) for name, grid in zip(split, exact_grids, strict=True)}
     exact_scores = {name: criterion.exact_scores(exact) for name, exact in zip(names, exact_tables, strict=True)}
     exact_gains: dict[Any, Any] = {}
     if isinstance(criterion, GainRatio):
@@ -163,14 +168,16 @@ def attribute(
                 at = known[id(own)] = [place[str(each)] for each in own]
             answers.append((str(own[mechanisms[part].release(by_name[part, at])]), None))
         return answers
-    for part, own in enumerate(candidates):
+    exact_grids = _grids(engine, rows, split, domain.target, domain) if split else itertools.repeat(())
+    for part, (own, exact_columns) in enumerate(zip(candidates, exact_grids, strict=False)):
         scores, gains = [], []
+        by_column = dict(zip(split, exact_columns, strict=True))
         for each in own:
             if isinstance(each, str):
                 scores.append(exact_scores[each][part])
                 gains += [exact_gains[each][part]] if exact_gains else []
                 continue
-            exact = _two_sides(domain.numeric(each[0]), each[1], *by_part[each[0]][part])
+            exact = _two_sides(domain.numeric(each[0]), each[1], *by_column[each[0]])
             scores.append(criterion.exact_scores(exact[None])[0])
             gains += [criterion.exact_gains(exact[None])[0]] if isinstance(criterion, GainRatio) else []
         if gains:  # Quinlan's guard: only candidates of at least average gain
@@ -203,18 +210,18 @@ def threshold(
     Each attribute has base measure 1: a numeric one spreads it evenly over its grid points.
     """
     names = list(dict.fromkeys(name for own in attributes for name in own))
-    exact = engine.exact_grid(GridQuery(rows, tuple(names), domain.target))
-    tables = {name: list(_by_part(table, rows.parts)) for name, table in zip(names, exact, strict=True)}
     numeric = [column for name in names if isinstance(column := domain[name], Numeric)]
     whole = math.lcm(*(column.grid_size - 1 for column in numeric))
     answers: list[tuple[str, int | None]] = []
-    for part, own in enumerate(attributes):
+    exact_grids = _grids(engine, rows, names, domain.target, domain)
+    for part, (own, exact_columns) in enumerate(zip(attributes, exact_grids, strict=True)):
+        tables = dict(zip(names, exact_columns, strict=True))
         owner: list[tuple[str, int, int]] = []  # attribute, first grid index, weight of a grid point
         weights: list[int] = []
         scores: list[NDArray[Any]] = []
         for name in own:
             column = domain[name]
-            index, exact_counts, exact_missing = tables[name][part]
+            index, exact_counts, exact_missing = tables[name]
             if isinstance(column, Numeric):
                 start, size, score = threshold_ranges(column, index, exact_counts, exact_missing, criterion)
                 point = whole // (column.grid_size - 1)
@@ -247,6 +254,25 @@ def threshold_ranges(
     size = np.diff(np.concatenate([start, [column.grid_size - 1]]))
     full = np.flatnonzero(size > 0)
     return start[full].tolist(), size[full].tolist(), score[full]
+
+
+def _grids(
+    engine: Engine, rows: Rows, columns: Sequence[str], target: str | None, domain: Domain
+) -> Iterator[tuple[tuple[Counts, Counts, Counts], ...]]:
+    """For each part, what `_by_part` says of each column.
+
+    An engine that holds the rows is asked about all parts at once. Any other one is asked about so many parts at a time
+    that there cannot be more than `_POINTS` points, so that the domain bounds the memory that an answer takes, and not
+    the rows.
+    """
+    points = sum(index_count(domain[name]) + 1 for name in columns)
+    together = max(1, _POINTS // points)
+    if engine.holds_rows or (domain.max_rows is not None and domain.max_rows * len(columns) <= _POINTS):
+        together = rows.parts
+    for first in range(0, rows.parts, max(1, together)):
+        some = rows if together >= rows.parts else rows.keep(range(first, min(first + together, rows.parts)))
+        exact = engine.exact_grid(GridQuery(some, tuple(columns), target))
+        yield from zip(*(_by_part(grid, some.parts) for grid in exact), strict=True)
 
 
 def _by_part(exact: GridCounts, parts: int) -> list[tuple[Counts, Counts, Counts]]:

@@ -336,7 +336,7 @@ class Parts:
             f"quantile({column}, {decimal_text(exact_rank)})",
             (),
             mechanisms,
-            lambda: answers.quantile(self._engine, self._rows, numeric, exact_rank, mechanisms),
+            lambda: answers.quantile(self._engine, self._rows, numeric, exact_rank, self.domain, mechanisms),
             key,
         )
         return Releases(

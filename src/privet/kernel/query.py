@@ -252,6 +252,7 @@ class Engine(Protocol):
 
     name: str
     closed: bool
+    holds_rows: bool  # in memory: an answer as large as the table takes no more than a multiple of what it has
 
     @property
     def version(self) -> int:

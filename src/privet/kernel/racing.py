@@ -224,7 +224,7 @@ class _Lease:
     """An engine for as long as a run lasts; a candidate that closes it closes the lease alone."""
 
     def __init__(self, engine: Engine) -> None:
-        self.name = engine.name
+        self.name, self.holds_rows = engine.name, engine.holds_rows
         self._engine: Engine | None = engine
 
     @property

@@ -123,21 +123,7 @@ FROM (
       FROM (
         SELECT
           *
-        FROM READ_CSV(
-          'people.csv',
-          auto_detect := FALSE,
-          header := TRUE,
-          "columns" := {'f0': 'VARCHAR', 'f1': 'VARCHAR', 'f2': 'VARCHAR', 'f3': 'VARCHAR', 'f4': 'VARCHAR', 'f5': 'VARCHAR'},
-          delim := ',',
-          quote := '"',
-          escape := '"',
-          force_not_null := ['f0', 'f1', 'f2', 'f3', 'f4', 'f5'],
-          parallel := FALSE,
-          ignore_errors := TRUE,
-          strict_mode := FALSE,
-          max_line_size := 16777216,
-          hive_partitioning := FALSE
-        )
+        FROM records
       ) AS source_rows
       LEFT JOIN (VALUES
         ('''0', 0),

@@ -1,23 +1,24 @@
 """The DuckDB engine: CSV and Parquet files and DuckDB tables, coded once into a private scratch database.
 
 The source is opened read-only and read in one pass when the table is opened. What is coded goes to a scratch file in
-a folder only this user may enter; the folder is removed when the engine closes, and folders that a killed process
-left behind are removed by the next engine. Nothing is loaded into Python but answers.
+a folder of this engine (`scratch.py`). Nothing is loaded into Python but answers.
+
+How much memory a statement needs depends on the rows it meets, so no limit may end it: a statement that DuckDB cannot
+finish is answered by reading the coded rows in passing, in memory that only the domain and the question decide.
 """
 
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import re
-import shutil
-import tempfile
 import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 import numpy as np
@@ -29,6 +30,7 @@ from privet.errors import DataError
 from privet.kernel.engines import coding, sql
 from privet.kernel.engines.coding import Kind
 from privet.kernel.engines.recall import Recall
+from privet.kernel.engines.scratch import Scratch
 from privet.kernel.engines.waiting import wait_for
 from privet.kernel.query import (
     FIXED,
@@ -91,11 +93,13 @@ _KINDS = {
 }
 
 _THREADS = 8  # at most: each groups rows by 14 keys on its own before they are merged
-_PASSING = 2  # threads: they read batches faster than one core counts them
-_MEMORY, _PASSING_MEMORY = 20, 10  # MB for each thread, and one more for each column
+_PASSING_THREADS = 2  # they read batches faster than one core counts them
+_READING_MEMORY = 2**30  # bytes for DuckDB while it codes a CSV file, whatever the size of that
+_PASSING_MEMORY = 2**28  # bytes for DuckDB while rows are read in passing
 _BATCH = 2**17  # rows
-_PREFIX = "privet-scratch-"
 _KEPT = 3  # node numberings kept for the next level; others are computed again from these
+
+T = TypeVar("T")
 
 
 class DuckDBEngine:
@@ -103,20 +107,20 @@ class DuckDBEngine:
 
     name = "duckdb"
     closed = False
+    holds_rows = False
     version = FIXED
 
     def __init__(self, source: Source, domain: Domain) -> None:
         """Open the source and code it: what is wrong with it is told here, and not to whoever asks first."""
         self._domain = domain
-        _sweep()
-        folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
-        self._close = weakref.finalize(self, _remove, folder, os.getpid())
+        self._scratch = Scratch()
         self._connection = duckdb.connect(
-            str(folder / "coded.duckdb"),
+            str(self._scratch.folder / "coded.duckdb"),
             config={
                 "threads": str(_threads()),
-                "memory_limit": _limit(_threads(), _MEMORY, domain),
-                "temp_directory": str(folder),
+                # a Parquet file or a table has whole row groups in memory, of which the longest text decides the size
+                "memory_limit": _bytes(_READING_MEMORY if source.kind == "csv" else machine_memory() // 2),
+                "temp_directory": str(self._scratch.folder),
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
             },
@@ -136,26 +140,29 @@ class DuckDBEngine:
         if problem is not None:
             self.close()
             raise DataError(problem)
+        self._connection.execute(f"SET memory_limit = '{_bytes(machine_memory() // 2)}'")
 
     def _read(self, source: Source) -> str | None:
         """Code the source into the scratch database; what stands in the way, without the engine's words."""
-        what = source.title
+        what, names = source.title, self._domain.names
         try:
-            self._source, self._fields = source.attach(self._connection, self._domain.names)
-            described = self._connection.execute(f"DESCRIBE SELECT * FROM {DIALECT.sql(self._source)}").fetchall()
+            self._reading = source.attach(self._connection, names, self._scratch.folder)
+            columns = self._reading.columns(names)
         except duckdb.Error:
             return f"cannot open {what}; check that it is what its name says, and that no one writes to it."
-        types = {row[0]: row[1] for row in described}
-        kinds = {name: _kind(name, types.get(self._fields.get(name, ""))) for name in self._domain.names}
-        mend = f"cannot read {what} to its end: an open quote, text that is not UTF-8, or a full disk; mend the file."
-        if not source.ends():
-            return mend
+        kinds = {name: _kind(name, columns.get(name, (None, None))[1]) for name in names}
+        fields = {name: field for name, (field, _) in columns.items()}
         # The order of coded rows does not matter, but it must stay: node tables are aligned with it.
         self._connection.execute("SET preserve_insertion_order = false")
         try:
-            self._run(_create("coded", coding.coded(self._source, self._domain, self._fields, kinds, DIALECT)))
-        except duckdb.Error:
-            return mend
+            for number, relation in enumerate(self._reading.relations(names)):
+                coded = coding.coded(relation, self._domain, fields, kinds, DIALECT)
+                self._run(_insert("coded", coded) if number else _create("coded", coded))
+        except (duckdb.Error, OSError):
+            return (
+                f"cannot read {what} to its end: it is damaged, a row group of it is larger than half of this "
+                "machine's memory, or the disk is full; mend the file, or give it more room."
+            )
         self._connection.execute("SET preserve_insertion_order = true")
         self._connection.execute("CHECKPOINT")
         return None
@@ -165,36 +172,63 @@ class DuckDBEngine:
         self._recall.forget()
         if os.getpid() == self._process:
             self._connection.close()
-        self._close()
+        self._scratch.close()
 
     def exact_counts(self, query: CountQuery) -> list[Counts]:
         return self._recall.counts(query, self._counts)
 
     def _counts(self, query: CountQuery) -> list[Counts]:
-        answer = self._ask(query.rows, lambda rows: sql.counts(query, rows, self._domain))
-        return sql.read_counts(answer, query, self._domain)
+        def statement() -> list[Counts]:
+            answer = self._ask(query.rows, lambda rows: sql.counts(query, rows, self._domain))
+            return sql.read_counts(answer, query, self._domain)
+
+        return self._answer(statement, lambda passing: passing.exact_counts(query))
 
     def exact_grid(self, query: GridQuery) -> list[GridCounts]:
-        answer = self._ask(query.rows, lambda rows: sql.grid(query, rows, self._domain))
-        return sql.read_grid(answer, query, self._domain)
+        def statement() -> list[GridCounts]:
+            answer = self._ask(query.rows, lambda rows: sql.grid(query, rows, self._domain))
+            return sql.read_grid(answer, query, self._domain)
+
+        return self._answer(statement, lambda passing: passing.exact_grid(query))
 
     def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
-        return sql.read_sums(self._ask(query.rows, lambda rows: sql.sums(query, rows, self._domain)), query)
+        def statement() -> tuple[Counts, Counts]:
+            return sql.read_sums(self._ask(query.rows, lambda rows: sql.sums(query, rows, self._domain)), query)
+
+        return self._answer(statement, lambda passing: passing.exact_sums(query))
 
     def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
-        with self._lock:
-            # a table, not a subquery: DuckDB knows how few cells it has and sums them in little memory
-            owned = sql.owned(query, self._relation(query.rows), self._domain, DIALECT)
-            try:
-                self._run(_create("owned", owned, replace=True))  # an interrupt may have left one
-                answer = self._fetch(sql.residuals(query, "owned", self._domain))
-            finally:
-                self._connection.execute("DROP TABLE IF EXISTS owned")
-        return sql.read_residuals(answer, query, self._domain)
+        def statement() -> list[Residuals]:
+            with self._lock:
+                # a table, not a subquery: DuckDB knows how few cells it has and sums them in little memory
+                owned = sql.owned(query, self._relation(query.rows), self._domain, DIALECT)
+                try:
+                    self._run(_create("owned", owned, replace=True))  # an interrupt may have left one
+                    answer = self._fetch(sql.residuals(query, "owned", self._domain))
+                finally:
+                    self._connection.execute("DROP TABLE IF EXISTS owned")
+            return sql.read_residuals(answer, query, self._domain)
+
+        return self._answer(statement, lambda passing: passing.exact_residuals(query))
 
     def exact_correct(self, query: CorrectQuery) -> Counts:
-        answer = self._ask(query.rows, lambda rows: sql.correct(query, rows, self._domain, DIALECT))
-        return sql.read_correct(answer, query)
+        def statement() -> Counts:
+            answer = self._ask(query.rows, lambda rows: sql.correct(query, rows, self._domain, DIALECT))
+            return sql.read_correct(answer, query)
+
+        return self._answer(statement, lambda passing: passing.exact_correct(query))
+
+    def _answer(self, statement: Callable[[], T], in_passing: Callable[[StreamEngine], T]) -> T:
+        """Answer by a statement or, where DuckDB cannot finish it, by reading the coded rows in passing.
+
+        What ends a statement is its memory, or the disk it spills to: both depend on how many rows it meets, so that an
+        error would be an exact answer.
+        """
+        try:
+            return statement()
+        except duckdb.Error:
+            pass  # its words are about rows: nothing of it is kept
+        return in_passing(self._passing())
 
     def snapshot(self) -> MemoryEngine:
         """The merged, weighted table in memory: one row for all that share their codes."""
@@ -208,32 +242,38 @@ class DuckDBEngine:
         """The coded rows in passing: the in-memory kernel counts them batch by batch."""
         from privet.kernel.engines.stream import StreamEngine
 
-        threads = min(_PASSING, _threads())
-        self._connection.execute(f"SET threads = {threads}")
-        self._connection.execute(f"SET memory_limit = '{_limit(threads, _PASSING_MEMORY, self._domain)}'")
+        self._connection.execute(f"SET threads = {min(_PASSING_THREADS, _threads())}")
+        self._connection.execute(f"SET memory_limit = '{_bytes(min(_PASSING_MEMORY, machine_memory() // 2))}'")
         return StreamEngine("duckdb", self._domain, self._batches, self.close)
 
+    def _passing(self) -> StreamEngine:
+        from privet.kernel.engines.stream import StreamEngine
+
+        return StreamEngine("duckdb", self._domain, self._batches, close=lambda: None)
+
     def _batches(self, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-        tree = exp.select(*(sql.col(name) for name in columns)).from_("coded")
+        statement = DIALECT.sql(exp.select(*(sql.col(name) for name in columns)).from_("coded"))
         with self._lock:
-            for batch in self._connection.sql(DIALECT.sql(tree)).to_arrow_reader(_BATCH):
-                yield {name: batch.column(at).to_numpy() for at, name in enumerate(columns)}
+            yield from _batches(self._connection, statement, columns)
 
     # -- for the owner's inspection alone ---------------------------------------------------
 
     def exact_fit(self) -> tuple[int, int]:
         """The number of rows of the source, and of those that fit the domain."""
         with self._lock:
-            counted = [exp.select(exp.Count(this=exp.Star())).from_(of) for of in (self._source, exp.to_table("coded"))]
-            everything, fitting = (int(self._run(tree).fetchone()[0]) for tree in counted)
-        return everything, fitting
+            fitting = self._run(exp.select(exp.Count(this=exp.Star())).from_("coded")).fetchone()[0]
+            return self._reading.exact_rows(), int(fitting)
 
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
         """Every distinct value of a source column and how often it occurs."""
-        value = sql.col(self._fields[column])
-        tree = exp.select(value, exp.Count(this=exp.Star())).from_(self._source).group_by(value.copy())
         with self._lock:
-            answer = self._run(tree)
+            field = sql.col(self._reading.columns([column])[column][0])
+            for number, relation in enumerate(self._reading.relations([column])):
+                counted = exp.select(field.as_("v"), exp.Count(this=exp.Star()).as_("n")).from_(relation)
+                counted = counted.group_by(field.copy())
+                self._run(_insert("found", counted) if number else _create("found", counted, replace=True))
+            value = sql.col("v")
+            answer = self._run(exp.select(value, sql.big(exp.Sum(this=sql.col("n")))).from_("found").group_by(value))
             while rows := answer.fetchmany(10_000):
                 yield from rows
 
@@ -299,8 +339,35 @@ def _threads() -> int:
     return min(_THREADS, os.cpu_count() or 1)
 
 
-def _limit(threads: int, memory: int, domain: Domain) -> str:
-    return f"{threads * (memory + len(domain.columns))}MB"
+def machine_memory() -> int:
+    """The bytes of memory that this process may use: the machine's, or its control group's where that is less."""
+    known = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            text = Path(limit).read_text().strip()
+        except OSError:
+            continue
+        known += [int(text)] if text.isdecimal() else []
+    return min(known)
+
+
+def _bytes(size: int) -> str:
+    return f"{size // 2**20}MiB"
+
+
+def _batches(connection: Any, statement: str, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The rows of a statement in batches; pyarrow reads them twice as fast as pandas, where it is installed."""
+    if importlib.util.find_spec("pyarrow") is not None:
+        for batch in connection.sql(statement).to_arrow_reader(_BATCH):
+            yield {name: batch.column(at).to_numpy() for at, name in enumerate(columns)}
+        return
+    answer = connection.execute(statement)
+    while len(chunk := answer.fetch_df_chunk(_BATCH // 2048)):
+        yield {name: chunk[name].to_numpy() for name in columns}
+
+
+def _insert(name: str, query: exp.Select) -> exp.Insert:
+    return exp.Insert(this=exp.to_table(name), expression=query)
 
 
 def _create(name: str, query: exp.Select, replace: bool = False) -> exp.Create:
@@ -322,30 +389,3 @@ def _kind(name: str, described: str | None) -> Kind:
             "or take it out of the domain file."
         )
     return kind
-
-
-def _remove(folder: Path, process: int) -> None:
-    if os.getpid() == process:  # a forked child must not remove its parent's folder
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _sweep() -> None:
-    """Remove the folders of processes that were killed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        process = folder.name.removeprefix(_PREFIX).split("-")[0]
-        try:
-            mine = folder.stat().st_uid == os.getuid()
-            if mine and process.isdigit() and not _alive(int(process)):
-                shutil.rmtree(folder, ignore_errors=True)
-        except OSError:
-            continue
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

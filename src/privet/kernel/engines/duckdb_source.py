@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import importlib.util
-import io
-import mmap
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,11 +13,8 @@ from sqlglot import exp
 from privet.domain import Domain
 from privet.errors import DataError
 from privet.kernel.engines import sql
+from privet.kernel.engines.csv_records import CsvFile
 from privet.kernel.engines.duckdb import DuckDBEngine
-
-_LONGEST_HEADER = 2**20
-# A field in quotes, and the quote that ends it where a field may end.
-_IN_QUOTES = re.compile(rb'(?:\A(?:\xef\xbb\xbf)?|[,\n\r]) *"[^"]*+(?:""[^"]*+)*+("(?= *(?:[,\r\n]|\Z)))?')
 
 
 @dataclass(frozen=True)
@@ -33,11 +25,7 @@ class Source:
     table: str | None = None
 
     remote = False
-
-    @property
-    def streams(self) -> bool:
-        """Batches come as Arrow's."""
-        return importlib.util.find_spec("pyarrow") is not None
+    streams = True
 
     @property
     def kind(self) -> str:
@@ -73,47 +61,91 @@ class Source:
     def open(self, domain: Domain) -> DuckDBEngine:
         return DuckDBEngine(self, domain)
 
-    def attach(self, connection: Any, names: Sequence[str]) -> tuple[exp.Expr, dict[str, str]]:
-        """Make the source readable: a FROM item, and the source column of each of these names that it has."""
+    def attach(self, connection: Any, names: Sequence[str], folder: Path) -> Reading:
+        """Make the source readable by a connection; `folder` is where pieces of a CSV file may be written."""
+        if self.kind == "csv":
+            return _CsvReading(connection, self.path, CsvFile(self.path), folder)
         if self.table is not None:
             connection.execute(f"ATTACH {_quoted(str(self.path))} AS source (READ_ONLY)")
-            return exp.table_(self.table, catalog="source", quoted=True), {name: name for name in names}
-        if self.path.suffix.lower() == ".parquet":
-            tree = _reader("read_parquet", self.path, {"hive_partitioning": exp.false()})
-            return tree, {name: name for name in names}
-        return self._csv(names)
+            return Reading(connection, exp.table_(self.table, catalog="source", quoted=True))
+        return Reading(connection, _reader("read_parquet", self.path, {"hive_partitioning": exp.false()}))
 
-    def ends(self) -> bool:
-        """Whether every quote closes: DuckDB takes what follows an open one for one field, and drops it silently."""
-        if self.kind != "csv":
-            return True
-        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return content.find(b'"') < 0 or all(field[1] for field in _IN_QUOTES.finditer(content))
 
-    def _csv(self, names: Sequence[str]) -> tuple[exp.Expr, dict[str, str]]:
-        """All fields as text, named by position: other columns may have no name, or the same one."""
-        header = _header(self.path)
+class Reading:
+    """A source that is being read: its columns, and its rows as one relation."""
+
+    def __init__(self, connection: Any, relation: exp.Expr) -> None:
+        self._connection, self._relation = connection, relation
+
+    def columns(self, names: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """The field of a relation, and its SQL type, for each of these names that the source has."""
+        described = self._connection.execute(f"DESCRIBE SELECT * FROM {_sql(self._relation)}").fetchall()
+        return {row[0]: (row[0], row[1]) for row in described if row[0] in names}
+
+    def relations(self, names: Sequence[str]) -> Iterator[exp.Expr]:
+        """All rows, as FROM items one after the other: each can be read until the next is asked for."""
+        yield self._relation
+
+    def exact_rows(self) -> int:
+        """The number of rows, whether they fit a domain or not."""
+        counted = exp.select(exp.Count(this=exp.Star())).from_(self._relation)
+        return int(self._connection.execute(_sql(counted)).fetchone()[0])
+
+
+class _CsvReading(Reading):
+    """A CSV file, written anew piece by piece: DuckDB reads a piece in one buffer, where it cannot lose its place."""
+
+    def __init__(self, connection: Any, path: Path, file: CsvFile, folder: Path) -> None:
+        super().__init__(connection, exp.to_table("records"))
+        self._path, self._file, self._folder = path, file, folder
+
+    def columns(self, names: Sequence[str]) -> dict[str, tuple[str, str]]:
         for name in names:
-            if header.count(name) > 1:
-                raise DataError(f"'{self.path}' has several columns named '{name}'; rename them.")
-        fields = [exp.Literal.string(f"f{i}") for i in range(len(header))]
-        text = exp.Literal.string("VARCHAR")
-        options = {
-            "auto_detect": exp.false(),
-            "header": exp.true(),
-            "columns": exp.Struct(expressions=[exp.PropertyEQ(this=field, expression=text.copy()) for field in fields]),
-            "delim": exp.Literal.string(","),
-            "quote": exp.Literal.string('"'),
-            "escape": exp.Literal.string('"'),
-            # an empty field is an empty text
-            "force_not_null": exp.Array(expressions=[field.copy() for field in fields]),
-            "parallel": exp.false(),  # two threads disagree about newlines inside quotes
-            "ignore_errors": exp.true(),  # a line that is no record is left out, as a record is that fits no cell
-            "strict_mode": exp.false(),
-            "max_line_size": sql.num(2**24),
-            "hive_partitioning": exp.false(),
-        }
-        return _reader("read_csv", self.path, options), {n: f"f{header.index(n)}" for n in names if n in header}
+            if self._file.names.count(name) > 1:
+                raise DataError(f"'{self._path}' has several columns named '{name}'; rename them.")
+        return {name: (f"f{i}", "VARCHAR") for i, name in enumerate(self._file.fields(names))}
+
+    def relations(self, names: Sequence[str]) -> Iterator[exp.Expr]:
+        fields = [f"f{i}" for i in range(len(self._file.fields(names)))]
+        for number, piece in enumerate(self._file.pieces(names)):
+            path = (
+                self._folder / f"records{number}.csv"
+            )  # another name for each: DuckDB may keep what it read of a file
+            path.write_bytes(piece)
+            try:
+                view = f"CREATE OR REPLACE TEMP VIEW records AS FROM {_sql(_records(path, fields, len(piece)))}"
+                self._connection.execute(view)
+                yield self._relation
+            finally:
+                path.unlink()
+
+    def exact_rows(self) -> int:
+        return self._file.records
+
+
+def _records(path: Path, fields: Sequence[str], size: int) -> exp.Expr:
+    """A piece of a CSV file in which every field is in quotes: all fields as texts, an empty one as an empty text."""
+    texts = [exp.Literal.string(field) for field in fields]
+    kind = exp.Literal.string("VARCHAR")
+    options = {
+        "auto_detect": exp.false(),
+        "header": exp.false(),
+        "columns": exp.Struct(expressions=[exp.PropertyEQ(this=text, expression=kind.copy()) for text in texts]),
+        "delim": exp.Literal.string(","),
+        "quote": exp.Literal.string('"'),
+        "escape": exp.Literal.string('"'),
+        "new_line": exp.Literal.string("\\n"),
+        "force_not_null": exp.Array(expressions=[text.copy() for text in texts]),
+        "parallel": exp.false(),
+        "max_line_size": sql.num(max(size, 2**21)),
+        "buffer_size": sql.num(max(2 * size, 2**22)),
+        "hive_partitioning": exp.false(),
+    }
+    return _reader("read_csv", path, options)
+
+
+def _sql(tree: exp.Expr) -> str:
+    return tree.sql(dialect="duckdb")
 
 
 def _reader(function: str, path: Path, options: dict[str, exp.Expr]) -> exp.Expr:
@@ -124,24 +156,7 @@ def _reader(function: str, path: Path, options: dict[str, exp.Expr]) -> exp.Expr
 
 
 def _quoted(value: str) -> str:
-    return exp.Literal.string(value).sql(dialect="duckdb")
-
-
-def _header(path: Path) -> list[str]:
-    """The column names of a CSV file: its first record, and not a byte of the second."""
-    header = b""
-    try:
-        with path.open("rb") as lines:
-            while (char := lines.read(1)) and len(header) < _LONGEST_HEADER:
-                if char in b"\r\n" and header.count(b'"') % 2 == 0:
-                    break
-                header += char
-        names = next(csv.reader(io.StringIO(header.decode("utf-8-sig"), newline="")), [])
-    except (OSError, UnicodeDecodeError, csv.Error):
-        names = []
-    if not any(names):
-        raise DataError(f"the first line of '{path}' is not a list of column names in UTF-8; add a header line.")
-    return names
+    return _sql(exp.Literal.string(value))
 
 
 def canonical(source: Source) -> Source:

@@ -56,6 +56,7 @@ class MemoryEngine:
 
     name = "memory"
     closed = False
+    holds_rows = True
     version = FIXED
 
     def __init__(

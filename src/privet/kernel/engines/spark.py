@@ -140,6 +140,7 @@ class SparkEngine:
     """Push-down: every question is one Spark job over the cached codes."""
 
     name = "spark"
+    holds_rows = False
     version = FIXED
 
     def __init__(self, source: SparkSource, domain: Domain) -> None:

@@ -38,6 +38,7 @@ class StatementEngine(ABC):
 
     name: str
     closed = False
+    holds_rows = False
     dialect: Dialect
 
     def __init__(self, domain: Domain, coded: exp.Select) -> None:

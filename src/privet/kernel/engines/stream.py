@@ -43,6 +43,7 @@ class StreamEngine:
     """Answers queries over batches of coded rows, read anew for each query."""
 
     closed = False
+    holds_rows = False
     version = FIXED
 
     def __init__(self, name: str, domain: Domain, batches: Batches, close: Callable[[], None]) -> None:
@@ -64,10 +65,14 @@ class StreamEngine:
 
     def exact_grid(self, query: GridQuery) -> list[GridCounts]:
         used = {*query.columns, *([] if query.target is None else [query.target])}
-        found = [engine.exact_grid(query) for engine in self._engines(query.rows, used)]
-        if not found:
-            return self._nothing().exact_grid(query)
-        return [_merged([answer[at] for answer in found]) for at in range(len(query.columns))]
+        exact = self._nothing().exact_grid(query)
+        later: list[list[GridCounts]] = []
+        for engine in self._engines(query.rows, used):
+            later.append(engine.exact_grid(query))
+            # merged when they are as many points as before: every point is merged a few times, and no more are kept
+            if sum(len(grid.index) for grids in later for grid in grids) > sum(len(grid.index) for grid in exact):
+                exact, later = _merged([exact, *later]), []
+        return _merged([exact, *later])
 
     def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
         exact = np.zeros((2, query.rows.parts), dtype=np.int64)
@@ -139,15 +144,20 @@ def _looked_at(terms: Sequence[tuple[tuple[str, ...], Any]]) -> set[str]:
     return {name for columns, _ in terms for name in columns}
 
 
-def _merged(answers: Sequence[GridCounts]) -> GridCounts:
-    """The occupied points of several batches, each once."""
-    part = np.concatenate([answer.part for answer in answers])
-    index = np.concatenate([answer.index for answer in answers])
-    exact = np.concatenate([answer.exact_counts for answer in answers])
-    pairs, position = np.unique(np.stack([part, index], axis=1), axis=0, return_inverse=True)
-    total = np.zeros((len(pairs), exact.shape[1]), dtype=np.int64)
-    np.add.at(total, position.ravel(), exact)
-    return GridCounts(pairs[:, 0], pairs[:, 1], total)
+def _merged(answers: Sequence[Sequence[GridCounts]]) -> list[GridCounts]:
+    """The occupied points of several batches, each once: for each column."""
+    return [_merged_column(grids) for grids in zip(*answers, strict=True)]
+
+
+def _merged_column(grids: Sequence[GridCounts]) -> GridCounts:
+    part = np.concatenate([grid.part for grid in grids])
+    index = np.concatenate([grid.index for grid in grids])
+    exact = np.concatenate([grid.exact_counts for grid in grids])
+    width = int(index.max(initial=0)) + 2  # indices begin at -1
+    points, position = np.unique(part.astype(np.int64) * width + index + 1, return_inverse=True)
+    total = np.zeros((len(points), exact.shape[1]), dtype=np.int64)
+    np.add.at(total, position, exact)
+    return GridCounts(points // width, points % width - 1, total)
 
 
 def _sum(left: Residuals, right: Residuals) -> Residuals:
