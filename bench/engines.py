@@ -129,6 +129,12 @@ def on_duckdb(name: str, path: Path, folder: Path, fits: int) -> Found:
             frame = pd.DataFrame(connection.execute("FROM t").fetchnumpy(), copy=False)
         start = time.process_time()
         table = privet.open(frame, domain(), budget=LARGE)
+    elif name == "csv":
+        file = folder / "rows.csv"
+        with duckdb.connect(str(path), read_only=True, config={"memory_limit": "200MB", "threads": "1"}) as connection:
+            connection.execute(f"COPY t TO '{file}' (HEADER)")
+        start = time.process_time()
+        table = privet.open(file, domain(), budget=LARGE, path="stream")
     else:
         ledger = folder / "ledger"
         table = privet.open(f"duckdb:///{path}?table=t", domain(), budget=LARGE, ledger=ledger, path=name)

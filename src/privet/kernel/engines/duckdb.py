@@ -94,8 +94,8 @@ _KINDS = {
 
 _THREADS = 8  # at most: each groups rows by 14 keys on its own before they are merged
 _PASSING_THREADS = 2  # they read batches faster than one core counts them
-_READING_MEMORY = 2**30  # bytes for DuckDB while it codes a CSV file, whatever the size of that
-_PASSING_MEMORY = 2**28  # bytes for DuckDB while rows are read in passing
+_MEMORY = 2**30  # bytes for DuckDB, whatever the size of the table
+_PASSING_MEMORY = 2**28  # the same while rows are read in passing
 _BATCH = 2**17  # rows
 _KEPT = 3  # node numberings kept for the next level; others are computed again from these
 
@@ -118,8 +118,8 @@ class DuckDBEngine:
             str(self._scratch.folder / "coded.duckdb"),
             config={
                 "threads": str(_threads()),
-                # a Parquet file or a table has whole row groups in memory, of which the longest text decides the size
-                "memory_limit": _bytes(_READING_MEMORY if source.kind == "csv" else machine_memory() // 2),
+                # of a Parquet file or a table it needs whole row groups, and those as large as their longest text
+                "memory_limit": _limit(_MEMORY if source.kind == "csv" else machine_memory()),
                 "temp_directory": str(self._scratch.folder),
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
@@ -140,7 +140,7 @@ class DuckDBEngine:
         if problem is not None:
             self.close()
             raise DataError(problem)
-        self._connection.execute(f"SET memory_limit = '{_bytes(machine_memory() // 2)}'")
+        self._connection.execute(f"SET memory_limit = '{_limit(_MEMORY)}'")
 
     def _read(self, source: Source) -> str | None:
         """Code the source into the scratch database; what stands in the way, without the engine's words."""
@@ -243,7 +243,7 @@ class DuckDBEngine:
         from privet.kernel.engines.stream import StreamEngine
 
         self._connection.execute(f"SET threads = {min(_PASSING_THREADS, _threads())}")
-        self._connection.execute(f"SET memory_limit = '{_bytes(min(_PASSING_MEMORY, machine_memory() // 2))}'")
+        self._connection.execute(f"SET memory_limit = '{_limit(_PASSING_MEMORY)}'")
         return StreamEngine("duckdb", self._domain, self._batches, self.close)
 
     def _passing(self) -> StreamEngine:
@@ -351,8 +351,9 @@ def machine_memory() -> int:
     return min(known)
 
 
-def _bytes(size: int) -> str:
-    return f"{size // 2**20}MiB"
+def _limit(size: int) -> str:
+    """A limit for DuckDB: never more than half of what the machine has."""
+    return f"{min(size, machine_memory() // 2) // 2**20}MiB"
 
 
 def _batches(connection: Any, statement: str, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
