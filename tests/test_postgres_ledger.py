@@ -798,6 +798,33 @@ def test_a_read_only_copy_is_told(address: str) -> None:
     refused(write, "the server is a read-only copy of another; nothing was written")
 
 
+def test_a_wrong_setting_of_the_connection_is_named(address: str) -> None:
+    refused(lambda: Ledger.open(f"{address}&sslmode=nonsense"), "an sslmode that the driver does not know")
+
+
+@pytest.mark.parametrize("version", [1, 2, 99])
+def test_a_ledger_of_another_format_is_refused_in_one_sentence(server: Server, address: str, version: int) -> None:
+    written(address).close()
+    damage(server, address, f"UPDATE format SET version = {version}")
+    refused(lambda: Ledger.open(address), f"is of format {version}", "go on with the version that wrote it")
+
+
+def test_reservations_that_have_ended_are_not_looked_at(server: Server, address: str, steps: Steps) -> None:
+    """A charge says as much to the server after many as after few, and the table that it reads has only open ones."""
+    ledger = new_ledger(address, Fraction(100))
+    spoken = []
+    for ended in (2, 40):
+        for _ in range(ended):
+            ledger.end(ledger.hold(DATASET, "ada", TENTH))
+        steps.begin()
+        ledger.charge(DATASET, "ada", tenth())
+        spoken.append([" ".join(each.split()[:4]) for each in steps.statements])
+    assert spoken[0] == spoken[1]
+    assert not [each for each in steps.statements if " ends" in each or "FROM holds" in each]
+    ledger.hold(DATASET, "bob", TENTH)
+    assert server.run(f"SELECT hold FROM {schema(address)}.open_holds") == [(43,)]
+
+
 def test_a_ledger_that_was_removed_is_not_begun_anew(server: Server, address: str) -> None:
     table, ledger = table_at(address), Ledger.open(address)
     table.count("0.1")

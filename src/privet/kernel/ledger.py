@@ -164,7 +164,7 @@ class Ledger:
     """A ledger in a file, on a server, or in memory for as long as the process lives.
 
     >>> ledger = Ledger.open(MEMORY)
-    >>> ledger.register("patients", source="a frame", budget=Fraction(1))
+    >>> terms = ledger.register("patients", source="a frame", budget=Fraction(1))
     >>> entry, new = ledger.charge("patients", "ada", Charge("count", "all rows", "0.4", Fraction(2, 5), "f1", key="k"))
     >>> ledger.store(entry.id, "[42]")
     '[42]'

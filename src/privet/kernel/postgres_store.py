@@ -402,6 +402,8 @@ def _reason(error: Exception) -> str:
         return "the server does not accept this role and password"
     if isinstance(error, psycopg.DataError):
         return "a text in it cannot be written, with a NUL character say"
+    if "sslmode" in text:
+        return "its address asks for an sslmode that the driver does not know, or that the server does not offer"
     if "does not exist" in text:
         return "the server knows no such role or database"
     return "the server cannot be reached, or the connection was lost"
