@@ -1222,7 +1222,7 @@ def test_a_flipped_bit_never_forgets_a_charge_nor_changes_a_cap_or_an_answer(wri
     cap = content.index(b"people10")
     entries = Ledger.open(written).entries(DATASET)
     coins = random.Random(1)
-    for i in range(600):
+    for i in range(450):
         places = (
             coins.randrange(len(content)),
             coins.choice(indices) + coins.randrange(page),

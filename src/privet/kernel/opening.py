@@ -125,10 +125,10 @@ def refuse_spent(data: str | Path) -> None:
     """
     source = source_of(data)
     if not source.remote:
-        _refuse_uncounted(source.ledger, MEMORY)
+        _refuse_uncounted(source.ledger, MEMORY, "leave out --unsafe")
 
 
-def _refuse_uncounted(beside: Path, chosen: str | Path | Ledger) -> None:
+def _refuse_uncounted(beside: Path, chosen: str | Path | Ledger, instead: str = "use that ledger") -> None:
     """Refuse a ledger that would not count what was spent on a file: its spending is recorded in one place.
 
     `beside` is the place for its ledger: the ledger itself, or a link to it. A file with several hard links has
@@ -140,8 +140,8 @@ def _refuse_uncounted(beside: Path, chosen: str | Path | Ledger) -> None:
         recorded = Ledger.identity_of(beside)
         if Ledger.identity_of(chosen) != recorded:
             raise PrivacyError(
-                f"what was spent on '{file}' is recorded in '{recorded}', and would not be counted; use that ledger, "
-                f"or, {mend}."
+                f"what was spent on '{file}' is recorded in '{recorded}', and would not be counted; {instead}, or, "
+                f"{mend}."
             )
         return
     others = file.stat().st_nlink - 1

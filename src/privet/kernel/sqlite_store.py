@@ -37,6 +37,7 @@ from privet.kernel.ledger_store import (
 
 MEMORY = ":memory:"
 _LOOK_AGAIN = 0.0005  # seconds; a charge takes ten times as long or more
+_READER_LOOKS = 0.1  # seconds before a reader queues with the writers
 
 _SCHEMA = f"""
 BEGIN;
@@ -158,26 +159,35 @@ class SQLiteStore(Store):
     def _begin(self, write: bool) -> Run:
         if write and self.durable and not self._in_place():
             raise LedgerError(removed(self.path))
-        if write and self._queue is not None:
+        if self._queue is None:
+            self._connection.execute("BEGIN")
+        elif write or not self._begins_within(write, _READER_LOOKS):  # between two writers there is time to read
             with self._queue.turn():
-                self._begin_first()
-        else:
-            self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                if not self._begins_within(write, WAIT_SECONDS):
+                    raise sqlite3.OperationalError("database is locked")
         return _Run(self._connection)
 
-    def _begin_first(self) -> None:
-        """Begin to write as soon as the one before has ended: SQLite itself would look ever more rarely."""
-        deadline = time.monotonic() + WAIT_SECONDS
-        self._connection.execute("PRAGMA busy_timeout = 0")
+    def _begins_within(self, write: bool, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while not self._try_to_begin(write):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_LOOK_AGAIN)
+        return True
+
+    def _try_to_begin(self, write: bool) -> bool:
+        """Begin a transaction, and take its lock, unless another process is in the way."""
+        self._connection.execute("PRAGMA busy_timeout = 0")  # SQLite itself would look ever more rarely
         try:
-            while True:
-                try:
-                    self._connection.execute("BEGIN IMMEDIATE")
-                    return
-                except sqlite3.OperationalError as error:
-                    if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                        raise
-                time.sleep(_LOOK_AGAIN)
+            self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            if not write:
+                self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+            return True
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            self._settle()
+            return False
         finally:
             self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * WAIT_SECONDS)}")
 
@@ -227,7 +237,7 @@ class _Run(Run):
 
 
 class _Queue:
-    """Lets the writers of a ledger begin in the order in which they came.
+    """Lets those who wait for a ledger begin in the order in which they came.
 
     Left alone, SQLite's writers look again and again whether the file is free, and
     whoever looks at the right moment has it: of many, some wait for minutes. Here one
@@ -235,7 +245,7 @@ class _Queue:
     in the kernel, which wakes them in order. Whoever has begun lets the next one look.
 
     That is for fairness alone: that nobody writes at the same time rests on SQLite. So where there can be no such
-    file, or no lock on it, writers do without. The lock of a process that dies is gone with it.
+    file, or no lock on it, they do without. The lock of a process that dies is gone with it.
     """
 
     def __init__(self, path: str) -> None:
