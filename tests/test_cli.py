@@ -261,7 +261,7 @@ def test_every_preset_is_listed_and_fits_by_name(folder: Path) -> None:
     helped = run("fit", "--help", cwd=folder).stdout
     for name, preset in ALGORITHMS.items():
         assert name in helped and preset.citation in " ".join(helped.split()) and preset.line in helped
-        flags = ["--unsafe"] if not preset.private else ["-b", "100", "-e", "1"]
+        flags = ["--unsafe", "--ignore-spending"] if not preset.private else ["-b", "100", "-e", "1"]
         words = ["fit", "people.csv", "-d", "people.toml", "-a", name, "--json", "-o", "m.json", *flags]
         done = run(*words, cwd=folder)
         assert done.returncode == 0, done.stderr

@@ -6,6 +6,7 @@ processes that race for a budget or are killed, so that none of them starts an i
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import json
 import os
@@ -18,19 +19,24 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from command import run as run_command
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from postgres_server import shared_server
 
 import privet
-from privet.column import Nominal
+from privet.column import Nominal, Numeric
 from privet.domain import Domain
 from privet.errors import BudgetExceeded, EngineFailed, KeyReused, LedgerError, PrivacyError, PrivetError, QuestionError
 from privet.kernel import Charge, Entry, Ledger, ProtectedTable
+from privet.kernel.ledger_store import Purpose
 
 DATASET = "people"
 DOMAIN = Domain((Nominal("sex", ("f", "m")), Nominal("old", ("no", "yes"))))
@@ -48,8 +54,8 @@ def new_ledger(path: Path | str, budget: Fraction = Fraction(1)) -> Ledger:
     return ledger
 
 
-def table_at(path: Path | str, analyst: str = "ada", budget: object = 1) -> ProtectedTable:
-    return privet.open(FRAME, DOMAIN, budget=budget, ledger=path, name=DATASET, analyst=analyst)
+def table_at(path: Path | str, analyst: str = "ada", budget: object = 1, domain: Domain = DOMAIN) -> ProtectedTable:
+    return privet.open(FRAME, domain, budget=budget, ledger=path, name=DATASET, analyst=analyst)
 
 
 def close(ledger: Ledger) -> None:
@@ -186,7 +192,7 @@ def test_what_was_written_cannot_be_changed(file: Path, table: str, statement: s
 
 
 def test_an_entry_says_who_asked_what_where_for_how_much_and_when(path: Path | str) -> None:
-    clock = iter(["Monday", "Tuesday", "Wednesday", "Thursday"])
+    clock = iter(["Monday", "Monday", "Tuesday", "Wednesday", "Thursday"])
     ledger = Ledger.open(path, clock=lambda: next(clock))
     ledger.register(DATASET, source="here", budget=Fraction(1))
     entry, new = ledger.charge(DATASET, "ada", Charge("sum(x)", "all / sex f", "0.1", TENTH, "f", "k"))
@@ -293,9 +299,8 @@ def test_a_retry_pays_nothing_in_a_part_or_an_allotment(path: Path | str) -> Non
         lambda table: table.where(sex="f").count("0.1", key="k"),
         lambda table: table.partition("sex")["f"].count("0.1", key="k"),
         lambda table: table.partition("sex").count("0.1", key="k"),
-        lambda table: table_at(table._session.ledger.path, "bob").count("0.1", key="k"),
     ],
-    ids=["more", "less", "question", "filter", "part", "parts", "analyst"],
+    ids=["more", "less", "question", "filter", "part", "parts"],
 )
 def test_a_key_that_comes_back_with_anything_different_is_refused(
     path: Path | str, ask: Callable[[Any], object]
@@ -688,6 +693,436 @@ def test_what_a_forked_process_has_charged_is_there_when_the_parent_has_closed(
     assert [entry.key for entry in Ledger.open(path).entries(DATASET)] == confirmed
 
 
+# -- what charges mean --------------------------------------------------------------------------
+
+
+def people_of(rows_per_person: int) -> Domain:
+    return replace(DOMAIN, rows_per_person=rows_per_person)
+
+
+def test_a_person_with_ten_rows_does_not_lose_more_than_the_budget(path: Path | str) -> None:
+    """One row a person, then ten, then one again: 10 * 0.4 + 0.5 + 10 * 0.1 was lost of 1."""
+    table_at(path).count("0.4")
+    with pytest.raises(PrivacyError, match=r"up to 1 rows.*10 times as much.*privet budget declare") as refused:
+        table_at(path, domain=people_of(10))
+    one_sentence(refused.value)
+    ledger = Ledger.open(path)
+    assert ledger.declare(DATASET, people_of(10)) == Fraction(36, 10)
+    assert ledger.spent(DATASET) == 4
+    with pytest.raises(BudgetExceeded):
+        table_at(path, domain=people_of(10)).count("0.1")
+    for fewer in (lambda: table_at(path), lambda: ledger.declare(DATASET, people_of(9))):
+        with pytest.raises(PrivacyError, match="up to 10 rows") as refused:
+            fewer()
+        one_sentence(refused.value)
+
+
+def test_every_analyst_pays_for_more_rows_what_their_own_charges_cost(path: Path | str) -> None:
+    ada, bob = table_at(path, "ada", budget=10), table_at(path, "bob")
+    ada.count("0.4"), bob.count("0.3"), ada.count("0.2")
+    ledger = Ledger.open(path)
+    assert ledger.declare(DATASET, people_of(3)) == 2 * Fraction(9, 10)
+    spent = {name: ledger.spent(DATASET, name) for name in ("ada", "bob", None)}
+    assert spent == {"ada": 3 * Fraction(6, 10), "bob": 3 * Fraction(3, 10), None: 3 * Fraction(9, 10)}
+    assert ledger.declare(DATASET, people_of(3)) == 0  # once
+    again = Ledger.open(path).entries(DATASET)[-2:]  # checks every total
+    assert {entry.question for entry in again} == {"re-price for 3 rows per person, not 1"}
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(st.lists(st.tuples(st.integers(1, 12), st.fractions(Fraction(1, 50), 2, max_denominator=50)), max_size=12))
+def test_the_ledger_says_what_a_person_with_the_most_rows_has_lost(steps: list[tuple[int, Fraction]]) -> None:
+    """Charges under ever more rows a person: the sum is what their records have lost, times the most rows."""
+    ledger = new_ledger(":memory:", Fraction(10**6))
+    most, of_a_record = 1, Fraction(0)
+    for rows, loss in steps:
+        most = max(most, rows)
+        ledger.declare(DATASET, people_of(most))
+        ledger.charge(DATASET, f"analyst {rows % 2}", tenth(loss=loss))
+        of_a_record += loss / most
+    assert ledger.spent(DATASET) == most * of_a_record
+
+
+@pytest.mark.parametrize(
+    ("columns", "what"),
+    [
+        ((Nominal("sex", ("f", "m")),), "the column 'old' is gone"),
+        ((*DOMAIN.columns, Nominal("new", ("no", "yes"))), "the column 'new' is new"),
+        ((DOMAIN.columns[0], Nominal("old", ("yes", "no"))), "the column 'old' has other cells"),
+        ((DOMAIN.columns[0], Nominal("old", ("no", "yes"), other=True)), "the column 'old' has other cells"),
+        ((DOMAIN.columns[0], Nominal("old", ("no", "yes"), missing=True)), "the column 'old' has other cells"),
+    ],
+)
+def test_a_table_with_other_cells_is_refused_until_its_owner_declares_them(
+    path: Path | str, columns: tuple[Nominal, ...], what: str
+) -> None:
+    other = Domain(columns)
+    frame = FRAME.assign(new="no")
+    table_at(path).count("0.4")
+    opened = lambda: privet.open(frame, other, ledger=path, name=DATASET, analyst="ada")  # noqa: E731
+    with pytest.raises(PrivacyError, match=f"is not the one in its ledger: {what}; let its owner") as refused:
+        opened()
+    one_sentence(refused.value)
+    assert Ledger.open(path).declare(DATASET, other) == 0
+    table = opened()
+    table.count("0.1")
+    assert table.budget.spent == Fraction(1, 2)
+
+
+def test_what_no_cell_depends_on_may_change(path: Path | str) -> None:
+    grades = Numeric("grade", Fraction(0), Fraction(4), Fraction(1), bins=2)
+    before = Domain((*DOMAIN.columns, grades), rows=60)
+    edges = tuple(Fraction(threshold) for threshold in grades.thresholds)
+    same = Domain(
+        (replace(DOMAIN.columns[1], ordered=True), replace(grades, bins=None, edges=edges), DOMAIN.columns[0]),
+        target="sex",
+        rows=70,
+        max_rows=80,
+    )
+    frame = FRAME.assign(grade=1)
+    for domain in (before, same):
+        privet.open(frame, domain, budget=1, ledger=path, name=DATASET).count("0.1")
+    for other in (replace(grades, high=Fraction(5)), replace(grades, bins=3), replace(grades, missing=True)):
+        with pytest.raises(PrivacyError, match="'grade' has other cells"):
+            privet.open(frame, Domain((*DOMAIN.columns, other)), ledger=path, name=DATASET)
+
+
+def test_a_table_that_was_open_before_the_declaration_charges_no_more(path: Path | str) -> None:
+    table = table_at(path, budget=10)
+    paid = table.count("0.4", key="k")
+    Ledger.open(path).declare(DATASET, people_of(2))
+    with pytest.raises(PrivacyError, match="declared another domain for 'people' since this table was opened"):
+        table.count("0.1")
+    assert table.count("0.4", key="k") == paid  # what was released is known anyway
+    assert table.budget.spent == Fraction(8, 10)
+    with pytest.raises(KeyReused):  # the same words, another price
+        table_at(path, domain=people_of(2), budget=10).count("0.4", key="k")
+
+
+def test_the_owner_declares_a_domain_by_command(tmp_path: Path) -> None:
+    data = stored(tmp_path)
+    privet.open(data, DOMAIN, budget=1).count("0.2")
+    people_of(3).save(tmp_path / "three.toml")
+    done = run_command("budget", "declare", "people.csv", "-d", "three.toml", cwd=tmp_path)
+    said = "'people' is now opened with three.toml; 0.6 is spent, 0.4 more than before\n"
+    assert (done.returncode, done.stderr) == (0, said)
+    DOMAIN.save(tmp_path / "one.toml")
+    done = run_command("budget", "declare", "people.csv", "-d", "one.toml", cwd=tmp_path)
+    assert done.returncode != 0 and "up to 3 rows" in done.stderr and done.stderr.count("\n") == 1
+
+
+# -- one record of the spending on a file -------------------------------------------------------
+
+
+def stored(folder: Path, name: str = "people.csv") -> Path:
+    FRAME.to_csv(folder / name, index=False)
+    return folder / name
+
+
+def uncounted(opening: Callable[[], object], *words: str) -> None:
+    with pytest.raises(PrivacyError, match="--ignore-spending, in Python ignore_spending=True") as refused:
+        opening()
+    text = one_sentence(refused.value)
+    assert all(word in text for word in words), text
+
+
+def test_a_spent_file_cannot_be_opened_with_another_ledger(path: Path | str, tmp_path: Path) -> None:
+    data = stored(tmp_path)
+    privet.open(data, DOMAIN, budget=1).count(1)
+    for other in (":memory:", path, Ledger.open(":memory:")):
+        uncounted(lambda: privet.open(data, DOMAIN, budget=1000, ledger=other), "people.csv.ledger'")  # noqa: B023
+    with pytest.raises(LedgerError, match="there is no ledger"):
+        Ledger.open(path, create=False)  # nor was one made
+    with pytest.raises(BudgetExceeded):
+        privet.open(data, DOMAIN, ledger=f"{data}.ledger").count("0.1")
+    privet.open(data, DOMAIN, budget=1, ledger=path, ignore_spending=True).count(1)
+    assert Ledger.open(path).spent(DATASET) == 1
+
+
+def test_a_file_whose_ledger_is_elsewhere_has_a_link_to_it(path: Path | str, tmp_path: Path) -> None:
+    """Whoever opens it without naming a ledger, or with another, goes on there or is refused."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    data = stored(folder)
+    privet.open(data, DOMAIN, budget=1, ledger=path).count("0.4")
+    for other in (":memory:", tmp_path / "other.ledger"):
+        uncounted(lambda: privet.open(data, DOMAIN, budget=1, ledger=other))  # noqa: B023
+    assert not (tmp_path / "other.ledger").exists()
+    if isinstance(path, Path):
+        assert privet.open(data, DOMAIN).budget.spent == Fraction(2, 5)
+        done = run_command("budget", "show", "people.csv", "--json", cwd=folder)
+        assert json.loads(done.stdout)["people"]["spent"] == "0.4"
+        path.rename(tmp_path / "moved")
+        with pytest.raises(LedgerError, match="was moved or removed"):
+            privet.open(data, DOMAIN, budget=1)
+    else:
+        with_role = path.replace("postgres@", "somebody@")
+        assert Ledger.identity_of(with_role) == Ledger.identity_of(path) == os.readlink(f"{data}.ledger")
+
+
+def test_a_hard_link_does_not_start_afresh(tmp_path: Path) -> None:
+    data, elsewhere = stored(tmp_path), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    privet.open(data, DOMAIN, budget=1).count(1)
+    os.link(data, tmp_path / "copy.csv")
+    uncounted(lambda: privet.open(tmp_path / "copy.csv", DOMAIN, budget=1), "is the same file as", "people.csv'")
+    os.link(data, elsewhere / "people.csv")
+    uncounted(lambda: privet.open(elsewhere / "people.csv", DOMAIN, budget=1), "a hard link")
+    with pytest.raises(BudgetExceeded):
+        privet.open(data, DOMAIN).count("0.1")
+    with privet.open(elsewhere / "people.csv", DOMAIN, budget=1, ignore_spending=True) as table:
+        table.count("0.1")
+    assert privet.open(elsewhere / "people.csv", DOMAIN).budget.spent == TENTH  # has a ledger of its own from then on
+
+
+def test_the_commands_count_what_was_spent(tmp_path: Path) -> None:
+    data = stored(tmp_path)
+    DOMAIN.with_target("old").save(tmp_path / "people.toml")
+    ask = ("query", "people.csv", "count", "-d", "people.toml", "-b", "1000", "-e", "1000", "--ledger", ":memory:")
+    fit = ("fit", "people.csv", "-d", "people.toml", "-a", "c45", "--unsafe", "-o", "tree.json")
+    assert (
+        run_command(*ask, cwd=tmp_path).returncode == run_command(*fit, cwd=tmp_path).returncode == 0
+    )  # nothing is spent yet
+    privet.open(data, DOMAIN, budget=1).count(1)
+    (tmp_path / "tree.json").unlink()
+    for words in (ask, fit):
+        done = run_command(*words, cwd=tmp_path)
+        assert done.returncode != 0 and "--ignore-spending" in done.stderr and done.stdout == ""
+        assert not (tmp_path / "tree.json").exists()
+        assert run_command(*words, "--ignore-spending", cwd=tmp_path).returncode == 0
+
+
+# -- keys of several analysts -------------------------------------------------------------------
+
+
+def test_a_key_tells_nothing_about_another_analyst(path: Path | str) -> None:
+    ada, bob = table_at(path, "ada"), table_at(path, "bob")
+    ada.count("0.1", key="k")
+    bob.histogram("sex", epsilon="0.2", key="k")  # charged, and not refused
+    assert (ada.budget.spent, bob.budget.spent) == (TENTH, 2 * TENTH)
+    with pytest.raises(KeyReused) as refused:
+        bob.count("0.1", key="k")
+    assert "analyst" not in str(refused.value)
+    assert [entry.analyst for entry in Ledger.open(path).entries(DATASET)] == ["ada", "bob"]
+
+
+def test_two_analysts_refine_their_own_answers_under_the_same_key(path: Path | str) -> None:
+    tables = [table_at(path, name) for name in ("ada", "bob")]
+    coarse = [table.count("0.1", key="k") for table in tables]
+    fine = [answer.refine("0.2") for answer in coarse]
+    assert [table.budget.spent for table in tables] == [2 * TENTH] * 2
+    assert len({answer.about.entry for answer in (*coarse, *fine)}) == 4
+
+
+# -- many reservations --------------------------------------------------------------------------
+
+
+def test_reservations_that_have_ended_are_not_looked_at() -> None:
+    """Counted in steps of the database's machine."""
+
+    def steps_of_a_charge(ended: int) -> int:
+        ledger = new_ledger(":memory:")
+        for _ in range(ended):
+            ledger.end(ledger.hold(DATASET, "ada", TENTH))
+        taken = 0
+
+        def step() -> None:
+            nonlocal taken
+            taken += 1
+
+        ledger._store._connection.set_progress_handler(step, 1)
+        ledger.charge(DATASET, "ada", tenth())
+        ledger._store._connection.set_progress_handler(None, 1)
+        return taken
+
+    few, many = steps_of_a_charge(2), steps_of_a_charge(1000)
+    assert 100 < many < 1.1 * few
+
+
+# -- sentences after a charge -------------------------------------------------------------------
+
+
+def after_charge(table: ProtectedTable, trouble: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let something happen between the charge of a question and the storing of its answer."""
+    engine = table._session.engine
+    counts = engine.exact_counts
+    monkeypatch.setattr(engine, "exact_counts", lambda query: (trouble(), counts(query))[1])
+
+
+@pytest.mark.parametrize(("key", "finish"), [("k", "retry with the key 'k'"), (None, "a new try is a new charge")])
+@pytest.mark.parametrize("trouble", ["full", "locked"])
+def test_an_answer_that_cannot_be_stored_leaves_a_charge_that_stands(
+    file: Path, trouble: str, key: str | None, finish: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("privet.kernel.sqlite_store.WAIT_SECONDS", 0.01)
+    table = table_at(file)
+    raw = sqlite3.connect(file, isolation_level=None)
+    full = "CREATE TRIGGER full BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
+    after_charge(table, lambda: raw.execute(full if trouble == "full" else "BEGIN IMMEDIATE"), monkeypatch)
+    reason = {"full": "the disk is full", "locked": "another process holds it for too long"}[trouble]
+    with pytest.raises(LedgerError, match=f"{reason}; the answer was neither stored nor released") as refused:
+        table.count("0.1", key=key)
+    text = one_sentence(refused.value)
+    assert f"Ledger entry 1 (epsilon=0.1) stands: {finish}" in text and "nothing was charged" not in text
+    raw.execute("DROP TRIGGER full" if trouble == "full" else "ROLLBACK")
+    raw.close()
+    monkeypatch.undo()
+    table.count("0.1", key=key)
+    assert table.budget.spent == (TENTH if key else 2 * TENTH)
+
+
+def test_a_charge_that_waits_too_long_is_not_made(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("privet.kernel.sqlite_store.WAIT_SECONDS", 0.01)
+    table = table_at(file)
+    raw = sqlite3.connect(file, isolation_level=None)
+    raw.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match="another process holds it for too long; nothing was charged"):
+        table.count("0.1")
+    raw.close()
+    assert table.budget.entries == []
+
+
+@pytest.mark.parametrize("done", [True, False])
+@pytest.mark.parametrize("key", ["k", None])
+def test_a_commit_that_the_disk_leaves_open_is_told_and_not_answered(
+    file: Path, done: bool, key: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after an error of the folder's synchronisation: the journal may be gone, and with it the way back."""
+    table = table_at(file)
+    store = table._session.ledger._store
+    connection = store._connection
+
+    class Failing:
+        def execute(self, statement: str, *values: Any) -> Any:
+            if statement != "COMMIT":
+                return connection.execute(statement, *values)
+            connection.execute("COMMIT" if done else "ROLLBACK")
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+            raise error
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(connection, name)
+
+    with monkeypatch.context() as unlucky:
+        unlucky.setattr(table._session.engine, "exact_counts", lambda query: pytest.fail("the engine was asked"))
+        unlucky.setattr(table._session.ledger, "standing", lambda *words: None)  # a read, which would fail too
+        unlucky.setattr(store, "_connection", Failing())
+        with pytest.raises(LedgerError, match="for certain: the disk failed at the last step") as told:
+            table.count("0.1", key=key)
+    text = one_sentence(told.value)
+    assert "`privet budget show --entries` tells" in text and "without a key a new try is a new charge" in text
+    table.count("0.1", key=key)
+    assert table.budget.spent == (2 * TENTH if done and key is None else TENTH)
+
+
+# -- writers wait in order ----------------------------------------------------------------------
+
+
+def waiting(path: Path) -> int:
+    """How many wait for the lock of a file."""
+    number = f":{path.stat().st_ino} "
+    return sum("->" in line and number in line for line in Path("/proc/locks").read_text().splitlines())
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="needs Linux")
+def test_writers_are_served_in_the_order_in_which_they_came(file: Path) -> None:
+    first = new_ledger(file)
+    queue = Path(f"{file}-queue")
+    threads = []
+    with first._transaction(Purpose("wait")):
+        for number in range(12):
+            ledger = Ledger.open(file)  # of its own, as in another process
+            charge = lambda ledger=ledger, number=number: ledger.charge(DATASET, f"{number:02}", tenth(loss=UNIT))  # noqa: E731
+            threads.append(threading.Thread(target=charge))
+            threads[-1].start()
+            while waiting(queue) < number:  # the first of them has the lock
+                pass
+            while number == 0 and "FLOCK" not in _locks_of(queue):
+                pass
+    for thread in threads:
+        thread.join()
+    assert [entry.analyst for entry in first.entries(DATASET)] == [f"{number:02}" for number in range(12)]
+
+
+def _locks_of(path: Path) -> str:
+    if not path.exists():
+        return ""
+    return "".join(line for line in Path("/proc/locks").read_text().splitlines() if f":{path.stat().st_ino} " in line)
+
+
+def test_a_writer_that_is_killed_in_the_queue_holds_up_nobody(file: Path) -> None:
+    """Neither the one who is first and looks, nor one who sleeps, nor one who has left a child behind."""
+    ledger = new_ledger(file)
+    children = []
+    with ledger._transaction(Purpose("wait")):
+        for _ in range(3):
+            child, result = fork(lambda: Ledger.open(file).charge(DATASET, "killed", tenth())[1])
+            children.append(child)
+            result.close()
+        while waiting(Path(f"{file}-queue")) < 2 if Path(f"{file}-queue").exists() else True:
+            pass
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    ledger.charge(DATASET, "ada", tenth())
+    assert [entry.analyst for entry in ledger.entries(DATASET)] == ["ada"]
+
+
+def test_whoever_cannot_stand_in_the_queue_writes_without(file: Path) -> None:
+    """A folder where no file can be made for it, a file system that knows no locks."""
+    ledger = new_ledger(file)
+    Path(f"{file}-queue").unlink()
+    Path(f"{file}-queue").mkdir()
+    ledger.charge(DATASET, "ada", tenth())
+    assert ledger.spent(DATASET) == TENTH
+
+
+def test_a_queue_that_does_not_move_is_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = new_ledger(file)
+    with open(f"{file}-queue") as stopped:
+        fcntl.flock(stopped, fcntl.LOCK_EX)
+        monkeypatch.setattr("privet.kernel.sqlite_store.WAIT_SECONDS", 0.01)
+        with pytest.raises(LedgerError, match="another process holds it for too long; nothing was charged"):
+            ledger.charge(DATASET, "ada", tenth())
+    monkeypatch.undo()
+    ledger.charge(DATASET, "ada", tenth())
+
+
+# -- a fork in the middle -----------------------------------------------------------------------
+
+FORKS = """
+import os, sys
+from fractions import Fraction
+from privet.kernel import Charge, Ledger
+from privet.kernel.ledger_store import Purpose
+
+ledger = Ledger.open(sys.argv[1])
+journal = sys.argv[1] + "-journal"
+with ledger._transaction(Purpose("write")) as run:
+    for number in range(2000):  # more than fits into memory: pages are on the disk before the end
+        run.append("caps", dataset="people", analyst="x" * 1000 + str(number), cap="1", at="now")
+    before = os.stat(journal) if os.path.exists(journal) else None
+    child = os.fork()
+    if child == 0:
+        sys.exit(0)  # as a program ends: everything is given back
+    assert os.waitpid(child, 0)[1] == 0
+    after = os.stat(journal) if os.path.exists(journal) else None
+    assert before is None or (before.st_ino, before.st_size) == (after.st_ino, after.st_size) and after.st_size > 0
+    print("journal" if after else "server")
+ledger.charge("people", "ada", Charge("count", "all rows", "0.1", Fraction(1, 10), "f"))
+"""
+
+
+def test_a_child_forked_in_the_middle_of_a_write_undoes_nothing_when_it_ends(path: Path | str) -> None:
+    close(new_ledger(path))
+    done = subprocess.run([sys.executable, "-c", FORKS, str(path)], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == ("journal\n" if isinstance(path, Path) else "server\n")
+    ledger = Ledger.open(path)  # checks every line
+    assert len(ledger.analysts(DATASET)) == 2001 and ledger.spent(DATASET) == TENTH
+
+
 # -- damaged and out of reach -------------------------------------------------------------------
 
 
@@ -760,6 +1195,15 @@ def damage(path: Path, statement: str) -> None:
         "UPDATE entries SET loss = x'00ff' WHERE id = 1",
         "UPDATE entries SET analyst = 'bob' WHERE id = 3",
         "DELETE FROM entries WHERE id = 5",
+        "UPDATE caps SET cap = '30'",
+        "UPDATE answers SET answer = '[92]' WHERE entry = 7",
+        "UPDATE answers SET entry = 41 WHERE entry = 40",
+        "UPDATE entries SET question = 'sum' WHERE id = 4",
+        "UPDATE entries SET key = 'k' WHERE id = 4",
+        "UPDATE terms SET rows_per_person = 2",
+        "UPDATE terms SET cells = '[]'",
+        "DELETE FROM terms",
+        "UPDATE datasets SET source = 'there'",
         "UPDATE format SET version = 99",
         "DELETE FROM format",
         "DROP TABLE answers",
@@ -771,13 +1215,20 @@ def test_a_ledger_that_does_not_add_up_is_refused(written: Path, statement: str)
     refused(written)
 
 
-def test_a_flipped_bit_never_forgets_a_charge(written: Path) -> None:
-    """The ledger is refused, or nothing is missing. Half of the bits are flipped in pages of indices."""
+def test_a_flipped_bit_never_forgets_a_charge_nor_changes_a_cap_or_an_answer(written: Path) -> None:
+    """The ledger is refused, or nothing is missing. A third of the bits are in pages of indices, a third in the cap."""
     content, page = written.read_bytes(), 4096
     indices = [start for start in range(page, len(content), page) if content[start] in (2, 10)]
+    cap = content.index(b"people10")
+    entries = Ledger.open(written).entries(DATASET)
     coins = random.Random(1)
-    for i in range(400):
-        place = coins.choice(indices) + coins.randrange(page) if i % 2 else coins.randrange(len(content))
+    for i in range(450):
+        places = (
+            coins.randrange(len(content)),
+            coins.choice(indices) + coins.randrange(page),
+            cap + coins.randrange(8),
+        )
+        place = places[i % 3]
         damaged = bytearray(content)
         damaged[place] ^= 1 << coins.randrange(8)
         copy = written.with_name(f"copy {i}")
@@ -786,8 +1237,85 @@ def test_a_flipped_bit_never_forgets_a_charge(written: Path) -> None:
             ledger = Ledger.open(copy)
         except LedgerError:
             continue
-        assert (ledger.spent(DATASET), len(ledger.entries(DATASET))) == (4, 40), f"byte {place}"
+        assert (ledger.spent(DATASET), ledger.cap(DATASET)) == (4, 10), f"byte {place}"
+        assert ledger.entries(DATASET) == entries, f"byte {place}"
         close(ledger)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ['UPDATE answers SET answer = \'{"answer":[92],"private":true}\'', "UPDATE caps SET cap = '3/2'"],
+)
+def test_damage_to_an_open_ledger_is_noticed_where_it_is_read(file: Path, statement: str) -> None:
+    table = table_at(file)
+    table.count("0.1", key="k")
+    damage(file, statement)
+    for ask in (lambda: table.count("0.1", key="k"), lambda: table.count("0.1")):
+        try:
+            ask()
+        except LedgerError as error:
+            assert "is damaged" in one_sentence(error)
+            break
+    else:
+        pytest.fail("nobody has noticed it")
+
+
+@pytest.mark.parametrize("version", [1, 2, 99])
+def test_a_ledger_of_another_format_is_refused_in_one_sentence(written: Path, version: int) -> None:
+    damage(written, f"UPDATE format SET version = {version}")
+    with pytest.raises(LedgerError, match=f"is of format {version}, .* go on with the version that wrote it") as other:
+        Ledger.open(written)
+    one_sentence(other.value)
+    refused(written)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "\0",
+        "a\0b",
+        "x" * 256,
+        "x" * 5000,
+        "",
+        "postgresql://ada@127.0.0..1/base",
+        "postgresql://[/base",
+        "spark://[/?t=x",
+    ],
+    ids=["nul", "nul inside", "long", "very long", "empty", "two dots", "bracket", "spark"],
+)
+def test_what_can_be_no_ledger_is_told_in_one_sentence(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for opening in (
+        lambda: Ledger.open(name),
+        lambda: Ledger.open(name, create=False),
+        lambda: table_at(name),
+        lambda: table_at(name, budget=None),
+        lambda: privet.open(stored(tmp_path), DOMAIN, budget=1, ledger=name),
+    ):
+        with pytest.raises(LedgerError) as refused:
+            opening()
+        text = one_sentence(refused.value)
+        assert "damaged" not in text and "\0" not in text
+
+
+def test_a_file_name_that_is_too_long_for_a_ledger_beside_it_is_told(tmp_path: Path) -> None:
+    data = stored(tmp_path, "x" * 248 + ".csv")
+    with pytest.raises(LedgerError) as refused:
+        privet.open(data, DOMAIN, budget=1)
+    assert "File name" not in str(refused.value)
+    privet.open(data, DOMAIN, budget=1, ledger=tmp_path / "people.ledger").count("0.1")
+    with privet.open(stored(tmp_path, "x" * 236 + ".csv"), DOMAIN, budget=1) as table:  # 255 with its journal
+        table.count("0.1")
+
+
+def test_an_analyst_who_is_not_there_cannot_be_stopped(tmp_path: Path) -> None:
+    data = stored(tmp_path)
+    privet.open(data, DOMAIN, budget=1, analyst="ada").count("0.1")
+    done = run_command("budget", "revoke", "people.csv", "--analyst", "nobody", cwd=tmp_path)
+    assert done.returncode != 0 and "there is no analyst 'nobody' on 'people'; known are ada." in done.stderr
+    assert run_command("budget", "revoke", "people.csv", "--analyst", "ada", cwd=tmp_path).returncode == 0
 
 
 def test_a_ledger_whose_own_words_are_damaged_is_refused(written: Path) -> None:

@@ -32,6 +32,7 @@ from privet.errors import BudgetExceeded, LedgerError, PrivetError
 from privet.kernel import Charge, Ledger, ProtectedTable
 
 psycopg = pytest.importorskip("psycopg")
+from privet.kernel.ledger_store import Purpose, checksum  # noqa: E402
 from privet.kernel.postgres_store import PostgresStore, _lock_number  # noqa: E402
 
 DATASET = "people"
@@ -39,7 +40,8 @@ DOMAIN = Domain((Nominal("sex", ("f", "m")),))
 FRAME = pd.DataFrame({"sex": ["f", "m", "m"] * 20})
 TENTH = Fraction(1, 10)
 SECRET = "correcthorse"
-TABLES = ("format", "datasets", "caps", "entries", "answers", "holds", "ends")
+TABLES = ("format", "datasets", "terms", "caps", "entries", "answers", "holds", "ends")
+WRITE = Purpose("write to the ledger")
 
 
 def tenth(key: str | None = None, scope: str = "all rows") -> Charge:
@@ -150,8 +152,10 @@ def damage(server: Server, address: str, *statements: str) -> None:
         "UPDATE entries SET id = 3 WHERE id = 2",
         "UPDATE holds SET epsilon = '-1' WHERE id = 2",
         "DELETE FROM caps WHERE id = 1",
-        "UPDATE format SET version = 1",
-        "UPDATE format SET version = 99",
+        "UPDATE caps SET cap = '3' WHERE id = 1",
+        "UPDATE answers SET answer = '[2]'",
+        "UPDATE terms SET rows_per_person = 2",
+        "DELETE FROM open_holds",
         "DELETE FROM format",
         "INSERT INTO format VALUES (2)",
         "DROP TABLE answers",
@@ -192,7 +196,7 @@ def test_a_schema_of_something_else_is_refused_and_left_alone(server: Server, ad
 
 def test_lines_are_numbered_without_gaps_whatever_is_undone(address: str) -> None:
     ledger = new_ledger(address, Fraction(1, 5))
-    with pytest.raises(RuntimeError), ledger._transaction("write to the ledger") as undone:
+    with pytest.raises(RuntimeError), ledger._transaction(WRITE) as undone:
         assert undone.append("holds", dataset=DATASET, analyst="ada", epsilon="0", at="now") == 1
         raise RuntimeError
     ledger.charge(DATASET, "ada", tenth())
@@ -222,7 +226,7 @@ def test_names_are_kept_and_sorted_as_in_a_file(address: str) -> None:
 def test_a_commit_waits_for_the_disk_whatever_the_session_says(address: str) -> None:
     options = "-csynchronous_commit%3Doff%20-cdefault_transaction_isolation%3Dserializable"
     ledger = new_ledger(f"{address}&options={options}")
-    with ledger._transaction("look") as look:
+    with ledger._transaction(WRITE) as look:
         assert look("SHOW synchronous_commit").fetchone() == ("on",)
         assert look("SHOW transaction_isolation").fetchone() == ("read committed",)
     assert ledger.durable
@@ -320,10 +324,12 @@ def test_a_ledger_that_another_process_holds_is_told_after_the_wait(
     ledger = new_ledger(address)
     with own.connect() as other:
         other.execute(f"SELECT pg_advisory_lock({_lock_number(schema(address))})")
-        refused(lambda: ledger.charge(DATASET, "ada", tenth()), "another process holds it for too long; try again")
+        refused(
+            lambda: ledger.charge(DATASET, "ada", tenth()), "another process holds it for too long; nothing was charged"
+        )
         assert ledger.spent(DATASET) == 0  # who only reads does not wait
     ledger.charge(DATASET, "ada", tenth())
-    frozen = Ledger.open(address)._transaction("freeze")
+    frozen = Ledger.open(address)._transaction(Purpose("freeze"))
     frozen.__enter__()  # half of the wait later, the server ends this session
     while own.run("SELECT 1 FROM pg_locks WHERE granted AND locktype = 'advisory'"):
         pass
@@ -338,9 +344,9 @@ def test_who_writes_without_the_lock_stops_a_charge_and_never_doubles_a_number(o
     with own.connect() as rogue:
         rogue.execute(f"SET search_path = {schema(address)}")
         rogue.execute("BEGIN")
-        rogue.execute(
-            "INSERT INTO entries VALUES (1, 'people', 'eve', 'all rows', 'count', '1', '1', 'k', 'f', 'now', '1', '1')"
-        )
+        line = ["people", 1, "eve", "all rows", "count", "1", "1", "k", "f", "now", "1", "1", None, None]
+        marks = ", ".join(["%s"] * 16)
+        rogue.execute(f"INSERT INTO entries VALUES ({marks})", [1, *line, checksum("entries", line)])
         thread = threading.Thread(
             target=lambda: texts.append(refused(lambda: ledger.charge(DATASET, "ada", tenth()), "without its lock"))
         )
@@ -440,7 +446,7 @@ def test_a_server_killed_at_any_step_of_a_charge_comes_back_with_what_was_commit
             ledger.charge(DATASET, "ada", tenth(f"k{number}"))  # the commit was answered before
             committed += 1
         else:
-            refused(lambda: ledger.charge(DATASET, "ada", tenth(f"k{number}")), "nothing was written")  # noqa: B023
+            refused(lambda: ledger.charge(DATASET, "ada", tenth(f"k{number}")), "nothing was charged")  # noqa: B023
         steps.begin()
         refused(lambda: ledger.spent(DATASET), "the server cannot be reached")
         refused(lambda: Ledger.open(address), "the server cannot be reached")
@@ -458,7 +464,8 @@ def test_a_server_killed_between_charge_and_answer_has_the_charge(own: Server, m
     counts = engine.exact_counts
     with monkeypatch.context() as unlucky:
         unlucky.setattr(engine, "exact_counts", lambda query: own.kill() or counts(query))
-        refused(lambda: table.count("0.1", key="k"), "cannot store an answer")
+        text = refused(lambda: table.count("0.1", key="k"), "cannot store an answer", "neither stored nor released")
+        assert "Ledger entry 1 (epsilon=0.1) stands: retry with the key 'k' to finish under it." in text
     unlucky.setattr(engine, "exact_counts", lambda query: pytest.fail("the engine was asked without a charge"))
     refused(lambda: table.count("0.1", key="k"), "the server cannot be reached")
     refused(lambda: table.count("0.1"), "the server cannot be reached")
@@ -487,7 +494,7 @@ def test_a_server_that_was_restarted_since_is_connected_to_again(own: Server) ->
 def test_a_connection_that_breaks_in_the_middle_undoes_all(own: Server, steps: Steps) -> None:
     ledger = new_ledger(own.ledger())
     steps.begin(("before", 3), lambda: steps.begin() or disconnect(own))  # type: ignore[func-returns-value]
-    refused(lambda: ledger.charge(DATASET, "ada", tenth()), "the connection was lost; nothing was written, try again")
+    refused(lambda: ledger.charge(DATASET, "ada", tenth()), "the connection was lost; nothing was charged")
     assert ledger.spent(DATASET) == 0
     ledger.charge(DATASET, "ada", tenth())
     assert [entry.id for entry in ledger.entries(DATASET)] == [1]
@@ -495,12 +502,12 @@ def test_a_connection_that_breaks_in_the_middle_undoes_all(own: Server, steps: S
 
 def test_an_interrupt_or_a_use_inside_a_use_undoes_what_was_begun(address: str) -> None:
     ledger = new_ledger(address)
-    with pytest.raises(KeyboardInterrupt), ledger._transaction("write to the ledger") as begun:
+    with pytest.raises(KeyboardInterrupt), ledger._transaction(WRITE) as begun:
         begun.append("holds", dataset=DATASET, analyst="ada", epsilon="1", at="now")
         raise KeyboardInterrupt
 
     def inside() -> None:
-        with ledger._transaction("write to the ledger") as begun:
+        with ledger._transaction(WRITE) as begun:
             begun.append("holds", dataset=DATASET, analyst="ada", epsilon="1", at="now")
             ledger.charge(DATASET, "ada", tenth())  # as a finalizer might, in the same thread
 
@@ -571,8 +578,9 @@ def test_a_commit_whose_outcome_is_unknown_is_never_answered(
     wire.cut = cut
     with monkeypatch.context() as watched:
         watched.setattr(table._session.engine, "exact_counts", lambda query: pytest.fail("the engine was asked"))
-        text = refused(lambda: left.count("0.1", key=key), "the charge may stand", "ask again with the same key")
-    assert str(wire.folder) in text
+        text = refused(lambda: left.count("0.1", key=key), "whether it was written is not known")
+    assert str(wire.folder) in text and "the same question with the same key finds the charge or makes it" in text
+    assert "privet budget show --entries" in text
     stands = cut == "after"
     ledger = table._session.ledger  # which connects again
     assert ledger.spent(DATASET) == stands * TENTH
@@ -596,7 +604,10 @@ def test_what_may_have_been_stored_is_found_or_drawn_again(server: Server, wire:
             return counts(query)
 
         engine.exact_counts = lose  # type: ignore[method-assign]
-        refused(lambda: table.count("0.1", key=cut), "may stand")  # noqa: B023
+        text = refused(lambda: table.count("0.1", key=cut), "whether it was written is not known")  # noqa: B023
+        assert text.endswith(
+            f"Ledger entry {number} (epsilon=0.1) stands: retry with the key '{cut}' to finish under it."
+        )
         engine.exact_counts = counts  # type: ignore[method-assign]
         stored = table.budget.entries[-1].answer
         assert (stored is not None) == (cut == "after")
@@ -704,7 +715,9 @@ def test_the_right_that_is_missing_is_named(server: Server, role: str) -> None:
         return new_ledger(address)
 
     who = f"the role '{role}' lacks"
-    refused(opened, f"{who} CREATE on the database 'postgres', needed once to make the schema; let the owner grant it")
+    refused(
+        opened, f"{who} CREATE on the database 'postgres', needed once to make the schema, which its owner can grant"
+    )
     server.run(f"CREATE SCHEMA {name}")
     refused(opened, f"{who} USAGE on the schema '{name}'")
     server.run(f"GRANT USAGE ON SCHEMA {name} TO {role}")
@@ -714,7 +727,7 @@ def test_the_right_that_is_missing_is_named(server: Server, role: str) -> None:
     server.run(f"GRANT SELECT ON ALL TABLES IN SCHEMA {name} TO {role}")
     assert Ledger.open(address).datasets() == []  # who may read, may look
     refused(opened, f"{who} INSERT on the table '{name}.datasets'")
-    server.run(f"GRANT INSERT ON {name}.datasets, {name}.caps TO {role}")
+    server.run(f"GRANT INSERT ON {name}.datasets, {name}.terms, {name}.caps TO {role}")
     ledger = opened()
     refused(lambda: ledger.charge(DATASET, "ada", tenth()), f"{who} INSERT on the table '{name}.entries'")
     assert server.run(charges) == [(0,)]
@@ -733,6 +746,7 @@ def test_select_and_insert_are_all_that_a_server_needs(server: Server, role: str
         f"GRANT USAGE ON SCHEMA {name} TO {role}",
         f"GRANT SELECT ON ALL TABLES IN SCHEMA {name} TO {role}",
         f"GRANT INSERT ON {name}.entries, {name}.answers, {name}.holds, {name}.ends TO {role}",
+        f"GRANT INSERT, DELETE ON {name}.open_holds TO {role}",
     )
     address = server.address(role, schema=name)
     ledger = Ledger.open(address)
@@ -777,11 +791,38 @@ def test_a_read_only_copy_is_told(address: str) -> None:
     ledger = new_ledger(address)
 
     def write() -> None:
-        with ledger._transaction("write to the ledger") as begun:
+        with ledger._transaction(WRITE) as begun:
             begun("SET LOCAL transaction_read_only = on")  # as a server that copies another says it
             begun.append("holds", dataset=DATASET, analyst="ada", epsilon="1", at="now")
 
-    refused(write, "the server is a read-only copy; name the one that it copies")
+    refused(write, "the server is a read-only copy of another; nothing was written")
+
+
+def test_a_wrong_setting_of_the_connection_is_named(address: str) -> None:
+    refused(lambda: Ledger.open(f"{address}&sslmode=nonsense"), "an sslmode that the driver does not know")
+
+
+@pytest.mark.parametrize("version", [1, 2, 99])
+def test_a_ledger_of_another_format_is_refused_in_one_sentence(server: Server, address: str, version: int) -> None:
+    written(address).close()
+    damage(server, address, f"UPDATE format SET version = {version}")
+    refused(lambda: Ledger.open(address), f"is of format {version}", "go on with the version that wrote it")
+
+
+def test_reservations_that_have_ended_are_not_looked_at(server: Server, address: str, steps: Steps) -> None:
+    """A charge says as much to the server after many as after few, and the table that it reads has only open ones."""
+    ledger = new_ledger(address, Fraction(100))
+    spoken = []
+    for ended in (2, 40):
+        for _ in range(ended):
+            ledger.end(ledger.hold(DATASET, "ada", TENTH))
+        steps.begin()
+        ledger.charge(DATASET, "ada", tenth())
+        spoken.append([" ".join(each.split()[:4]) for each in steps.statements])
+    assert spoken[0] == spoken[1]
+    assert not [each for each in steps.statements if " ends" in each or "FROM holds" in each]
+    ledger.hold(DATASET, "bob", TENTH)
+    assert server.run(f"SELECT hold FROM {schema(address)}.open_holds") == [(43,)]
 
 
 def test_a_ledger_that_was_removed_is_not_begun_anew(server: Server, address: str) -> None:
@@ -818,7 +859,13 @@ def test_what_a_full_disk_refuses_is_told_and_undone(
     with monkeypatch.context() as watched:
         if full == "entries":
             watched.setattr(table._session.engine, "exact_counts", lambda query: pytest.fail("the engine was asked"))
-        with pytest.raises(PrivetError, match="the disk is full; nothing was written"):
+        sentences = {
+            "entries": "nothing was charged.",
+            "answers": "neither stored nor released. Ledger entry 1 .* stands: retry with the key 'k' .*.",
+            "holds": "nothing was reserved.",
+            "ends": "the reservation stays open until `privet budget release` ends it.",
+        }
+        with pytest.raises(PrivetError, match=f"the disk is full; .*{sentences[full]}$"):
             ask()
     server.run(f"DROP TRIGGER disk_full ON {name}.{full}")
     assert table.budget.spent == (TENTH if full == "answers" else 0)

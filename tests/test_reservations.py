@@ -735,101 +735,6 @@ def wait_to_be_killed(data: str, ledger: str) -> None:
 
 # -- the file -----------------------------------------------------------------------------------
 
-# What the version before reservations wrote, to the letter.
-FORMAT_1 = """
-BEGIN;
-CREATE TABLE format (version INTEGER NOT NULL);
-CREATE TABLE datasets (
-    name TEXT PRIMARY KEY, source TEXT NOT NULL, rows_per_person INTEGER NOT NULL, at TEXT NOT NULL);
-CREATE TABLE caps (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT, cap TEXT NOT NULL,
-    at TEXT NOT NULL);
-CREATE TABLE entries (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT NOT NULL,
-    scope TEXT NOT NULL, question TEXT NOT NULL, epsilon TEXT NOT NULL, loss TEXT NOT NULL, key TEXT,
-    fingerprint TEXT NOT NULL, at TEXT NOT NULL, dataset_spent TEXT NOT NULL, analyst_spent TEXT NOT NULL,
-    UNIQUE (dataset, key));
-CREATE TABLE answers (entry INTEGER PRIMARY KEY REFERENCES entries, answer TEXT NOT NULL, at TEXT NOT NULL);
-CREATE INDEX by_analyst ON entries (dataset, analyst);
-"""
-FORMAT_1 += "".join(
-    f"CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, 'append-only'); END;\n"
-    for table in ("datasets", "caps", "entries", "answers")
-    for verb in ("UPDATE", "DELETE")
-)
-FORMAT_1 += "INSERT INTO format VALUES (1);\nCOMMIT;\n"
-FORMAT_1 += """
-INSERT INTO datasets VALUES ('people', 'frame people', 1, 'Monday');
-INSERT INTO caps (dataset, analyst, cap, at) VALUES ('people', NULL, '1', 'Monday');
-INSERT INTO caps (dataset, analyst, cap, at) VALUES ('people', 'bob', '1/2', 'Monday');
-INSERT INTO entries
-    (dataset, analyst, scope, question, epsilon, loss, key, fingerprint, at, dataset_spent, analyst_spent)
-    VALUES ('people', 'ada', 'all rows', 'count', '1/3', '1/3', 'k', 'f', 'Tuesday', '1/3', '1/3'),
-           ('people', 'bob', 'all rows', 'count', '0.1', '1/10', NULL, 'f', 'Friday', '13/30', '1/10');
-INSERT INTO answers VALUES (1, '[42]', 'Tuesday');
-"""
-
-
-@pytest.fixture
-def old(file: Path) -> Path:
-    connection = sqlite3.connect(file, isolation_level=None)
-    connection.executescript(FORMAT_1)
-    connection.close()
-    return file
-
-
-def schema(path: Path) -> list[Any]:
-    with contextlib.closing(sqlite3.connect(path)) as raw:
-        return raw.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name").fetchall()
-
-
-def test_a_ledger_of_the_old_format_is_upgraded_with_all_it_holds(old: Path) -> None:
-    ledger = Ledger.open(old)
-    assert (ledger.spent(DATASET), ledger.spent(DATASET, "bob")) == (Fraction(13, 30), TENTH)
-    assert (ledger.remaining(DATASET, "ada"), ledger.remaining(DATASET, "bob")) == (Fraction(17, 30), Fraction(2, 5))
-    assert [(entry.id, entry.loss, entry.at, entry.answer) for entry in ledger.entries(DATASET)] == [
-        (1, Fraction(1, 3), "Tuesday", "[42]"),
-        (2, TENTH, "Friday", None),
-    ]
-    entry, new = ledger.charge(DATASET, "ada", Charge("count", "all rows", "1/3", Fraction(1, 3), "f", "k"))
-    assert (entry.answer, new) == ("[42]", False)
-    table = table_at(old)
-    with table.reserve("0.5") as reserved:
-        reserved.count("0.2")
-        assert ledger.remaining(DATASET, "bob") == Fraction(17, 30) - Fraction(1, 2)
-    again = Ledger.open(old)
-    assert again.spent(DATASET) == Fraction(19, 30)
-    new_file = old.with_name("new.ledger")
-    new_ledger(new_file)
-    assert schema(old) == schema(new_file)
-
-
-def test_old_ledgers_stay_append_only(old: Path) -> None:
-    ledger = Ledger.open(old)
-    ledger.end(ledger.hold(DATASET, "ada", TENTH))
-    with contextlib.closing(sqlite3.connect(old)) as raw:
-        for table in ("datasets", "caps", "entries", "answers", "holds", "ends"):
-            for statement in (f"UPDATE {table} SET at = 'never'", f"DELETE FROM {table}"):
-                with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-                    raw.execute(statement)
-
-
-def test_many_may_open_an_old_ledger_at_once(old: Path) -> None:
-    found: list[object] = []
-
-    def opens() -> None:
-        try:
-            found.append(Ledger.open(old).spent(DATASET))
-        except BaseException as error:
-            found.append(error)
-
-    threads = [threading.Thread(target=opens) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [Fraction(13, 30)] * 8
-
 
 def damage(path: Path, statement: str) -> None:
     """What only someone with the file in their hands can do."""
@@ -857,21 +762,6 @@ def refused(path: Path) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE entries SET dataset_spent = '1/10' WHERE id = 2",
-        "DELETE FROM entries WHERE id = 1",
-        "UPDATE entries SET loss = 'abc' WHERE id = 1",
-        "DROP TABLE answers",
-        "CREATE TABLE holds (id INTEGER)",
-    ],
-)
-def test_a_damaged_ledger_of_the_old_format_is_refused_and_left_as_it_is(old: Path, statement: str) -> None:
-    damage(old, statement)
-    refused(old)
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
         "DELETE FROM holds WHERE id = 1",
         "DELETE FROM holds WHERE id = 3",
         "UPDATE holds SET epsilon = '1/100' WHERE id = 1",
@@ -887,8 +777,11 @@ def test_a_damaged_ledger_of_the_old_format_is_refused_and_left_as_it_is(old: Pa
         "UPDATE entries SET hold = NULL WHERE id = 2",
         "UPDATE entries SET hold = 9 WHERE id = 2",
         "UPDATE entries SET hold = 2 WHERE id = 1",
-        "INSERT INTO ends VALUES (9, 'never')",
-        "UPDATE format SET version = 1",
+        "INSERT INTO ends VALUES (9, 'never', '')",
+        "INSERT INTO open_holds VALUES (2, 'people')",
+        "DELETE FROM open_holds WHERE hold = 3",
+        "UPDATE open_holds SET dataset = 'others' WHERE hold = 3",
+        "DROP TABLE open_holds",
         "DROP TABLE ends",
         "DROP TABLE holds",
         "DROP INDEX by_hold",

@@ -40,7 +40,7 @@ class BudgetExceeded(PrivacyError):
 
 
 class KeyReused(PrivacyError):
-    """An idempotency key belongs to one analyst, scope, question and epsilon."""
+    """An idempotency key of an analyst belongs to one scope, question and epsilon."""
 
 
 class NotPrivate(PrivacyError):

@@ -9,8 +9,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from privet.cli.common import STYLE, DatasetOption, JsonOption, LedgerArgument, print_json, say
+from privet.cli.common import STYLE, DatasetOption, DomainOption, JsonOption, LedgerArgument, print_json, say
 from privet.column import decimal_text
+from privet.domain import Domain
 from privet.errors import LedgerError
 from privet.kernel import Ledger, as_epsilon, ledger_path
 
@@ -98,8 +99,30 @@ def revoke(
     """
     book = _book(ledger)
     dataset = _dataset(book, name)
+    known = book.analysts(dataset)
+    if analyst is not None and analyst not in known:
+        raise LedgerError(
+            f"there is no analyst '{analyst}' on '{dataset}'; known are {', '.join(known) or 'none yet'}."
+        )
     book.set_cap(dataset, analyst, Fraction(0))
     say(f"{f'{analyst!r} may' if analyst else 'nobody may'} {'not ' if analyst else ''}spend any more on '{dataset}'")
+
+
+@app.command("declare")
+def declare(ledger: LedgerArgument, domain: DomainOption, name: DatasetOption = None) -> None:
+    """Record a changed domain, and re-price what was spent so far if a person may have more rows.
+
+    Tables are opened with the declared domain alone. Other columns, values or bins change no price; k times
+    as many rows per person make everything that was spent k times as dear. Fewer rows per person are refused.
+
+    Example: privet budget declare adult.csv -d adult.toml
+    """
+    book = _book(ledger)
+    dataset = _dataset(book, name)
+    declared = Domain.load(domain)
+    more = book.declare(dataset, declared)
+    spent = f"{decimal_text(book.spent(dataset))} is spent"
+    say(f"'{dataset}' is now opened with {domain}; {spent}" + (f", {decimal_text(more)} more than before" * (more > 0)))
 
 
 @app.command("release")

@@ -37,6 +37,14 @@ AnalystOption = Annotated[str, typer.Option(help="Who asks.")]
 LedgerOption = Annotated[
     str | None, typer.Option(help="A ledger other than the one beside the data: a file, or a postgresql:// address.")
 ]
+IgnoreSpendingOption = Annotated[
+    bool,
+    typer.Option(
+        "--ignore-spending",
+        help="Do not count what the ledger beside the data says was spent on them. For the owner of the data: the "
+        "people in them lose both.",
+    ),
+]
 NameOption = Annotated[str | None, typer.Option(help="The data set's name in the ledger.")]
 PathOption = Annotated[
     str, typer.Option(help="How questions reach the rows: auto, snapshot, stream or push-down; see docs/engines.md.")

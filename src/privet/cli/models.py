@@ -15,6 +15,7 @@ from privet.cli.common import (
     BudgetOption,
     DataArgument,
     DomainOption,
+    IgnoreSpendingOption,
     JsonOption,
     LedgerOption,
     LimitOption,
@@ -28,6 +29,7 @@ from privet.cli.common import (
 from privet.column import decimal_text
 from privet.domain import Domain
 from privet.errors import QuestionError
+from privet.kernel import refuse_spent
 
 _ALGORITHMS = "\n".join(f"      {each.name:<15} {each.line}\n{'':22}{each.citation}" for each in ALGORITHMS.values())
 
@@ -89,6 +91,7 @@ def fit(
     budget: BudgetOption = None,
     analyst: AnalystOption = "local",
     ledger: LedgerOption = None,
+    ignore_spending: IgnoreSpendingOption = False,
     name: NameOption = None,
     path: PathOption = "auto",
     snapshot_limit: LimitOption = None,
@@ -132,6 +135,8 @@ def fit(
         classifier.set_params(verbose=tell)
         ledger_file: str | None = None
         if unsafe:
+            if not ignore_spending:
+                refuse_spent(data)
             model = _fit_public(classifier, data, declared)
         else:
             with privet.open(
@@ -143,6 +148,7 @@ def fit(
                 analyst=analyst,
                 path=path,
                 snapshot_limit=snapshot_limit,
+                ignore_spending=ignore_spending,
             ) as table:
                 model = classifier.fit(table).model_
                 left, ledger_file, way = decimal_text(table.budget.remaining), table.budget.ledger_path, table.explain()

@@ -12,6 +12,7 @@ from privet.cli.common import (
     BudgetOption,
     DataArgument,
     DomainOption,
+    IgnoreSpendingOption,
     JsonOption,
     LedgerOption,
     LimitOption,
@@ -34,6 +35,7 @@ def query(
     budget: BudgetOption = None,
     analyst: AnalystOption = "local",
     ledger: LedgerOption = None,
+    ignore_spending: IgnoreSpendingOption = False,
     name: NameOption = None,
     path: PathOption = "auto",
     snapshot_limit: LimitOption = None,
@@ -72,6 +74,7 @@ def query(
         analyst=analyst,
         path=path,
         snapshot_limit=snapshot_limit,
+        ignore_spending=ignore_spending,
     ) as table:
         answers = asked.ask(table, epsilon, key)
         left, entry = table.budget.remaining, answers[0][1].about.entry

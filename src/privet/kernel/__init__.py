@@ -35,7 +35,7 @@ from privet.kernel.mechanisms import (
     noise_is_private,
 )
 from privet.kernel.monitor import Monitor
-from privet.kernel.opening import open_public, open_table
+from privet.kernel.opening import open_public, open_table, refuse_spent
 from privet.kernel.parts import Parts
 from privet.kernel.query import LOGIT_GRID, MAX_CELLS, RESIDUAL_GRID, AdditiveModel
 from privet.kernel.racing import Raced, race
@@ -112,6 +112,7 @@ __all__ = [
     "print_outside",
     "public_scores",
     "race",
+    "refuse_spent",
     "seeded_noise",
     "source_of",
     "worst_loss",

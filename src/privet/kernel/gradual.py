@@ -130,7 +130,8 @@ class Gradual:
             self._drawn = first.get("opening")
             self._known = [Level(epsilon, value, self._entry, private) for epsilon, value in values], 0
         self._session.check_drawn(f"refine {self._question.text}", self._drawn, self._session.engine.version)
-        while (content := ledger.fingerprint(self._session.dataset, self._key(self._known[1] + 1))) is not None:
+        dataset, analyst = self._session.dataset, self._session.analyst
+        while (content := ledger.fingerprint(dataset, analyst, self._key(self._known[1] + 1))) is not None:
             self._step(content)
         return self._known[0]
 

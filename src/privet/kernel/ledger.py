@@ -2,12 +2,16 @@
 
 Charge first, ask second: an entry is on disk before the engine is asked, so a crash
 may waste budget and never leaks it. Losses are fractions written as text; nothing is
-rounded. Each entry carries the totals after it, which are checked when the ledger is
-opened. Triggers refuse to change or delete what was written.
+rounded. Each entry carries the totals after it, and each line a checksum; both are checked
+when the ledger is opened. Triggers refuse to change or delete what was written.
 
 A data set has a cap over all analysts, an analyst may have a cap of their own; caps
 are appended too, and the last one counts. Many threads and processes may share a
 ledger: a charge is one transaction, and nobody else writes during it.
+
+A data set also has terms, which say what its charges mean: how many rows a person may
+have, and the cells of every declared column. A table whose domain says anything else is
+refused until the owner declares it (`declare`), which re-prices what was spent so far.
 
 A hold reserves a part of a budget for one analyst until it ends. Holds only decide
 who may use what is left: that no cap is passed never depends on them.
@@ -17,19 +21,47 @@ The lines are in a SQLite file, or on a PostgreSQL server that several machines 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from privet.column import decimal_text
+from privet.column import Nominal, Numeric, decimal_text
+from privet.domain import Domain
 from privet.errors import BudgetExceeded, KeyReused, LedgerError, PrivacyError
-from privet.kernel.ledger_store import FORMAT, Run, Store, corrupt
+from privet.kernel.ledger_store import COLUMNS, OPEN_HOLDS, READ, Purpose, Run, Store, corrupt
 from privet.kernel.sqlite_store import MEMORY, SQLiteStore
 
-__all__ = ["MEMORY", "Charge", "Entry", "Hold", "Ledger"]
+if TYPE_CHECKING:
+    from privet.kernel.postgres_store import PostgresStore
+
+__all__ = ["MEMORY", "Charge", "Entry", "Hold", "Ledger", "cells_of"]
+
+_LOOK = "`privet budget show` tells"
+_REGISTER = Purpose("register the data set in the ledger", "nothing was written", "open the table again")
+_CHARGE = Purpose(
+    "charge the ledger",
+    "nothing was charged",
+    "`privet budget show --entries` tells; the same question with the same key finds the charge or makes it, without a "
+    "key a new try is a new charge",
+)
+_STORE = Purpose(
+    "store an answer in the ledger", "the answer was neither stored nor released", "the answer is not released"
+)
+_HOLD = Purpose("reserve in the ledger", "nothing was reserved", f"{_LOOK}, and `privet budget release` ends it")
+_END = Purpose(
+    "end a reservation in the ledger",
+    "the reservation stays open until `privet budget release` ends it",
+    f"{_LOOK}, and `privet budget release` ends it",
+)
+_SET_CAP = Purpose("change a budget in the ledger", "the budget stays as it was", _LOOK)
+_DECLARE = Purpose("declare a domain in the ledger", "nothing was changed", f"{_LOOK}, and to declare it again is safe")
 
 
 @dataclass(frozen=True)
@@ -43,6 +75,7 @@ class Charge:
     fingerprint: str
     key: str | None = None
     place: str = ""  # where it is made: see `Session.place`
+    terms: int | None = None  # the terms that its table was opened with
 
 
 @dataclass(frozen=True)
@@ -98,9 +131,29 @@ class _Room:
 
 
 def _parted(written: str) -> tuple[str, str]:
-    """What a charge was written for, which has no blanks, and where it was made; older ledgers do not say that."""
+    """What a charge was written for, which has no blanks, and where it was made."""
     fingerprint, _, place = str(written).partition(" ")
     return fingerprint, place
+
+
+def cells_of(domain: Domain) -> dict[str, str]:
+    """Of every declared column a hash of all that decides which cell a value falls into.
+
+    Not in it, because no cell depends on it: the target, `rows`, `max_rows`, whether values are `ordered`, and how
+    edges were written.
+
+    >>> plain, ordered = (Domain((Nominal("size", ("S", "M"), ordered=ordered),)) for ordered in (False, True))
+    >>> cells_of(plain) == cells_of(ordered), cells_of(plain) == cells_of(Domain((Nominal("size", ("M", "S")),)))
+    (True, False)
+    """
+
+    def written(column: Nominal | Numeric) -> list[object]:
+        if isinstance(column, Nominal):
+            return ["nominal", *column.texts, column.other, column.missing]
+        bounds = [decimal_text(number) for number in (column.low, column.high, column.step)]
+        return ["numeric", *bounds, *column.thresholds, column.missing]
+
+    return {column.name: hashlib.sha256(json.dumps(written(column)).encode()).hexdigest() for column in domain}
 
 
 def _now() -> str:
@@ -111,7 +164,7 @@ class Ledger:
     """A ledger in a file, on a server, or in memory for as long as the process lives.
 
     >>> ledger = Ledger.open(MEMORY)
-    >>> ledger.register("patients", source="a frame", budget=Fraction(1))
+    >>> terms = ledger.register("patients", source="a frame", budget=Fraction(1))
     >>> entry, new = ledger.charge("patients", "ada", Charge("count", "all rows", "0.4", Fraction(2, 5), "f1", key="k"))
     >>> ledger.store(entry.id, "[42]")
     '[42]'
@@ -129,12 +182,21 @@ class Ledger:
     def open(cls, path: str | Path, *, create: bool = True, clock: Callable[[], str] = _now) -> Ledger:
         """Open a ledger, creating it where it does not exist.
 
-        `path` is a file, or `postgresql://user@host/database?schema=NAME`.
+        Parameters
+        ----------
+        path : str or Path
+            A file, a link to one or to an address, `postgresql://user@host/database?schema=NAME`, or ":memory:".
+        create : bool, default True
+            Whether to make one where there is none.
+
+        Raises
+        ------
+        LedgerError
+            Where there is none, or it is damaged, of another format or out of reach.
         """
-        ledger = cls(_store(str(path), create), clock)
+        ledger = cls(_store(_followed(str(path)), create), clock)
         if ledger.durable:
-            ledger._upgrade()
-            with ledger._transaction("read the ledger", write=False) as run:
+            with ledger._transaction(READ, write=False) as run:
                 ledger._check(run)
         return ledger
 
@@ -142,6 +204,16 @@ class Ledger:
     def on_server(path: str | Path) -> bool:
         """Whether a path is the address of a ledger on a server and no file."""
         return str(path).startswith(("postgresql:", "postgres:"))  # of two slashes a Path would keep one
+
+    @staticmethod
+    def identity_of(path: str | Path | Ledger) -> str:
+        """The same text for every path to the same ledger, without opening it; of a server, whoever connects."""
+        if isinstance(path, Ledger):
+            return path._store.identity
+        place = _followed(str(path))
+        if Ledger.on_server(place):
+            return _postgres().identity_at(place)
+        return MEMORY if place == MEMORY else os.path.realpath(place)
 
     @property
     def path(self) -> str:
@@ -157,33 +229,90 @@ class Ledger:
         """Let go of the file or the connection; what was charged stays."""
         self._store.close()
 
-    def register(self, dataset: str, *, source: str, budget: Fraction | None, rows_per_person: int = 1) -> None:
-        """Record a data set at its first opening; check the budget at later ones."""
-        with self._transaction("register the data set") as run:
+    def register(self, dataset: str, *, source: str, budget: Fraction | None, domain: Domain | None = None) -> int:
+        """Record a data set at its first opening; check its terms and the budget at later ones.
+
+        Returns
+        -------
+        int
+            The number of the terms, which every charge of this opening is held against.
+
+        Raises
+        ------
+        PrivacyError
+            If the domain is not the one that the data set's charges were made under, or the budget is larger.
+        LedgerError
+            If the ledger knows the source under another name, or there is no budget yet.
+        """
+        with self._transaction(_REGISTER) as run:
             for (name,) in run("SELECT name FROM datasets WHERE source = ? AND name <> ?", source, dataset):
                 raise LedgerError(
                     f"the ledger '{self.path}' knows this data as '{name}', not as '{dataset}'; open it under that "
                     "name, so that its spending goes on."
                 )
-            known = run("SELECT rows_per_person FROM datasets WHERE name = ?", dataset).fetchone()
-            if known is not None and known[0] > rows_per_person:
-                raise PrivacyError(
-                    f"the ledger of '{dataset}' was begun for persons with up to {known[0]} rows, the domain now says "
-                    f"{rows_per_person}; the promise made so far is for {known[0]}: declare that or more."
-                )
-            if known is None:
+            terms = self._terms(run, dataset)
+            if terms is None:
                 if budget is None:
                     raise LedgerError(
                         f"the data set '{dataset}' has no budget yet; give one at its first opening, as budget=\"1.0\"."
                     )
-                run("INSERT INTO datasets VALUES (?, ?, ?, ?)", dataset, source, rows_per_person, self._clock())
+                run.insert("datasets", name=dataset, source=source, at=self._clock())
+                number = self._write_terms(run, dataset, domain)
                 self._cap(run, dataset, None, budget)
+            else:
+                number = terms.id
+                if domain is not None:
+                    terms.refuse_fewer(domain.rows_per_person)
+                    terms.refuse_others(domain)
             recorded = self._caps(run, dataset, None)
             if budget is not None and recorded is not None and budget > recorded:
                 raise PrivacyError(
                     f"the budget {decimal_text(budget)} asked for '{dataset}' is above the {decimal_text(recorded)} in "
                     "its ledger; open it with that or less, or let its owner raise it with `privet budget grant`."
                 )
+        return number
+
+    def declare(self, dataset: str, domain: Domain) -> Fraction:
+        """Record a changed domain and re-price what was spent so far. For the owner of the data.
+
+        With k rows a person instead of j every charge so far costs such a person k/j times what was written: each
+        record of theirs has lost what it has lost. So for every analyst an entry adds (k/j - 1) times what they
+        have spent, which may be more than a cap leaves. Other cells change no price: what was released under the old
+        ones and what will be under the new ones are answers about the same people, whose losses add.
+
+        Parameters
+        ----------
+        dataset : str
+        domain : Domain
+            What tables of the data set are opened with from now on. Those that are open must be opened again.
+
+        Returns
+        -------
+        Fraction
+            What has been added to the spending on the data set.
+
+        Raises
+        ------
+        PrivacyError
+            If it allows a person fewer rows than before: the promise made so far is for more.
+        """
+        with self._transaction(_DECLARE) as run:
+            self._known(run, dataset)
+            terms = self._terms(run, dataset)
+            assert terms is not None
+            terms.refuse_fewer(domain.rows_per_person)
+            if (terms.rows_per_person, terms.cells) == (domain.rows_per_person, cells_of(domain)):
+                return Fraction(0)
+            number = self._write_terms(run, dataset, domain)
+            before = self._spent(run, dataset, None)
+            factor = Fraction(domain.rows_per_person, terms.rows_per_person) - 1
+            for analyst in self._analysts(run, dataset) if factor else ():
+                more = factor * self._spent(run, dataset, analyst)
+                what = f"re-price for {domain.rows_per_person} rows per person, not {terms.rows_per_person}"
+                charge = Charge(what, "all rows", decimal_text(more), more, "")
+                if more:
+                    self._write_entry(run, dataset, analyst, charge, number, None)
+            return self._spent(run, dataset, None) - before
 
     def charge(
         self, dataset: str, analyst: str, charge: Charge, limit: Fraction | None = None, hold: int | None = None
@@ -194,55 +323,48 @@ class Ledger:
         `hold` pays the first epsilon of its charges; what goes beyond is charged as
         without it.
         """
-        with self._transaction("write to the ledger") as run:
+        with self._transaction(_CHARGE) as run:
             standing = self._standing(run, dataset, analyst, charge.key, charge.fingerprint)
             if standing is not None:
                 return standing, False
+            terms = self._terms(run, dataset)
+            if terms is None:
+                raise LedgerError(f"the ledger '{self.path}' has no data set '{dataset}'; open the table again.")
+            if charge.terms not in (None, terms.id):
+                raise PrivacyError(
+                    f"the owner has declared another domain for '{dataset}' since this table was opened; open it again "
+                    "with that one."
+                )
             asked = f"charge epsilon={charge.epsilon} for {charge.question} on {charge.scope}"
             held = None if hold is None else self._open_hold(run, dataset, analyst, hold, charge.loss, asked)
             for room in self._rooms(run, dataset, analyst, limit, held):
                 room.refuse_beyond(charge.loss, asked)
-            total, own = self._spent(run, dataset, None), self._spent(run, dataset, analyst)
-            number = run.append(
-                "entries",
-                dataset=dataset,
-                analyst=analyst,
-                scope=charge.scope,
-                question=charge.question,
-                epsilon=charge.epsilon,
-                loss=str(charge.loss),
-                key=charge.key,
-                fingerprint=f"{charge.fingerprint} {charge.place}",
-                at=self._clock(),
-                dataset_spent=str(total + charge.loss),
-                analyst_spent=str(own + charge.loss),
-                hold=hold,
-                hold_spent=None if held is None else str(min(held.epsilon, held.spent + charge.loss)),
-            )
+            number = self._write_entry(run, dataset, analyst, charge, terms.id, held)
             entry = next(self._entries(run, "id = ?", number))
         return entry, True
 
     def standing(self, dataset: str, analyst: str, key: str, fingerprint: str) -> Entry | None:
         """The charge that stands under a key, if there is one."""
-        with self._transaction("read the ledger", write=False) as run:
+        with self._transaction(READ, write=False) as run:
             return self._standing(run, dataset, analyst, key, fingerprint)
 
-    def fingerprint(self, dataset: str, key: str) -> str | None:
-        """What the charge under a key was written for, if there is one."""
-        with self._transaction("read the ledger", write=False) as run:
-            found = run("SELECT fingerprint FROM entries WHERE dataset = ? AND key = ?", dataset, key).fetchone()
+    def fingerprint(self, dataset: str, analyst: str, key: str) -> str | None:
+        """What the charge under an analyst's key was written for, if there is one."""
+        query = "SELECT fingerprint FROM entries WHERE dataset = ? AND analyst = ? AND key = ?"
+        with self._transaction(READ, write=False) as run:
+            found = run(query, dataset, analyst, key).fetchone()
         return None if found is None else _parted(found[0])[0]
 
     def answer(self, entry: int) -> str:
         """The stored answer of an entry that has one."""
-        with self._transaction("read the ledger", write=False) as run:
-            return str(run("SELECT answer FROM answers WHERE entry = ?", entry).fetchone()[0])
+        with self._transaction(READ, write=False) as run:
+            return self._answer(run, entry)
 
     def store(self, entry: int, answer: str) -> str:
         """Store an answer; the one stored first is the only one that may be released."""
-        with self._transaction("store an answer") as run:
-            run("INSERT INTO answers VALUES (?, ?, ?) ON CONFLICT DO NOTHING", entry, answer, self._clock())
-            return str(run("SELECT answer FROM answers WHERE entry = ?", entry).fetchone()[0])
+        with self._transaction(_STORE) as run:
+            run.insert("answers", entry=entry, answer=answer, at=self._clock())
+            return self._answer(run, entry)
 
     def hold(
         self,
@@ -260,75 +382,73 @@ class Ledger:
         `within` a hold nothing is written: that one goes on if it has so much left.
         """
         text = f"reserve epsilon={decimal_text(epsilon if asked is None else asked)}"
-        with self._transaction("write to the ledger") as run:
+        with self._transaction(_HOLD) as run:
             outer = None if within is None else self._open_hold(run, dataset, analyst, within, epsilon, text)
             for room in self._rooms(run, dataset, analyst, limit, outer):
                 room.refuse_beyond(epsilon, text)
             if outer is not None:
                 _Room(f"reservation {outer.id}", outer.epsilon, outer.left).refuse_beyond(epsilon, text)
                 return outer.id
-            return run.append("holds", dataset=dataset, analyst=analyst, epsilon=str(epsilon), at=self._clock())
+            number = run.append("holds", dataset=dataset, analyst=analyst, epsilon=str(epsilon), at=self._clock())
+            run(f"INSERT INTO {OPEN_HOLDS} (hold, dataset) VALUES (?, ?)", number, dataset)
+            return number
 
     def end(self, hold: int) -> Fraction:
         """End a hold, once or again; what it had left, which everybody may charge now."""
-        with self._transaction("end a reservation") as run:
+        with self._transaction(_END) as run:
             found = run("SELECT dataset FROM holds WHERE id = ?", hold).fetchone()
             if found is None:
                 raise LedgerError(
                     f"the ledger '{self.path}' has no reservation {hold}; `privet budget show` lists the open ones."
                 )
             left = sum((each.left for each in self._holds(run, found[0]) if each.id == hold), Fraction(0))
-            run("INSERT INTO ends VALUES (?, ?) ON CONFLICT DO NOTHING", hold, self._clock())
+            run.insert("ends", hold=hold, at=self._clock())
+            run(f"DELETE FROM {OPEN_HOLDS} WHERE hold = ?", hold)
         return left
 
     def holds(self, dataset: str) -> list[Hold]:
         """The open reservations of a data set."""
-        with self._transaction("read the ledger", write=False) as run:
+        with self._transaction(READ, write=False) as run:
             return self._holds(run, dataset)
 
     def set_cap(self, dataset: str, analyst: str | None, cap: Fraction) -> None:
         """Set what a data set, or one analyst on it, may spend in all. For its owner."""
-        with self._transaction("change a budget") as run:
+        with self._transaction(_SET_CAP) as run:
             self._known(run, dataset)
             self._cap(run, dataset, analyst, cap)
 
     def spent(self, dataset: str, analyst: str | None = None) -> Fraction:
-        with self._transaction("read the ledger", write=False) as run:
+        with self._transaction(READ, write=False) as run:
             return self._spent(run, dataset, analyst)
 
     def cap(self, dataset: str, analyst: str | None = None) -> Fraction | None:
         """The cap of a data set, or an analyst's own cap on it where one was set."""
-        with self._transaction("read the ledger", write=False) as run:
+        with self._transaction(READ, write=False) as run:
             return self._caps(run, dataset, analyst)
 
     def remaining(self, dataset: str, analyst: str, limit: Fraction | None = None, hold: int | None = None) -> Fraction:
         """The largest loss that this analyst may charge now, to a hold or without; other holds keep what is theirs."""
-        with self._transaction("read the ledger", write=False) as run:
+        with self._transaction(READ, write=False) as run:
             held = next((each for each in self._holds(run, dataset) if each.id == hold), None)
             if held is None and hold is not None:
                 return Fraction(0)
             return max(min(room.left for room in self._rooms(run, dataset, analyst, limit, held)), Fraction(0))
 
     def entries(self, dataset: str, analyst: str | None = None) -> list[Entry]:
-        with self._transaction("read the ledger", write=False) as run:
+        with self._transaction(READ, write=False) as run:
             if analyst is None:
                 return list(self._entries(run, "dataset = ?", dataset))
             return list(self._entries(run, "dataset = ? AND analyst = ?", dataset, analyst))
 
     def datasets(self) -> list[str]:
-        with self._transaction("read the ledger", write=False) as run:
+        with self._transaction(READ, write=False) as run:
             return [name for (name,) in run("SELECT name FROM datasets ORDER BY name")]
 
     def analysts(self, dataset: str) -> list[str]:
         """Everyone with an entry, a reservation or a cap of their own."""
-        with self._transaction("read the ledger", write=False) as run:
+        with self._transaction(READ, write=False) as run:
             self._known(run, dataset)
-            query = (
-                "SELECT analyst FROM entries WHERE dataset = ? UNION "
-                "SELECT analyst FROM holds WHERE dataset = ? UNION "
-                "SELECT analyst FROM caps WHERE dataset = ? AND analyst IS NOT NULL ORDER BY 1"
-            )
-            return [name for (name,) in run(query, dataset, dataset, dataset)]
+            return self._analysts(run, dataset)
 
     # -- inside one transaction -------------------------------------------------------------
 
@@ -336,16 +456,56 @@ class Ledger:
         if run("SELECT 1 FROM datasets WHERE name = ?", dataset).fetchone() is None:
             raise LedgerError(f"the ledger '{self.path}' has no data set '{dataset}'; `privet budget show` lists them.")
 
+    def _analysts(self, run: Run, dataset: str) -> list[str]:
+        query = (
+            "SELECT analyst FROM entries WHERE dataset = ? UNION "
+            "SELECT analyst FROM holds WHERE dataset = ? UNION "
+            "SELECT analyst FROM caps WHERE dataset = ? AND analyst IS NOT NULL ORDER BY 1"
+        )
+        return [name for (name,) in run(query, dataset, dataset, dataset)]
+
     def _standing(self, run: Run, dataset: str, analyst: str, key: str | None, fingerprint: str) -> Entry | None:
-        query = "SELECT analyst, fingerprint, id FROM entries WHERE dataset = ? AND key = ?"
-        found = None if key is None else run(query, dataset, key).fetchone()
+        query = "SELECT fingerprint, id FROM entries WHERE dataset = ? AND analyst = ? AND key = ?"
+        found = None if key is None else run(query, dataset, analyst, key).fetchone()
         if found is None:
             return None
-        if (found[0], _parted(found[1])[0]) != (analyst, fingerprint):
-            raise KeyReused(
-                f"the key '{key}' stands for another analyst, scope, question or epsilon; use a new key for this."
-            )
-        return next(self._entries(run, "id = ?", found[2]))
+        if _parted(found[0])[0] != fingerprint:
+            raise KeyReused(f"the key '{key}' stands for another scope, question or epsilon; use a new key for this.")
+        return next(self._entries(run, "id = ?", found[1]))
+
+    def _terms(self, run: Run, dataset: str) -> _Terms | None:
+        line = run.line("terms", "dataset = ? ORDER BY id DESC", dataset)
+        return None if line is None else _Terms(line[0], dataset, line[2], json.loads(line[3]))
+
+    def _write_terms(self, run: Run, dataset: str, domain: Domain | None) -> int:
+        cells = json.dumps({} if domain is None else cells_of(domain), sort_keys=True)
+        rows_per_person = 1 if domain is None else domain.rows_per_person
+        return run.append("terms", dataset=dataset, rows_per_person=rows_per_person, cells=cells, at=self._clock())
+
+    def _write_entry(self, run: Run, dataset: str, analyst: str, charge: Charge, terms: int, held: Hold | None) -> int:
+        total, own = self._spent(run, dataset, None), self._spent(run, dataset, analyst)
+        return run.append(
+            "entries",
+            dataset=dataset,
+            terms=terms,
+            analyst=analyst,
+            scope=charge.scope,
+            question=charge.question,
+            epsilon=charge.epsilon,
+            loss=str(charge.loss),
+            key=charge.key,
+            fingerprint=f"{charge.fingerprint} {charge.place}",
+            at=self._clock(),
+            dataset_spent=str(total + charge.loss),
+            analyst_spent=str(own + charge.loss),
+            hold=None if held is None else held.id,
+            hold_spent=None if held is None else str(min(held.epsilon, held.spent + charge.loss)),
+        )
+
+    def _answer(self, run: Run, entry: int) -> str:
+        line = run.line("answers", "entry = ?", entry)
+        assert line is not None
+        return str(line[2])
 
     def _rooms(
         self, run: Run, dataset: str, analyst: str, limit: Fraction | None, hold: Hold | None
@@ -380,15 +540,14 @@ class Ledger:
             yield _Room(whose, lower, max(inside, lower - spent - reserved), reserved)
 
     def _holds(self, run: Run, dataset: str) -> list[Hold]:
-        query = (
-            "SELECT id, analyst, epsilon, at, "
-            "(SELECT hold_spent FROM entries WHERE hold = holds.id ORDER BY entries.id DESC LIMIT 1) "
-            "FROM holds WHERE dataset = ? AND id NOT IN (SELECT hold FROM ends) ORDER BY id"
-        )
-        return [
-            Hold(number, analyst, Fraction(epsilon), Fraction(spent or 0), at)
-            for number, analyst, epsilon, at, spent in run(query, dataset)
-        ]
+        """The open holds; those that have ended are not looked at."""
+        holds = []
+        for (hold,) in run(f"SELECT hold FROM {OPEN_HOLDS} WHERE dataset = ? ORDER BY hold", dataset).fetchall():
+            line = run.line("holds", "id = ?", hold)
+            assert line is not None
+            paid = run("SELECT hold_spent FROM entries WHERE hold = ? ORDER BY id DESC LIMIT 1", hold).fetchone()
+            holds.append(Hold(hold, line[2], Fraction(line[3]), Fraction(paid[0] if paid else 0), line[4]))
+        return holds
 
     def _open_hold(self, run: Run, dataset: str, analyst: str, hold: int, loss: Fraction, asked: str) -> Hold:
         for each in self._holds(run, dataset):
@@ -403,49 +562,26 @@ class Ledger:
 
     def _spent(self, run: Run, dataset: str, analyst: str | None) -> Fraction:
         if analyst is None:
-            query = "SELECT dataset_spent FROM entries WHERE dataset = ? ORDER BY id DESC LIMIT 1"
-            row = run(query, dataset).fetchone()
+            line = run.line("entries", "dataset = ? ORDER BY id DESC", dataset)
         else:
-            query = "SELECT analyst_spent FROM entries WHERE dataset = ? AND analyst = ? ORDER BY id DESC LIMIT 1"
-            row = run(query, dataset, analyst).fetchone()
-        return Fraction(0) if row is None else Fraction(row[0])
+            line = run.line("entries", "dataset = ? AND analyst = ? ORDER BY id DESC", dataset, analyst)
+        return Fraction(0) if line is None else Fraction(line[_TOTAL if analyst is None else _TOTAL + 1])
 
     def _caps(self, run: Run, dataset: str, analyst: str | None) -> Fraction | None:
         whose, values = ("analyst IS NULL", ()) if analyst is None else ("analyst = ?", (analyst,))
-        query = f"SELECT cap FROM caps WHERE dataset = ? AND {whose} ORDER BY id DESC LIMIT 1"
-        row = run(query, dataset, *values).fetchone()
-        return None if row is None else Fraction(row[0])
+        line = run.line("caps", f"dataset = ? AND {whose} ORDER BY id DESC", dataset, *values)
+        return None if line is None else Fraction(line[3])
 
     def _cap(self, run: Run, dataset: str, analyst: str | None, cap: Fraction) -> None:
         run.append("caps", dataset=dataset, analyst=analyst, cap=str(cap), at=self._clock())
 
     def _entries(self, run: Run, condition: str, *values: object) -> Iterator[Entry]:
-        query = (
-            "SELECT id, analyst, scope, question, epsilon, loss, key, entries.at, answer, fingerprint FROM entries "
-            f"LEFT JOIN answers ON entry = id WHERE {condition} ORDER BY id"
-        )
-        for row in run(query, *values):
-            number, analyst, scope, question, epsilon, loss, key, at, answer, written = row
-            yield Entry(number, analyst, scope, question, epsilon, Fraction(loss), key, at, answer, _parted(written)[1])
-
-    def _upgrade(self) -> None:
-        """Bring a ledger of an older format to this one, as a whole or not at all; no line of it changes."""
-
-        def steps(run: Run) -> Sequence[str]:
-            found = run("SELECT version FROM format").fetchall()
-            return self._store.upgrades.get(found[0][0], ()) if len(found) == 1 else ()
-
-        if not self._store.upgrades:
-            return
-        with self._transaction("read the ledger", write=False) as run:
-            old = steps(run)
-        if old:
-            with self._transaction("upgrade the ledger") as run:
-                if steps(run):  # nobody else was faster
-                    for statement in old:
-                        run(statement)
-                    run("UPDATE format SET version = ?", FORMAT)
-                self._check(run)  # a damaged ledger stays as it is
+        lines = list(run.lines("entries", f"{condition} ORDER BY id", *values))
+        chosen = f"entry IN (SELECT id FROM entries WHERE {condition})"
+        answers = {entry: answer for _, entry, answer, _ in run.lines("answers", chosen, *values)}
+        for number, _, _, analyst, scope, question, epsilon, loss, key, written, at, *_ in lines:
+            place, answer = _parted(written)[1], answers.get(number)
+            yield Entry(number, analyst, scope, question, epsilon, Fraction(loss), key, at, answer, place)
 
     def _check(self, run: Run) -> None:
         """Refuse what is no whole ledger, or one whose totals do not follow from its entries.
@@ -455,18 +591,26 @@ class Ledger:
         number_of = cache(Fraction)  # losses repeat, and to read one takes longer than to add it
         sound = self._store.is_whole(run)
         if sound:
+            for table in ("datasets", "caps", "answers"):
+                for _ in run.lines(table):
+                    pass
+            people: dict[str, int] = {}
+            for _, dataset, rows_per_person, *_ in run.lines("terms", "TRUE ORDER BY id"):
+                sound = sound and rows_per_person >= people.get(dataset, 1)
+                people[dataset] = rows_per_person
             holds = {
                 number: (dataset, analyst, number_of(epsilon))
-                for number, dataset, analyst, epsilon in run("SELECT id, dataset, analyst, epsilon FROM holds")
+                for number, dataset, analyst, epsilon, _ in run.lines("holds")
             }
-            sound = sound and all(epsilon >= 0 for _, _, epsilon in holds.values())
-            sound = sound and all(hold in holds for (hold,) in run("SELECT hold FROM ends"))
+            ended = {hold for _, hold, _ in run.lines("ends")}
+            sound = sound and all(epsilon >= 0 for _, _, epsilon in holds.values()) and ended <= set(holds)
+            open_holds = {hold: dataset for hold, dataset in run(f"SELECT hold, dataset FROM {OPEN_HOLDS}")}
+            sound = sound and open_holds == {hold: holds[hold][0] for hold in holds if hold not in ended}
             totals: dict[tuple[str, str | None], Fraction] = {}
             paid: dict[int, Fraction] = {}
-            rows = run(
-                "SELECT dataset, analyst, loss, dataset_spent, analyst_spent, hold, hold_spent FROM entries ORDER BY id"
-            )
-            for dataset, analyst, loss, dataset_spent, analyst_spent, hold, hold_spent in rows:
+            for line in run.lines("entries", "TRUE ORDER BY id"):
+                dataset, analyst, loss = line[1], line[3], line[7]
+                *_, dataset_spent, analyst_spent, hold, hold_spent = line
                 for whose, total in (((dataset, None), dataset_spent), ((dataset, analyst), analyst_spent)):
                     totals[whose] = totals.get(whose, Fraction(0)) + number_of(loss)
                     sound = sound and str(totals[whose]) == total  # as it was written
@@ -480,11 +624,61 @@ class Ledger:
             raise LedgerError(corrupt(self.path))
 
 
+_TOTAL = 1 + COLUMNS["entries"].index("dataset_spent")  # in a line, after its number
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """What the charges of a data set mean: for whom they are, and what they are about."""
+
+    id: int
+    dataset: str
+    rows_per_person: int
+    cells: dict[str, str]  # by column
+
+    def refuse_fewer(self, rows_per_person: int) -> None:
+        if rows_per_person < self.rows_per_person:
+            raise PrivacyError(
+                f"the ledger of '{self.dataset}' was begun for persons with up to {self.rows_per_person} rows, the "
+                f"domain now says {rows_per_person}; the promise made so far is for {self.rows_per_person}: declare "
+                "that or more."
+            )
+
+    def refuse_others(self, domain: Domain) -> None:
+        """Refuse what only `Ledger.declare` may change."""
+        mend = "let its owner record the change with `privet budget declare`, or open it with the domain as it was."
+        if domain.rows_per_person > self.rows_per_person:
+            raise PrivacyError(
+                f"the ledger of '{self.dataset}' was begun for persons with up to {self.rows_per_person} rows, the "
+                f"domain now says {domain.rows_per_person}: what was spent so far costs such a person "
+                f"{decimal_text(Fraction(domain.rows_per_person, self.rows_per_person))} times as much; {mend}"
+            )
+        cells = cells_of(domain)
+        for name in sorted({*self.cells, *cells}) if self.cells else ():  # none: it was registered without a domain
+            before, now = self.cells.get(name), cells.get(name)
+            if before != now:
+                what = "is new" if before is None else "is gone" if now is None else "has other cells"
+                raise PrivacyError(
+                    f"the domain of '{self.dataset}' is not the one in its ledger: the column '{name}' {what}; {mend}"
+                )
+
+
+def _followed(path: str) -> str:
+    """Where a link leads that stands beside data whose ledger is on a server; every other path as it is."""
+    try:
+        target = os.readlink(path)
+    except (OSError, ValueError):
+        return path
+    return target if Ledger.on_server(target) else path
+
+
 def _store(place: str, create: bool) -> Store:
-    if not Ledger.on_server(place):
-        return SQLiteStore.open(place, create)
+    return _postgres().open(place, create) if Ledger.on_server(place) else SQLiteStore.open(place, create)
+
+
+def _postgres() -> type[PostgresStore]:
     try:
         from privet.kernel.postgres_store import PostgresStore
     except ImportError:
         raise LedgerError("a ledger on PostgreSQL needs psycopg: pip install 'privet[postgres]'.") from None
-    return PostgresStore.open(place, create)
+    return PostgresStore

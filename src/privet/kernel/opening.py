@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from privet.domain import Domain
-from privet.errors import DataError, LedgerError, QuestionError, UndeclaredDomain
+from privet.errors import DataError, LedgerError, PrivacyError, QuestionError, UndeclaredDomain
 from privet.kernel.accounting import LARGEST_EPSILON, Scope, as_epsilon
 from privet.kernel.addresses import Source, source_of, spark_frame
 from privet.kernel.engines.duckdb import DuckDBEngine
@@ -28,6 +30,7 @@ def open_table(
     analyst: str = "local",
     path: str = "auto",
     snapshot_limit: int | str | None = None,
+    ignore_spending: bool = False,
 ) -> ProtectedTable:
     """Open a private table to an analyst.
 
@@ -39,7 +42,9 @@ def open_table(
     Spark (`spark:///?table=t`), which need a `ledger`, or a pandas, polars, Arrow or Spark
     frame. `budget` is what may be spent on the data set in all; it is recorded at the first
     opening and may be left out afterwards. Files and DuckDB tables have a durable ledger
-    beside them (or at `ledger`), so that opening again goes on with what is left; a frame's
+    beside them (or at `ledger`, and then a link to it beside them), so that opening again goes
+    on with what is left; any other ledger than the recorded one is refused, unless the owner of
+    the data says `ignore_spending=True`: then what was spent there is not counted here. A frame's
     ledger lives in memory unless `ledger` names a file. `path` says how questions reach the
     rows: "snapshot" (merged into memory once), "stream" (read in passing), "push-down"
     (statements where they lie) or "auto", by what the domain declares about the size: a
@@ -70,7 +75,10 @@ def open_table(
         raise DataError(f"cannot open a {type(data).__name__}; pass a file name, the address of a table or a frame.")
     dataset = name or (source.name if source else "frame")
     place = ledger if ledger is not None else source.ledger if source else MEMORY
-    if allowed is None and not (isinstance(place, Ledger) or Ledger.on_server(place) or Path(place).exists()):
+    beside = source.ledger if source and not source.remote else None
+    if beside is not None and not ignore_spending:
+        _refuse_uncounted(beside, place)
+    if allowed is None and not (isinstance(place, Ledger) or Ledger.on_server(place) or os.path.lexists(place)):
         raise LedgerError(f"the data set '{dataset}' has no budget yet; give one the first time, as budget=\"1.0\".")
 
     # The engine first: a ledger must not be made for a table that cannot be opened.
@@ -78,12 +86,16 @@ def open_table(
     address = source.address if source else f"frame {dataset}"
     try:
         book = place if isinstance(place, Ledger) else Ledger.open(place, create=allowed is not None)
-        book.register(dataset, source=address, budget=allowed, rows_per_person=domain.rows_per_person)
+        terms = book.register(dataset, source=address, budget=allowed, domain=domain)
+        if beside is not None and book.durable:
+            _link(beside, book)
+            if not ignore_spending:
+                _refuse_uncounted(beside, book)  # somebody else may have been faster
     except BaseException:
         engine.close()
         raise
     limit = _limit(book, dataset, allowed)
-    session = Session(domain, engine, book, dataset, address, analyst, limit, path=way)
+    session = Session(domain, engine, book, dataset, address, analyst, limit, path=way, terms=terms)
     return ProtectedTable(session, Rows(), Scope())
 
 
@@ -92,10 +104,72 @@ def open_public(
 ) -> PublicTable:
     """A frame of public rows: plain trees, and published algorithms that are not private, run on it."""
     book = Ledger.open(MEMORY)
-    book.register("public", source="public", budget=LARGEST_EPSILON, rows_per_person=domain.rows_per_person)
+    book.register("public", source="public", budget=LARGEST_EPSILON, domain=domain)
     rules = PublicRows(rounded_noise, printed_ranges)
     session = Session(domain, _coded_frame(frame, domain), book, "public", "public", "local", None, rules)
     return PublicTable(session, Rows(), Scope())
+
+
+def refuse_spent(data: str | Path) -> None:
+    """Refuse to read a file as public rows where a ledger says that it is private.
+
+    Parameters
+    ----------
+    data : str or Path
+        A file or an address, as `open_table` takes it; tables on servers have no ledger beside them.
+
+    Raises
+    ------
+    PrivacyError
+        If its spending is recorded, or may be recorded under another name of the file.
+    """
+    source = source_of(data)
+    if not source.remote:
+        _refuse_uncounted(source.ledger, MEMORY, "leave out --unsafe")
+
+
+def _refuse_uncounted(beside: Path, chosen: str | Path | Ledger, instead: str = "use that ledger") -> None:
+    """Refuse a ledger that would not count what was spent on a file: its spending is recorded in one place.
+
+    `beside` is the place for its ledger: the ledger itself, or a link to it. A file with several hard links has
+    several such places.
+    """
+    file = beside.with_name(beside.name.removesuffix(".ledger"))
+    mend = "as the owner of the data, go on without it with --ignore-spending, in Python ignore_spending=True"
+    if os.path.lexists(beside):
+        recorded = Ledger.identity_of(beside)
+        if Ledger.identity_of(chosen) != recorded:
+            raise PrivacyError(
+                f"what was spent on '{file}' is recorded in '{recorded}', and would not be counted; {instead}, or, "
+                f"{mend}."
+            )
+        return
+    others = file.stat().st_nlink - 1
+    if others == 0:
+        return
+    for name in sorted(os.listdir(file.parent)):
+        other = file.with_name(name)
+        with suppress(OSError):
+            if other == file or other.is_symlink() or not other.samefile(file):
+                continue
+            others -= 1
+            recorded_there = other.with_name(name + ".ledger")
+            if os.path.lexists(recorded_there) and Ledger.identity_of(chosen) != Ledger.identity_of(recorded_there):
+                raise PrivacyError(
+                    f"'{file}' is the same file as '{other}', on which spending is recorded; open it by that name, or, "
+                    f"{mend}."
+                )
+    if others > 0:
+        raise PrivacyError(
+            f"'{file}' has another name (a hard link) in another folder, where its spending may be recorded; open it "
+            f"by that name, or, {mend}."
+        )
+
+
+def _link(beside: Path, book: Ledger) -> None:
+    """Leave a link to the ledger beside the data, so that whoever opens them again finds it; where one can be made."""
+    with suppress(OSError):
+        beside.symlink_to(Ledger.identity_of(book))
 
 
 def _engine(source: Source | None, data: Any, domain: Domain, asked: str, limit: int | None) -> tuple[Engine, Way]:

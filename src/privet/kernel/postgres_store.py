@@ -27,7 +27,24 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from privet.errors import LedgerError
-from privet.kernel.ledger_store import FORMAT, NUMBERED, TABLES, WAIT_SECONDS, Run, Store, corrupt, missing, removed
+from privet.kernel.ledger_store import (
+    FORMAT,
+    MAKE,
+    NUMBERED,
+    OPEN,
+    OPEN_HOLDS,
+    READ,
+    TABLES,
+    WAIT_SECONDS,
+    CommitUnknown,
+    Purpose,
+    Run,
+    Store,
+    corrupt,
+    missing,
+    other_format,
+    removed,
+)
 
 DEFAULT_SCHEMA = "privet_ledger"
 
@@ -37,29 +54,36 @@ _TABLES = re.sub(
     'TEXT COLLATE "C"',
     """
 CREATE TABLE format (version INTEGER NOT NULL);
-CREATE TABLE datasets (
-    name TEXT PRIMARY KEY, source TEXT NOT NULL, rows_per_person BIGINT NOT NULL, at TEXT NOT NULL);
+CREATE TABLE datasets (name TEXT PRIMARY KEY, source TEXT NOT NULL, at TEXT NOT NULL, checksum TEXT NOT NULL);
+CREATE TABLE terms (
+    id BIGINT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets, rows_per_person BIGINT NOT NULL,
+    cells TEXT NOT NULL, at TEXT NOT NULL, checksum TEXT NOT NULL);
 CREATE TABLE caps (
     id BIGINT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT, cap TEXT NOT NULL,
-    at TEXT NOT NULL);
+    at TEXT NOT NULL, checksum TEXT NOT NULL);
 CREATE TABLE holds (
     id BIGINT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT NOT NULL, epsilon TEXT NOT NULL,
-    at TEXT NOT NULL);
-CREATE TABLE ends (hold BIGINT PRIMARY KEY REFERENCES holds, at TEXT NOT NULL);
+    at TEXT NOT NULL, checksum TEXT NOT NULL);
+CREATE TABLE ends (hold BIGINT PRIMARY KEY REFERENCES holds, at TEXT NOT NULL, checksum TEXT NOT NULL);
+CREATE TABLE open_holds (hold BIGINT PRIMARY KEY REFERENCES holds, dataset TEXT NOT NULL REFERENCES datasets);
 CREATE TABLE entries (
-    id BIGINT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT NOT NULL,
-    scope TEXT NOT NULL, question TEXT NOT NULL, epsilon TEXT NOT NULL, loss TEXT NOT NULL, key TEXT,
-    fingerprint TEXT NOT NULL, at TEXT NOT NULL, dataset_spent TEXT NOT NULL, analyst_spent TEXT NOT NULL,
-    hold BIGINT REFERENCES holds, hold_spent TEXT);
-CREATE TABLE answers (entry BIGINT PRIMARY KEY REFERENCES entries, answer TEXT NOT NULL, at TEXT NOT NULL);
+    id BIGINT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets, terms BIGINT NOT NULL REFERENCES terms,
+    analyst TEXT NOT NULL, scope TEXT NOT NULL, question TEXT NOT NULL, epsilon TEXT NOT NULL, loss TEXT NOT NULL,
+    key TEXT, fingerprint TEXT NOT NULL, at TEXT NOT NULL, dataset_spent TEXT NOT NULL, analyst_spent TEXT NOT NULL,
+    hold BIGINT REFERENCES holds, hold_spent TEXT, checksum TEXT NOT NULL);
+CREATE TABLE answers (
+    entry BIGINT PRIMARY KEY REFERENCES entries, answer TEXT NOT NULL, at TEXT NOT NULL, checksum TEXT NOT NULL);
 """,
 )
 # The last total is found without sorting all of them.
 _INDICES = """
-CREATE UNIQUE INDEX by_key ON entries (dataset, key);
+CREATE UNIQUE INDEX by_key ON entries (dataset, analyst, key);
 CREATE INDEX by_analyst ON entries (dataset, analyst, id);
 CREATE INDEX by_dataset ON entries (dataset, id);
 CREATE INDEX by_hold ON entries (hold, id) WHERE hold IS NOT NULL;
+CREATE INDEX terms_by_dataset ON terms (dataset, id);
+CREATE INDEX caps_by_analyst ON caps (dataset, analyst, id);
+CREATE INDEX open_by_dataset ON open_holds (dataset, hold);
 """
 # ENABLE ALWAYS: also in a session that replays the changes of another server.
 _TRIGGERS = """
@@ -71,7 +95,7 @@ CREATE FUNCTION append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE
     for table in ("format", *TABLES)
 )
 _NAMES = set(re.findall(r"CREATE (?:TABLE|INDEX|UNIQUE INDEX|TRIGGER) (\w+)", _TABLES + _INDICES + _TRIGGERS))
-_NAMES |= {f"{table}_pkey" for table in TABLES}
+_NAMES |= {f"{table}_pkey" for table in (*TABLES, OPEN_HOLDS)}
 
 
 class PostgresStore(Store):
@@ -104,21 +128,30 @@ class PostgresStore(Store):
     def open(cls, address: str, create: bool) -> PostgresStore:
         """Open the ledger in a schema, making both where they do not exist."""
         store = cls(address)
-        with store.transaction("open the ledger", write=False) as run:
+        with store.transaction(OPEN, write=False) as run:
             there = bool(store._relations(run))
         if not there:
             if not create:
                 raise LedgerError(missing(store.path))
-            with store.transaction("make the ledger") as run:
+            with store.transaction(MAKE) as run:
                 if not store._relations(run):  # nobody else was faster
                     if run("SELECT 1 FROM pg_namespace WHERE nspname = ?", store._schema).fetchone() is None:
                         run(store._create_schema)
                     if run("SELECT current_schema()").fetchone() != (store._schema,):
                         raise psycopg.errors.InsufficientPrivilege  # the tables would be made elsewhere
                     run(f"{_TABLES}{_INDICES}{_TRIGGERS}INSERT INTO format VALUES ({FORMAT})")
-        with store.transaction("read the ledger", write=False) as run:
+        with store.transaction(READ, write=False) as run:
             store._entries = run("SELECT to_regclass('entries')::oid::bigint").fetchone()[0]
         return store
+
+    @property
+    def identity(self) -> str:
+        return _shown({**self._parameters, "user": None}, self._schema)
+
+    @classmethod
+    def identity_at(cls, address: str) -> str:
+        """The identity of the ledger at an address, without connecting to it."""
+        return cls(address).identity
 
     def is_whole(self, run: Run) -> bool:
         # a table that is not permanent would be empty after a crash
@@ -133,6 +166,10 @@ class PostgresStore(Store):
             self._schema,
         )
         found = self._relations(run) | {name for (name,) in triggers}
+        if "format" in found:
+            versions = run("SELECT version FROM format").fetchall()
+            if len(versions) == 1 and versions[0][0] != FORMAT:
+                raise LedgerError(other_format(self.path, versions[0][0]))
         sound: bool = found >= _NAMES and not lost
         sound = sound and run("SELECT version FROM format").fetchall() == [(FORMAT,)]
         for table in NUMBERED if sound else ():
@@ -164,7 +201,12 @@ class PostgresStore(Store):
             if connection.info.transaction_status == TransactionStatus.IDLE:
                 return connection
         self.close()
-        connection = psycopg.connect(**self._parameters)
+        try:
+            connection = psycopg.connect(**self._parameters)
+        except UnicodeError:  # a host that is no name of one
+            connection = None
+        if connection is None:
+            raise psycopg.OperationalError
         self._connection = connection
         self._finalizer = weakref.finalize(self, _close, connection, os.getpid())
         settings = "SELECT current_setting('fsync'), current_setting('server_encoding')"
@@ -197,7 +239,7 @@ class PostgresStore(Store):
             said = run.connection.execute("COMMIT").statusmessage
         except psycopg.Error:
             if run.write and run.connection.closed:
-                raise _MayStand from None
+                raise CommitUnknown("the connection broke at the last step") from None
             raise
         if said != "COMMIT":  # the server has rolled back
             raise psycopg.errors.InFailedSqlTransaction
@@ -214,35 +256,31 @@ class PostgresStore(Store):
 
     # -- what went wrong --------------------------------------------------------------------
 
-    def _explain(self, purpose: str, error: Exception) -> str:
-        cannot = f"cannot {purpose} '{self.path}'"
-        if isinstance(error, _MayStand):
-            return (
-                f"{cannot} for certain: the connection broke at the last step and the charge may stand; ask again with "
-                "the same key, which finds it; without a key a new try is a new charge."
-            )
+    def _explain(self, purpose: Purpose, error: Exception) -> str:
         if not isinstance(error, self.errors):
             return corrupt(self.path)
         code = getattr(error, "sqlstate", None)
         if code is None:
-            return f"{cannot}: {_reason(error)}; nothing was written."
+            return self._cannot(purpose, _reason(error))
         if code in ("42501", "42P01") and (lacking := self._missing_right(str(error))):
-            return f"{cannot}: {lacking}; let the owner grant it."
-        too_long = f"{cannot}: another process holds it for too long; try again."
-        return {
-            "0A000": f"{cannot}: the server is a read-only copy; name the one that it copies.",
-            "23505": f"{cannot}: somebody writes to it without its lock; nothing was written, try again.",
-            "25006": f"{cannot}: the server is a read-only copy; name the one that it copies.",
-            "53100": f"{cannot}: the disk is full; nothing was written.",
+            return self._cannot(purpose, f"{lacking}, which its owner can grant")
+        if code in _NO_LEDGER:
+            return corrupt(self.path)
+        too_long, copy = "another process holds it for too long", "the server is a read-only copy of another"
+        reasons = {
+            "0A000": copy,
+            "23505": "somebody writes to it without its lock",
+            "25006": copy,
+            "53100": "the disk is full",
             "55P03": too_long,
             "57014": too_long,
-            **dict.fromkeys(_SHUT_DOWN, f"{cannot}: the connection was lost; nothing was written, try again."),
-            **dict.fromkeys(_NO_LEDGER, corrupt(self.path)),
-        }.get(code, f"{cannot}: the server refuses (SQLSTATE {code}); nothing was written.")
+            **dict.fromkeys(_SHUT_DOWN, "the connection was lost"),
+        }
+        return self._cannot(purpose, reasons.get(code, f"the server refuses (SQLSTATE {code})"))
 
     def _missing_right(self, said: str) -> str | None:
         """Who lacks which right, of those that a ledger needs."""
-        with suppress(LedgerError), self.transaction("read the ledger", write=False) as run:
+        with suppress(LedgerError), self.transaction(READ, write=False) as run:
             role, base, there, create, usage = run(
                 "SELECT current_user, current_database(), n.oid IS NOT NULL, "
                 "has_database_privilege(current_database(), 'CREATE'), has_schema_privilege(n.oid, 'USAGE') "
@@ -257,15 +295,16 @@ class PostgresStore(Store):
             if not self._relations(run):
                 return f"{lacks} CREATE on the schema '{self._schema}', needed once to make the tables"
             rights = run(
-                "SELECT relname, has_table_privilege(c.oid, 'SELECT'), has_table_privilege(c.oid, 'INSERT') "
+                "SELECT relname, has_table_privilege(c.oid, 'SELECT'), has_table_privilege(c.oid, 'INSERT'), "
+                "has_table_privilege(c.oid, 'DELETE') "
                 "FROM pg_class c JOIN pg_namespace n ON relnamespace = n.oid WHERE nspname = ? AND relname = ANY(?)",
-                *(self._schema, ["format", *TABLES]),
+                *(self._schema, ["format", *TABLES, OPEN_HOLDS]),
             ).fetchall()
             lacking = [
                 (table, right)
                 for table, *granted in rights
-                for right, has in zip(("SELECT", "INSERT"), granted, strict=True)
-                if not has and (table, right) != ("format", "INSERT")
+                for right, has in zip(("SELECT", "INSERT", "DELETE"), granted, strict=True)
+                if not has and (table, right) != ("format", "INSERT") and (right != "DELETE" or table == OPEN_HOLDS)
             ]
             # The server's words name the table, in whatever language.
             for table, right in [each for each in lacking if re.search(rf"\b{each[0]}\b", said)] or lacking:
@@ -278,10 +317,6 @@ _SHUT_DOWN = ("57P01", "57P02", "57P03", "57P05", "25P03", "08000", "08003", "08
 _NO_LEDGER = ("42P01", "42703", "3F000", "XX001", "XX002")
 
 
-class _MayStand(psycopg.Error):
-    """The connection broke during a COMMIT: only the server knows whether it was done."""
-
-
 class _Run(Run):
     def __init__(self, connection: psycopg.Connection[Any], write: bool) -> None:
         self.connection, self.write = connection, write
@@ -291,7 +326,7 @@ class _Run(Run):
             return self.connection.execute(statement.encode())
         return self.connection.execute(statement.replace("?", "%s").encode(), values)
 
-    def append(self, table: str, **line: object) -> int:
+    def _append(self, table: str, line: dict[str, object]) -> int:
         # Under the lock the number is free; without it, the primary key lets one of two writers through.
         number, marks = f"(SELECT coalesce(max(id), 0) + 1 FROM {table})", ", ".join("?" * len(line))
         statement = f"INSERT INTO {table} (id, {', '.join(line)}) VALUES ({number}, {marks}) RETURNING id"
@@ -326,7 +361,7 @@ def _parse(address: str) -> tuple[dict[str, Any], str]:
         options = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
         schema = dict(options).get("schema", DEFAULT_SCHEMA)
         rest = urlencode([(name, value) for name, value in options if name != "schema"], quote_via=quote)
-        given = conninfo_to_dict(parts._replace(query=rest).geturl())
+        given = conninfo_to_dict(address.partition("?")[0] + f"?{rest}" * bool(rest))
         # A password with an @ or a / in it would be taken for a part of the host or the database, and shown.
         readable = address.count("@") <= 1 and "@" not in parts.path + parts.query
         readable = readable and bool(re.fullmatch(r"[\d,]*", str(given.get("port") or "")))
@@ -367,6 +402,8 @@ def _reason(error: Exception) -> str:
         return "the server does not accept this role and password"
     if isinstance(error, psycopg.DataError):
         return "a text in it cannot be written, with a NUL character say"
+    if "sslmode" in text:
+        return "its address asks for an sslmode that the driver does not know, or that the server does not offer"
     if "does not exist" in text:
         return "the server knows no such role or database"
     return "the server cannot be reached, or the connection was lost"

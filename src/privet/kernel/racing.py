@@ -193,9 +193,7 @@ def _shadow(table: ProtectedTable, lease: _Lease, epsilon: Fraction) -> Protecte
     """The same rows behind a ledger of their own, in memory: whatever is asked there costs at most `epsilon`."""
     session = table._session
     book = Ledger.open(MEMORY)
-    book.register(
-        session.dataset, source=session.source, budget=epsilon, rows_per_person=session.domain.rows_per_person
-    )
+    book.register(session.dataset, source=session.source, budget=epsilon)
     shadow = _Unwritten(
         domain=session.domain,
         engine=cast(Engine, lease),

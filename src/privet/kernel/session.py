@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 from privet.column import decimal_text
 from privet.domain import Domain
-from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
+from privet.errors import DataError, EngineFailed, LedgerError, PrivacyError, QuestionError
 from privet.kernel import accounting
 from privet.kernel.accounting import Scope
 from privet.kernel.ledger import Charge, Entry, Ledger
@@ -72,6 +72,7 @@ class Session:
     # within an opening the engine knows of changes, between two of them the rows may have become others
     opening: str = field(default_factory=lambda: secrets.token_hex(8))
     newest: Newest = field(default_factory=Newest)
+    terms: int | None = None  # of the ledger, when the table was opened: see `Ledger.register`
 
     def place(self, version: int) -> str:
         """What marks a charge as made for these rows, and an answer as drawn from them, in this process."""
@@ -167,19 +168,25 @@ class Session:
             # What went wrong may quote a row. The error below is raised outside this
             # block so that not even its context refers to it.
             failed = True
+        not_stored = None
         if answer is not None and self._pays(entry, asked, version):
             text = {"answer": answer, "private": noise_is_private(), "opening": self.place(version)}
-            return self.ledger.store(entry.id, json.dumps(text, separators=(",", ":")))
+            try:
+                return self.ledger.store(entry.id, json.dumps(text, separators=(",", ":")))
+            except LedgerError as error:
+                not_stored = str(error)
         finish = "a new try is a new charge"
-        if not failed:
+        if not failed and not_stored is None:
             finish = f"the rows may have changed meanwhile, so that {finish}"
         elif asked.key is not None and asked.drawn is None:
             finish = f"retry with the key '{asked.key}' to finish under it"
         elif asked.drawn == self.place(FIXED):
             finish = "refine again to finish under it"
+        stands = f"Ledger entry {entry.id} (epsilon={entry.epsilon}) stands: {finish}."
+        if not_stored is not None:
+            raise LedgerError(f"{not_stored} {stands}")
         raise EngineFailed(
-            f"the {self.engine.name} engine could not answer {asked.question} on '{self.dataset}'. Ledger "
-            f"entry {entry.id} (epsilon={entry.epsilon}) stands: {finish}."
+            f"the {self.engine.name} engine could not answer {asked.question} on '{self.dataset}'. {stands}"
         )
 
     def _pays(self, entry: Entry, asked: Asked, version: int) -> bool:
@@ -233,6 +240,7 @@ class Session:
                 fingerprint,
                 asked.key,
                 self.place(version),
+                self.terms,
             )
             entry, new = self.ledger.charge(self.dataset, self.analyst, charge, self.limit, self.hold)
             if not new:

@@ -82,7 +82,9 @@ class LocalLayer:
     def live(self, *, budget: int | str | Fraction) -> Any:
         """The table under attack; opened once for each budget, because opening reads every row."""
         if budget not in self._live:
-            self._live[budget] = open_table(self.source, self.domain, budget=budget, ledger=MEMORY, path=self.path)
+            self._live[budget] = open_table(
+                self.source, self.domain, budget=budget, ledger=MEMORY, path=self.path, ignore_spending=True
+            )
         return self._live[budget]
 
     def open(
@@ -103,6 +105,7 @@ class LocalLayer:
             name=_PLANTED,
             analyst=analyst,
             path=self.path,
+            ignore_spending=True,  # the rows are the attack's own
         )
 
     def close(self) -> None:
