@@ -248,7 +248,18 @@ class Lost(Exception):
 
 
 class Engine(Protocol):
-    """Where the rows are. Answers are exact and stay inside the kernel."""
+    """Where the rows are. Answers are exact and stay inside the kernel.
+
+    A row's cells depend on that row alone, an exact answer is a sum over rows, and no row, nor any
+    number of rows, makes an engine raise, stop, drop or reread anything. `engines/reference.py` is
+    the definition of every answer.
+
+    Engines take `shortcuts=False` when they are made, in tests alone: then every table of every
+    query is counted from the coded rows. With shortcuts an answer may also come from counts,
+    numberings of parts and logits that were kept from earlier queries (`recall.py`, and each
+    engine), from a larger table that several tables of a query share (`margins.py`,
+    `residuals.py`), or from one pass that counts several tables. Answers must be the same.
+    """
 
     name: str
     closed: bool

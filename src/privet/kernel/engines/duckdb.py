@@ -99,15 +99,15 @@ _KEPT = 3  # node numberings kept for the next level; others are computed again 
 
 
 class DuckDBEngine:
-    """Push-down: every question is one SQL statement over the coded table."""
+    """Push-down: every question is one SQL statement over the coded table. `shortcuts`: see `Engine`."""
 
     name = "duckdb"
     closed = False
     version = FIXED
 
-    def __init__(self, source: Source, domain: Domain) -> None:
+    def __init__(self, source: Source, domain: Domain, *, shortcuts: bool = True) -> None:
         """Open the source and code it: what is wrong with it is told here, and not to whoever asks first."""
-        self._domain = domain
+        self._domain, self._shortcuts = domain, shortcuts
         _sweep()
         folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self._close = weakref.finalize(self, _remove, folder, os.getpid())
@@ -125,7 +125,7 @@ class DuckDBEngine:
         self._process = os.getpid()
         _engines.add(self)
         self._lock = threading.RLock()
-        self._recall = Recall(domain)
+        self._recall = Recall(domain, shortcuts)
         self._numbered = 0
         self._nodes: OrderedDict[Rows, str] = OrderedDict()
         try:
@@ -202,7 +202,7 @@ class DuckDBEngine:
 
         with self._lock:
             answer = self._fetched(sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain))
-        return MemoryEngine.merged(self._domain, answer)
+        return MemoryEngine.merged(self._domain, answer, shortcuts=self._shortcuts)
 
     def stream(self) -> StreamEngine:
         """The coded rows in passing: the in-memory kernel counts them batch by batch."""
@@ -211,7 +211,7 @@ class DuckDBEngine:
         threads = min(_PASSING, _threads())
         self._connection.execute(f"SET threads = {threads}")
         self._connection.execute(f"SET memory_limit = '{_limit(threads, _PASSING_MEMORY, self._domain)}'")
-        return StreamEngine("duckdb", self._domain, self._batches, self.close)
+        return StreamEngine("duckdb", self._domain, self._batches, self.close, shortcuts=self._shortcuts)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         tree = exp.select(*(sql.col(name) for name in columns)).from_("coded")
@@ -258,6 +258,8 @@ class DuckDBEngine:
         if rows.parent is None:
             everything = exp.select(exp.Star(), sql.num(0).as_("node")).from_("coded")
             return exp.From(this=everything.subquery("everything"))
+        if not self._shortcuts:
+            self._drop_numberings(keep=0)
         return exp.From(this=exp.to_table("coded"), joins=[_beside(self._numbering(rows))])
 
     def _numbering(self, rows: Rows) -> str:
@@ -277,10 +279,14 @@ class DuckDBEngine:
         self._numbered += 1
         self._run(_create(name, tree))
         self._nodes[rows] = name
-        while len(self._nodes) > _KEPT:
+        self._drop_numberings(keep=_KEPT)
+        return name
+
+    def _drop_numberings(self, keep: int) -> None:
+        """Drop all numberings but those that were used last."""
+        while len(self._nodes) > keep:
             _, old = self._nodes.popitem(last=False)
             self._connection.execute(f"DROP TABLE {old}")
-        return name
 
 
 _engines: weakref.WeakSet[DuckDBEngine] = weakref.WeakSet()

@@ -1,0 +1,224 @@
+"""The contract of an engine, held against the reference engine: every storage, every path, with and without shortcuts.
+
+Tables are drawn by hypothesis: columns of every type under hostile names, values on and beside boundaries, missing and
+undeclared ones, empty tables, rows that are there three times. Questions of every kind are asked about parts of parts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from engines.test_counts import (
+    PEOPLE,
+    PEOPLE_TYPES,
+    SPARK,
+    WORST,
+    ask,
+    asked_of,
+    assert_same,
+    by_sex_and_age,
+    memory_of,
+    people,
+    people_queries,
+    programs,
+    questions,
+    worst_questions,
+)
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from privet.domain import Domain
+from privet.kernel.engines import margins, memory, recall, residuals
+from privet.kernel.engines.reference import ReferenceEngine
+from privet.kernel.query import CountQuery, GridQuery, Rows, SumQuery
+
+# No explain phase: where an engine is wrong, it takes minutes to say little.
+PROPERTY = settings(derandomize=True, deadline=None, phases=(Phase.generate, Phase.shrink))
+IN_PROCESS = ("memory", "batches")  # batches: rows in passing, three at a time
+STORED = ("csv", "parquet", "table", "postgres", "mssql")  # mssql: its statements, translated and run by DuckDB
+EVERYWHERE = (*IN_PROCESS, *STORED, SPARK)
+
+both_ways = pytest.mark.parametrize("shortcuts", [True, False], ids=["shortcuts", "plain"])
+
+
+def examples(count: int) -> settings:
+    return settings(PROPERTY, max_examples=count)
+
+
+def paths(engine: Any) -> Iterator[Any]:
+    """Every way to the rows of an engine: its own, the merged rows in memory, the rows in passing."""
+    yield engine
+    for other in ("snapshot", "stream"):
+        if hasattr(engine, other):
+            yield getattr(engine, other)()
+
+
+def check_paths(
+    stores: Any,
+    storage: str,
+    shortcuts: bool,
+    domain: Domain,
+    types: Sequence[str],
+    rows: Sequence[Any],
+    queries: Sequence[Any],
+) -> None:
+    with stores.open(storage, domain, types, rows, shortcuts=shortcuts) as (engine, held):
+        reference = ReferenceEngine(domain, held)
+        expected = [ask(reference, query) for query in queries]
+        for path in paths(engine):
+            for query, answer in zip(queries, expected, strict=True):
+                assert_same(ask(path, query), answer)
+
+
+# --- the same answers ------------------------------------------------------------------------------------------------
+
+
+@both_ways
+@pytest.mark.parametrize("storage", IN_PROCESS)
+@given(asked=questions())
+@examples(60)
+def test_every_answer_is_that_of_the_reference(stores: Any, storage: str, shortcuts: bool, asked: Any) -> None:
+    check_paths(stores, storage, shortcuts, *asked)
+
+
+@pytest.mark.parametrize("storage", STORED)
+@given(asked=questions(), shortcuts=st.booleans())
+@examples(16)
+def test_every_answer_about_stored_rows_is_that_of_the_reference(
+    stores: Any, storage: str, shortcuts: bool, asked: Any
+) -> None:
+    check_paths(stores, storage, shortcuts, *asked)
+
+
+@pytest.mark.parametrize("storage", [SPARK])
+@given(asked=questions(), shortcuts=st.booleans())
+@examples(4)
+def test_every_answer_of_spark_is_that_of_the_reference(stores: Any, storage: str, shortcuts: bool, asked: Any) -> None:
+    check_paths(stores, storage, shortcuts, *asked)
+
+
+@pytest.mark.parametrize("storage", EVERYWHERE)
+def test_no_value_of_any_type_makes_an_engine_raise(stores: Any, storage: str) -> None:
+    check_paths(stores, storage, True, *WORST, worst_questions(WORST[0]))
+
+
+@both_ways
+@given(data=st.data(), weights=st.lists(st.integers(1, 5) | st.integers(1, 2**30), min_size=30, max_size=30))
+@examples(40)
+def test_a_row_counts_as_often_as_its_weight_says(shortcuts: bool, data: st.DataObject, weights: list[int]) -> None:
+    """Rows of a snapshot are merged; their weights are as many as a table has rows."""
+    rows, queries = people(30), data.draw(asked_of(PEOPLE, data.draw(programs(PEOPLE)), [("sex", "ill")]))
+    reference = ReferenceEngine(PEOPLE, rows, weights)
+    engine = memory_of(reference, shortcuts)
+    for query in queries:
+        assert_same(ask(engine, query), ask(reference, query))
+
+
+SHORTCUTS = (
+    (recall.Recall, "_below"),
+    (recall.Recall, "_keep"),
+    (margins, "together"),
+    (residuals, "_groups"),
+    (memory, "_continues"),
+    (memory.MemoryEngine, "_level"),
+)
+
+
+@pytest.mark.parametrize("storage", [*IN_PROCESS, *STORED])
+def test_without_shortcuts_no_answer_is_made_of_another(
+    stores: Any, storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def taken(*_: Any, **__: Any) -> None:
+        raise AssertionError("a shortcut was taken")
+
+    for owner, name in SHORTCUTS:
+        monkeypatch.setattr(owner, name, taken)
+    queries = [query for level in (Rows(), by_sex_and_age()) for query in people_queries(level)]
+    check_paths(stores, storage, False, PEOPLE, PEOPLE_TYPES, people(30), [*queries, *queries[::-1]])
+
+
+# --- an answer is a sum over rows ------------------------------------------------------------------------------------
+
+
+def numbers(engine: Any, query: Any) -> Counter[tuple[Any, ...]]:
+    """The numbers of an answer by their place, without zeros: those of several tables can be added."""
+    if isinstance(query, GridQuery):
+        answer = [
+            ((at, part, index, label), count)
+            for at, found in enumerate(engine.exact_grid(query))
+            for part, index, counts in zip(found.part, found.index, found.exact_counts, strict=True)
+            for label, count in enumerate(counts)
+        ]
+    else:
+        arrays = enumerate(ask(engine, query))
+        answer = [((at, *place), count) for at, array in arrays for place, count in np.ndenumerate(array)]
+    return Counter({tuple(map(int, place)): int(count) for place, count in answer if count})
+
+
+def one_by_one(domain: Domain, rows: Sequence[Any], query: Any) -> Counter[tuple[Any, ...]]:
+    """What the reference says about each row alone, added up."""
+    total: Counter[tuple[Any, ...]] = Counter()
+    for row in rows:
+        total.update(numbers(ReferenceEngine(domain, [row]), query))
+    return total
+
+
+@st.composite
+def reordered(draw: Callable[..., Any]) -> tuple[Any, ...]:
+    domain, types, rows, queries = draw(questions())
+    return domain, types, draw(st.permutations(rows)), queries
+
+
+@both_ways
+@pytest.mark.parametrize("storage", IN_PROCESS)
+@given(asked=reordered())
+@examples(15)
+def test_an_answer_is_the_sum_of_the_answers_about_each_row_alone(
+    stores: Any, storage: str, shortcuts: bool, asked: Any
+) -> None:
+    """So a row's cells depend on no other row, nor does its order matter, nor is a row that is there twice one row."""
+    domain, types, rows, queries = asked
+    with stores.open(storage, domain, types, rows, shortcuts=shortcuts) as (engine, held):
+        for query in queries:
+            assert numbers(engine, query) == one_by_one(domain, held, query)
+
+
+@pytest.mark.parametrize("storage", [*STORED, SPARK])
+def test_an_answer_about_stored_rows_is_the_sum_of_the_answers_about_two_halves(stores: Any, storage: str) -> None:
+    """A table with more of each kind of row, in another order; the engine itself answers about all three."""
+    rows, more = people(40), [*people(10, seed=1), *people(40)[::-2]]
+    queries = people_queries(by_sex_and_age())
+
+    def found(rows: Sequence[Any]) -> list[Counter[tuple[Any, ...]]]:
+        with stores.open(storage, PEOPLE, PEOPLE_TYPES, rows) as (engine, _):
+            return [numbers(engine, query) for query in queries]
+
+    for one, other, both in zip(found(rows), found(more), found([*more, *rows]), strict=True):
+        assert one + other == both
+
+
+# --- the end ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("storage", EVERYWHERE)
+def test_an_engine_may_be_closed_twice_and_keeps_no_counts(stores: Any, storage: str) -> None:
+    with stores.open(storage, PEOPLE, PEOPLE_TYPES, people(20)) as (engine, _):
+        for path in list(paths(engine)):
+            path.exact_counts(CountQuery(Rows(), (("sex", "ill"),)))
+            assert not path.closed
+        for path in list(paths(engine))[::-1]:
+            path.close()
+            path.close()
+            assert path.closed and not path._recall._tables
+
+
+def test_the_reference_holds_no_rows_once_it_is_closed() -> None:
+    engine = ReferenceEngine(PEOPLE, people(20))
+    engine.close()
+    engine.close()
+    assert engine.closed and not engine.rows
+    assert engine.exact_sums(SumQuery(Rows(), "age"))[0].tolist() == [0]
