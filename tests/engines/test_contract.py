@@ -6,10 +6,13 @@ undeclared ones, empty tables, rows that are there three times. Questions of eve
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from engines.test_counts import (
@@ -30,11 +33,16 @@ from engines.test_counts import (
 )
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from mssql_stand_in import in_duckdb
+from postgres_server import shared_server
+from sqlglot import exp
 
+from privet.column import Numeric
 from privet.domain import Domain
-from privet.kernel.engines import margins, memory, recall, residuals
+from privet.kernel.engines import duckdb as duckdb_engine
+from privet.kernel.engines import margins, memory, mssql, recall, residuals, sql, stream
 from privet.kernel.engines.reference import ReferenceEngine
-from privet.kernel.query import CountQuery, GridQuery, Rows, SumQuery
+from privet.kernel.query import LARGEST_SUM, CountQuery, GridQuery, Rows, SumQuery
 
 # No explain phase: where an engine is wrong, it takes minutes to say little.
 PROPERTY = settings(derandomize=True, deadline=None, phases=(Phase.generate, Phase.shrink))
@@ -139,6 +147,53 @@ def test_without_shortcuts_no_answer_is_made_of_another(
         monkeypatch.setattr(owner, name, taken)
     queries = [query for level in (Rows(), by_sex_and_age()) for query in people_queries(level)]
     check_paths(stores, storage, False, PEOPLE, PEOPLE_TYPES, people(30), [*queries, *queries[::-1]])
+
+
+# --- sums of more rows than 64 bits hold ------------------------------------------------------------------------------
+
+LAST = 2**31 - 1
+LARGE = Domain((Numeric("x", Fraction(0), Fraction(LAST), Fraction(1), bins=1),))
+SUM = SumQuery(Rows(), "x")
+
+
+@pytest.mark.parametrize("weights", [(2**32, 1, 1), (2**32, 3, 1), (2**62, 1, 1), (1, 2**62, 1)])
+def test_a_sum_in_memory_stops_at_the_largest_whole_number(weights: tuple[int, ...]) -> None:
+    """2^32 rows at the last point of the largest grid are just below it."""
+    reference = ReferenceEngine(LARGE, [(LAST,), (LAST,), (1,)], weights)
+    assert_same(ask(memory_of(reference), SUM), ask(reference, SUM))
+    assert 0 < reference.exact_sums(SUM)[1][0] <= LARGEST_SUM
+
+
+def test_a_sum_of_batches_stops_there_too(stores: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [(1,), (2,), (0,), (4,), (5,), (1,)]
+    with stores.open("batches", LARGE, ["BIGINT"], rows) as (engine, _):
+        assert engine.exact_sums(SUM)[1].tolist() == [13]
+        monkeypatch.setattr(stream, "LARGEST_SUM", 10)
+        assert engine.exact_sums(SUM)[1].tolist() == [10]
+
+
+def on_postgres(tree: Any) -> Any:
+    from privet.kernel.engines import postgres
+
+    return shared_server().run(postgres.DIALECT.sql(tree))
+
+
+RUN: dict[str, Callable[[Any], Any]] = {
+    "duckdb": lambda tree: duckdb.execute(duckdb_engine.DIALECT.sql(tree)).fetchall(),
+    "mssql": lambda tree: duckdb.execute(in_duckdb(mssql.DIALECT.sql(tree))).fetchall(),
+    "postgres": on_postgres,
+}
+
+
+@pytest.mark.parametrize("run", RUN.values(), ids=RUN)
+@pytest.mark.parametrize("indices", [(LARGEST_SUM, 0), (LARGEST_SUM, 1), (2**62, 2**62, 2**62), (5, 2**62)])
+def test_a_sum_in_a_statement_stops_there_too(run: Callable[[Any], Any], indices: tuple[int, ...]) -> None:
+    """No test has rows enough; numbers as large as their sums stand in for them."""
+    rows = [exp.select(sql.num(0).as_("node"), sql.big(sql.num(index)).as_("g0")) for index in indices]
+    numbered = functools.reduce(lambda one, other: exp.union(one, other, distinct=False), rows)
+    tree = sql.sums(SUM, exp.From(this=exp.to_table("numbered")), LARGE)
+    assert isinstance(tree, exp.Select)
+    assert run(tree.with_("numbered", as_=numbered)) == [(0, 0, len(indices), min(sum(indices), LARGEST_SUM))]
 
 
 # --- an answer is a sum over rows ------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ EXP_ONE = 2**20
 LARGEST_LOGIT = 2**24
 COIN_PRIME = 2**31 - 1  # coins are hashes modulo this prime: products stay within 64 bits
 MAX_CELLS = 20_000_000  # of a question, or of a model
+LARGEST_SUM = 2**63 - 1  # of grid indices
 MAX_STEPS = 200  # from the whole table to a part of a part of a part ...
 
 
@@ -155,7 +156,11 @@ class GridCounts:
 
 @dataclass(frozen=True)
 class SumQuery:
-    """How many rows of each part have a value in a numeric column, and the sum of their grid indices."""
+    """How many rows of each part have a value in a numeric column, and the sum of their grid indices.
+
+    A sum stops at LARGEST_SUM: so no number of rows makes an engine raise, or a sum small again.
+    One row changes the sum by no more than without a limit.
+    """
 
     rows: Rows
     column: str

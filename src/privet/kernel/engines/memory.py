@@ -27,6 +27,7 @@ from privet.kernel.engines.residuals import (
 from privet.kernel.query import (
     COIN_PRIME,
     FIXED,
+    LARGEST_SUM,
     AdditiveModel,
     CorrectQuery,
     CountQuery,
@@ -413,8 +414,11 @@ def _sum_grid(grid: Any, nodes: Any, weights: Any, exact: Any) -> None:
     for row in range(len(nodes)):
         if nodes[row] >= 0 and grid[row] >= 0:
             weight = weights[row] if len(weights) else 1
-            exact[0, nodes[row]] += weight
-            exact[1, nodes[row]] += weight * np.int64(grid[row])
+            index, node = np.int64(grid[row]), nodes[row]
+            exact[0, node] += weight
+            room = LARGEST_SUM - exact[1, node]  # a product beyond 64 bits would be small again
+            enough = index <= room if weight == 1 else index == 0 or weight <= room // index
+            exact[1, node] = exact[1, node] + weight * index if enough else LARGEST_SUM
 
 
 @njit(cache=True)

@@ -133,6 +133,8 @@ def _rewritten(tree: Sql) -> Sql:
             node.replace(exp.Div(this=sql.big(node.this), expression=node.expression, typed=True, safe=False))
         elif isinstance(node, exp.Count):  # COUNT ends at 2^31
             node.replace(exp.Anonymous(this="COUNT_BIG", expressions=[node.this]))
+        elif isinstance(node, exp.Sum) and isinstance(node.parent, exp.Least):  # SUM of BIGINT ends at 2^63
+            node.set("this", exp.cast(node.this, exp.DataType.build("DECIMAL(38, 0)")))
         elif isinstance(node, exp.Least | exp.Greatest):  # functions of the newest versions alone
             kind = exp.LT if isinstance(node, exp.Least) else exp.GT
             found: Sql = node.this.copy()

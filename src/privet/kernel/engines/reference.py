@@ -25,6 +25,7 @@ from privet.kernel.query import (
     EXP_BITS,
     EXP_ONE,
     FIXED,
+    LARGEST_SUM,
     RESIDUAL_GRID,
     AdditiveModel,
     Condition,
@@ -121,7 +122,8 @@ class ReferenceEngine:
             if index >= 0:
                 number[part,] += row.weight
                 total[part,] += row.weight * index
-        return _array(number, (query.rows.parts,)), _array(total, (query.rows.parts,))
+        limited = Counter({part: min(exact, LARGEST_SUM) for part, exact in total.items()})
+        return _array(number, (query.rows.parts,)), _array(limited, (query.rows.parts,))
 
     def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
         classes, answers = len(query.caps), []

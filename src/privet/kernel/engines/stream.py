@@ -18,6 +18,7 @@ from privet.kernel.engines.memory import MemoryEngine
 from privet.kernel.engines.recall import Recall
 from privet.kernel.query import (
     FIXED,
+    LARGEST_SUM,
     CorrectQuery,
     CountQuery,
     Counts,
@@ -75,7 +76,9 @@ class StreamEngine:
     def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
         exact = np.zeros((2, query.rows.parts), dtype=np.int64)
         for engine in self._engines(query.rows, {query.column}):
-            exact += engine.exact_sums(query)
+            count, total = engine.exact_sums(query)
+            exact[0] += count
+            exact[1] += np.minimum(total, LARGEST_SUM - exact[1])
         return exact[0], exact[1]
 
     def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
