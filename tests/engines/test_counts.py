@@ -903,8 +903,7 @@ def test_residuals_are_those_of_a_softmax_up_to_the_grid(classes: int) -> None:
         label = int(rng.integers(classes))
         model = AdditiveModel(tuple(int(score) for score in scores))
         query = ResidualQuery(Rows(), model, (("n",),), "y", (RESIDUAL_GRID,) * classes)
-        frame = pd.DataFrame({"n": ["a"], "x": [1], "y": [str(label)]})
-        (found,) = MemoryEngine.from_frame(frame, domain).exact_residuals(query)
+        (found,) = ReferenceEngine(domain, [("a", 1, str(label))]).exact_residuals(query)
         shares = np.exp(scores / LOGIT_GRID) / np.exp(scores / LOGIT_GRID).sum()
         own = found.exact_own[0, 0, label] / RESIDUAL_GRID
         assert own == pytest.approx(1 - shares[label], abs=2 / RESIDUAL_GRID)
