@@ -37,7 +37,7 @@ from mssql_stand_in import in_duckdb
 from postgres_server import shared_server
 from sqlglot import exp
 
-from privet.column import Numeric
+from privet.column import MAX_GRID, Numeric
 from privet.domain import Domain
 from privet.kernel.engines import duckdb as duckdb_engine
 from privet.kernel.engines import margins, memory, mssql, recall, residuals, sql, stream
@@ -151,17 +151,17 @@ def test_without_shortcuts_no_answer_is_made_of_another(
 
 # --- sums of more rows than 64 bits hold ------------------------------------------------------------------------------
 
-LAST = 2**31 - 1
+LAST = MAX_GRID - 1
+ENOUGH = LARGEST_SUM // LAST  # rows at the last point of the largest grid
 LARGE = Domain((Numeric("x", Fraction(0), Fraction(LAST), Fraction(1), bins=1),))
 SUM = SumQuery(Rows(), "x")
 
 
-@pytest.mark.parametrize("weights", [(2**32, 1, 1), (2**32, 3, 1), (2**62, 1, 1), (1, 2**62, 1)])
+@pytest.mark.parametrize("weights", [(ENOUGH - 1, 1, 1), (ENOUGH, 2, 1), (2**62, 1, 1), (1, 2**62, 1)])
 def test_a_sum_in_memory_stops_at_the_largest_whole_number(weights: tuple[int, ...]) -> None:
-    """2^32 rows at the last point of the largest grid are just below it."""
     reference = ReferenceEngine(LARGE, [(LAST,), (LAST,), (1,)], weights)
     assert_same(ask(memory_of(reference), SUM), ask(reference, SUM))
-    assert 0 < reference.exact_sums(SUM)[1][0] <= LARGEST_SUM
+    assert min(LAST * (weights[0] + weights[1]) + 1, LARGEST_SUM) == reference.exact_sums(SUM)[1][0]
 
 
 def test_a_sum_of_batches_stops_there_too(stores: Any, monkeypatch: pytest.MonkeyPatch) -> None:

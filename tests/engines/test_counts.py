@@ -17,7 +17,7 @@ import pytest
 from hypothesis import strategies as st
 
 import privet
-from privet.column import LONGEST_NUMBER, Column, Nominal, Numeric, text_of
+from privet.column import LONGEST_NUMBER, MAX_GRID, Column, Nominal, Numeric, text_of
 from privet.domain import Domain
 from privet.kernel import Gini, InfoGain, Max, answers
 from privet.kernel.engines import memory
@@ -215,8 +215,8 @@ SHAPES = [
     (-5, 5, Fraction(1, 10), {"edges": (Fraction(-1), Fraction(3, 10), Fraction(5))}),
     (0, 1, Fraction(1, 1000), {"bins": 1}),
     (17, 90, 3, {}),
-    (-(2**53), 2**53, 2**24, {"bins": 3}),
-    (Fraction(-1, 2), 2**31 - 5, 1, {"bins": 2}),
+    (-(2**53), 2**53, 2**55 // MAX_GRID, {"bins": 3}),
+    (Fraction(-1, 2), MAX_GRID - 5, 1, {"bins": 2}),
 ]
 FLAGS = st.booleans()
 SIZES = (3, 25, 1, 12, 6, 18, 8, 2, 15, 0)  # one table in ten is empty
@@ -666,7 +666,7 @@ def test_coins_are_the_hash_of_a_row_wherever_it_is_stored(stores: Any, storage:
 @each_storage
 def test_coins_of_the_largest_grids_stay_in_64_bits(stores: Any, storage: str) -> None:
     # an overflow would wrap in one engine and be an error, which one row can cause, in another
-    last = 2**31 - 1
+    last = MAX_GRID - 1
     domain = Domain(tuple(Numeric(name, Fraction(0), Fraction(last), Fraction(1), bins=2) for name in "abcd"))
     rng = random.Random(2)
     rows = [tuple(rng.choice([0, 1, last - 1, last, rng.randrange(last)]) for _ in "abcd") for _ in range(60)]
@@ -686,8 +686,8 @@ def test_rows_that_no_value_can_meet_are_counted_and_divided(stores: Any, storag
 
 @each_storage_and_spark
 def test_the_last_point_of_the_largest_grid_is_counted(stores: Any, storage: str) -> None:
-    # 2^31 - 1 and one more is beyond 32 bits: an error that one row can cause
-    last = 2**31 - 1
+    # it and one more may be beyond 32 bits: an error that one row can cause
+    last = MAX_GRID - 1
     domain = Domain((Numeric("x", Fraction(0), Fraction(last), Fraction(1), bins=2, missing=True),))
     queries = [*everything(domain), SumQuery(Rows(), "x"), GridQuery(Rows().divide([Split("x")], domain), ("x",))]
     check(stores, storage, domain, ["BIGINT"], [(0,), (last - 1,), (last,), (None,)], queries)
