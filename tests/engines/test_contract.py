@@ -119,7 +119,8 @@ def test_no_value_of_any_type_makes_an_engine_raise(stores: Any, storage: str) -
 @examples(40)
 def test_a_row_counts_as_often_as_its_weight_says(shortcuts: bool, data: st.DataObject, weights: list[int]) -> None:
     """Rows of a snapshot are merged; their weights are as many as a table has rows."""
-    rows, queries = people(30), data.draw(asked_of(PEOPLE, data.draw(programs(PEOPLE)), [("sex", "ill")]))
+    rows = people(30)
+    queries = data.draw(asked_of(PEOPLE, data.draw(programs(PEOPLE, rows)), [("sex", "ill")]))
     reference = ReferenceEngine(PEOPLE, rows, weights)
     engine = memory_of(reference, shortcuts)
     for query in queries:
