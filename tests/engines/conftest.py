@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
 import duckdb
+import mssql_stand_in
+import numpy as np
 import pandas as pd
 import pytest
 import spark_session
@@ -22,6 +24,9 @@ from privet.kernel.addresses import spark_frame
 from privet.kernel.engines.duckdb import DuckDBEngine
 from privet.kernel.engines.duckdb_source import Source
 from privet.kernel.engines.memory import MemoryEngine
+from privet.kernel.engines.mssql import MssqlEngine
+from privet.kernel.engines.reference import ReferenceEngine
+from privet.kernel.engines.stream import StreamEngine
 
 Row = Sequence[object]
 
@@ -38,36 +43,40 @@ class Stores:
 
     @contextmanager
     def open(
-        self, storage: str, domain: Domain, types: Sequence[str], rows: Sequence[Row]
+        self, storage: str, domain: Domain, types: Sequence[str], rows: Sequence[Row], *, shortcuts: bool = True
     ) -> Iterator[tuple[Any, list[Row]]]:
         """An engine, and the rows as values of that storage: a CSV file holds texts only."""
         if storage == "memory":
-            yield MemoryEngine.from_frame(frame(domain.names, rows), domain), list(rows)
-            return
-        if storage == "postgres":
+            yield MemoryEngine.from_frame(frame(domain.names, rows), domain, shortcuts=shortcuts), list(rows)
+        elif storage == "batches":
+            yield in_batches(domain, rows, shortcuts), list(rows)
+        elif storage == "postgres":
+            from privet.kernel.engines.postgres import PostgresEngine
+
             address, held = self.write_postgres(domain.names, types, rows)
-            engine = source_of(address).open(domain)
             try:
-                yield engine, held
+                with closing(PostgresEngine(source_of(address), domain, shortcuts=shortcuts)) as engine:
+                    yield engine, held
             finally:
-                engine.close()
                 self.drop_postgres(address)
-            return
-        if storage == "spark":
+        elif storage == "spark":
             data, held = write_spark(domain.names, types, rows)
-            engine = spark_frame(data).open(domain)
-            try:
+            from privet.kernel.engines.spark import SparkEngine
+
+            with closing(SparkEngine(spark_frame(data), domain, shortcuts=shortcuts)) as engine:
                 yield engine, held
+        elif storage == "mssql":
+            held = [[mssql_stand_in.held(value, each) for value, each in zip(row, types, strict=True)] for row in rows]
+            server = mssql_stand_in.StandIn(domain.names, types, held)
+            with closing(MssqlEngine(lambda: server, mssql_stand_in.TABLE, domain, shortcuts=shortcuts)) as engine:
+                yield engine, held
+        else:
+            source, held = self.write(storage, domain.names, types, rows)
+            try:
+                with closing(DuckDBEngine(source, domain, shortcuts=shortcuts)) as engine:
+                    yield engine, held
             finally:
-                engine.close()
-            return
-        source, held = self.write(storage, domain.names, types, rows)
-        engine = DuckDBEngine(source, domain)
-        try:
-            yield engine, held
-        finally:
-            engine.close()
-            source.path.unlink()
+                source.path.unlink()
 
     def write(
         self, storage: str, names: Sequence[str], types: Sequence[str], rows: Sequence[Row]
@@ -118,6 +127,19 @@ POSTGRES_TYPES = {
     "DOUBLE": "double precision",
     "DECIMAL(12,3)": "numeric(12,3)",
 }
+
+
+def in_batches(domain: Domain, rows: Sequence[Row], shortcuts: bool) -> StreamEngine:
+    """Coded rows in passing, a few at a time: batches that are empty, and rows that lie in several."""
+    coded = ReferenceEngine(domain, rows).rows
+    columns = {f"c{i}": [row.codes[name] for row in coded] for i, name in enumerate(domain.names)}
+    columns |= {f"g{i}": [row.indices[name] for row in coded] for i, name in enumerate(domain.names)}
+
+    def batches(names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        for start, end in itertools.pairwise([0, 0, 1, *range(4, len(coded), 3), max(len(coded), 1)]):
+            yield {name: np.array(columns[name][start:end], dtype=np.int32) for name in names}
+
+    return StreamEngine("stream", domain, batches, lambda: None, shortcuts=shortcuts)
 
 
 def frame(names: Sequence[str], rows: Sequence[Row]) -> pd.DataFrame:

@@ -23,7 +23,6 @@ import sqlglot
 from engines.test_counts import (
     PEOPLE,
     PEOPLE_TYPES,
-    Reference,
     ask,
     assert_same,
     by_sex_and_age,
@@ -42,6 +41,7 @@ from privet.column import LONGEST_NUMBER, Nominal, Numeric
 from privet.domain import Domain
 from privet.errors import DataError, EngineFailed, LedgerError
 from privet.kernel.addresses import source_of, spark_frame
+from privet.kernel.engines.reference import ReferenceEngine
 from privet.kernel.query import Condition, CountQuery, GridQuery, Rows, Split
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -120,7 +120,7 @@ def test_old_levels_are_computed_again(spark: Any) -> None:
     chain = [Rows().keep([0], (Condition("age", None, low, 101),)).divide([Split("sex")], PEOPLE) for low in range(5)]
     for where in [*chain, *chain[:2]]:
         query = CountQuery(where, ((),))
-        assert_same(ask(engine, query), ask(Reference(PEOPLE, rows), query))
+        assert_same(ask(engine, query), ask(ReferenceEngine(PEOPLE, rows), query))
         assert cached(spark) <= 4  # the codes, and three levels
     engine.close()
 
@@ -131,7 +131,7 @@ def test_a_part_of_a_part_of_a_part_of_many_is_answered(spark: Any) -> None:
     for _ in range(20):
         where = where.keep([0, 2, 1], (Condition("age", None, 0, 101),))
     query = CountQuery(where, (("ill",),))
-    assert_same(ask(engine, query), ask(Reference(PEOPLE, people(30)), query))
+    assert_same(ask(engine, query), ask(ReferenceEngine(PEOPLE, people(30)), query))
     engine.close()
 
 
@@ -245,7 +245,7 @@ def test_two_engines_over_the_same_rows_have_caches_of_their_own(spark: Any) -> 
 def test_the_owner_says_how_rows_are_cached(spark: Any, stores: Any, level: str) -> None:
     with cache(spark, level), stores.open("spark", PEOPLE, PEOPLE_TYPES, people(30)) as (engine, held):
         query = people_queries(by_sex_and_age())[0]
-        assert_same(ask(engine, query), ask(Reference(PEOPLE, held), query))
+        assert_same(ask(engine, query), ask(ReferenceEngine(PEOPLE, held), query))
         assert cached(spark) == (0 if level == "NONE" else 2)
 
 
@@ -490,7 +490,7 @@ def test_several_threads_may_ask_at_once(spark: Any) -> None:
     for thread in threads:
         thread.join()
     for i, query in enumerate(queries):
-        assert_same(found[i], ask(Reference(PEOPLE, rows), query))
+        assert_same(found[i], ask(ReferenceEngine(PEOPLE, rows), query))
     engine.close()
 
 

@@ -1,33 +1,23 @@
-"""Rows in passing: whatever the batches are, the answers are those of all rows at once."""
+"""Rows in passing: only what is asked about is read, and models are those of other paths."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import privet
 from privet.column import Nominal, Numeric
 from privet.domain import Domain
-from privet.kernel.engines.memory import MemoryEngine
 from privet.kernel.engines.stream import Batch, StreamEngine
 from privet.kernel.query import (
-    AdditiveModel,
     Condition,
-    CorrectQuery,
     CountQuery,
-    GridQuery,
-    ResidualQuery,
     Rows,
-    Split,
-    SumQuery,
 )
 
 DOMAIN = Domain(
@@ -39,49 +29,6 @@ DOMAIN = Domain(
     ),
     target="y",
 )
-MODEL = AdditiveModel((10, -20, 0), ((("a", "b"), np.arange(18, dtype=np.int32).reshape(3, 2, 3) * 40 - 300),))
-
-
-def engines(seed: int, size: int, cuts: Sequence[int]) -> tuple[MemoryEngine, StreamEngine]:
-    """The same rows at once, and in batches that end at some of them."""
-    rng = np.random.default_rng(seed)
-    grid = rng.integers(-1, 19, size)
-    codes = {"a": rng.integers(0, 3, size), "b": rng.integers(0, 2, size), "y": rng.integers(0, 3, size)}
-    x = DOMAIN["x"]
-    assert isinstance(x, Numeric)
-    codes["x"] = x.bin_of(grid)
-    arrays = {"c0": codes["a"], "c1": codes["x"], "c2": codes["b"], "c3": codes["y"], "g1": grid}
-
-    def batches(columns: Sequence[str]) -> Iterator[Batch]:
-        ends = [0, *sorted(min(cut, size) for cut in cuts), size]
-        for start, end in pairwise(ends):
-            yield {name: arrays[name][start:end] for name in columns}
-
-    return MemoryEngine(DOMAIN, codes, {"x": grid}), StreamEngine("stream", DOMAIN, batches, lambda: None)
-
-
-KEPT = Rows().divide([Split("a")], DOMAIN).keep([2, 0], (Condition("x", None, 2, 15),))
-PARTS = [Rows(), KEPT, KEPT.divide([Split("x", (4, 9)), None], DOMAIN), KEPT.scatter(3, 7)]
-
-
-@settings(deadline=None, max_examples=40)
-@given(st.integers(0, 2**32), st.integers(0, 60), st.lists(st.integers(0, 60), max_size=4), st.sampled_from(PARTS))
-def test_batches_add_up(seed: int, size: int, cuts: list[int], rows: Rows) -> None:
-    whole, passing = engines(seed, size, cuts)
-    query = CountQuery(rows, ((), ("a", "y"), ("x", "y"), ("b",)))
-    for one, other in zip(whole.exact_counts(query), passing.exact_counts(query), strict=True):
-        assert (one == other).all()
-    grid = GridQuery(rows, ("x", "b"), "y")
-    for left, right in zip(whole.exact_grid(grid), passing.exact_grid(grid), strict=True):
-        assert (left.part == right.part).all() and (left.index == right.index).all()
-        assert (left.exact_counts == right.exact_counts).all()
-    sums = SumQuery(rows, "x")
-    assert np.array_equal(whole.exact_sums(sums), passing.exact_sums(sums))
-    assert np.array_equal(*(each.exact_correct(CorrectQuery(rows, MODEL, "y")) for each in (whole, passing)))
-    residuals = ResidualQuery(rows, MODEL, (("x",), ("a", "b")), "y", (1024, 512, 100))
-    for mine, theirs in zip(whole.exact_residuals(residuals), passing.exact_residuals(residuals), strict=True):
-        assert np.array_equal(mine.exact_own, theirs.exact_own)
-        assert np.array_equal(mine.exact_others, theirs.exact_others)
 
 
 def test_only_columns_that_are_asked_about_are_read() -> None:

@@ -29,6 +29,7 @@ EXP_ONE = 2**20
 LARGEST_LOGIT = 2**24
 COIN_PRIME = 2**31 - 1  # coins are hashes modulo this prime: products stay within 64 bits
 MAX_CELLS = 20_000_000  # of a question, or of a model
+LARGEST_SUM = 2**63 - 1  # of grid indices
 MAX_STEPS = 200  # from the whole table to a part of a part of a part ...
 
 
@@ -155,7 +156,11 @@ class GridCounts:
 
 @dataclass(frozen=True)
 class SumQuery:
-    """How many rows of each part have a value in a numeric column, and the sum of their grid indices."""
+    """How many rows of each part have a value in a numeric column, and the sum of their grid indices.
+
+    A sum stops at LARGEST_SUM: so no number of rows makes an engine raise, or a sum small again.
+    One row changes the sum by no more than without a limit.
+    """
 
     rows: Rows
     column: str
@@ -248,7 +253,18 @@ class Lost(Exception):
 
 
 class Engine(Protocol):
-    """Where the rows are. Answers are exact and stay inside the kernel."""
+    """Where the rows are. Answers are exact and stay inside the kernel.
+
+    A row's cells depend on that row alone, an exact answer is a sum over rows, and no row, nor any
+    number of rows, makes an engine raise, stop, drop or reread anything. `engines/reference.py` is
+    the definition of every answer.
+
+    Engines take `shortcuts=False` when they are made, in tests alone: then every table of every
+    query is counted from the coded rows. With shortcuts an answer may also come from counts,
+    numberings of parts and logits that were kept from earlier queries (`recall.py`, and each
+    engine), from a larger table that several tables of a query share (`margins.py`,
+    `residuals.py`), or from one pass that counts several tables. Answers must be the same.
+    """
 
     name: str
     closed: bool

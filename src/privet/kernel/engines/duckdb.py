@@ -103,16 +103,16 @@ T = TypeVar("T")
 
 
 class DuckDBEngine:
-    """Push-down: every question is one SQL statement over the coded table."""
+    """Push-down: every question is one SQL statement over the coded table. `shortcuts`: see `Engine`."""
 
     name = "duckdb"
     closed = False
     holds_rows = False
     version = FIXED
 
-    def __init__(self, source: Source, domain: Domain) -> None:
+    def __init__(self, source: Source, domain: Domain, *, shortcuts: bool = True) -> None:
         """Open the source and code it: what is wrong with it is told here, and not to whoever asks first."""
-        self._domain = domain
+        self._domain, self._shortcuts = domain, shortcuts
         self._scratch = Scratch()
         self._connection = duckdb.connect(
             str(self._scratch.folder / "coded.duckdb"),
@@ -129,7 +129,7 @@ class DuckDBEngine:
         self._process = os.getpid()
         _engines.add(self)
         self._lock = threading.RLock()
-        self._recall = Recall(domain)
+        self._recall = Recall(domain, shortcuts)
         self._numbered = 0
         self._nodes: OrderedDict[Rows, str] = OrderedDict()
         try:
@@ -236,7 +236,7 @@ class DuckDBEngine:
 
         with self._lock:
             answer = self._fetched(sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain))
-        return MemoryEngine.merged(self._domain, answer)
+        return MemoryEngine.merged(self._domain, answer, shortcuts=self._shortcuts)
 
     def stream(self) -> StreamEngine:
         """The coded rows in passing: the in-memory kernel counts them batch by batch."""
@@ -244,12 +244,12 @@ class DuckDBEngine:
 
         self._connection.execute(f"SET threads = {min(_PASSING_THREADS, _threads())}")
         self._connection.execute(f"SET memory_limit = '{_limit(_PASSING_MEMORY)}'")
-        return StreamEngine("duckdb", self._domain, self._batches, self.close)
+        return StreamEngine("duckdb", self._domain, self._batches, self.close, shortcuts=self._shortcuts)
 
     def _passing(self) -> StreamEngine:
         from privet.kernel.engines.stream import StreamEngine
 
-        return StreamEngine("duckdb", self._domain, self._batches, close=lambda: None)
+        return StreamEngine("duckdb", self._domain, self._batches, close=lambda: None, shortcuts=self._shortcuts)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         statement = DIALECT.sql(exp.select(*(sql.col(name) for name in columns)).from_("coded"))
@@ -298,6 +298,8 @@ class DuckDBEngine:
         if rows.parent is None:
             everything = exp.select(exp.Star(), sql.num(0).as_("node")).from_("coded")
             return exp.From(this=everything.subquery("everything"))
+        if not self._shortcuts:
+            self._drop_numberings(keep=0)
         return exp.From(this=exp.to_table("coded"), joins=[_beside(self._numbering(rows))])
 
     def _numbering(self, rows: Rows) -> str:
@@ -317,10 +319,14 @@ class DuckDBEngine:
         self._numbered += 1
         self._run(_create(name, tree))
         self._nodes[rows] = name
-        while len(self._nodes) > _KEPT:
+        self._drop_numberings(keep=_KEPT)
+        return name
+
+    def _drop_numberings(self, keep: int) -> None:
+        """Drop all numberings but those that were used last."""
+        while len(self._nodes) > keep:
             _, old = self._nodes.popitem(last=False)
             self._connection.execute(f"DROP TABLE {old}")
-        return name
 
 
 _engines: weakref.WeakSet[DuckDBEngine] = weakref.WeakSet()

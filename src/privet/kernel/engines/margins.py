@@ -19,8 +19,12 @@ _CELLS = 2**14  # of a table, in all parts: more of them cost more to look up an
 Columns = tuple[str, ...]
 
 
-def asked_together(query: CountQuery, domain: Domain, ask: Callable[[CountQuery], list[Counts]]) -> list[Counts]:
-    """The answer to a query, from one about fewer and larger tables."""
+def asked_together(
+    query: CountQuery, domain: Domain, ask: Callable[[CountQuery], list[Counts]], shortcuts: bool = True
+) -> list[Counts]:
+    """The answer to a query, from one about fewer and larger tables; without `shortcuts`, from the query itself."""
+    if not shortcuts:
+        return ask(query)
     larger = together(query, domain)
     exact = ask(CountQuery(query.rows, tuple(larger)))
     margins = {

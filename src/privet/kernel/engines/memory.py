@@ -1,4 +1,4 @@
-"""The in-memory engine: coded columns and numba loops. The oracle for every other engine."""
+"""The in-memory engine: coded columns and numba loops."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from privet.kernel.engines.residuals import (
 from privet.kernel.query import (
     COIN_PRIME,
     FIXED,
+    LARGEST_SUM,
     AdditiveModel,
     CorrectQuery,
     CountQuery,
@@ -52,7 +53,10 @@ _KEPT = 4  # node numberings kept for the next level; others are computed again 
 
 
 class MemoryEngine:
-    """Rows as small integers: one code per column, one grid index per numeric column, an optional weight per row."""
+    """Rows as small integers: one code per column, one grid index per numeric column, an optional weight per row.
+
+    `shortcuts`: see `Engine`.
+    """
 
     name = "memory"
     closed = False
@@ -65,8 +69,10 @@ class MemoryEngine:
         codes: Mapping[str, NDArray[Any]],
         grids: Mapping[str, NDArray[Any]],
         weights: NDArray[np.int64] | None = None,
+        *,
+        shortcuts: bool = True,
     ) -> None:
-        self._domain = domain
+        self._domain, self._shortcuts = domain, shortcuts
         self._position = {name: position for position, name in enumerate(domain.names)}
         self._sizes = tuple(column.size for column in domain)
         largest = max(self._sizes)
@@ -83,18 +89,18 @@ class MemoryEngine:
         self._weights = np.empty(0, dtype=np.int64) if weights is None else weights
         self._lock, self._margins_lock = threading.RLock(), threading.RLock()  # of the two caches below
         self._nodes: OrderedDict[Rows, Nodes] = OrderedDict()
-        self._recall = Recall(domain)
+        self._recall = Recall(domain, shortcuts)
         self._margins: tuple[AdditiveModel, Margins] | None = None
 
     @classmethod
-    def merged(cls, domain: Domain, answer: Mapping[str, NDArray[Any]]) -> MemoryEngine:
+    def merged(cls, domain: Domain, answer: Mapping[str, NDArray[Any]], *, shortcuts: bool = True) -> MemoryEngine:
         """From the answer to `sql.snapshot`: every row that occurs, with how often it does."""
         codes = {column.name: answer[f"c{i}"] for i, column in enumerate(domain)}
         grids = {column.name: answer[f"g{i}"] for i, column in enumerate(domain) if isinstance(column, Numeric)}
-        return cls(domain, codes, grids, answer["n"].astype(np.int64))
+        return cls(domain, codes, grids, answer["n"].astype(np.int64), shortcuts=shortcuts)
 
     @classmethod
-    def from_frame(cls, frame: Any, domain: Domain) -> MemoryEngine:
+    def from_frame(cls, frame: Any, domain: Domain, *, shortcuts: bool = True) -> MemoryEngine:
         """Code a pandas, polars or Arrow frame; rows that do not fit the domain are left out."""
         names = list(getattr(frame, "column_names", frame.columns))  # an Arrow table's columns are its data
         for name in domain.names:
@@ -122,7 +128,7 @@ class MemoryEngine:
             fits = np.logical_and.reduce([code >= 0 for code in codes.values()])
             codes = {name: code[fits] for name, code in codes.items()}
             grids = {name: grid[fits] for name, grid in grids.items()}
-        return cls(domain, codes, grids)
+        return cls(domain, codes, grids, shortcuts=shortcuts)
 
     def close(self) -> None:
         self.closed = True
@@ -140,7 +146,8 @@ class MemoryEngine:
     def _counts(self, query: CountQuery) -> list[Counts]:
         nodes, parts = self._assign(query.rows), query.rows.parts
         last = {group[-1] for group in query.groups if len(group) == 2}
-        if len(last) == 1 and len(query.groups) > 1 and all(len(group) == 2 for group in query.groups):
+        level = len(last) == 1 and len(query.groups) > 1 and all(len(group) == 2 for group in query.groups)
+        if level and self._shortcuts:
             return self._level(nodes, parts, [group[0] for group in query.groups], last.pop())
         answers = []
         for group in query.groups:
@@ -209,7 +216,8 @@ class MemoryEngine:
         parts, classes = query.rows.parts, len(query.caps)
         width = classes if classes == 2 else 2 * classes
         tables = tuple(tuple(self._position[name] for name in group) for group in query.tables)
-        wanted = cover(tables, self._sizes, max(parts, 1) * width)  # of no parts, the empty slice of one
+        inner = max(parts, 1) * width  # of no parts, the empty slice of one
+        wanted = cover(tables, self._sizes, inner, self._shortcuts)
         with self._margins_lock:  # until the margins have been read: the next model changes them in place
             exact = sum_residuals(
                 self._codes,
@@ -254,6 +262,8 @@ class MemoryEngine:
         else:
             assert isinstance(rows.step, Divide)
             nodes = self._divide(self._number(rows.parent), rows.step)
+        if not self._shortcuts:
+            return nodes
         self._nodes[rows] = nodes
         while len(self._nodes) > _KEPT:
             self._nodes.popitem(last=False)
@@ -317,14 +327,15 @@ class MemoryEngine:
         drawn = np.random.default_rng(seed).integers(0, self._codes.shape[1], self._codes.shape[1])
         # not [:, drawn], which would lay out one row after the other
         copy._codes, copy._grids = self._codes.take(drawn, axis=1), self._grids.take(drawn, axis=1)
-        copy._lock, copy._nodes, copy._recall = threading.RLock(), OrderedDict(), Recall(self._domain)
+        copy._lock, copy._nodes = threading.RLock(), OrderedDict()
+        copy._recall = Recall(self._domain, self._shortcuts)
         copy._margins_lock, copy._margins = threading.RLock(), None
         return copy
 
     def _score(self, model: AdditiveModel) -> Margins:
         """Margins of a released model, continued from the last one where it only added terms."""
         known, self._margins = self._margins, None  # what is interrupted half way is of no use
-        if known is not None and _continues(model, known[0]):
+        if known is not None and self._shortcuts and _continues(model, known[0]):
             margins, new = known[1], model.terms[len(known[0].terms) :]
         else:
             margins, new = constant_margins(model.intercept, self._codes.shape[1]), model.terms
@@ -404,8 +415,11 @@ def _sum_grid(grid: Any, nodes: Any, weights: Any, exact: Any) -> None:
     for row in range(len(nodes)):
         if nodes[row] >= 0 and grid[row] >= 0:
             weight = weights[row] if len(weights) else 1
-            exact[0, nodes[row]] += weight
-            exact[1, nodes[row]] += weight * np.int64(grid[row])
+            index, node = np.int64(grid[row]), nodes[row]
+            exact[0, node] += weight
+            room = LARGEST_SUM - exact[1, node]  # a product beyond 64 bits would be small again
+            enough = index <= room if weight == 1 else index == 0 or weight <= room // index
+            exact[1, node] = exact[1, node] + weight * index if enough else LARGEST_SUM
 
 
 @njit(cache=True)

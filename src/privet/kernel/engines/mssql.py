@@ -133,6 +133,8 @@ def _rewritten(tree: Sql) -> Sql:
             node.replace(exp.Div(this=sql.big(node.this), expression=node.expression, typed=True, safe=False))
         elif isinstance(node, exp.Count):  # COUNT ends at 2^31
             node.replace(exp.Anonymous(this="COUNT_BIG", expressions=[node.this]))
+        elif isinstance(node, exp.Sum) and isinstance(node.parent, exp.Least):  # SUM of BIGINT ends at 2^63
+            node.set("this", exp.cast(node.this, exp.DataType.build("DECIMAL(38, 0)")))
         elif isinstance(node, exp.Least | exp.Greatest):  # functions of the newest versions alone
             kind = exp.LT if isinstance(node, exp.Least) else exp.GT
             found: Sql = node.this.copy()
@@ -166,7 +168,9 @@ class MssqlEngine(StatementEngine):
     name = "mssql"
     dialect = DIALECT
 
-    def __init__(self, connect: Callable[[], Any], table: tuple[str, ...], domain: Domain) -> None:
+    def __init__(
+        self, connect: Callable[[], Any], table: tuple[str, ...], domain: Domain, *, shortcuts: bool = True
+    ) -> None:
         """`connect` opens a connection of the Python database interface; `table` is its name, with its schema."""
         self._connect, self._lock, self._process = connect, threading.RLock(), os.getpid()
         self._connection: Any = None
@@ -177,7 +181,7 @@ class MssqlEngine(StatementEngine):
         source = exp.table_(name, db=schema[-1] if schema else None, quoted=True)
         kinds = {name: kind_of(name, self._types.get(name)) for name in domain.names}
         coded = coding.coded(source, domain, {name: name for name in domain.names}, kinds, DIALECT)
-        super().__init__(domain, coded)
+        super().__init__(domain, coded, shortcuts=shortcuts)
 
     def _stored(self, table: tuple[str, ...]) -> dict[str, str]:
         """How columns are stored, by the catalogue: no row is read."""
@@ -251,7 +255,8 @@ class MssqlEngine(StatementEngine):
         from privet.kernel.engines.memory import MemoryEngine
 
         rows = exp.From(this=self._coded.subquery("coded"))
-        return MemoryEngine.merged(self._domain, self._fetch(sql.snapshot(rows, self._domain)))
+        answer = self._fetch(sql.snapshot(rows, self._domain))
+        return MemoryEngine.merged(self._domain, answer, shortcuts=self._shortcuts)
 
     def exact_fit(self) -> tuple[int, int]:
         raise DataError("a table of SQL Server cannot be inspected from here; count its rows there.")

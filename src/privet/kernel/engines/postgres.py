@@ -223,7 +223,7 @@ class PostgresEngine(StatementEngine):
     name = "postgres"
     dialect = DIALECT
 
-    def __init__(self, source: PostgresSource, domain: Domain) -> None:
+    def __init__(self, source: PostgresSource, domain: Domain, *, shortcuts: bool = True) -> None:
         """Open the table and check that it can be read as the domain says; no row is read."""
         self._link = Link(source)
         try:
@@ -234,7 +234,7 @@ class PostgresEngine(StatementEngine):
             def coded(rows: exp.Select) -> exp.Select:
                 return coding.coded(rows.subquery("stored"), domain, fields, kinds, DIALECT)
 
-            super().__init__(domain, coded(self._stored))
+            super().__init__(domain, coded(self._stored), shortcuts=shortcuts)
             _rehearse(self._link, source, domain, coded(self._stored.where(exp.false())))
         except BaseException:
             self._link.close()  # nothing else is there yet
@@ -260,10 +260,11 @@ class PostgresEngine(StatementEngine):
         from privet.kernel.engines.memory import MemoryEngine
 
         rows = exp.From(this=self._coded.subquery("coded"))
-        return MemoryEngine.merged(self._domain, self._fetch(sql.snapshot(rows, self._domain)))
+        answer = self._fetch(sql.snapshot(rows, self._domain))
+        return MemoryEngine.merged(self._domain, answer, shortcuts=self._shortcuts)
 
     def statement(self, rows: Rows, tree: Sql, shared: dict[str, exp.Select] | None = None, cells: int = 1) -> Sql:
-        return super().statement(rows, in_few_passes(tree, cells), shared)
+        return super().statement(rows, in_few_passes(tree, cells) if self._shortcuts else tree, shared)
 
     def _fetch(self, tree: Sql) -> Answer:
         return self._link.run(DIALECT.sql(tree), _arrays)

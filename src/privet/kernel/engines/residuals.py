@@ -112,18 +112,24 @@ class Cover:
 
 
 @lru_cache(maxsize=256)
-def cover(tables: tuple[tuple[int, ...], ...], sizes: tuple[int, ...], inner: int) -> Cover:
-    """Groups for tables of one or two columns, which are given by their positions."""
+def cover(tables: tuple[tuple[int, ...], ...], sizes: tuple[int, ...], inner: int, shortcuts: bool = True) -> Cover:
+    """Groups for tables of one or two columns, which are given by their positions.
+
+    Without `shortcuts` every table is a group of its own.
+    """
 
     def cells(columns: tuple[int, ...]) -> int:
         return math.prod(sizes[each] for each in columns)
 
-    groups = _groups(tables, np.array(sizes, dtype=np.int64), _LARGEST_GROUP // inner)
+    if shortcuts:
+        groups = _groups(tables, np.array(sizes, dtype=np.int64), _LARGEST_GROUP // inner)
+    else:
+        groups = list(dict.fromkeys(tuple(sorted(table)) for table in tables))
     offsets = list(itertools.accumulate((inner * cells(group) for group in groups), initial=0))
     starts = list(itertools.accumulate((inner * cells(table) for table in tables), initial=0))
     home = {}  # later groups tend to be smaller: a table takes the last one that covers it
     for group, offset in zip(groups, offsets, strict=False):
-        within = [*((each,) for each in group), *itertools.combinations(group, 2)]
+        within = [*((each,) for each in group), *itertools.combinations(group, 2)] if shortcuts else [group]
         home.update(dict.fromkeys(within, (group, offset)))
     sums = []
     for table, start in zip(tables, starts, strict=False):

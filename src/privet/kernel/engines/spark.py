@@ -137,18 +137,18 @@ _forgotten: deque[_Kept] = deque()
 
 
 class SparkEngine:
-    """Push-down: every question is one Spark job over the cached codes."""
+    """Push-down: every question is one Spark job over the cached codes. `shortcuts`: see `Engine`."""
 
     name = "spark"
     holds_rows = False
     version = FIXED
 
-    def __init__(self, source: SparkSource, domain: Domain) -> None:
+    def __init__(self, source: SparkSource, domain: Domain, *, shortcuts: bool = True) -> None:
         """Read and code the source: what is wrong with it is told here, and not to whoever asks first."""
-        self._domain = domain
+        self._domain, self._shortcuts = domain, shortcuts
         self._closed = False
         self._process = os.getpid()
-        self._recall = Recall(domain)
+        self._recall = Recall(domain, shortcuts)
         self._numbered = 0
         self._levels: OrderedDict[Rows, str] = OrderedDict()
         self._kept = _Kept()
@@ -247,18 +247,23 @@ class SparkEngine:
         return self._recall.counts(query, self._counts)
 
     def _counts(self, query: CountQuery) -> list[Counts]:
-        return asked_together(query, self._domain, self._tables)
+        return asked_together(query, self._domain, self._tables, self._shortcuts)
 
     def _tables(self, query: CountQuery) -> list[Counts]:
         cells = max(cell_count(self._domain, group) for group in query.groups)
-        answer = self._ask(query.rows, lambda rows: _once(sql.counts(query, rows, self._domain), query.rows, cells))
+        answer = self._ask(
+            query.rows, lambda rows: self._once(sql.counts(query, rows, self._domain), query.rows, cells)
+        )
         return sql.read_counts(answer, query, self._domain)
 
     def exact_grid(self, query: GridQuery) -> list[GridCounts]:
         points = max(index_count(self._domain[name]) + 1 for name in query.columns)
         cells = points if query.target is None else points * self._domain[query.target].size
-        answer = self._ask(query.rows, lambda rows: _once(sql.grid(query, rows, self._domain), query.rows, cells))
+        answer = self._ask(query.rows, lambda rows: self._once(sql.grid(query, rows, self._domain), query.rows, cells))
         return sql.read_grid(answer, query, self._domain)
+
+    def _once(self, tree: exp.Query, rows: Rows, cells: int) -> exp.Query:
+        return _once(tree, rows, cells) if self._shortcuts else tree
 
     def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
         answer = self._ask(query.rows, lambda rows: _saturating(sql.sums(query, rows, self._domain)))
@@ -269,7 +274,7 @@ class SparkEngine:
 
         def statement(rows: exp.From) -> exp.Query:
             owned = sql.owned(query, rows, self._domain, DIALECT)
-            return _once(sql.residuals(query, "owned", self._domain), query.rows, cells).with_("owned", as_=owned)
+            return self._once(sql.residuals(query, "owned", self._domain), query.rows, cells).with_("owned", as_=owned)
 
         return sql.read_residuals(self._ask(query.rows, statement), query, self._domain)
 
@@ -282,7 +287,7 @@ class SparkEngine:
         from privet.kernel.engines.memory import MemoryEngine
 
         answer = self._run(lambda: self._fetch(sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain)))
-        return MemoryEngine.merged(self._domain, answer)
+        return MemoryEngine.merged(self._domain, answer, shortcuts=self._shortcuts)
 
     # -- for the owner's inspection alone ---------------------------------------------------
 
@@ -322,7 +327,12 @@ class SparkEngine:
             raise
 
     def _ask(self, rows: Rows, statement: Callable[[exp.From], exp.Expr]) -> sql.Answer:
-        answer = self._run(lambda: self._fetch(statement(self._relation(rows))))
+        def answered() -> dict[str, NDArray[Any]]:
+            if not self._shortcuts:
+                self._drop_levels(keep=0)
+            return self._fetch(statement(self._relation(rows)))
+
+        answer = self._run(answered)
         return {name: values.astype(np.int64) for name, values in answer.items()}
 
     def _fetch(self, tree: exp.Expr) -> dict[str, NDArray[Any]]:
@@ -379,10 +389,14 @@ class SparkEngine:
         else:
             self._keep(name, frame)
         self._levels[rows] = name
-        while len(self._levels) > _KEPT:
+        self._drop_levels(keep=_KEPT)
+        return name
+
+    def _drop_levels(self, keep: int) -> None:
+        """Drop all levels but those that were used last."""
+        while len(self._levels) > keep:
             _, old = self._levels.popitem(last=False)
             self._kept.drop(old)
-        return name
 
     def _columns(self) -> Iterator[exp.Expr]:
         for i, column in enumerate(self._domain):

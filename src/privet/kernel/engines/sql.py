@@ -22,6 +22,7 @@ from privet.kernel.query import (
     COIN_PRIME,
     EXP_BITS,
     EXP_ONE,
+    LARGEST_SUM,
     RESIDUAL_GRID,
     AdditiveModel,
     CorrectQuery,
@@ -246,7 +247,9 @@ def read_grid(answer: Answer, query: GridQuery, domain: Domain) -> list[GridCoun
 
 def sums(query: SumQuery, rows: exp.From, domain: Domain) -> Sql:
     index = col(f"g{domain.names.index(query.column)}")
-    total = big(exp.Sum(this=big(index)))
+    # before the cast, which would fail for a larger one; engines add up numbers of 64 bits in wider ones
+    limited = exp.Least(ignore_nulls=True, this=exp.Sum(this=big(index)), expressions=[num(LARGEST_SUM)])
+    total = big(limited)
     tree = _grouped(rows, 0, big(col("node"))).select(exp.Count(this=exp.Star()).as_("n"), total.as_("s"))
     return tree.where(exp.GTE(this=index.copy(), expression=num(0)))
 

@@ -34,16 +34,16 @@ ROWS, OWNED = "numbered", "owned"  # the coded rows with their parts; these with
 
 
 class StatementEngine(ABC):
-    """Answers queries by one statement each; subclasses say how a statement is run."""
+    """Answers queries by one statement each; subclasses say how a statement is run. `shortcuts`: see `Engine`."""
 
     name: str
     closed = False
     holds_rows = False
     dialect: Dialect
 
-    def __init__(self, domain: Domain, coded: exp.Select) -> None:
-        self._domain, self._coded = domain, coded
-        self._recall, self._recalled = Recall(domain), self.version  # and of which rows
+    def __init__(self, domain: Domain, coded: exp.Select, *, shortcuts: bool = True) -> None:
+        self._domain, self._coded, self._shortcuts = domain, coded, shortcuts
+        self._recall, self._recalled = Recall(domain, shortcuts), self.version  # and of which rows
 
     @abstractmethod
     def _fetch(self, tree: Sql) -> Answer:
@@ -60,11 +60,11 @@ class StatementEngine(ABC):
     def exact_counts(self, query: CountQuery) -> list[Counts]:
         if (version := self.version) != self._recalled:
             # a new one: whoever still counts the rows as they were keeps that in the old one
-            self._recall, self._recalled = Recall(self._domain), version
+            self._recall, self._recalled = Recall(self._domain, self._shortcuts), version
         return self._recall.counts(query, self._counts)
 
     def _counts(self, query: CountQuery) -> list[Counts]:
-        return asked_together(query, self._domain, self._tables)
+        return asked_together(query, self._domain, self._tables, self._shortcuts)
 
     def _tables(self, query: CountQuery) -> list[Counts]:
         tree = sql.counts(query, _from(ROWS), self._domain)

@@ -18,6 +18,7 @@ from privet.kernel.engines.memory import MemoryEngine
 from privet.kernel.engines.recall import Recall
 from privet.kernel.query import (
     FIXED,
+    LARGEST_SUM,
     CorrectQuery,
     CountQuery,
     Counts,
@@ -40,16 +41,19 @@ A = TypeVar("A")
 
 
 class StreamEngine:
-    """Answers queries over batches of coded rows, read anew for each query."""
+    """Answers queries over batches of coded rows, read anew for each query. `shortcuts`: see `Engine`."""
 
     closed = False
     holds_rows = False
     version = FIXED
 
-    def __init__(self, name: str, domain: Domain, batches: Batches, close: Callable[[], None]) -> None:
+    def __init__(
+        self, name: str, domain: Domain, batches: Batches, close: Callable[[], None], *, shortcuts: bool = True
+    ) -> None:
         self.name, self._domain, self._batches, self._close = name, domain, batches, close
+        self._shortcuts = shortcuts
         self._position = {column: position for position, column in enumerate(domain.names)}
-        self._recall = Recall(domain)
+        self._recall = Recall(domain, shortcuts)
 
     def exact_counts(self, query: CountQuery) -> list[Counts]:
         return self._recall.counts(query, self._counts)
@@ -77,7 +81,9 @@ class StreamEngine:
     def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
         exact = np.zeros((2, query.rows.parts), dtype=np.int64)
         for engine in self._engines(query.rows, {query.column}):
-            exact += engine.exact_sums(query)
+            count, total = engine.exact_sums(query)
+            exact[0] += count
+            exact[1] += np.minimum(total, LARGEST_SUM - exact[1])
         return exact[0], exact[1]
 
     def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
@@ -116,13 +122,12 @@ class StreamEngine:
                 for name, at in self._position.items()
                 if isinstance(self._domain[name], Numeric)
             }
-            yield MemoryEngine(self._domain, codes, grids)
+            yield MemoryEngine(self._domain, codes, grids, shortcuts=self._shortcuts)
 
     def _nothing(self) -> MemoryEngine:
         empty = np.empty(0, dtype=np.int32)
-        return MemoryEngine(
-            self._domain, dict.fromkeys(self._domain.names, empty), dict.fromkeys(self._domain.names, empty)
-        )
+        nothing = dict.fromkeys(self._domain.names, empty)
+        return MemoryEngine(self._domain, nothing, nothing, shortcuts=self._shortcuts)
 
 
 def _divided_by(rows: Rows, domain: Domain) -> set[str]:
