@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pytest
 import spark_session
@@ -48,7 +49,7 @@ class Stores:
             address, held = self.write_postgres(domain.names, types, rows)
             engine = source_of(address).open(domain)
             try:
-                yield engine, held
+                yield engine, _singles(held, types)
             finally:
                 engine.close()
                 self.drop_postgres(address)
@@ -57,14 +58,14 @@ class Stores:
             data, held = write_spark(domain.names, types, rows)
             engine = spark_frame(data).open(domain)
             try:
-                yield engine, held
+                yield engine, _singles(held, types)
             finally:
                 engine.close()
             return
         source, held = self.write(storage, domain.names, types, rows)
         engine = DuckDBEngine(source, domain)
         try:
-            yield engine, held
+            yield engine, held if storage == "csv" else _singles(held, types)
         finally:
             engine.close()
             source.path.unlink()
@@ -154,6 +155,14 @@ def _csv_text(value: object) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if value is None or isinstance(value, str) else str(value)
+
+
+def _singles(rows: Sequence[Row], types: Sequence[str]) -> list[Row]:
+    """Values of a narrow float as such: they have shorter texts than Python's floats."""
+    return [
+        [np.float32(value) if kind == "FLOAT" and isinstance(value, float) else value for value, kind in pairs]
+        for pairs in (list(zip(row, types, strict=True)) for row in rows)
+    ]
 
 
 def _csv_field(field: object) -> str:

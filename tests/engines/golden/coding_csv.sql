@@ -33,7 +33,17 @@ FROM (
           18
         )
       END AS g1,
-      "c2",
+      CASE
+        WHEN "t2" IS NULL OR "t2" = ''
+        THEN 3
+        WHEN "t2" = '1'
+        THEN 0
+        WHEN "t2" = '2.5'
+        THEN 1
+        WHEN "t2" = 'x'
+        THEN 2
+        ELSE NULL
+      END AS c2,
       "c3",
       "c4",
       "c5"
@@ -63,36 +73,52 @@ FROM (
         END AS c0,
         CASE
           WHEN STRLEN(CAST("source_rows"."f1" AS TEXT) COLLATE "binary") <= 65536
-          THEN CASE
-            WHEN REGEXP_FULL_MATCH(
-              CAST("source_rows"."f1" AS TEXT) COLLATE "binary",
-              '[ \t]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ \t]*'
-            )
-            THEN TRY_CAST(CAST("source_rows"."f1" AS TEXT) COLLATE "binary" AS DOUBLE)
-          END
+          THEN COALESCE(
+            CASE
+              WHEN REGEXP_FULL_MATCH(
+                CAST("source_rows"."f1" AS TEXT) COLLATE "binary",
+                '[ \t]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ \t]*'
+              )
+              THEN TRY_CAST(CAST("source_rows"."f1" AS TEXT) COLLATE "binary" AS DOUBLE)
+            END,
+            CASE
+              WHEN (
+                CAST("source_rows"."f1" AS TEXT) COLLATE "binary"
+              ) = 'true'
+              THEN CAST(1 AS DOUBLE)
+              WHEN (
+                CAST("source_rows"."f1" AS TEXT) COLLATE "binary"
+              ) = 'True'
+              THEN CAST(1 AS DOUBLE)
+              WHEN (
+                CAST("source_rows"."f1" AS TEXT) COLLATE "binary"
+              ) = 'TRUE'
+              THEN CAST(1 AS DOUBLE)
+              WHEN (
+                CAST("source_rows"."f1" AS TEXT) COLLATE "binary"
+              ) = 'false'
+              THEN CAST(0 AS DOUBLE)
+              WHEN (
+                CAST("source_rows"."f1" AS TEXT) COLLATE "binary"
+              ) = 'False'
+              THEN CAST(0 AS DOUBLE)
+              WHEN (
+                CAST("source_rows"."f1" AS TEXT) COLLATE "binary"
+              ) = 'FALSE'
+              THEN CAST(0 AS DOUBLE)
+            END
+          )
         END AS x1,
         CASE
-          WHEN (
-            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
-          ) IS NULL
-          OR (
-            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
-          ) = ''
-          THEN 3
-          WHEN (
-            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
-          ) = '1'
-          THEN 0
-          WHEN (
-            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
-          ) = '2.5'
-          THEN 1
-          WHEN (
-            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
-          ) = 'x'
-          THEN 2
-          ELSE NULL
-        END AS c2,
+          WHEN CAST("source_rows"."f2" AS TEXT) COLLATE "binary" LIKE '%.%'
+          THEN CASE
+            WHEN STRLEN(CAST("source_rows"."f2" AS TEXT) COLLATE "binary") <= 400
+            AND REGEXP_FULL_MATCH(CAST("source_rows"."f2" AS TEXT) COLLATE "binary", '-?(0|[1-9][0-9]*)[.][0-9]*')
+            THEN RTRIM(RTRIM(CAST("source_rows"."f2" AS TEXT) COLLATE "binary", '0'), '.')
+            ELSE CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
+          END
+          ELSE CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
+        END AS t2,
         CASE
           WHEN (
             CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
@@ -100,7 +126,23 @@ FROM (
           THEN 0
           WHEN (
             CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
+          ) = 'True'
+          THEN 0
+          WHEN (
+            CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
+          ) = 'TRUE'
+          THEN 0
+          WHEN (
+            CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
           ) = 'false'
+          THEN 1
+          WHEN (
+            CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
+          ) = 'False'
+          THEN 1
+          WHEN (
+            CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
+          ) = 'FALSE'
           THEN 1
           ELSE NULL
         END AS c3,

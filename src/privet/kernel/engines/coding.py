@@ -6,13 +6,23 @@ NULL are left out, so that no row can make the statement fail.
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
+import numpy as np
 from sqlglot import exp
 
-from privet.column import GRID_SLACK, LONGEST_NUMBER, Nominal, Numeric, text_of
+from privet.column import (
+    GRID_SLACK,
+    LONGEST_NUMBER,
+    LONGEST_NUMERAL,
+    NUMERAL_WITH_POINT,
+    WHOLE,
+    Nominal,
+    Numeric,
+    spellings,
+)
 from privet.domain import Domain
 from privet.kernel.engines.sql import Dialect, Sql, add, big, case, col, conjunction, double, num
 
@@ -25,16 +35,24 @@ class Kind(Enum):
 
     TEXT = "text"
     INTEGER = "integer"
+    SINGLE = "single"
     FLOAT = "float"
+    DECIMAL = "decimal"
     BOOLEAN = "boolean"
 
 
 def coded(
-    source: Sql, domain: Domain, fields: Mapping[str, str], kinds: Mapping[str, Kind], dialect: Dialect
+    source: Sql,
+    domain: Domain,
+    fields: Mapping[str, str],
+    kinds: Mapping[str, Kind],
+    dialect: Dialect,
+    types: Mapping[str, str] | None = None,
 ) -> exp.Select:
     """SELECT every code and grid index FROM source, leaving out the rows that do not fit the domain.
 
-    `fields` and `kinds` say which source column holds each declared one, and how it is stored.
+    `fields` and `kinds` say which source column holds each declared one, and how it is stored; `types` name the type
+    of columns of decimals, as DECIMAL(12, 3): without it they have any number of digits.
     """
     numbers: list[Sql] = []
     grids: list[Sql] = []
@@ -50,21 +68,26 @@ def coded(
             codes += [_bin(col(f"g{i}"), column).as_(f"c{i}"), col(f"g{i}")]
             narrow.append(exp.cast(col(f"g{i}"), exp.DataType.Type.INT).as_(f"g{i}"))
             continue
-        if kind is Kind.FLOAT:
-            code = _code_of_float(value, column, dialect)
+        if kind in (Kind.SINGLE, Kind.FLOAT):
+            code = _code_of_float(value, column, kind, dialect)
+        elif kind is Kind.DECIMAL:
+            code = _code_of_decimal(value, column, (types or {}).get(column.name, "DECIMAL"))
         elif kind is Kind.INTEGER and (whole := _whole_numbers(column)) is not None:
             code = _code(value.is_(exp.Null()), column, _codes_of_whole(value, whole))
         elif len(column.values) > _JOIN_FROM and dialect.join_values:
-            pairs = [(name, number) for number, name in enumerate(column.texts)]
-            same = _text(value, kind, dialect).eq(_of(f"v{i}", "t"))
+            pairs = [(name, number) for number, text in enumerate(column.texts) for name in _names(text, kind)]
+            same = _text(value, kind, column, dialect).eq(_of(f"v{i}", "t"))
             joins.append((exp.values(pairs, alias=f"v{i}", columns=["t", "k"]), same))
             found = _of(f"v{i}", "k")
             declared = [(found.is_(exp.Null()).not_(), found.copy())]
-            code = _code(_no_text(value, kind, column, dialect), column, declared)
+            code = _code(_no_text(_written(value, kind, dialect), column, dialect), column, declared)
+        elif kind is Kind.TEXT and _has_numerals(column):
+            numbers.append(_text(value, kind, column, dialect).as_(f"t{i}"))  # once for a row, not for each value
+            grids.append(_code_of_text(col(f"t{i}"), kind, column, dialect).as_(f"c{i}"))
+            codes.append(col(f"c{i}"))
+            continue
         else:
-            read = _text(value, kind, dialect)
-            branches = [(dialect.same_text(read.copy(), t), num(k)) for k, t in enumerate(column.texts)]
-            code = _code(_no_text(value, kind, column, dialect), column, branches)
+            code = _code_of_text(_written(value, kind, dialect), kind, column, dialect)
         numbers.append(code.as_(f"c{i}"))
         grids.append(col(f"c{i}"))
         codes.append(col(f"c{i}"))
@@ -72,7 +95,7 @@ def coded(
     for values, condition in joins:
         innermost = innermost.join(values, on=condition, join_type="left")
     fitting = innermost
-    if any(isinstance(column, Numeric) for column in domain):
+    if any(number.alias[0] in "xt" for number in numbers):
         fitting = exp.select(*codes).from_(exp.select(*grids).from_(innermost.subquery("numbers")).subquery("grids"))
     present = [col(f"c{i}").is_(exp.Null()).not_() for i in range(len(domain.columns))]
     return exp.select(*narrow).from_(fitting.subquery("fits")).where(conjunction(*present))
@@ -87,18 +110,50 @@ def _smallest(name: str, size: int) -> Sql:
     return exp.cast(col(name), exp.DataType.Type.SMALLINT if size < 2**15 else exp.DataType.Type.INT).as_(name)
 
 
-def _text(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
+def _written(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
+    """The text of a stored text, boolean or whole number."""
     if kind is Kind.BOOLEAN:
         return case([(value, exp.Literal.string("true")), (value.not_(), exp.Literal.string("false"))])
     return dialect.as_text(value)
 
 
+def _text(value: Sql, kind: Kind, column: Nominal, dialect: Dialect) -> Sql:
+    """`column.canonical_text` in SQL but for a choice of `column.spellings`: numerals lose the zeros at their end."""
+    written = _written(value, kind, dialect)
+    if kind is not Kind.TEXT or not _has_numerals(column):
+        return written
+    short = exp.LTE(this=dialect.length(written.copy()), expression=num(LONGEST_NUMERAL))
+    numeral = exp.and_(short, dialect.is_numeral_with_point(written.copy()))
+    pointed = case([(numeral, dialect.without_zeros(written.copy()))], written.copy())
+    # most texts have no point: then there is nothing to look for
+    return case([(exp.Like(this=written.copy(), expression=exp.Literal.string("%.%")), pointed)], written)
+
+
+def _has_numerals(column: Nominal) -> bool:
+    return any(_numeral.fullmatch(text) for text in column.texts)
+
+
+_numeral = re.compile(f"{WHOLE}|{NUMERAL_WITH_POINT}")
+
+
+def _names(text: str, kind: Kind) -> tuple[str, ...]:
+    """Texts that a stored value with this canonical one may have."""
+    return spellings(text) if kind is Kind.TEXT else (text,)
+
+
+def _code_of_text(text: Sql, kind: Kind, column: Nominal, dialect: Dialect) -> Sql:
+    declared = [
+        (dialect.same_text(text.copy(), name), num(k))
+        for k, canonical in enumerate(column.texts)
+        for name in _names(canonical, kind)
+    ]
+    return _code(_no_text(text, column, dialect), column, declared)
+
+
 def _whole_numbers(column: Nominal) -> list[tuple[int, int]] | None:
     """Codes and values that whole numbers can match; None where there are too many, or too large ones."""
-    digits = [(k, t) for k, t in enumerate(column.texts) if t.removeprefix("-").isdecimal()]
-    if len(digits) > _JOIN_FROM or any(len(t) > 18 for _, t in digits):
-        return None
-    return [(k, int(t)) for k, t in digits if str(int(t)) == t]
+    whole = sorted((code, number) for number, code in column.whole_numbers)
+    return None if len(whole) > _JOIN_FROM or any(abs(number) >= 10**18 for _, number in whole) else whole
 
 
 def _codes_of_whole(value: Sql, whole: Sequence[tuple[int, int]]) -> list[tuple[Sql, Sql]]:
@@ -108,11 +163,10 @@ def _codes_of_whole(value: Sql, whole: Sequence[tuple[int, int]]) -> list[tuple[
     return [(value.copy().eq(num(number)), num(k)) for k, number in whole]
 
 
-def _no_text(value: Sql, kind: Kind, column: Nominal, dialect: Dialect) -> Sql:
+def _no_text(text: Sql, column: Nominal, dialect: Dialect) -> Sql:
     """No value, or an empty text unless that is declared."""
-    read = _text(value, kind, dialect)
-    absent = read.is_(exp.Null())
-    return absent if "" in column.texts else exp.or_(absent, dialect.same_text(read.copy(), ""))
+    absent = text.is_(exp.Null())
+    return absent if "" in column.texts else exp.or_(absent, dialect.same_text(text.copy(), ""))
 
 
 def _code(absent: Sql, column: Nominal, branches: Sequence[tuple[Sql, Sql]]) -> Sql:
@@ -124,22 +178,30 @@ def _code(absent: Sql, column: Nominal, branches: Sequence[tuple[Sql, Sql]]) -> 
     return case([*first, *branches], other)
 
 
-def _code_of_float(value: Sql, column: Nominal, dialect: Dialect) -> Sql:
-    """Floats are compared as numbers: only declared values that are the text of a float can match one."""
+def _code_of_float(value: Sql, column: Nominal, kind: Kind, dialect: Dialect) -> Sql:
+    """Floats are compared as numbers: of those of a width at most one has a declared text."""
     number = dialect.as_double(value)
-    branches = [
-        (number.eq(double(num(float(declared)))), num(k))
-        for k, declared in enumerate(column.texts)
-        if _is_float(declared) and text_of(float(declared)) == declared
-    ]
+    floats = column.floats(np.float32 if kind is Kind.SINGLE else np.float64)
+    branches = [(number.eq(double(num(float(declared)))), num(k)) for declared, k in floats]
     return _code(exp.or_(value.is_(exp.Null()), dialect.is_nan(number)), column, branches)
 
 
-def _is_float(value: str) -> bool:
-    try:
-        return math.isfinite(float(value))
-    except ValueError:
-        return False
+def _code_of_decimal(value: Sql, column: Nominal, stored: str) -> Sql:
+    """Decimals are compared as numbers of the column's own type: a cast to a common one might not fit a row."""
+    to = exp.DataType.build(stored)
+    digits = [int(size.name) for size in to.expressions]
+    branches = [
+        (value.eq(exp.cast(exp.Literal.string(name), to)), num(k))
+        for k, name in enumerate(column.texts)
+        if _numeral.fullmatch(name) and _fits(name, *digits)
+    ]
+    return _code(value.is_(exp.Null()), column, branches)
+
+
+def _fits(numeral: str, precision: int = 2**31, scale: int = 2**30) -> bool:
+    """Can a decimal of this type be this number?"""
+    whole, _, fraction = numeral.removeprefix("-").partition(".")
+    return len(whole.lstrip("0")) <= precision - scale and len(fraction) <= scale
 
 
 def _number(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
@@ -150,7 +212,12 @@ def _number(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
         return dialect.as_double(value)
     written = dialect.as_text(value)
     short = exp.LTE(this=dialect.length(written.copy()), expression=num(LONGEST_NUMBER))
-    return case([(short, dialect.read_number(written))])
+    booleans = [
+        (dialect.same_text(written.copy(), word), double(num(number)))
+        for name, number in (("true", 1), ("false", 0))
+        for word in spellings(name)
+    ]
+    return case([(short, exp.Coalesce(this=dialect.read_number(written), expressions=[case(booleans)]))])
 
 
 def _grid(number: Sql, column: Numeric, dialect: Dialect) -> Sql:

@@ -23,7 +23,7 @@ import duckdb
 import numpy as np
 from sqlglot import exp
 
-from privet.column import NUMBER
+from privet.column import NUMBER, NUMERAL_WITH_POINT
 from privet.domain import Domain
 from privet.errors import DataError
 from privet.kernel.engines import coding, sql
@@ -64,6 +64,9 @@ DIALECT = sql.Dialect(
         "list_extract", exp.Array(expressions=[sql.num(value) for value in values]), sql.add(index, sql.num(1))
     ),
     length=lambda value: exp.Anonymous(this="STRLEN", expressions=[value]),
+    is_numeral_with_point=lambda value: exp.func(
+        "regexp_full_match", value, exp.Literal.string(NUMERAL_WITH_POINT), dialect="duckdb"
+    ),
     # equal means equal in every byte, whatever the column's collation says: it might find several declared values
     as_text=lambda value: exp.Collate(this=sql.text(value), expression=exp.to_identifier("binary", quoted=True)),
 )
@@ -85,7 +88,9 @@ _KINDS = {
         ),
         Kind.INTEGER,
     ),
-    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), Kind.FLOAT),
+    "FLOAT": Kind.SINGLE,
+    "DOUBLE": Kind.FLOAT,
+    "DECIMAL": Kind.DECIMAL,
     "BOOLEAN": Kind.BOOLEAN,
     "ENUM": Kind.TEXT,
 }
@@ -145,15 +150,16 @@ class DuckDBEngine:
             described = self._connection.execute(f"DESCRIBE SELECT * FROM {DIALECT.sql(self._source)}").fetchall()
         except duckdb.Error:
             return f"cannot open {what}; check that it is what its name says, and that no one writes to it."
-        types = {row[0]: row[1] for row in described}
-        kinds = {name: _kind(name, types.get(self._fields.get(name, ""))) for name in self._domain.names}
+        stored = {row[0]: row[1] for row in described}
+        types: dict[str, Any] = {name: stored.get(self._fields.get(name, "")) for name in self._domain.names}
+        kinds = self._kinds = {name: _kind(name, types[name]) for name in self._domain.names}
         mend = f"cannot read {what} to its end: an open quote, text that is not UTF-8, or a full disk; mend the file."
         if not source.ends():
             return mend
         # The order of coded rows does not matter, but it must stay: node tables are aligned with it.
         self._connection.execute("SET preserve_insertion_order = false")
         try:
-            self._run(_create("coded", coding.coded(self._source, self._domain, self._fields, kinds, DIALECT)))
+            self._run(_create("coded", coding.coded(self._source, self._domain, self._fields, kinds, DIALECT, types)))
         except duckdb.Error:
             return mend
         self._connection.execute("SET preserve_insertion_order = true")
@@ -234,8 +240,9 @@ class DuckDBEngine:
         tree = exp.select(value, exp.Count(this=exp.Star())).from_(self._source).group_by(value.copy())
         with self._lock:
             answer = self._run(tree)
+            narrow = self._kinds[column] is Kind.SINGLE  # Python's floats are wider, and have other texts
             while rows := answer.fetchmany(10_000):
-                yield from rows
+                yield from ((np.float32(value), n) if narrow and value is not None else (value, n) for value, n in rows)
 
     # -- scratch tables ---------------------------------------------------------------------
 
