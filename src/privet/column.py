@@ -43,12 +43,10 @@ _number = re.compile(NUMBER)
 
 # Spellings of one value, docs/domain.md#one-text-for-a-value: a table and two shapes, and no floating point.
 _BOOLEANS = {word: word.lower() for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
-WHOLE = r"-?(0|[1-9][0-9]*)"
-NUMERAL_WITH_POINT = WHOLE + "[.][0-9]*"
 LONGEST_NUMERAL = 400  # characters; every float is shorter
 _numeral = re.compile(r"(-?)(0|[1-9][0-9]*)(?:[.]([0-9]*))?")
 _scientific = re.compile(r"(-?)([1-9])(?:[.]([0-9]+))?[eE](-|[+]?)([1-9][0-9]{0,2}|0[1-9])")
-_whole = re.compile(WHOLE)
+_whole = re.compile(r"-?(0|[1-9][0-9]*)")
 _PLAIN_POWERS = range(-4, 15)  # programs write numbers of these powers of ten without an exponent
 _EXACT_WHOLE = 2**53  # floats below it are whole numbers to the last digit
 
@@ -142,6 +140,11 @@ def spellings(text: str) -> tuple[str, ...]:
     powers = [f"-{size}", *([f"-0{size}"] if len(size) == 1 else [])] if power < 0 else [size, f"+{size}"]
     written = itertools.product(mantissas, "eE", powers)
     return (text, *(f"{sign}{mantissa}{letter}{exponent}" for mantissa, letter, exponent in written))
+
+
+def is_numeral(text: str) -> bool:
+    """Return whether a text is a number without an exponent, as 12, -0.5 or 3.00."""
+    return _numeral.fullmatch(text) is not None
 
 
 def _joined(sign: str, whole: str, fraction: str) -> str:
@@ -320,7 +323,7 @@ class Nominal:
         pairs = []
         with np.errstate(over="ignore", under="ignore"):
             for code, text in enumerate(self.texts):
-                if not _numeral.fullmatch(text):
+                if not is_numeral(text):
                     continue
                 nearest = kind(text)
                 # read by way of a double, a narrow float may be the neighbour of the right one
@@ -337,7 +340,9 @@ class Nominal:
             return _by_value(series, self.encode, self.code, missing)
         array, absent = numbers
         codes = self._codes_of(array)
-        return codes if absent is None else np.where(absent, missing, codes)
+        if absent is not None:
+            np.putmask(codes, absent, missing)
+        return codes
 
     def _codes_of(self, numbers: NDArray[Any]) -> Codes:
         """Return the cells of an array of booleans, whole numbers or floats, none of which is missing."""
@@ -534,6 +539,7 @@ class Numeric:
 
 Column = Nominal | Numeric
 
+_FEW = 12  # declared numbers are compared one after the other
 _LOOK_UP = 2**16  # declared whole numbers this close together are looked up in a table
 
 
@@ -602,9 +608,12 @@ def _plain_numbers(series: pd.Series[Any]) -> tuple[NDArray[Any], NDArray[np.boo
 
 def _looked_up(numbers: NDArray[Any], declared: Sequence[tuple[Any, int]], other: int) -> Codes:
     """Return the codes of numbers that are declared, `other` of those that are not; `declared` rises."""
-    if not declared:
-        return np.full(len(numbers), other, dtype=np.int64)
     keys = np.array([number for number, _ in declared], dtype=numbers.dtype)
+    if len(keys) <= _FEW:
+        cells = np.full(len(numbers), other, dtype=np.int64)
+        for key, (_, code) in zip(keys, declared, strict=True):
+            np.putmask(cells, numbers == key, code)
+        return cells
     codes = np.array([code for _, code in declared], dtype=np.int64)
     place = np.minimum(np.searchsorted(keys, numbers), len(keys) - 1)
     return np.where(keys[place] == numbers, codes[place], other)
@@ -620,9 +629,9 @@ def _looked_up_whole(numbers: NDArray[Any], declared: Sequence[tuple[int, int]],
     for number, code in declared:
         table[number - first] = code
     within = [np.array(bound, dtype=numbers.dtype) for bound in (max(first, bounds.min), min(last, bounds.max))]
-    place = np.clip(numbers, *within).astype(np.int64)
+    place = np.clip(numbers, *within).astype(np.int64, copy=False)
     place -= first
-    return np.asarray(table[place])
+    return table.take(place)
 
 
 def _by_value(

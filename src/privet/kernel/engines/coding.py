@@ -6,7 +6,6 @@ NULL are left out, so that no row can make the statement fail.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
@@ -17,10 +16,9 @@ from privet.column import (
     GRID_SLACK,
     LONGEST_NUMBER,
     LONGEST_NUMERAL,
-    NUMERAL_WITH_POINT,
-    WHOLE,
     Nominal,
     Numeric,
+    is_numeral,
     spellings,
 )
 from privet.domain import Domain
@@ -75,19 +73,16 @@ def coded(
         elif kind is Kind.INTEGER and (whole := _whole_numbers(column)) is not None:
             code = _code(value.is_(exp.Null()), column, _codes_of_whole(value, whole))
         elif len(column.values) > _JOIN_FROM and dialect.join_values:
-            pairs = [(name, number) for number, text in enumerate(column.texts) for name in _names(text, kind)]
-            same = _text(value, kind, column, dialect).eq(_of(f"v{i}", "t"))
-            joins.append((exp.values(pairs, alias=f"v{i}", columns=["t", "k"]), same))
-            found = _of(f"v{i}", "k")
-            declared = [(found.is_(exp.Null()).not_(), found.copy())]
-            code = _code(_no_text(_written(value, kind, dialect), column, dialect), column, declared)
-        elif kind is Kind.TEXT and _has_numerals(column):
-            numbers.append(_text(value, kind, column, dialect).as_(f"t{i}"))  # once for a row, not for each value
-            grids.append(_code_of_text(col(f"t{i}"), kind, column, dialect).as_(f"c{i}"))
-            codes.append(col(f"c{i}"))
-            continue
+            text = _text(value, kind, dialect)
+            listed = {f"v{i}": (text, _names(column, kind))}
+            if kind is Kind.TEXT and (numerals := _numerals(column)):
+                listed[f"w{i}"] = case([(_has_one_point(text, dialect), dialect.without_zeros(text.copy()))]), numerals
+            for alias, (key, pairs) in listed.items():
+                joins.append((exp.values(pairs, alias=alias, columns=["t", "k"]), key.eq(_of(alias, "t"))))
+            matched = [(_of(alias, "k").is_(exp.Null()).not_(), _of(alias, "k")) for alias in listed]
+            code = _code(_no_text(text, column, dialect), column, matched)
         else:
-            code = _code_of_text(_written(value, kind, dialect), kind, column, dialect)
+            code = _code_of_text(_text(value, kind, dialect), kind, column, dialect)
         numbers.append(code.as_(f"c{i}"))
         grids.append(col(f"c{i}"))
         codes.append(col(f"c{i}"))
@@ -95,7 +90,7 @@ def coded(
     for values, condition in joins:
         innermost = innermost.join(values, on=condition, join_type="left")
     fitting = innermost
-    if any(number.alias[0] in "xt" for number in numbers):
+    if any(isinstance(column, Numeric) for column in domain):
         fitting = exp.select(*codes).from_(exp.select(*grids).from_(innermost.subquery("numbers")).subquery("grids"))
     present = [col(f"c{i}").is_(exp.Null()).not_() for i in range(len(domain.columns))]
     return exp.select(*narrow).from_(fitting.subquery("fits")).where(conjunction(*present))
@@ -110,44 +105,43 @@ def _smallest(name: str, size: int) -> Sql:
     return exp.cast(col(name), exp.DataType.Type.SMALLINT if size < 2**15 else exp.DataType.Type.INT).as_(name)
 
 
-def _written(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
+def _text(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
     """The text of a stored text, boolean or whole number."""
     if kind is Kind.BOOLEAN:
         return case([(value, exp.Literal.string("true")), (value.not_(), exp.Literal.string("false"))])
     return dialect.as_text(value)
 
 
-def _text(value: Sql, kind: Kind, column: Nominal, dialect: Dialect) -> Sql:
-    """`column.canonical_text` in SQL but for a choice of `column.spellings`: numerals lose the zeros at their end."""
-    written = _written(value, kind, dialect)
-    if kind is not Kind.TEXT or not _has_numerals(column):
-        return written
-    short = exp.LTE(this=dialect.length(written.copy()), expression=num(LONGEST_NUMERAL))
-    numeral = exp.and_(short, dialect.is_numeral_with_point(written.copy()))
-    pointed = case([(numeral, dialect.without_zeros(written.copy()))], written.copy())
-    # most texts have no point: then there is nothing to look for
-    return case([(exp.Like(this=written.copy(), expression=exp.Literal.string("%.%")), pointed)], written)
-
-
-def _has_numerals(column: Nominal) -> bool:
-    return any(_numeral.fullmatch(text) for text in column.texts)
-
-
-_numeral = re.compile(f"{WHOLE}|{NUMERAL_WITH_POINT}")
-
-
-def _names(text: str, kind: Kind) -> tuple[str, ...]:
-    """Texts that a stored value with this canonical one may have."""
-    return spellings(text) if kind is Kind.TEXT else (text,)
-
-
 def _code_of_text(text: Sql, kind: Kind, column: Nominal, dialect: Dialect) -> Sql:
-    declared = [
-        (dialect.same_text(text.copy(), name), num(k))
-        for k, canonical in enumerate(column.texts)
-        for name in _names(canonical, kind)
-    ]
-    return _code(_no_text(text, column, dialect), column, declared)
+    """`column.canonical_text` in SQL: a text is a declared spelling, or one but for the zeros at its end."""
+    branches = [(dialect.same_text(text.copy(), name), num(k)) for name, k in _names(column, kind)]
+    if kind is Kind.TEXT and (numerals := _numerals(column)):
+        cells = [exp.If(this=exp.Literal.string(name), true=num(k)) for name, k in numerals]
+        shortened = exp.Case(this=dialect.without_zeros(text.copy()), ifs=cells, default=_other(column))
+        branches.append((_has_one_point(text, dialect), shortened))
+    return _code(_no_text(text, column, dialect), column, branches)
+
+
+def _names(column: Nominal, kind: Kind) -> list[tuple[str, int]]:
+    """The texts that stored values may have, each with its code; the most likely first."""
+    names = [(text, k) for k, text in enumerate(column.texts)]
+    if kind is not Kind.TEXT:
+        return names
+    # 1.0 is what many programs write for 1, and found sooner than by leaving out its zero
+    names += [(f"{text}.0", k) for text, k in names if is_numeral(text) and "." not in text]
+    return names + [(name, k) for k, text in enumerate(column.texts) for name in spellings(text)[1:]]
+
+
+def _numerals(column: Nominal) -> list[tuple[str, int]]:
+    """The declared numerals, each with its code: what a numeral is without the zeros at its end."""
+    return [(name, k) for k, text in enumerate(column.texts) for name in spellings(text) if is_numeral(name)]
+
+
+def _has_one_point(text: Sql, dialect: Dialect) -> Sql:
+    """Only with one point can a short text be a numeral after it has lost zeros and a point at its end."""
+    short = exp.LTE(this=dialect.length(text.copy()), expression=num(LONGEST_NUMERAL))
+    one, two = (exp.Like(this=text.copy(), expression=exp.Literal.string(p)) for p in ("%.%", "%.%.%"))
+    return exp.and_(short, one, exp.not_(two))
 
 
 def _whole_numbers(column: Nominal) -> list[tuple[int, int]] | None:
@@ -172,10 +166,13 @@ def _no_text(text: Sql, column: Nominal, dialect: Dialect) -> Sql:
 def _code(absent: Sql, column: Nominal, branches: Sequence[tuple[Sql, Sql]]) -> Sql:
     """`Nominal.code` in SQL: missing, a declared value, or other; NULL where such a cell is not declared."""
     missing = exp.Null() if column.missing_code is None else num(column.missing_code)
-    other = exp.Null() if column.other_code is None else num(column.other_code)
     # no value equals a declared one: where neither cell is declared, NULL is what is left in any case
     first = [] if column.missing_code is None and column.other_code is None else [(absent, missing)]
-    return case([*first, *branches], other)
+    return case([*first, *branches], _other(column))
+
+
+def _other(column: Nominal) -> Sql:
+    return exp.Null() if column.other_code is None else num(column.other_code)
 
 
 def _code_of_float(value: Sql, column: Nominal, kind: Kind, dialect: Dialect) -> Sql:
@@ -193,7 +190,7 @@ def _code_of_decimal(value: Sql, column: Nominal, stored: str) -> Sql:
     branches = [
         (value.eq(exp.cast(exp.Literal.string(name), to)), num(k))
         for k, name in enumerate(column.texts)
-        if _numeral.fullmatch(name) and _fits(name, *digits)
+        if is_numeral(name) and _fits(name, *digits)
     ]
     return _code(value.is_(exp.Null()), column, branches)
 

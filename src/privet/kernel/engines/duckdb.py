@@ -23,7 +23,7 @@ import duckdb
 import numpy as np
 from sqlglot import exp
 
-from privet.column import NUMBER, NUMERAL_WITH_POINT
+from privet.column import NUMBER
 from privet.domain import Domain
 from privet.errors import DataError
 from privet.kernel.engines import coding, sql
@@ -64,9 +64,6 @@ DIALECT = sql.Dialect(
         "list_extract", exp.Array(expressions=[sql.num(value) for value in values]), sql.add(index, sql.num(1))
     ),
     length=lambda value: exp.Anonymous(this="STRLEN", expressions=[value]),
-    is_numeral_with_point=lambda value: exp.func(
-        "regexp_full_match", value, exp.Literal.string(NUMERAL_WITH_POINT), dialect="duckdb"
-    ),
     # equal means equal in every byte, whatever the column's collation says: it might find several declared values
     as_text=lambda value: exp.Collate(this=sql.text(value), expression=exp.to_identifier("binary", quoted=True)),
 )

@@ -100,22 +100,13 @@ def _read_number(value: Sql) -> Sql:
     return sql.case([(fits, exp.Coalesce(this=read, expressions=[beyond]))])
 
 
-def _is_numeral_with_point(value: Sql) -> Sql:
-    """`column.NUMERAL_WITH_POINT` without regular expressions."""
-    digits = sql.case([(_like(value, "-%"), _call("SUBSTRING", value, sql.num(2), _ALL))], value.copy())
-    return sql.conjunction(
-        _only(digits, "0-9."),
-        _like(digits, "[0-9]%.%"),
-        exp.not_(_like(digits, "0[0-9]%")),
-        exp.not_(_like(digits, "%.%.%")),
-    )
-
-
-def _without_zeros(numeral: Sql) -> Sql:
-    """A numeral with a point loses zeros at its end as a text loses blanks, and then a point at its end."""
-    blank = _call("RTRIM", _call("REPLACE", numeral, _words("0"), _words(" ")))
-    short = _call("REPLACE", blank, _words(" "), _words("0"))
-    return sql.case([(_like(short, "%."), _call("REPLACE", short, _words("."), _words("")))], short)
+def _without_zeros(value: Sql) -> Sql:
+    """A text with one point loses zeros at its end as another loses blanks, then a point; with blanks it is no
+    numeral."""
+    zeros = _call("RTRIM", _call("REPLACE", value, _words("0"), _words(" ")))
+    short = _call("REPLACE", zeros, _words(" "), _words("0"))
+    pointless = _call("REPLACE", short, _words("."), _words(""))
+    return sql.case([(_like(value, "% %"), value.copy()), (_like(short, "%."), pointless)], short)
 
 
 def _unsigned(number: Sql) -> Sql:
@@ -171,7 +162,6 @@ DIALECT = _Tsql(
     look_up=_look_up,
     # two bytes a letter; LEN would not count blanks at the end
     length=lambda value: sql.quotient(_call("DATALENGTH", value), sql.num(2)),
-    is_numeral_with_point=_is_numeral_with_point,
     same_text=_same_text,
     as_text=_as_text,
     without_zeros=_without_zeros,

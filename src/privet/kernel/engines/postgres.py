@@ -18,7 +18,7 @@ import psycopg
 import sqlglot
 from sqlglot import exp
 
-from privet.column import NUMBER, NUMERAL_WITH_POINT, Column, Numeric
+from privet.column import NUMBER, Column, Numeric
 from privet.domain import Domain
 from privet.errors import DataError
 from privet.kernel.engines import coding, sql
@@ -124,7 +124,6 @@ DIALECT = _Postgres(
     read_number=_read_number,
     look_up=_look_up,
     length=lambda value: exp.Anonymous(this="OCTET_LENGTH", expressions=[value]),
-    is_numeral_with_point=lambda value: _matches(value, f"^{NUMERAL_WITH_POINT}$"),
     as_text=lambda value: exp.cast(value, exp.DataType.Type.TEXT),
 )
 

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from pyspark import RDD, StorageLevel
 from sqlglot import exp
 
-from privet.column import NUMBER, NUMERAL_WITH_POINT, Numeric
+from privet.column import NUMBER, Numeric
 from privet.domain import Domain
 from privet.errors import DataError, EngineFailed
 from privet.kernel.engines import coding, sql
@@ -79,9 +79,6 @@ DIALECT = sql.Dialect(
         this="GET", expressions=[exp.Array(expressions=[sql.num(value) for value in values]), index]
     ),
     length=lambda value: exp.Anonymous(this="OCTET_LENGTH", expressions=[value]),
-    is_numeral_with_point=lambda value: exp.RegexpLike(
-        this=value, expression=exp.Literal.string(rf"\A{NUMERAL_WITH_POINT}\z")
-    ),
 )
 
 _KINDS = {

@@ -54,11 +54,10 @@ class Dialect:
     read_number: Callable[[Sql], Sql]  # the number of a text as `column.number_of` reads it, or NULL; it never fails
     look_up: Callable[[Sequence[int], Sql], Sql]  # the i-th of a list of integers, i from 0
     length: Callable[[Sql], Sql]  # of a text, in bytes: as many as characters where it may be a number
-    is_numeral_with_point: Callable[[Sql], Sql]  # whether a short text is one, see `column.NUMERAL_WITH_POINT`
     same_text: Callable[[Sql, str], Sql] = lambda value, declared: value.eq(exp.Literal.string(declared))
     as_double: Callable[[Sql], Sql] = lambda value: double(value)  # of a stored number; it never fails
     as_text: Callable[[Sql], Sql] = lambda value: text(value)  # of a stored text or whole number
-    without_zeros: Callable[[Sql], Sql] = lambda value: _trimmed(_trimmed(value, "0"), ".")  # of a numeral with a point
+    without_zeros: Callable[[Sql], Sql] = lambda value: _trimmed(_trimmed(value, "0"), ".")  # of a text with one point
     join_values: bool = True  # long lists of declared values are joined; without it they are cases
 
     def sql(self, tree: Sql) -> str:
