@@ -33,17 +33,7 @@ FROM (
           18
         )
       END AS g1,
-      CASE
-        WHEN "t2" IS NULL OR "t2" = ''
-        THEN 3
-        WHEN "t2" = '1'
-        THEN 0
-        WHEN "t2" = '2.5'
-        THEN 1
-        WHEN "t2" = 'x'
-        THEN 2
-        ELSE NULL
-      END AS c2,
+      "c2",
       "c3",
       "c4",
       "c5"
@@ -110,20 +100,50 @@ FROM (
           )
         END AS x1,
         CASE
-          WHEN CAST("source_rows"."f2" AS TEXT) COLLATE "binary" LIKE '%.%'
-          THEN CASE
-            WHEN STRLEN(CAST("source_rows"."f2" AS TEXT) COLLATE "binary") <= 400
-            AND REGEXP_FULL_MATCH(CAST("source_rows"."f2" AS TEXT) COLLATE "binary", '-?(0|[1-9][0-9]*)[.][0-9]*')
-            THEN RTRIM(RTRIM(CAST("source_rows"."f2" AS TEXT) COLLATE "binary", '0'), '.')
-            ELSE CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
+          WHEN (
+            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
+          ) IS NULL
+          OR (
+            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
+          ) = ''
+          THEN 3
+          WHEN (
+            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
+          ) = '1'
+          THEN 0
+          WHEN (
+            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
+          ) = '2.5'
+          THEN 1
+          WHEN (
+            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
+          ) = 'x'
+          THEN 2
+          WHEN (
+            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
+          ) = '1.0'
+          THEN 0
+          WHEN STRLEN(CAST("source_rows"."f2" AS TEXT) COLLATE "binary") <= 400
+          AND CAST("source_rows"."f2" AS TEXT) COLLATE "binary" LIKE '%.%'
+          AND NOT CAST("source_rows"."f2" AS TEXT) COLLATE "binary" LIKE '%.%.%'
+          THEN CASE RTRIM(RTRIM(CAST("source_rows"."f2" AS TEXT) COLLATE "binary", '0'), '.')
+            WHEN '1'
+            THEN 0
+            WHEN '2.5'
+            THEN 1
+            ELSE NULL
           END
-          ELSE CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
-        END AS t2,
+          ELSE NULL
+        END AS c2,
         CASE
           WHEN (
             CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
           ) = 'true'
           THEN 0
+          WHEN (
+            CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
+          ) = 'false'
+          THEN 1
           WHEN (
             CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
           ) = 'True'
@@ -132,10 +152,6 @@ FROM (
             CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
           ) = 'TRUE'
           THEN 0
-          WHEN (
-            CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
-          ) = 'false'
-          THEN 1
           WHEN (
             CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
           ) = 'False'
