@@ -43,7 +43,7 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=8) | st.samp
     ]
 )
 SCALARS = (
-    TEXTS.filter(lambda text: text not in ("<other>", "<missing>", "<infinite>"))
+    TEXTS.filter(lambda text: text not in ("<other>", "<missing>", "<unwritable>"))
     | st.integers(-(10**20), 10**20)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.booleans()
@@ -178,7 +178,7 @@ BAD_COLUMNS = {
     "value overflows": _nominal(values="[1e400]"),
     "reserved value other": _nominal(values='["<other>"]'),
     "reserved value missing": _nominal(values='["<missing>"]'),
-    "reserved value infinite": _nominal(values='["<infinite>"]'),
+    "reserved value infinite": _nominal(values='["<unwritable>"]'),
     "ordered is a text": _nominal(ordered='"yes"'),
     "other is a number": _nominal(other="1"),
     "nominal with bins": _nominal(bins="2"),

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 OTHER = "<other>"
 MISSING = "<missing>"
-INFINITE = "<infinite>"  # the text of a number too large for one in a nominal column; no declared value can match it
+UNWRITABLE = "<unwritable>"  # the text of a value that has none, or a numeral too long: no declared value can match it
 
 Scalar = str | int | float | bool
 Codes = NDArray[np.int64]
@@ -40,6 +40,15 @@ Codes = NDArray[np.int64]
 NUMBER = r"[ \t]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ \t]*"
 LONGEST_NUMBER = 2**16  # characters: a longer text is no number, for not every engine could match it
 _number = re.compile(NUMBER)
+
+# Spellings of one value, docs/domain.md#one-text-for-a-value: a table and two shapes, and no floating point.
+_BOOLEANS = {word: word.lower() for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
+LONGEST_NUMERAL = 400  # characters; every float is shorter
+_numeral = re.compile(r"(-?)(0|[1-9][0-9]*)(?:[.]([0-9]*))?")
+_scientific = re.compile(r"(-?)([1-9])(?:[.]([0-9]+))?[eE](-|[+]?)([1-9][0-9]{0,2}|0[1-9])")
+_whole = re.compile(r"-?(0|[1-9][0-9]*)")
+_PLAIN_POWERS = range(-4, 15)  # programs write numbers of these powers of ten without an exponent
+_EXACT_WHOLE = 2**53  # floats below it are whole numbers to the last digit
 
 # A value a millionth of a step below a grid point counts as that point, so that
 # 0.3 with step 0.1 is the third point although 0.3 / 0.1 is below 3 in floating
@@ -51,30 +60,136 @@ MAX_BOUND = 2**53
 
 
 def text_of(value: object) -> str | None:
-    """The text by which a nominal value is compared on every engine; None where it is missing.
+    """Return the text by which a nominal value is compared on every engine; None where it is missing.
 
-    >>> text_of(1.0), text_of(True), text_of("a"), text_of(float("nan")), text_of("")
-    ('1', 'true', 'a', None, '')
+    Booleans, numbers and the texts that spell them have one text: `canonical_text` says which. Of two values that are
+    equal in a database but not as numbers, say decimals that round to one float, each has its own.
+
+    >>> text_of(1.0), text_of(True), text_of("True"), text_of("a"), text_of(float("nan")), text_of("")
+    ('1', 'true', 'true', 'a', None, '')
+    >>> text_of(1e-05), text_of("0.000010"), text_of(Decimal("2.50")), text_of(np.float32(0.1))
+    ('0.00001', '0.00001', '2.5', '0.1')
     """
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, str):
-        return value
+        return canonical_text(str.__str__(value))
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, int | np.integer):
-        try:
-            return str(int(value))
-        except ValueError:  # thousands of digits: Python declines to write them
-            return INFINITE
-    if isinstance(value, float | np.floating | Decimal):
-        number = number_of(value)
-        if number is None:
-            return None
-        if math.isinf(number):
-            return INFINITE
-        return str(int(number)) if number.is_integer() else repr(number)
-    return str(value)
+        whole = int(value)
+        return canonical_text(str(whole)) if whole.bit_length() < 4 * LONGEST_NUMERAL else UNWRITABLE
+    if isinstance(value, float | np.floating):
+        return _text_of_float(value)
+    if isinstance(value, Decimal):
+        return _text_of_decimal(value)
+    if isinstance(value, np.datetime64 | np.timedelta64) and np.isnat(value):
+        return None
+    try:
+        return canonical_text(str(value))
+    except Exception:  # of nested lists and foreign objects: it would tell that such a row exists
+        return UNWRITABLE
+
+
+def canonical_text(text: str) -> str:
+    """Return the one spelling of a text: lower-case booleans, numerals without zeros at their end, others as they are.
+
+    >>> [canonical_text(text) for text in ("TRUE", "0.0", "-0", "12.50", "5.", "1e-05", "1.0E-5")]
+    ['true', '0', '0', '12.5', '5', '0.00001', '0.00001']
+    >>> [canonical_text(text) for text in ("007", "1e5", ".5", "+1", " 1", "1,0", "tRUE")]
+    ['007', '1e5', '.5', '+1', ' 1', '1,0', 'tRUE']
+    """
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
+    if not ("0" <= text[:1] <= "9" or text[:1] == "-"):
+        return text
+    if parts := _numeral.fullmatch(text):
+        return _joined(parts[1], parts[2], parts[3] or "") if len(text) <= LONGEST_NUMERAL else UNWRITABLE
+    if parts := _scientific.fullmatch(text):
+        sign, first, rest, minus, digits = parts.groups(default="")
+        power = -int(digits) if minus == "-" else int(digits)
+        normal = rest == "0" or not rest.endswith("0")
+        if normal and power not in _PLAIN_POWERS and (positional := _positional(sign, first + rest, power)):
+            return positional
+    return text
+
+
+def spellings(text: str) -> tuple[str, ...]:
+    """Return every text with this canonical one, but for the zeros and the point that may end a numeral.
+
+    >>> spellings("true"), spellings("0"), spellings("a"), spellings("1.5")
+    (('true', 'True', 'TRUE'), ('0', '-0'), ('a',), ('1.5',))
+    >>> spellings("0.00001")[:3]
+    ('0.00001', '1e-5', '1e-05')
+    """
+    if text in _BOOLEANS:
+        return tuple(word for word, same in _BOOLEANS.items() if same == text)
+    if text == "0":
+        return ("0", "-0")
+    parts = _numeral.fullmatch(text)
+    if parts is None:
+        return (text,)
+    sign, whole, fraction = parts.groups(default="")
+    digits = (whole + fraction).lstrip("0")
+    power = len(whole) - 1 - (len(whole + fraction) - len(digits))
+    if power in _PLAIN_POWERS:
+        return (text,)
+    digits = digits.rstrip("0")
+    mantissas = [digits[0] + "." + digits[1:]] if digits[1:] else [digits, digits + ".0"]
+    size = str(abs(power))
+    powers = [f"-{size}", *([f"-0{size}"] if len(size) == 1 else [])] if power < 0 else [size, f"+{size}"]
+    written = itertools.product(mantissas, "eE", powers)
+    return (text, *(f"{sign}{mantissa}{letter}{exponent}" for mantissa, letter, exponent in written))
+
+
+def is_numeral(text: str) -> bool:
+    """Return whether a text is a number without an exponent, as 12, -0.5 or 3.00."""
+    return _numeral.fullmatch(text) is not None
+
+
+def _joined(sign: str, whole: str, fraction: str) -> str:
+    """Return a numeral without the zeros at the end of its fraction; there is one zero."""
+    fraction = fraction.rstrip("0")
+    if whole == "0" and not fraction:
+        return "0"
+    return f"{sign}{whole}.{fraction}" if fraction else sign + whole
+
+
+def _positional(sign: str, digits: str, power: int) -> str | None:
+    """Return d.ddd times ten to a power without an exponent, or None where that is too long."""
+    if abs(power) > LONGEST_NUMERAL or len(digits) > LONGEST_NUMERAL:
+        return None
+    if power < 0:
+        text = _joined(sign, "0", "0" * (-power - 1) + digits)
+    else:
+        text = _joined(sign, digits[: power + 1].ljust(power + 1, "0"), digits[power + 1 :])
+    return text if len(text) <= LONGEST_NUMERAL else None
+
+
+def _text_of_float(value: Any) -> str | None:
+    """Return a whole number as it is, any other as the shortest decimal that reads back as the same float."""
+    with np.errstate(over="ignore"):  # a warning would tell of a row
+        number = float(value)
+    if math.isnan(number):
+        return None
+    if abs(number) < _EXACT_WHOLE and number.is_integer() and number == value:
+        return str(int(number))
+    if np.isinf(value):
+        return UNWRITABLE
+    if isinstance(value, float):
+        return canonical_text(format(Decimal(repr(number)), "f"))
+    return canonical_text(np.format_float_positional(value, trim="-"))
+
+
+def _text_of_decimal(value: Decimal) -> str | None:
+    if value.is_nan():
+        return None
+    if not value:
+        return "0"
+    if value.is_infinite():
+        return UNWRITABLE
+    digits = "".join(map(str, value.as_tuple().digits)).lstrip("0")
+    return _positional("-" * value.is_signed(), digits.rstrip("0"), value.adjusted()) or UNWRITABLE
 
 
 def number_of(value: object) -> float | None:
@@ -151,14 +266,20 @@ class Nominal:
                 f"column '{self.name}' declares more than {MAX_CELLS} values; group them, or leave it out."
             )
         texts = [text_of(value) for value in self.values]
-        if any(text is None or text in (OTHER, MISSING, INFINITE) for text in texts):
+        if any(text is None or text in (OTHER, MISSING, UNWRITABLE) for text in texts):
             raise DomainError(
-                f"column '{self.name}' declares a value that is reserved or not a value; write other = true or "
-                f"missing = true for the cells {OTHER} and {MISSING}."
+                f"column '{self.name}' declares a value that is reserved, not a value, or a numeral of more than "
+                f"{LONGEST_NUMERAL} characters; write other = true or missing = true for the cells {OTHER} and "
+                f"{MISSING}."
             )
-        if len(set(texts)) < len(texts):
-            twice = next(text for text in texts if texts.count(text) > 1)
-            raise DomainError(f"column '{self.name}' declares the value '{twice}' twice; list each value once.")
+        first: dict[str | None, Scalar] = {}
+        for value, text in zip(self.values, texts, strict=True):
+            if text in first:
+                raise DomainError(
+                    f"column '{self.name}' declares the value '{text}' twice, as {first[text]!r} and as {value!r}; "
+                    "list each value once."
+                )
+            first[text] = value
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -192,9 +313,47 @@ class Nominal:
             return self.missing_code
         return self._codes.get(text, self.other_code)
 
+    @cached_property
+    def whole_numbers(self) -> tuple[tuple[int, int], ...]:
+        """The declared values that are whole numbers, rising, each with its code."""
+        return tuple(sorted((int(text), code) for code, text in enumerate(self.texts) if _whole.fullmatch(text)))
+
+    def floats(self, kind: type[np.floating[Any]] = np.float64) -> tuple[tuple[np.floating[Any], int], ...]:
+        """The floats of a width that have a declared text, rising, each with its code."""
+        pairs = []
+        with np.errstate(over="ignore", under="ignore"):
+            for code, text in enumerate(self.texts):
+                if not is_numeral(text):
+                    continue
+                nearest = kind(text)
+                # read by way of a double, a narrow float may be the neighbour of the right one
+                near = (nearest, np.nextafter(nearest, kind(-np.inf)), np.nextafter(nearest, kind(np.inf)))
+                pairs += [(number, code) for number in near if text_of(number) == text][:1]
+        return tuple(sorted(pairs))
+
     def encode(self, values: object) -> Codes:
-        """The cells of a column of values; -1 where the row does not fit."""
-        return _by_distinct_value(values, self.code, self.missing_code)
+        """Return the cells of a column of values; -1 where the row does not fit."""
+        series = as_series(values)
+        missing = -1 if self.missing_code is None else self.missing_code
+        numbers = _plain_numbers(series)
+        if numbers is None:
+            return _by_value(series, self.encode, self.code, missing)
+        array, absent = numbers
+        codes = self._codes_of(array)
+        if absent is not None:
+            np.putmask(codes, absent, missing)
+        return codes
+
+    def _codes_of(self, numbers: NDArray[Any]) -> Codes:
+        """Return the cells of an array of booleans, whole numbers or floats, none of which is missing."""
+        other = -1 if self.other_code is None else self.other_code
+        if numbers.dtype.kind == "b":
+            return np.array([self._codes.get("false", other), self._codes.get("true", other)])[numbers.astype(np.int8)]
+        if numbers.dtype.kind == "f":
+            return _looked_up(numbers, self.floats(numbers.dtype.type), other)
+        bounds = np.iinfo(numbers.dtype)
+        declared = [(number, code) for number, code in self.whole_numbers if bounds.min <= number <= bounds.max]
+        return _looked_up_whole(numbers, declared, other)
 
 
 @dataclass(frozen=True)
@@ -339,7 +498,7 @@ class Numeric:
 
     def grid(self, value: object) -> int | None:
         """The grid index of a value after clamping; None where there is no number."""
-        number = number_of(value)
+        number = number_of(_BOOLEANS[value] == "true" if isinstance(value, str) and value in _BOOLEANS else value)
         if number is None:
             return None
         low, high = float(self.low), float(self.high)
@@ -354,14 +513,17 @@ class Numeric:
         return int(np.searchsorted(self.thresholds, index, side="right"))
 
     def to_grid(self, values: object) -> Codes:
-        """The grid indices of a column of values; -1 where there is no number."""
-        series = _series(values)
-        if series.dtype.kind not in "biuf":
-            return _by_distinct_value(series, self.grid, None)
-        numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        """Return the grid indices of a column of values; -1 where there is no number."""
+        series = as_series(values)
+        numbers = _plain_numbers(series)
+        if numbers is None:
+            return _by_value(series, self.to_grid, self.grid, -1)
+        array, absent = numbers
+        with np.errstate(over="ignore"):  # a warning would tell of a row
+            doubles = array.astype(np.float64)
         low, high = float(self.low), float(self.high)
-        present = ~np.isnan(numbers)
-        clamped = np.clip(np.where(present, numbers, low), low, high)
+        present = ~np.isnan(doubles) if absent is None else ~absent
+        clamped = np.clip(np.where(present, doubles, low), low, high)
         index = np.floor((clamped - low) / float(self.step) + GRID_SLACK).astype(np.int64)
         return np.where(present, np.minimum(index, self.grid_size - 1), -1)
 
@@ -377,7 +539,8 @@ class Numeric:
 
 Column = Nominal | Numeric
 
-_LOOK_UP = 1024  # whole numbers this close together are looked up in a table
+_FEW = 12  # declared numbers are compared one after the other
+_LOOK_UP = 2**16  # declared whole numbers this close together are looked up in a table
 
 
 def _is_short_decimal(number: Fraction) -> bool:
@@ -386,50 +549,138 @@ def _is_short_decimal(number: Fraction) -> bool:
     return "/" not in text and len(text) <= 40 and (number == 0 or 1e-15 <= abs(float(number)) <= 1e18)
 
 
-def _series(values: Any) -> pd.Series[Any]:
-    """A column as a series in which every element keeps its own type: numpy would read [1.0, "a"] as texts."""
+# --- columns of values ------------------------------------------------------------------------------------------------
+#
+# The cell of a row is a function of that row alone. So the route is chosen by the type of the column and by what is
+# declared, never by what rows hold; numbers are compared in their own type and computed with in 64 bits, where what is
+# declared fits; and values are coded together only where equal ones have equal texts.
+
+
+def as_series(values: Any) -> pd.Series[Any]:
+    """Return a column of a pandas, polars or Arrow frame, an array or a list as a series.
+
+    Every element keeps its own type: numpy would read [1.0, "a"] as texts, and pandas whole numbers beside a missing
+    one as floats.
+    """
     import pandas as pd
 
     if isinstance(values, pd.Series):
-        return values
+        dense: pd.Series[Any] = values.sparse.to_dense() if isinstance(values.dtype, pd.SparseDtype) else values  # type: ignore[attr-defined]
+        return dense
+    library = type(values).__module__.partition(".")[0]
+    if library == "polars" and str(values.dtype) in ("Object", "Int128", "UInt128"):  # Arrow has no such types
+        return pd.Series(values.to_list(), dtype=object)
+    if library in ("polars", "pyarrow"):
+        return _of_arrow(values.to_arrow() if library == "polars" else values)
     if not hasattr(values, "dtype") or getattr(values.dtype, "kind", "") in "US":
         return pd.Series(list(values), dtype=object)
-    series: pd.Series[Any] = pd.Series(values, dtype=values.dtype)
-    return series  # no guessing among objects: a huge integer would overflow
+    # no guessing among objects: a huge integer would overflow
+    return as_series(pd.Series(values, dtype=values.dtype))
 
 
-def _by_distinct_value(values: object, code: Callable[[object], int | None], missing: int | None) -> Codes:
-    """Apply a scalar rule once per distinct value: columns have few of them."""
+def _of_arrow(values: Any) -> pd.Series[Any]:
+    import pandas as pd
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if pa.types.is_string_view(values.type):
+        values = values.cast(pa.large_string())  # pandas cannot count the different values of a view
+    return pd.Series(pd.arrays.ArrowExtensionArray(values))  # type: ignore[attr-defined, unused-ignore]
+
+
+def _plain_numbers(series: pd.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None] | None:
+    """Return a column of booleans, whole numbers or floats as an array, and which are missing; None of another type."""
+    dtype: Any = series.dtype
+    if getattr(dtype, "kind", "O") not in "biuf":
+        return None
+    if isinstance(dtype, np.dtype):
+        array, absent = series.to_numpy(), None
+    elif hasattr(dtype, "numpy_dtype"):
+        absent = series.isna().to_numpy(dtype=np.bool_)
+        array = series.to_numpy(dtype=dtype.numpy_dtype, na_value=dtype.numpy_dtype.type(0))
+    else:
+        return None
+    if array.dtype.kind == "f":
+        absent = np.isnan(array) if absent is None else absent | np.isnan(array)
+    return array, absent
+
+
+def _looked_up(numbers: NDArray[Any], declared: Sequence[tuple[Any, int]], other: int) -> Codes:
+    """Return the codes of numbers that are declared, `other` of those that are not; `declared` rises."""
+    keys = np.array([number for number, _ in declared], dtype=numbers.dtype)
+    if len(keys) <= _FEW:
+        cells = np.full(len(numbers), other, dtype=np.int64)
+        for key, (_, code) in zip(keys, declared, strict=True):
+            np.putmask(cells, numbers == key, code)
+        return cells
+    codes = np.array([code for _, code in declared], dtype=np.int64)
+    place = np.minimum(np.searchsorted(keys, numbers), len(keys) - 1)
+    return np.where(keys[place] == numbers, codes[place], other)
+
+
+def _looked_up_whole(numbers: NDArray[Any], declared: Sequence[tuple[int, int]], other: int) -> Codes:
+    """`_looked_up` of whole numbers: those between the declared ones are places of a table."""
+    if not declared or declared[-1][0] - declared[0][0] > _LOOK_UP or max(abs(n) for n, _ in declared) >= 2**62:
+        return _looked_up(numbers, declared, other)
+    bounds = np.iinfo(numbers.dtype)
+    first, last = declared[0][0] - 1, declared[-1][0] + 1  # neither is declared
+    table = np.full(last - first + 1, other, dtype=np.int64)
+    for number, code in declared:
+        table[number - first] = code
+    within = [np.array(bound, dtype=numbers.dtype) for bound in (max(first, bounds.min), min(last, bounds.max))]
+    place = np.clip(numbers, *within).astype(np.int64, copy=False)
+    place -= first
+    return table.take(place)
+
+
+def _by_value(
+    series: pd.Series[Any],
+    encode: Callable[[object], Codes],
+    code: Callable[[object], int | None],
+    missing: int,
+) -> Codes:
+    """Apply a scalar rule to a column without plain numbers: to each category, each different text, or each row."""
     import pandas as pd
 
-    series = _series(values)
+    dtype: Any = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        table = np.append(encode(pd.Series(dtype.categories, dtype=dtype.categories.dtype)), missing)
+        return np.asarray(table[series.cat.codes.to_numpy()])
     if series.dtype == object:
-        return _by_typed_value(series.to_numpy(), code)
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu" and len(series):
-        whole = series.to_numpy()
-        low, high = int(whole.min()), int(whole.max())
-        if high - low < _LOOK_UP:
-            cells = [code(value) for value in range(low, high + 1)]
-            table = np.array([-1 if cell is None else cell for cell in cells], dtype=np.int64)
-            return np.asarray(table[whole - low if low else whole])
-    positions, distinct = pd.factorize(series.array)
-    cells = [code(value) for value in distinct]
-    table = np.array([-1 if cell is None else cell for cell in cells] + [-1 if missing is None else missing])
-    return np.asarray(table[positions], dtype=np.int64)
+        return _by_typed_value(series.to_numpy().tolist(), code)
+    if not isinstance(dtype, pd.StringDtype) and str(dtype) not in ("string[pyarrow]", "large_string[pyarrow]"):
+        return _by_typed_value(_elements(series.array), code)
+    positions, texts = pd.factorize(series.array)
+    return np.append(_by_typed_value(_elements(texts), code), missing)[positions]
 
 
-def _by_typed_value(array: NDArray[Any], code: Callable[[object], int | None]) -> Codes:
-    # 1, 1.0 and True are equal and have three different texts: remember what was seen for each type. Values of other
-    # types may be equal and differ in text, or not be hashable: ask for each.
+def _elements(array: Any) -> list[Any]:
+    """Return the elements of an array; for one that Python has no value for, as a date after 9999, a text for none."""
+    try:
+        return list(array)
+    except Exception:  # it would tell that such a row exists
+        elements = []
+    for position in range(len(array)):
+        try:
+            elements.append(array[position])
+        except Exception:
+            elements.append(UNWRITABLE)
+    return elements
+
+
+def _by_typed_value(values: Sequence[Any], code: Callable[[object], int | None]) -> Codes:
+    # 1, 1.0 and True are equal and not of one text: remember what was seen for each type. Values of other types may be
+    # equal and differ in text, or not be hashable: ask for each.
     seen: dict[type, dict[object, int]] = {str: {}, float: {}, int: {}, bool: {}}
     codes = []
-    for value in array.tolist():
-        known = seen.get(type(value), {})
+    for value in values:
+        known = seen.get(type(value))
         cell = known.get(value) if known else None
         if cell is None:
-            found = code(value)
-            cell = -1 if found is None else found
-            if type(value) in seen:
-                seen[type(value)][value] = cell
+            fitting = code(value)
+            cell = -1 if fitting is None else fitting
+            if known is not None:
+                known[value] = cell
         codes.append(cell)
     return np.array(codes, dtype=np.int64)

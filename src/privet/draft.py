@@ -17,7 +17,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privet.column import INFINITE, MISSING, OTHER, Column, Nominal, Numeric, number_of, text_of
+import numpy as np
+
+from privet.column import MISSING, OTHER, UNWRITABLE, Column, Nominal, Numeric, number_of, text_of
 from privet.domain import Domain
 from privet.errors import DataError, DomainError
 
@@ -156,7 +158,7 @@ class _Seen:
                 return [*lines[:2], _BOUNDS_HINT, *lines[2:]]
             if len(self.texts) > MANY_TEXTS:
                 return [f"# column {self.name!r} is left out: more than {MANY_TEXTS} texts, probably an identifier."]
-            values = tuple(sorted(self.texts - {OTHER, MISSING, INFINITE}, key=_numbers_first))
+            values = tuple(sorted(self.texts - {OTHER, MISSING, UNWRITABLE}, key=_numbers_first))
             few = [_FEW_HINT] * (self.numeric and self.low is not None)
             return [*_section(Nominal(self.name, values, missing=self.empty)), _OTHER_HINT, *few]
         except DomainError as error:
@@ -236,8 +238,10 @@ def _parquet(path: Path) -> Iterator[Sequence[Any]]:
         with duckdb.connect() as connection:
             cursor = connection.execute("SELECT * FROM read_parquet(?)", [str(path)])
             yield [str(entry[0]) for entry in cursor.description]
+            narrow = [str(entry[1]) == "FLOAT" for entry in cursor.description]  # Python's floats have longer texts
             while rows := cursor.fetchmany(10_000):
-                yield from rows
+                for row in rows:
+                    yield [np.float32(v) if n and v is not None else v for v, n in zip(row, narrow, strict=True)]
     except duckdb.Error:
         raise DataError(f"'{path}' is not a Parquet file; give a CSV or Parquet sample or a .names codebook.") from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privet.errors import DataError
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CHUNK = 200_000
+# Types of a Parquet file that pandas keeps to the last digit; it would make floats or times of others.
+_KEPT = frozenset({"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER", "FLOAT", "DOUBLE"})
 
 
 def read(path: str | Path) -> Iterator[pd.DataFrame]:
@@ -26,7 +28,12 @@ def read(path: str | Path) -> Iterator[pd.DataFrame]:
         raise DataError(f"there is no file '{path}'; check the path.")
     try:
         if path.suffix.lower() == ".parquet":
-            yield duckdb.read_parquet(str(path)).df()
+            found = duckdb.read_parquet(str(path))
+            columns = [
+                duckdb.ColumnExpression(name) if str(kind) in _KEPT else _text(name)
+                for name, kind in zip(found.columns, found.types, strict=True)
+            ]
+            yield found.select(*columns).df()
             return
         with pd.read_csv(path, dtype=str, keep_default_na=False, chunksize=CHUNK, encoding="utf-8-sig") as chunks:
             yield from chunks
@@ -34,3 +41,9 @@ def read(path: str | Path) -> Iterator[pd.DataFrame]:
         raise DataError(f"'{path}' is empty; it needs a first line with the names of the columns.") from None
     except (pd.errors.ParserError, UnicodeDecodeError, duckdb.Error):
         raise DataError(f"'{path}' is not what its name says; mend it.") from None
+
+
+def _text(name: str) -> Any:
+    import duckdb
+
+    return duckdb.ColumnExpression(name).cast("VARCHAR").alias(name)

@@ -159,6 +159,18 @@ WORDS += [
     "1",
     "01",
 ]
+WORDS += ["TRUE", "tRUE", "False", "0.0", "-0.00", "5.", "1.50", "01.0", "a.0", "1..0", "1.0.", "-1.", "--1.0", "1.0\n"]
+WORDS += [
+    "0.00001",
+    "1e-05",
+    "1.0E-5",
+    "1.5e-50",
+    "1.5e-5",
+    "1.0E+20",
+    "1" + "0" * 20,
+    "1." + "0" * 398,
+    "1." + "0" * 399,
+]
 WORDS += ["1.0", "-0", "1e5", "0x10", "<other>", "#", "--", "; DROP TABLE coded", "(select 1)", "\ufeff", "\u2028", "%"]
 TEXT_NUMBERS = [
     " 12 ",
@@ -176,6 +188,7 @@ TEXT_NUMBERS = [
     "-inf",
     "+5",
 ]
+TEXT_NUMBERS += ["True", "FALSE", "tRUE"]
 TEXT_NUMBERS += [
     "\t7\t",
     "3\n",
@@ -203,11 +216,11 @@ VALUES: dict[str, list[Any]] = {
     "UBIGINT": [0, 1, 42, 2**63, 2**64 - 1, None],
     "HUGEINT": [-(10**30), -(2**63) - 1, 0, 1, 2**63, 10**30, None],
     "FLOAT": [float(np.float32(0.1)), 0.5, -0.0, 3.0, 2.0**30, math.inf, -math.inf, math.nan, None],
-    "DOUBLE": [0.1, 0.1 + 0.2, 0.3, -0.0, 1.0, 7.0, 1e22, 5e-324, 1.8e308, math.inf, -math.inf, math.nan, None],
+    "DOUBLE": [1e-05, 0.1, 0.1 + 0.2, 0.3, -0.0, 1.0, 7.0, 1e22, 5e-324, 1.8e308, math.inf, -math.inf, math.nan, None],
     "DECIMAL(12,3)": [Decimal("0.100"), Decimal("-1.5"), Decimal("1"), Decimal("999999999.999"), Decimal("0"), None],
 }
 DECLARABLE = {
-    kind: [each for each in values if text_of(each) not in (None, "", "<other>", "<infinite>")]
+    kind: [each for each in values if text_of(each) not in (None, "", "<other>", "<unwritable>")]
     for kind, values in VALUES.items()
 }
 SHAPES = [

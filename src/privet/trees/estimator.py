@@ -199,6 +199,28 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         place = np.argsort(self._class_order)  # of each class of the domain in classes_
         return np.asarray(self.classes_[place[self.model_.predict_codes(self._rows(X))]])
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose class is predicted right.
+
+        Classes are compared as the domain compares values: 1, 1.0 and "1" are one class, so are True and "True".
+
+        Parameters
+        ----------
+        X : frame or array
+            Rows to predict.
+        y : array-like
+            Their classes; one that the domain does not declare is never right.
+        sample_weight : array-like, optional
+            What each row counts.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self, "model_")
+        right = self.model_.predict_codes(self._rows(X)) == self.domain_.target_column.encode(_plain_labels(y))
+        return float(np.average(right, weights=sample_weight))
+
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The share of each class for each row, in the order of `classes_`."""
         check_is_fitted(self, "model_")

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet.domain import Domain
@@ -142,7 +141,7 @@ class _ScoreMethod:
     """`score` is a parameter of MaxTree and a method of every classifier: reading it gives the method."""
 
     def __get__(self, estimator: Any, owner: type) -> Any:
-        return ClassifierMixin.score if estimator is None else partial(ClassifierMixin.score, estimator)
+        return PrivateClassifier.score if estimator is None else partial(PrivateClassifier.score, estimator)
 
     def __set__(self, estimator: Any, value: Any) -> None:
         estimator.__dict__["score"] = value
@@ -274,7 +273,7 @@ class MaxTreeClassifier(TreeClassifier):
     """
 
     algorithm = "maxtree"
-    score: str = "sum"
+    score: str = "sum"  # type: ignore[assignment]
     max_depth: int = 3
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -151,5 +151,4 @@ def column_of(frame: Any, name: str) -> Any:
         raise DataError(f"the rows to predict have no column '{name}', which the model looks at.")
     if columns.count(name) > 1:
         raise DataError(f"the rows to predict have several columns '{name}', which the model looks at; keep one.")
-    values = frame[name]
-    return values.to_pandas() if hasattr(values, "to_pandas") else values
+    return frame[name]

@@ -63,13 +63,41 @@ FROM (
         END AS c0,
         CASE
           WHEN STRLEN(CAST("source_rows"."f1" AS TEXT) COLLATE "binary") <= 65536
-          THEN CASE
-            WHEN REGEXP_FULL_MATCH(
-              CAST("source_rows"."f1" AS TEXT) COLLATE "binary",
-              '[ \t]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ \t]*'
-            )
-            THEN TRY_CAST(CAST("source_rows"."f1" AS TEXT) COLLATE "binary" AS DOUBLE)
-          END
+          THEN COALESCE(
+            CASE
+              WHEN REGEXP_FULL_MATCH(
+                CAST("source_rows"."f1" AS TEXT) COLLATE "binary",
+                '[ \t]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ \t]*'
+              )
+              THEN TRY_CAST(CAST("source_rows"."f1" AS TEXT) COLLATE "binary" AS DOUBLE)
+            END,
+            CASE
+              WHEN (
+                CAST("source_rows"."f1" AS TEXT) COLLATE "binary"
+              ) = 'true'
+              THEN CAST(1 AS DOUBLE)
+              WHEN (
+                CAST("source_rows"."f1" AS TEXT) COLLATE "binary"
+              ) = 'True'
+              THEN CAST(1 AS DOUBLE)
+              WHEN (
+                CAST("source_rows"."f1" AS TEXT) COLLATE "binary"
+              ) = 'TRUE'
+              THEN CAST(1 AS DOUBLE)
+              WHEN (
+                CAST("source_rows"."f1" AS TEXT) COLLATE "binary"
+              ) = 'false'
+              THEN CAST(0 AS DOUBLE)
+              WHEN (
+                CAST("source_rows"."f1" AS TEXT) COLLATE "binary"
+              ) = 'False'
+              THEN CAST(0 AS DOUBLE)
+              WHEN (
+                CAST("source_rows"."f1" AS TEXT) COLLATE "binary"
+              ) = 'FALSE'
+              THEN CAST(0 AS DOUBLE)
+            END
+          )
         END AS x1,
         CASE
           WHEN (
@@ -91,6 +119,20 @@ FROM (
             CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
           ) = 'x'
           THEN 2
+          WHEN (
+            CAST("source_rows"."f2" AS TEXT) COLLATE "binary"
+          ) = '1.0'
+          THEN 0
+          WHEN STRLEN(CAST("source_rows"."f2" AS TEXT) COLLATE "binary") <= 400
+          AND CAST("source_rows"."f2" AS TEXT) COLLATE "binary" LIKE '%.%'
+          AND NOT CAST("source_rows"."f2" AS TEXT) COLLATE "binary" LIKE '%.%.%'
+          THEN CASE RTRIM(RTRIM(CAST("source_rows"."f2" AS TEXT) COLLATE "binary", '0'), '.')
+            WHEN '1'
+            THEN 0
+            WHEN '2.5'
+            THEN 1
+            ELSE NULL
+          END
           ELSE NULL
         END AS c2,
         CASE
@@ -101,6 +143,22 @@ FROM (
           WHEN (
             CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
           ) = 'false'
+          THEN 1
+          WHEN (
+            CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
+          ) = 'True'
+          THEN 0
+          WHEN (
+            CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
+          ) = 'TRUE'
+          THEN 0
+          WHEN (
+            CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
+          ) = 'False'
+          THEN 1
+          WHEN (
+            CAST("source_rows"."f3" AS TEXT) COLLATE "binary"
+          ) = 'FALSE'
           THEN 1
           ELSE NULL
         END AS c3,

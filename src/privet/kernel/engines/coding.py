@@ -6,13 +6,21 @@ NULL are left out, so that no row can make the statement fail.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
+import numpy as np
 from sqlglot import exp
 
-from privet.column import GRID_SLACK, LONGEST_NUMBER, Nominal, Numeric, text_of
+from privet.column import (
+    GRID_SLACK,
+    LONGEST_NUMBER,
+    LONGEST_NUMERAL,
+    Nominal,
+    Numeric,
+    is_numeral,
+    spellings,
+)
 from privet.domain import Domain
 from privet.kernel.engines.sql import Dialect, Sql, add, big, case, col, conjunction, double, num
 
@@ -25,16 +33,24 @@ class Kind(Enum):
 
     TEXT = "text"
     INTEGER = "integer"
+    SINGLE = "single"
     FLOAT = "float"
+    DECIMAL = "decimal"
     BOOLEAN = "boolean"
 
 
 def coded(
-    source: Sql, domain: Domain, fields: Mapping[str, str], kinds: Mapping[str, Kind], dialect: Dialect
+    source: Sql,
+    domain: Domain,
+    fields: Mapping[str, str],
+    kinds: Mapping[str, Kind],
+    dialect: Dialect,
+    types: Mapping[str, str] | None = None,
 ) -> exp.Select:
     """SELECT every code and grid index FROM source, leaving out the rows that do not fit the domain.
 
-    `fields` and `kinds` say which source column holds each declared one, and how it is stored.
+    `fields` and `kinds` say which source column holds each declared one, and how it is stored; `types` name the type
+    of columns of decimals, as DECIMAL(12, 3): without it they have any number of digits.
     """
     numbers: list[Sql] = []
     grids: list[Sql] = []
@@ -50,21 +66,23 @@ def coded(
             codes += [_bin(col(f"g{i}"), column).as_(f"c{i}"), col(f"g{i}")]
             narrow.append(exp.cast(col(f"g{i}"), exp.DataType.Type.INT).as_(f"g{i}"))
             continue
-        if kind is Kind.FLOAT:
-            code = _code_of_float(value, column, dialect)
+        if kind in (Kind.SINGLE, Kind.FLOAT):
+            code = _code_of_float(value, column, kind, dialect)
+        elif kind is Kind.DECIMAL:
+            code = _code_of_decimal(value, column, (types or {}).get(column.name, "DECIMAL"))
         elif kind is Kind.INTEGER and (whole := _whole_numbers(column)) is not None:
             code = _code(value.is_(exp.Null()), column, _codes_of_whole(value, whole))
         elif len(column.values) > _JOIN_FROM and dialect.join_values:
-            pairs = [(name, number) for number, name in enumerate(column.texts)]
-            same = _text(value, kind, dialect).eq(_of(f"v{i}", "t"))
-            joins.append((exp.values(pairs, alias=f"v{i}", columns=["t", "k"]), same))
-            found = _of(f"v{i}", "k")
-            declared = [(found.is_(exp.Null()).not_(), found.copy())]
-            code = _code(_no_text(value, kind, column, dialect), column, declared)
+            text = _text(value, kind, dialect)
+            listed = {f"v{i}": (text, _names(column, kind))}
+            if kind is Kind.TEXT and (numerals := _numerals(column)):
+                listed[f"w{i}"] = case([(_has_one_point(text, dialect), dialect.without_zeros(text.copy()))]), numerals
+            for alias, (key, pairs) in listed.items():
+                joins.append((exp.values(pairs, alias=alias, columns=["t", "k"]), key.eq(_of(alias, "t"))))
+            matched = [(_of(alias, "k").is_(exp.Null()).not_(), _of(alias, "k")) for alias in listed]
+            code = _code(_no_text(text, column, dialect), column, matched)
         else:
-            read = _text(value, kind, dialect)
-            branches = [(dialect.same_text(read.copy(), t), num(k)) for k, t in enumerate(column.texts)]
-            code = _code(_no_text(value, kind, column, dialect), column, branches)
+            code = _code_of_text(_text(value, kind, dialect), kind, column, dialect)
         numbers.append(code.as_(f"c{i}"))
         grids.append(col(f"c{i}"))
         codes.append(col(f"c{i}"))
@@ -88,17 +106,48 @@ def _smallest(name: str, size: int) -> Sql:
 
 
 def _text(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
+    """The text of a stored text, boolean or whole number."""
     if kind is Kind.BOOLEAN:
         return case([(value, exp.Literal.string("true")), (value.not_(), exp.Literal.string("false"))])
     return dialect.as_text(value)
 
 
+def _code_of_text(text: Sql, kind: Kind, column: Nominal, dialect: Dialect) -> Sql:
+    """`column.canonical_text` in SQL: a text is a declared spelling, or one but for the zeros at its end."""
+    branches = [(dialect.same_text(text.copy(), name), num(k)) for name, k in _names(column, kind)]
+    if kind is Kind.TEXT and (numerals := _numerals(column)):
+        cells = [exp.If(this=exp.Literal.string(name), true=num(k)) for name, k in numerals]
+        shortened = exp.Case(this=dialect.without_zeros(text.copy()), ifs=cells, default=_other(column))
+        branches.append((_has_one_point(text, dialect), shortened))
+    return _code(_no_text(text, column, dialect), column, branches)
+
+
+def _names(column: Nominal, kind: Kind) -> list[tuple[str, int]]:
+    """The texts that stored values may have, each with its code; the most likely first."""
+    names = [(text, k) for k, text in enumerate(column.texts)]
+    if kind is not Kind.TEXT:
+        return names
+    # 1.0 is what many programs write for 1, and found sooner than by leaving out its zero
+    names += [(f"{text}.0", k) for text, k in names if is_numeral(text) and "." not in text]
+    return names + [(name, k) for k, text in enumerate(column.texts) for name in spellings(text)[1:]]
+
+
+def _numerals(column: Nominal) -> list[tuple[str, int]]:
+    """The declared numerals, each with its code: what a numeral is without the zeros at its end."""
+    return [(name, k) for k, text in enumerate(column.texts) for name in spellings(text) if is_numeral(name)]
+
+
+def _has_one_point(text: Sql, dialect: Dialect) -> Sql:
+    """Only with one point can a short text be a numeral after it has lost zeros and a point at its end."""
+    short = exp.LTE(this=dialect.length(text.copy()), expression=num(LONGEST_NUMERAL))
+    one, two = (exp.Like(this=text.copy(), expression=exp.Literal.string(p)) for p in ("%.%", "%.%.%"))
+    return exp.and_(short, one, exp.not_(two))
+
+
 def _whole_numbers(column: Nominal) -> list[tuple[int, int]] | None:
     """Codes and values that whole numbers can match; None where there are too many, or too large ones."""
-    digits = [(k, t) for k, t in enumerate(column.texts) if t.removeprefix("-").isdecimal()]
-    if len(digits) > _JOIN_FROM or any(len(t) > 18 for _, t in digits):
-        return None
-    return [(k, int(t)) for k, t in digits if str(int(t)) == t]
+    whole = sorted((code, number) for number, code in column.whole_numbers)
+    return None if len(whole) > _JOIN_FROM or any(abs(number) >= 10**18 for _, number in whole) else whole
 
 
 def _codes_of_whole(value: Sql, whole: Sequence[tuple[int, int]]) -> list[tuple[Sql, Sql]]:
@@ -108,38 +157,48 @@ def _codes_of_whole(value: Sql, whole: Sequence[tuple[int, int]]) -> list[tuple[
     return [(value.copy().eq(num(number)), num(k)) for k, number in whole]
 
 
-def _no_text(value: Sql, kind: Kind, column: Nominal, dialect: Dialect) -> Sql:
+def _no_text(text: Sql, column: Nominal, dialect: Dialect) -> Sql:
     """No value, or an empty text unless that is declared."""
-    read = _text(value, kind, dialect)
-    absent = read.is_(exp.Null())
-    return absent if "" in column.texts else exp.or_(absent, dialect.same_text(read.copy(), ""))
+    absent = text.is_(exp.Null())
+    return absent if "" in column.texts else exp.or_(absent, dialect.same_text(text.copy(), ""))
 
 
 def _code(absent: Sql, column: Nominal, branches: Sequence[tuple[Sql, Sql]]) -> Sql:
     """`Nominal.code` in SQL: missing, a declared value, or other; NULL where such a cell is not declared."""
     missing = exp.Null() if column.missing_code is None else num(column.missing_code)
-    other = exp.Null() if column.other_code is None else num(column.other_code)
     # no value equals a declared one: where neither cell is declared, NULL is what is left in any case
     first = [] if column.missing_code is None and column.other_code is None else [(absent, missing)]
-    return case([*first, *branches], other)
+    return case([*first, *branches], _other(column))
 
 
-def _code_of_float(value: Sql, column: Nominal, dialect: Dialect) -> Sql:
-    """Floats are compared as numbers: only declared values that are the text of a float can match one."""
+def _other(column: Nominal) -> Sql:
+    return exp.Null() if column.other_code is None else num(column.other_code)
+
+
+def _code_of_float(value: Sql, column: Nominal, kind: Kind, dialect: Dialect) -> Sql:
+    """Floats are compared as numbers: of those of a width at most one has a declared text."""
     number = dialect.as_double(value)
-    branches = [
-        (number.eq(double(num(float(declared)))), num(k))
-        for k, declared in enumerate(column.texts)
-        if _is_float(declared) and text_of(float(declared)) == declared
-    ]
+    floats = column.floats(np.float32 if kind is Kind.SINGLE else np.float64)
+    branches = [(number.eq(double(num(float(declared)))), num(k)) for declared, k in floats]
     return _code(exp.or_(value.is_(exp.Null()), dialect.is_nan(number)), column, branches)
 
 
-def _is_float(value: str) -> bool:
-    try:
-        return math.isfinite(float(value))
-    except ValueError:
-        return False
+def _code_of_decimal(value: Sql, column: Nominal, stored: str) -> Sql:
+    """Decimals are compared as numbers of the column's own type: a cast to a common one might not fit a row."""
+    to = exp.DataType.build(stored)
+    digits = [int(size.name) for size in to.expressions]
+    branches = [
+        (value.eq(exp.cast(exp.Literal.string(name), to)), num(k))
+        for k, name in enumerate(column.texts)
+        if is_numeral(name) and _fits(name, *digits)
+    ]
+    return _code(value.is_(exp.Null()), column, branches)
+
+
+def _fits(numeral: str, precision: int = 2**31, scale: int = 2**30) -> bool:
+    """Can a decimal of this type be this number?"""
+    whole, _, fraction = numeral.removeprefix("-").partition(".")
+    return len(whole.lstrip("0")) <= precision - scale and len(fraction) <= scale
 
 
 def _number(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
@@ -150,7 +209,12 @@ def _number(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
         return dialect.as_double(value)
     written = dialect.as_text(value)
     short = exp.LTE(this=dialect.length(written.copy()), expression=num(LONGEST_NUMBER))
-    return case([(short, dialect.read_number(written))])
+    booleans = [
+        (dialect.same_text(written.copy(), word), double(num(number)))
+        for name, number in (("true", 1), ("false", 0))
+        for word in spellings(name)
+    ]
+    return case([(short, exp.Coalesce(this=dialect.read_number(written), expressions=[case(booleans)]))])
 
 
 def _grid(number: Sql, column: Numeric, dialect: Dialect) -> Sql:

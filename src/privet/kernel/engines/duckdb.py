@@ -87,7 +87,9 @@ _KINDS = {
         ),
         Kind.INTEGER,
     ),
-    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), Kind.FLOAT),
+    "FLOAT": Kind.SINGLE,
+    "DOUBLE": Kind.FLOAT,
+    "DECIMAL": Kind.DECIMAL,
     "BOOLEAN": Kind.BOOLEAN,
     "ENUM": Kind.TEXT,
 }
@@ -150,13 +152,13 @@ class DuckDBEngine:
             columns = self._reading.columns(names)
         except duckdb.Error:
             return f"cannot open {what}; check that it is what its name says, and that no one writes to it."
-        kinds = {name: _kind(name, columns.get(name, (None, None))[1]) for name in names}
-        fields = {name: field for name, (field, _) in columns.items()}
+        kinds = self._kinds = {name: _kind(name, columns.get(name, (None, None))[1]) for name in names}
+        fields, types = ({name: columns[name][at] for name in names} for at in (0, 1))
         # The order of coded rows does not matter, but it must stay: node tables are aligned with it.
         self._connection.execute("SET preserve_insertion_order = false")
         try:
             for number, relation in enumerate(self._reading.relations(names)):
-                coded = coding.coded(relation, self._domain, fields, kinds, DIALECT)
+                coded = coding.coded(relation, self._domain, fields, kinds, DIALECT, types)
                 self._run(_insert("coded", coded) if number else _create("coded", coded))
         except (duckdb.Error, OSError):
             return (
@@ -274,8 +276,9 @@ class DuckDBEngine:
                 self._run(_insert("found", counted) if number else _create("found", counted, replace=True))
             value = sql.col("v")
             answer = self._run(exp.select(value, sql.big(exp.Sum(this=sql.col("n")))).from_("found").group_by(value))
+            narrow = self._kinds[column] is Kind.SINGLE  # Python's floats are wider, and have other texts
             while rows := answer.fetchmany(10_000):
-                yield from rows
+                yield from ((np.float32(value), n) if narrow and value is not None else (value, n) for value, n in rows)
 
     # -- scratch tables ---------------------------------------------------------------------
 

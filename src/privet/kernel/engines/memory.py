@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from privet.column import Numeric
+from privet.column import Numeric, as_series
 from privet.domain import Domain
 from privet.errors import DataError
 from privet.kernel.engines.recall import Recall
@@ -107,12 +107,10 @@ class MemoryEngine:
             if names.count(name) != 1:
                 problem = "no column" if name not in names else "several columns"
                 raise DataError(f"the table has {problem} '{name}', which the domain declares; check both.")
-        declared = list(domain.names)
-        columns = frame[declared] if hasattr(frame, "iloc") else _as_pandas(frame.select(declared))
         codes: dict[str, NDArray[Any]] = {}
         grids: dict[str, NDArray[Any]] = {}
         for column in domain:
-            values = columns[column.name]
+            values = as_series(frame[column.name])
             if getattr(values.dtype, "kind", "") in ("M", "m"):
                 raise DataError(
                     f"column '{column.name}' holds times; privet reads texts, numbers and booleans: cast it."
@@ -343,14 +341,6 @@ class MemoryEngine:
             add_term(self._codes, [self._position[name] for name in columns], table, margins)
         self._margins = (model, margins)
         return margins
-
-
-def _as_pandas(frame: Any) -> Any:
-    """A polars or Arrow frame as a pandas one that keeps whole numbers whole beside missing ones."""
-    import pandas as pd
-
-    table = frame.to_arrow() if hasattr(frame, "to_arrow") else frame
-    return table.to_pandas(types_mapper=pd.ArrowDtype)
 
 
 def _continues(model: AdditiveModel, known: AdditiveModel) -> bool:

@@ -48,7 +48,9 @@ _UNREACHABLE = "cannot reach SQL Server; check host, database, user and password
 _KINDS = {
     **dict.fromkeys(("char", "varchar", "nchar", "nvarchar", "sysname"), Kind.TEXT),
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), Kind.INTEGER),
-    **dict.fromkeys(("real", "float", "decimal", "numeric", "money", "smallmoney"), Kind.FLOAT),
+    "real": Kind.SINGLE,
+    "float": Kind.FLOAT,
+    **dict.fromkeys(("decimal", "numeric", "money", "smallmoney"), Kind.DECIMAL),
     "bit": Kind.BOOLEAN,
 }
 
@@ -96,6 +98,15 @@ def _read_number(value: Sql) -> Sql:
     beyond = sql.case([(condition, sql.double(end)) for condition, end in large], sql.double(sql.num(_LARGEST)))
     read = exp.TryCast(this=number.copy(), to=exp.DataType.build("DOUBLE"))
     return sql.case([(fits, exp.Coalesce(this=read, expressions=[beyond]))])
+
+
+def _without_zeros(value: Sql) -> Sql:
+    """A text with one point loses zeros at its end as another loses blanks, then a point; with blanks it is no
+    numeral."""
+    zeros = _call("RTRIM", _call("REPLACE", value, _words("0"), _words(" ")))
+    short = _call("REPLACE", zeros, _words(" "), _words("0"))
+    pointless = _call("REPLACE", short, _words("."), _words(""))
+    return sql.case([(_like(value, "% %"), value.copy()), (_like(short, "%."), pointless)], short)
 
 
 def _unsigned(number: Sql) -> Sql:
@@ -155,6 +166,7 @@ DIALECT = _Tsql(
     length=lambda value: sql.quotient(_call("DATALENGTH", value), sql.num(2)),
     same_text=_same_text,
     as_text=_as_text,
+    without_zeros=_without_zeros,
     join_values=False,
 )
 
@@ -180,20 +192,22 @@ class MssqlEngine(StatementEngine):
         *schema, name = table
         source = exp.table_(name, db=schema[-1] if schema else None, quoted=True)
         kinds = {name: kind_of(name, self._types.get(name)) for name in domain.names}
-        coded = coding.coded(source, domain, {name: name for name in domain.names}, kinds, DIALECT)
+        fields = {name: name for name in domain.names}
+        coded = coding.coded(source, domain, fields, kinds, DIALECT, self._types)
         super().__init__(domain, coded, shortcuts=shortcuts)
 
     def _stored(self, table: tuple[str, ...]) -> dict[str, str]:
         """How columns are stored, by the catalogue: no row is read."""
         schema, name = (None, *table) if len(table) == 1 else table[-2:]
-        asked = "SELECT COLUMN_NAME, DATA_TYPE FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME = ?"
+        asked = "SELECT COLUMN_NAME, DATA_TYPE, NUMERIC_PRECISION, NUMERIC_SCALE FROM INFORMATION_SCHEMA.COLUMNS "
+        asked += "WHERE TABLE_NAME = ?"
         rows = self._rows(asked + (" AND TABLE_SCHEMA = ?" if schema else ""), [name, *([schema] if schema else [])])
         if rows is None:
             raise DataError(_UNREACHABLE)
         if not rows:
             shown = ".".join(table)
             raise DataError(f"there is no table '{shown}' that this user may read; check the name, or GRANT SELECT.")
-        return {str(row[0]): str(row[1]) for row in rows}
+        return {str(row[0]): _type(*row[1:]) for row in rows}
 
     def _fetch(self, tree: Sql) -> Answer:
         statement = self.dialect.sql(tree)
@@ -346,9 +360,15 @@ class MssqlSource:
         return MssqlEngine(connector(self), self.table, domain)
 
 
+def _type(stored: str, precision: int | None = None, scale: int | None = None) -> str:
+    """How a column is stored; of decimals with their digits, all and after the point."""
+    return f"decimal({precision}, {scale or 0})" if _KINDS.get(stored) is Kind.DECIMAL and precision else str(stored)
+
+
 def kind_of(name: str, stored: str | None) -> Kind:
     if stored is None:
         raise DataError(f"the table has no column '{name}', which the domain declares; check the domain file.")
+    stored = stored.partition("(")[0]
     if stored not in _KINDS:
         raise DataError(
             f"column '{name}' has type {stored}; privet reads texts, numbers and bits: cast it, or take it out of the "

@@ -37,7 +37,7 @@ _KEYS = 500  # of one aggregation: PostgreSQL takes 4096 of them, and 1664 colum
 _AT_HAND = 2**15  # cells: their hash tables take some 2 MB
 _DIGITS = 300  # numbers with more digits before or after the point lie beyond all bounds, or are as good as 0
 _TINY = f"1e-{_DIGITS}"
-_TOO_LARGE, _TOO_SMALL = "1.797693134862315807e308", "2.4703282292062328e-324"  # for a double: it would be an error
+_TOO_LARGE = "1.797693134862315807e308"  # for a double: it would be an error
 
 # -- the dialect --------------------------------------------------------------------------------
 
@@ -170,7 +170,9 @@ def _pass(branches: Sequence[exp.Select]) -> exp.Select:
 _KINDS = {
     **dict.fromkeys(("text", "varchar", "bpchar", "name", "citext"), Kind.TEXT),
     **dict.fromkeys(("int2", "int4", "int8"), Kind.INTEGER),
-    **dict.fromkeys(("numeric", "float4", "float8"), Kind.FLOAT),
+    "numeric": Kind.DECIMAL,
+    "float4": Kind.SINGLE,
+    "float8": Kind.FLOAT,
     "bool": Kind.BOOLEAN,
 }
 
@@ -197,11 +199,13 @@ def _readable(column: Column, held: Stored) -> Sql:
         return exp.Collate(this=as_text, expression=exp.to_identifier("C", quoted=True))
     if held.type == "numeric":
         nan = exp.cast(exp.Literal.string("NaN"), exp.DataType.Type.DECIMAL)
+        if not isinstance(column, Numeric):
+            return exp.Nullif(this=value, expression=nan)
         branches: list[tuple[Sql, Sql]] = [
             (value.copy().eq(nan), _double_of("NaN")),  # first: it is larger than every number
             (exp.GTE(this=value.copy(), expression=_literal(_TOO_LARGE)), _double_of("Infinity")),
             (exp.LTE(this=value.copy(), expression=exp.Neg(this=_literal(_TOO_LARGE))), _double_of("-Infinity")),
-            (_below(value, _literal(_TINY if isinstance(column, Numeric) else _TOO_SMALL)), sql.double(sql.num(0))),
+            (_below(value, _literal(_TINY)), sql.double(sql.num(0))),
         ]
         return sql.case(branches, sql.double(value))
     if held.type == "float8" and isinstance(column, Numeric):

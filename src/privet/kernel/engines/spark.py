@@ -84,7 +84,9 @@ DIALECT = sql.Dialect(
 _KINDS = {
     **dict.fromkeys(("string", "char", "varchar"), Kind.TEXT),
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), Kind.INTEGER),
-    **dict.fromkeys(("float", "double", "decimal"), Kind.FLOAT),
+    "float": Kind.SINGLE,
+    "double": Kind.FLOAT,
+    "decimal": Kind.DECIMAL,
     "boolean": Kind.BOOLEAN,
 }
 
@@ -190,8 +192,8 @@ class SparkEngine:
         self._storage = None if level == "NONE" else getattr(StorageLevel, level, None)
         if self._storage is None and level != "NONE":
             return f"there is no storage level '{level}'; set {CACHE} to NONE or a level such as MEMORY_AND_DISK."
-        fields, kinds = _fields(frame, self._domain, spark.conf.get("spark.sql.caseSensitive") == "true")
-        self._fields = fields
+        fields, kinds, types = _fields(frame, self._domain, spark.conf.get("spark.sql.caseSensitive") == "true")
+        self._fields, self._kinds = fields, kinds
         # Columns by position: a name in the source may be anything, and that of another one
         plain = frame.toDF(*(f"f{i}" for i in range(len(frame.columns)))).select(*fields.values())
         self._source = plain
@@ -206,7 +208,7 @@ class SparkEngine:
             self._session.table(f"{shared}.{passed}").createOrReplaceTempView("source")
         finally:
             spark.catalog.dropGlobalTempView(passed)
-        coded = self._frame(coding.coded(exp.to_table("source"), self._domain, fields, kinds, DIALECT))
+        coded = self._frame(coding.coded(exp.to_table("source"), self._domain, fields, kinds, DIALECT, types))
         self._session.catalog.dropTempView("source")
         # Spark caches by what is computed: the token keeps apart the caches of two engines over the same rows.
         coded = coded.where(f"'{passed}' = '{passed}'")
@@ -299,8 +301,11 @@ class SparkEngine:
         """Every distinct value of a source column and how often it occurs."""
         field = self._fields[column]
         answer = self._run(lambda: self._source.groupBy(field).count().toArrow())
+        narrow = self._kinds[column] is Kind.SINGLE  # Python's floats are wider, and have other texts
         for batch in answer.to_batches():
-            yield from zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+            values = batch.column(0).to_pylist()
+            values = [np.float32(value) if narrow and value is not None else value for value in values]
+            yield from zip(values, batch.column(1).to_pylist(), strict=True)
 
     # -- jobs -------------------------------------------------------------------------------
 
@@ -438,9 +443,9 @@ def _session_beside(spark: Any) -> Any:
     return session
 
 
-def _fields(frame: Any, domain: Domain, case_matters: bool) -> tuple[dict[str, str], dict[str, Kind]]:
-    """Which source column, by position, holds each declared one, and how it is stored."""
-    fields, kinds = {}, {}
+def _fields(frame: Any, domain: Domain, case_matters: bool) -> tuple[dict[str, str], dict[str, Kind], dict[str, str]]:
+    """Which source column, by position, holds each declared one, how it is stored, and its type."""
+    fields, kinds, types = {}, {}, {}
     columns = frame.schema.fields
     for name in domain.names:
         alike = [each.name for each in columns if each.name == name or each.name.lower() == name.lower()]
@@ -459,8 +464,8 @@ def _fields(frame: Any, domain: Domain, case_matters: bool) -> tuple[dict[str, s
                 f"column '{name}' has type {re.split('[(<]', described)[0]}; privet reads texts, numbers and booleans: "
                 "cast it, or take it out of the domain file."
             )
-        fields[name], kinds[name] = f"f{at}", kind
-    return fields, kinds
+        fields[name], kinds[name], types[name] = f"f{at}", kind, described
+    return fields, kinds, types
 
 
 def _once(tree: exp.Query, rows: Rows, cells: int) -> exp.Query:

@@ -58,10 +58,15 @@ class Dialect:
     same_text: Callable[[Sql, str], Sql] = lambda value, declared: value.eq(exp.Literal.string(declared))
     as_double: Callable[[Sql], Sql] = lambda value: double(value)  # of a stored number; it never fails
     as_text: Callable[[Sql], Sql] = lambda value: text(value)  # of a stored text or whole number
+    without_zeros: Callable[[Sql], Sql] = lambda value: _trimmed(_trimmed(value, "0"), ".")  # of a text with one point
     join_values: bool = True  # long lists of declared values are joined; without it they are cases
 
     def sql(self, tree: Sql) -> str:
         return tree.sql(dialect=self.name)
+
+
+def _trimmed(value: Sql, letter: str) -> Sql:
+    return exp.Trim(this=value, expression=exp.Literal.string(letter), position="TRAILING")
 
 
 def col(name: str) -> Sql:

@@ -109,11 +109,10 @@ WITH numbered AS (
                     CAST("source_rows"."order" AS DOUBLE PRECISION) AS x1,
                     CASE
                       WHEN "source_rows"."wage's group" IS NULL
-                      OR CAST("source_rows"."wage's group" AS DOUBLE PRECISION) = CAST('NaN' AS DOUBLE PRECISION)
                       THEN 3
-                      WHEN CAST("source_rows"."wage's group" AS DOUBLE PRECISION) = CAST(1.0 AS DOUBLE PRECISION)
+                      WHEN "source_rows"."wage's group" = CAST('1' AS DECIMAL)
                       THEN 0
-                      WHEN CAST("source_rows"."wage's group" AS DOUBLE PRECISION) = CAST(2.5 AS DOUBLE PRECISION)
+                      WHEN "source_rows"."wage's group" = CAST('2.5' AS DECIMAL)
                       THEN 1
                       ELSE NULL
                     END AS c2,
@@ -155,17 +154,7 @@ WITH numbered AS (
                           THEN CAST(0 AS DOUBLE PRECISION)
                           ELSE "order"
                         END AS "order",
-                        CASE
-                          WHEN "wage's group" = CAST('NaN' AS DECIMAL)
-                          THEN CAST('NaN' AS DOUBLE PRECISION)
-                          WHEN "wage's group" >= 1.797693134862315807e308
-                          THEN CAST('Infinity' AS DOUBLE PRECISION)
-                          WHEN "wage's group" <= -1.797693134862315807e308
-                          THEN CAST('-Infinity' AS DOUBLE PRECISION)
-                          WHEN ABS("wage's group") < 2.4703282292062328e-324
-                          THEN CAST(0 AS DOUBLE PRECISION)
-                          ELSE CAST("wage's group" AS DOUBLE PRECISION)
-                        END AS "wage's group",
+                        NULLIF("wage's group", CAST('NaN' AS DECIMAL)) AS "wage's group",
                         "select" AS "select",
                         CAST("many" AS TEXT) COLLATE "C" AS "many",
                         CAST("y" AS TEXT) COLLATE "C" AS "y"
