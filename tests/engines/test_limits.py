@@ -95,9 +95,9 @@ def test_a_statement_that_runs_out_of_memory_is_answered_in_passing(
         assert refused
 
 
-def test_questions_of_no_cost_learn_nothing_from_memory(rows: Path, tmp_path: Path) -> None:
+def test_questions_of_no_cost_learn_nothing_from_memory(rows: Path) -> None:
     """The attack: bisect the condition at which a median fails, and so the number of rows below it, for nothing."""
-    with privet.open(rows, WIDE, budget="1", path="push-down", ledger=tmp_path / "l") as table:
+    with privet.open(rows, WIDE, budget="1", path="push-down", ledger=":memory:") as table:
         engine = table._session.engine
         assert isinstance(engine, DuckDBEngine)
         engine._connection.execute("SET max_temp_directory_size = '0KiB'")
@@ -128,7 +128,7 @@ def test_a_grid_is_no_finer_than_memory_can_hold() -> None:
         Numeric("w", Fraction(0), Fraction(2**24), Fraction(1))
 
 
-def test_points_are_asked_for_some_parts_at_a_time(rows: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_points_are_asked_for_some_parts_at_a_time(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory of an answer follows from the domain: a table that holds no rows is never asked for more points."""
     from privet.kernel import answers
 
@@ -137,7 +137,7 @@ def test_points_are_asked_for_some_parts_at_a_time(rows: Path, monkeypatch: pyte
     monkeypatch.setattr(
         DuckDBEngine, "exact_grid", lambda self, query: (asked.append(query.rows.parts), grid(self, query))[1]
     )
-    with privet.open(rows, WIDE, budget=10**6, path="push-down", ledger=tmp_path / "l") as table:
+    with privet.open(rows, WIDE, budget=10**6, path="push-down", ledger=":memory:") as table:
         parts = table.partition("w")
         monkeypatch.setattr(answers, "_POINTS", 2**30)
         whole = [float(median) for median in parts.median("w", 10**3)]
