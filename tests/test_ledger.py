@@ -1019,54 +1019,64 @@ def test_a_commit_that_the_disk_leaves_open_is_told_and_not_answered(
 # -- writers wait in order ----------------------------------------------------------------------
 
 
-def waiting(path: Path) -> int:
-    """How many wait for the lock of a file."""
+def locks(path: Path) -> list[str]:
+    """What the kernel says of the lock of a file: a line for whoever has it and for all who wait."""
     number = f":{path.stat().st_ino} "
-    return sum("->" in line and number in line for line in Path("/proc/locks").read_text().splitlines())
+    return [line for line in Path("/proc/locks").read_text().splitlines() if number in line]
 
 
-@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="needs Linux")
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="needs Linux, which tells who waits for a lock")
 def test_writers_are_served_in_the_order_in_which_they_came(file: Path) -> None:
     first = new_ledger(file)
-    queue = Path(f"{file}-queue")
     threads = []
     with first._transaction(Purpose("wait")):
         for number in range(12):
-            ledger = Ledger.open(file)  # of its own, as in another process
-            charge = lambda ledger=ledger, number=number: ledger.charge(DATASET, f"{number:02}", tenth(loss=UNIT))  # noqa: E731
-            threads.append(threading.Thread(target=charge))
+            book, charge = Ledger.open(file), tenth(loss=UNIT)  # a ledger of its own, as in another process
+            threads.append(threading.Thread(target=book.charge, args=(DATASET, f"{number:02}", charge)))
             threads[-1].start()
-            while waiting(queue) < number:  # the first of them has the lock
-                pass
-            while number == 0 and "FLOCK" not in _locks_of(queue):
+            while len(locks(Path(f"{file}-queue"))) <= number:
                 pass
     for thread in threads:
         thread.join()
     assert [entry.analyst for entry in first.entries(DATASET)] == [f"{number:02}" for number in range(12)]
 
 
-def _locks_of(path: Path) -> str:
-    if not path.exists():
-        return ""
-    return "".join(line for line in Path("/proc/locks").read_text().splitlines() if f":{path.stat().st_ino} " in line)
-
-
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="needs Linux, which tells who waits for a lock")
 def test_a_writer_that_is_killed_in_the_queue_holds_up_nobody(file: Path) -> None:
-    """Neither the one who is first and looks, nor one who sleeps, nor one who has left a child behind."""
+    """Neither the one who is first nor those who wait."""
     ledger = new_ledger(file)
     children = []
     with ledger._transaction(Purpose("wait")):
-        for _ in range(3):
+        for number in range(3):
             child, result = fork(lambda: Ledger.open(file).charge(DATASET, "killed", tenth())[1])
             children.append(child)
             result.close()
-        while waiting(Path(f"{file}-queue")) < 2 if Path(f"{file}-queue").exists() else True:
-            pass
+            while len(locks(Path(f"{file}-queue"))) <= number:
+                pass
         for child in children:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
     ledger.charge(DATASET, "ada", tenth())
     assert [entry.analyst for entry in ledger.entries(DATASET)] == ["ada"]
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="needs Linux, which tells who has a lock")
+def test_a_forked_child_does_not_keep_a_place_in_the_queue(file: Path) -> None:
+    """Of a parent that was killed, say: the lock goes with the parent and not with its last child."""
+    ledger = new_ledger(file)
+    queue = Path(f"{file}-queue")
+    with ledger._store._queue.turn():
+        assert len(locks(queue)) == 1
+        child, result = fork(lambda: [os.path.samefile(f"/proc/self/fd/{fd}", queue) for fd in _open_files()])
+        assert not any(json.load(result))
+        os.waitpid(child, 0)
+        result.close()
+        assert len(locks(queue)) == 1
+    assert locks(queue) == []
+
+
+def _open_files() -> list[str]:
+    return [fd for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")]
 
 
 def test_whoever_cannot_stand_in_the_queue_writes_without(file: Path) -> None:
