@@ -24,6 +24,7 @@ from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
+from privet.bounds import is_path, shown
 from privet.column import decimal_text
 from privet.errors import BudgetExceeded, KeyReused, LedgerError, PrivacyError
 from privet.kernel.ledger_store import FORMAT, Run, Store, corrupt
@@ -482,6 +483,8 @@ class Ledger:
 
 def _store(place: str, create: bool) -> Store:
     if not Ledger.on_server(place):
+        if not is_path(place):
+            raise LedgerError(f"no ledger can be at '{shown(place)}': no file can have this name; choose another.")
         return SQLiteStore.open(place, create)
     try:
         from privet.kernel.postgres_store import PostgresStore

@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from privet.bounds import LONGEST_NAME, is_name, is_path
 from privet.domain import Domain
 from privet.errors import DataError, LedgerError, QuestionError, UndeclaredDomain
 from privet.kernel.accounting import LARGEST_EPSILON, Scope, as_epsilon
@@ -61,8 +62,8 @@ def open_table(
     if not isinstance(domain, Domain):
         raise UndeclaredDomain("a table is opened with a public domain; pass a Domain or the path of a domain file.")
     for word, text in (("analyst", analyst), ("name", name)):
-        if text is not None and not (isinstance(text, str) and text and text.isprintable()):
-            raise QuestionError(f"{word} must be a printable text.")
+        if text is not None and not is_name(text):
+            raise QuestionError(f"{word} must be a printable text of 1 to {LONGEST_NAME} characters.")
     allowed = None if budget is None else as_epsilon(budget, "budget")
     largest = None if snapshot_limit is None else size_of(snapshot_limit)
     source = source_of(data) if isinstance(data, str | Path) else spark_frame(data)
@@ -70,7 +71,7 @@ def open_table(
         raise DataError(f"cannot open a {type(data).__name__}; pass a file name, the address of a table or a frame.")
     dataset = name or (source.name if source else "frame")
     place = ledger if ledger is not None else source.ledger if source else MEMORY
-    if allowed is None and not (isinstance(place, Ledger) or Ledger.on_server(place) or Path(place).exists()):
+    if allowed is None and not (isinstance(place, Ledger) or Ledger.on_server(place) or _is_there(place)):
         raise LedgerError(f"the data set '{dataset}' has no budget yet; give one the first time, as budget=\"1.0\".")
 
     # The engine first: a ledger must not be made for a table that cannot be opened.
@@ -85,6 +86,11 @@ def open_table(
     limit = _limit(book, dataset, allowed)
     session = Session(domain, engine, book, dataset, address, analyst, limit, path=way)
     return ProtectedTable(session, Rows(), Scope())
+
+
+def _is_there(ledger: str | Path) -> bool:
+    """Is there a ledger, or a name that none can have? That is told by whoever opens it."""
+    return not is_path(ledger) or Path(ledger).exists()
 
 
 def open_public(
