@@ -121,8 +121,12 @@ def shown(text: str, length: int = SHOWN) -> str:
     >>> shown("a" * 100, 5)
     'aaaa…'
     """
-    cut = text if len(text) <= length else text[: length - 1] + "…"
-    return _UNSAFE.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "\ufffd", cut)
+    return clean(text if len(text) <= length else text[: length - 1] + "…")
+
+
+def clean(words: str) -> str:
+    """Return a text that a terminal and an XML reader can bear: control characters become pictures of themselves."""
+    return _UNSAFE.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "\ufffd", words)
 
 
 def is_name(text: object, length: int = LONGEST_NAME) -> bool:

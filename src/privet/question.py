@@ -141,8 +141,8 @@ def _condition(tokens: list[str]) -> tuple[str, str, tuple[str, ...]]:
     if len(tokens) >= 5 and tokens[1:3] == ["in", "{"] and tokens[-1] == "}":
         return _word(tokens[0]), "one of", tuple(_word(token) for token in tokens[3:-1] if token != ",")
     raise QuestionError(
-        f"cannot read the condition '{shown(' '.join(tokens))}'; write COLUMN = VALUE, COLUMN in {{A, B}}, COLUMN in 30..40 "
-        'or COLUMN < 40, with "quotes" around what has spaces or signs.'
+        f"cannot read the condition '{shown(' '.join(tokens))}'; write COLUMN = VALUE, COLUMN in {{A, B}}, COLUMN in "
+        '30..40 or COLUMN < 40, with "quotes" around what has spaces or signs.'
     )
 
 

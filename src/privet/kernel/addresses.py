@@ -99,8 +99,8 @@ def source_of(data: str | Path) -> Source:
         return mssql.MssqlSource.parse(text)
     if "://" in text:
         raise DataError(
-            f"cannot open '{shown(text.split('://')[0])}://...'; privet opens files and duckdb:///, postgresql://, mssql:// "
-            "and spark:/// addresses."
+            f"cannot open '{shown(text.split('://')[0])}://...'; privet opens files and duckdb:///, postgresql://, "
+            "mssql:// and spark:/// addresses."
         )
     if Path(text).suffix.lower() not in (".csv", ".parquet"):
         raise DataError(
@@ -134,7 +134,7 @@ def _parsed(text: str) -> tuple[str, str]:
         return unquote(address.path), parse_qs(address.query).get("table", [""])[0]
     except ValueError:  # a bracket without its other half, or thousands of settings
         raise DataError(
-            f"'{shown(text, LONGEST_TEXT)}' is no address; write it as duckdb:///file.db?table=NAME."
+            f"'{shown(text, LONGEST_TEXT)}' is no address; write duckdb:///file.db?table=NAME or spark:///?table=NAME."
         ) from None
 
 
