@@ -304,7 +304,7 @@ def _fraction(value: object, where: str, name: str) -> Fraction:
     number = None if isinstance(value, str) else fraction_of(value)
     if number is None:
         raise DomainError(f"{where} needs a finite number for {name}, of at most 40 characters.")
-    if len(str(value)) > 40 or (number and not 1e-15 <= abs(number) <= 1e18):
+    if len(str(value)) > 40 or (number and not Fraction(1, 10**15) <= abs(number) <= 10**18):
         raise DomainError(f"{where} has a {name} too long, too large or too small; use a coarser unit.")
     return number
 

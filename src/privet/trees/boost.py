@@ -98,7 +98,7 @@ def plan(domain: Domain, rows: float, epsilon: Fraction, rng: np.random.Generato
     small = [pair for pair in pairs if sizes[pair[0]] * sizes[pair[1]] <= largest(unit - choice)]
     small = sorted(small, key=lambda pair: sizes[pair[0]] * sizes[pair[1]])
     # with many classes fewer pairs: all candidates together have at most the cells of one question
-    small = small[: min(constants.max_pairs, MAX_CELLS // 2 // (constants.max_cells * len(domain.classes)))]
+    small = small[: min(constants.max_pairs, MAX_CELLS // 2 // max(1, constants.max_cells * len(domain.classes)))]
     candidates = (*((name,) for name in names), *(_ordered(domain, pair) for pair in small))
     parts = [
         (name, weight * unit / budget, choice / budget if name is None and len(candidates) > 1 else 0.0)
