@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 from nasty_inputs import CASES, DOMAIN, FRAME
 
 import privet
+from privet import bounds, column
 from privet.bounds import fraction_of, is_host, is_path, quoted, read_text, shown
 from privet.column import Nominal
 from privet.domain import Domain
 from privet.errors import PrivetError
-from privet.kernel import as_epsilon, source_of
+from privet.kernel import as_epsilon, query, source_of
 from privet.question import Question
 from privet.risk.reading import read_tree
 
@@ -275,3 +276,13 @@ def test_a_scope_of_many_values_has_a_short_text() -> None:
         table = table.where(a=set(range(50_000)))
     table.count(1)
     assert len(table.budget.entries[0].scope) < 1_100
+
+
+def test_the_page_of_limits_has_the_figures_of_the_code() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "limits.md").read_text(encoding="utf-8")
+    names = [name for name in vars(bounds) if name.startswith(("LONGEST_", "LARGEST_", "MOST_", "DEEPEST_"))]
+    figures = {name: getattr(bounds, name) for name in names}
+    figures |= {"SHOWN": bounds.SHOWN, "MAX_CELLS": query.MAX_CELLS, "MAX_RELEASED": query.MAX_RELEASED}
+    figures |= {"MAX_PARTS": query.MAX_PARTS, "MAX_CELLS of a column": column.MAX_CELLS}
+    assert len(figures) > 15
+    assert [name for name, figure in figures.items() if f" {figure:,}" not in page] == []
