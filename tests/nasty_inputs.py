@@ -85,6 +85,9 @@ def wide(columns: int, values: int) -> Domain:
     return Domain(tuple(Nominal(f"c{i}", tuple(range(values))) for i in range(columns)))
 
 
+MANY_COLUMNS = 'target = "y"\n[columns.y]\nkind = "nominal"\nvalues = [0, 1]\n' + "".join(
+    f'[columns.c{i}]\nkind = "nominal"\nvalues = [1]\n' for i in range(9_999)
+)
 STEP = {"tree": 0, "level": 0, "question": "class counts", "parts": 1, "epsilon": "1/4", "entry": 1}
 DECISION = {"site": "s", "branch": "b", "nodes": 1, "context": {}, "policy": "", "why": ""}
 
@@ -175,6 +178,9 @@ MODELS: dict[str, Callable[[], str]] = {
     "a domain of lists in lists": lambda: changed(domain="a = " + "[" * 100_000),
     "a domain too long": lambda: changed(domain="a" * 5_000_000),
     "a domain that is no text": lambda: changed(domain=[[]]),
+    "many trees over many columns": lambda: changed(
+        domain=MANY_COLUMNS, trees=[[{"counts": [1, 2], "deviation": 0.0}]] * 9_999 + [[]]
+    ),
     "tables without an end": lambda: changed(tables=[[]] * 200_000),
     "a table of lists in lists": lambda: changed(
         tables=[{"columns": ["age"], "epsilon": "1", "values": [[[[]]]] * 4, "deviation": []}]
@@ -315,6 +321,12 @@ def _cases() -> dict[str, Callable[[], object]]:
     found["histograms: too many cells together"] = lambda: (
         _of_wide(2, 2_000).parts().histograms([[("c0", "c1")] * 2], 1)
     )
+    found["histogram: more cells than have a name"] = lambda: _of_wide(2_000, 200).histogram(
+        *(f"c{i}" for i in range(2_000)), epsilon=1
+    )
+    found["domain: the last value twice"] = lambda: Nominal("a", (*range(65_535), 65_534))
+    found["domain: a bound of many digits"] = lambda: Numeric("a", Fraction(0), Fraction(HUGE), Fraction(1))
+    found["domain: a step of many digits"] = lambda: Numeric("a", Fraction(0), Fraction(1), Fraction(1, HUGE))
     found["partition: too many parts"] = lambda: _of_wide(2, 1_000).partition("c0").partition("c1")
     found["file of a domain: a name too long"] = lambda: Domain.load(LONG_NAME)
     found["file of a domain: a NUL character"] = lambda: Domain.load("\0")

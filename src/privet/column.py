@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.bounds import fraction_of
 from privet.errors import DomainError
 
 if TYPE_CHECKING:
@@ -157,7 +159,7 @@ class Nominal:
                 f"missing = true for the cells {OTHER} and {MISSING}."
             )
         if len(set(texts)) < len(texts):
-            twice = next(text for text in texts if texts.count(text) > 1)
+            twice = next(text for text, times in Counter(texts).items() if times > 1)
             raise DomainError(f"column '{self.name}' declares the value '{twice}' twice; list each value once.")
 
     @cached_property
@@ -382,6 +384,8 @@ _LOOK_UP = 1024  # whole numbers this close together are looked up in a table
 
 def _is_short_decimal(number: Fraction) -> bool:
     """Can a domain file write it, and read it back?"""
+    if fraction_of(number) is None:  # before its digits are counted
+        return False
     text = decimal_text(number)
     return "/" not in text and len(text) <= 40 and (number == 0 or 1e-15 <= abs(float(number)) <= 1e18)
 

@@ -18,6 +18,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from privet.bounds import (
     LARGEST_PERSON,
     LARGEST_WHOLE,
@@ -153,6 +156,16 @@ class Domain:
     def attributes(self) -> tuple[str, ...]:
         """The columns a model may look at: all but the target."""
         return tuple(name for name in self.names if name != self.target)
+
+    @cached_property
+    def branches(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many children a split of each attribute has, by cells and at a threshold; in the last place 0, for none.
+
+        Computed once: a model may have thousands of trees over thousands of columns.
+        """
+        columns = [self[name] for name in self.attributes]
+        cells, sides = [column.size for column in columns], [2 + column.missing for column in columns]
+        return np.array([*cells, 0], dtype=np.int64), np.array([*sides, 0], dtype=np.int64)
 
     @property
     def target_column(self) -> Nominal:

@@ -602,7 +602,8 @@ def _each(make: Callable[[Any], T], values: Sequence[Any]) -> list[T]:
 
 def _check_cells(cells: int, most: int) -> None:
     if cells > most:
-        raise QuestionError(f"this needs {cells} cells, at most {most} are possible; use fewer columns or parts.")
+        number = str(cells) if cells < 10**15 else "more than 10**15"  # of many columns it has thousands of digits
+        raise QuestionError(f"this needs {number} cells, at most {most} are possible; use fewer columns or parts.")
 
 
 def _check_parts(parts: int) -> None:

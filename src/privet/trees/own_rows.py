@@ -74,13 +74,13 @@ def labels_of(y: Any) -> Any:
     if isinstance(y, pd.Series):
         return y.array
     if isinstance(y, list | tuple):
-        labels = np.empty(len(y), dtype=object)
+        column = np.empty(len(y), dtype=object)
         for position, label in enumerate(y):
-            labels[position] = label
-        return labels
-    labels = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+            column[position] = label
+        return column
+    labels: NDArray[Any] = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
     if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
+        labels = labels.ravel()
     if labels.ndim != 1:
         raise DataError("y is not one class for each row; pass a column, a list or an array of one dimension.")
     return labels

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,9 +93,10 @@ def parse(text: str) -> Model:
     trees = content.get("trees")
     if not isinstance(trees, list) or not 0 < len(trees) <= 100_000:
         raise ModelError("the model has no trees.")
+    position = {name: i for i, name in enumerate(domain.attributes)}
     return Ensemble(
         domain,
-        tuple(_tree(nodes, domain) for nodes in trees),
+        tuple(_tree(nodes, domain, position) for nodes in trees),
         Privacy.from_dict(content.get("privacy")),
         content["vote"],
         None if prior is None else tuple(_numbers(prior, classes, "the prior")),
@@ -129,7 +130,7 @@ def _table(content: Any, domain: Domain, number: int) -> Table:
     if not isinstance(columns, list) or not 1 <= len(columns) <= 2 or len(set(map(str, columns))) < len(columns):
         raise ModelError(f"{where} of the model has columns other than one, or two different ones.")
     for name in columns:
-        if not isinstance(name, str) or name not in domain.attributes:
+        if not isinstance(name, str) or name not in domain or name == domain.target:
             raise ModelError(f"{where} of the model has a column that its domain does not declare.")
     try:
         epsilon = loss_of(content["epsilon"])
@@ -171,10 +172,9 @@ def _nodes(tree: Tree) -> list[dict[str, Any]]:
     return nodes
 
 
-def _tree(nodes: Any, domain: Domain) -> Tree:
+def _tree(nodes: Any, domain: Domain, position: Mapping[str, int]) -> Tree:
     if not isinstance(nodes, list) or not nodes:
         raise ModelError("a tree of the model has no list of nodes; it was not written by privet.")
-    position = {name: i for i, name in enumerate(domain.attributes)}
     classes = len(domain.classes)
     column = np.full(len(nodes), -1, dtype=np.int64)
     at = np.full(len(nodes), -1, dtype=np.int64)
