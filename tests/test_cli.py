@@ -135,8 +135,8 @@ def test_the_owner_sees_what_falls_outside_on_a_terminal(folder: Path) -> None:
     assert done.returncode == 0
     assert shown.startswith("not a release")
     assert "300 of 301 rows fit" in shown
-    assert "sex: leaves out 1 rows, 'Klingon' (1)" in shown
-    assert "age: clamps 1 rows, '999' (1)" in shown
+    assert "sex: leaves out 1 row, 'Klingon' (1)" in shown
+    assert "age: clamps 1 row, '999' (1)" in shown
     assert not (folder / "people.csv.ledger").exists()
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.bounds import fraction_of
 from privet.errors import DomainError
 
 if TYPE_CHECKING:
@@ -545,6 +546,8 @@ _LOOK_UP = 2**16  # declared whole numbers this close together are looked up in 
 
 def _is_short_decimal(number: Fraction) -> bool:
     """Can a domain file write it, and read it back?"""
+    if fraction_of(number) is None:  # before its digits are counted
+        return False
     text = decimal_text(number)
     return "/" not in text and len(text) <= 40 and (number == 0 or 1e-15 <= abs(float(number)) <= 1e18)
 

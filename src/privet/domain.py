@@ -7,7 +7,7 @@ private rows. Columns it does not declare do not exist.
 from __future__ import annotations
 
 import hashlib
-import math
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,8 +18,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.bounds import (
+    LARGEST_PERSON,
+    LARGEST_WHOLE,
+    LONGEST_DOMAIN,
+    LONGEST_TEXT,
+    MOST_CELLS,
+    MOST_COLUMNS,
+    fraction_of,
+    quoted,
+    read_text,
+    shown,
+    whole_of,
+)
 from privet.column import Column, Nominal, Numeric, Scalar, decimal_text
 from privet.errors import DomainError, QuestionError, UndeclaredDomain
+
+# More parts than this, joined by dots, name no setting: tomllib copies all parts for each of them.
+_DOTTED = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+[.][ \t]*+){20}""")
 
 
 @dataclass(frozen=True)
@@ -58,6 +77,7 @@ class Domain:
         object.__setattr__(self, "_by_name", {column.name: column for column in self.columns})
         if not self.columns:
             raise DomainError("the domain declares no columns; add a [columns.NAME] section for each.")
+        self._check_sizes()
         twice = [name for name, times in Counter(self.names).items() if times > 1]
         if twice:
             raise DomainError(f"the domain declares the column '{twice[0]}' twice; keep one of them.")
@@ -69,19 +89,48 @@ class Domain:
                 raise DomainError(f"the target '{self.target}' is numeric; a target is nominal: list its classes.")
             if target.other or target.missing:
                 raise DomainError(f"the target '{self.target}' may not have other or missing cells; list its classes.")
-        for name, least in (("rows", 0), ("max_rows", 1), ("rows_per_person", 1)):
+        for name, least, most in (
+            ("rows", 0, LARGEST_WHOLE),
+            ("max_rows", 1, LARGEST_WHOLE),
+            ("rows_per_person", 1, LARGEST_PERSON),
+        ):
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise DomainError(f"{name} = {value} is not possible; it is at least {least}.")
+            if value is not None and whole_of(value, least, most) is None:
+                raise DomainError(
+                    f"{name} = {quoted(value)} is not possible; it is a whole number, at least {least} and at most "
+                    f"{most}."
+                )
         if self.rows is not None and self.max_rows is not None and self.rows > self.max_rows:
             raise DomainError(f"rows = {self.rows} is above max_rows = {self.max_rows}; one of them is wrong.")
 
+    def _check_sizes(self) -> None:
+        """Refuse more columns, cells or letters than can be held and shown."""
+        if len(self.columns) > MOST_COLUMNS:
+            raise DomainError(f"the domain declares {len(self.columns)} columns, at most {MOST_COLUMNS} are possible.")
+        for column in self.columns:
+            values = column.values if isinstance(column, Nominal) else ()
+            if not isinstance(column.name, str) or len(column.name) > LONGEST_TEXT:
+                raise DomainError(
+                    f"the name of a column is a text of at most {LONGEST_TEXT} characters, not {quoted(column.name)}."
+                )
+            if any(isinstance(value, str) and len(value) > LONGEST_TEXT for value in values):
+                raise DomainError(
+                    f"column '{shown(column.name)}' declares a value of more than {LONGEST_TEXT} characters; shorten "
+                    "it, or leave the column out."
+                )
+        cells = sum(column.size for column in self.columns)
+        if cells > MOST_CELLS:
+            raise DomainError(
+                f"the columns of the domain have {cells} cells together, at most {MOST_CELLS} are possible; declare "
+                "fewer values or coarser bins."
+            )
+
     def __getitem__(self, name: str) -> Column:
-        column = self._by_name.get(name)
+        column = self._by_name.get(name) if isinstance(name, str) else None
         if column is None:
             raise UndeclaredDomain(
-                f"column '{name}' has no declared domain. List its values or bounds in the domain file; reading them "
-                "from the table would reveal data without a charge.",
+                f"column {quoted(name)} has no declared domain. List its values or bounds in the domain file; reading "
+                "them from the table would reveal data without a charge.",
                 column=name,
             )
         return column
@@ -108,6 +157,16 @@ class Domain:
         """The columns a model may look at: all but the target."""
         return tuple(name for name in self.names if name != self.target)
 
+    @cached_property
+    def branches(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many children a split of each attribute has, by cells and at a threshold; in the last place 0, for none.
+
+        Computed once: a model may have thousands of trees over thousands of columns.
+        """
+        columns = [self[name] for name in self.attributes]
+        cells, sides = [column.size for column in columns], [2 + column.missing for column in columns]
+        return np.array([*cells, 0], dtype=np.int64), np.array([*sides, 0], dtype=np.int64)
+
     @property
     def target_column(self) -> Nominal:
         if self.target is None:
@@ -126,24 +185,33 @@ class Domain:
     @classmethod
     def load(cls, path: str | Path) -> Domain:
         """Read a domain file."""
+        where = shown(str(path), LONGEST_TEXT)
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")
+            text = read_text(path, LONGEST_DOMAIN, "utf-8-sig")
         except UnicodeDecodeError:
-            raise DomainError(f"the domain file '{path}' is not UTF-8 text; save it as UTF-8.") from None
+            raise DomainError(f"the domain file '{where}' is not UTF-8 text; save it as UTF-8.") from None
         except OSError as error:
-            raise DomainError(f"cannot read the domain file '{path}' ({error.strerror}); check the path.") from None
+            raise DomainError(f"cannot read the domain file '{where}' ({error.strerror}); check the path.") from None
+        if text is None:
+            raise DomainError(f"the domain file '{where}' has more than {LONGEST_DOMAIN} characters; shorten it.")
         try:
             return cls.parse(text)
         except DomainError as error:
-            raise DomainError(f"{path}: {error}") from None
+            raise DomainError(f"{where}: {error}") from None
 
     @classmethod
     def parse(cls, text: str) -> Domain:
         """Read the text of a domain file."""
+        if len(text) > LONGEST_DOMAIN:
+            raise DomainError(f"the domain has more than {LONGEST_DOMAIN} characters; declare fewer values.")
+        if _DOTTED.search(text):
+            raise DomainError("the domain joins more than 20 words by dots, which names no setting; mend it.")
         try:
-            content = tomllib.loads(text, parse_float=Decimal)
-        except (ValueError, RecursionError) as error:
-            raise DomainError(f"the domain is not valid TOML: {error}.") from None
+            content = tomllib.loads(text, parse_float=_decimal)
+        except ValueError as error:
+            raise DomainError(f"the domain is not valid TOML: {shown(str(error), 200)}.") from None
+        except RecursionError:
+            raise DomainError("the domain is not valid TOML: its lists stand too deep in one another.") from None
         return cls.from_dict(content)
 
     @classmethod
@@ -211,12 +279,12 @@ class Domain:
 def _only(content: Mapping[str, Any], known: Sequence[str], where: str) -> None:
     for name in content:
         if name not in known:
-            raise DomainError(f"{where} has an unknown setting '{name}'; known are {', '.join(known)}.")
+            raise DomainError(f"{where} has an unknown setting {quoted(name)}; known are {', '.join(known)}.")
 
 
 def _column(name: str, entry: Mapping[str, Any]) -> Column:
     kind = entry.get("kind")
-    where = f"column '{name}'"
+    where = f"column '{shown(name)}'"
     if kind == "nominal":
         _only(entry, ("kind", "values", "ordered", "other", "missing"), where)
         values = entry.get("values")
@@ -246,13 +314,20 @@ def _column(name: str, entry: Mapping[str, Any]) -> Column:
 
 
 def _fraction(value: object, where: str, name: str) -> Fraction:
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise DomainError(f"{where} needs a finite number for {name}.")
-    if not isinstance(value, int) and not math.isfinite(value):
-        raise DomainError(f"{where} needs a finite number for {name}.")
-    if len(str(value)) > 40 or (value and not 1e-15 <= abs(float(value)) <= 1e18):
+    number = None if isinstance(value, str) else fraction_of(value)
+    if number is None:
+        raise DomainError(f"{where} needs a finite number for {name}, of at most 40 characters.")
+    if len(str(value)) > 40 or (number and not Fraction(1, 10**15) <= abs(number) <= 10**18):
         raise DomainError(f"{where} has a {name} too long, too large or too small; use a coarser unit.")
-    return Fraction(str(value)) if isinstance(value, float) else Fraction(value)
+    return number
+
+
+def _decimal(text: str) -> Decimal:
+    """A number of a domain file; one whose exponent has more digits than a Decimal can hold is a ValueError."""
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        raise ValueError("a number has an exponent of too many digits") from None
 
 
 def _flag(entry: Mapping[str, Any], name: str, where: str) -> bool:
@@ -263,9 +338,9 @@ def _flag(entry: Mapping[str, Any], name: str, where: str) -> bool:
 
 
 def _whole(content: Mapping[str, Any], name: str, where: str = "") -> int:
-    value = content[name]
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise DomainError(f"{where}{name} must be a whole number.")
+    value = whole_of(content[name], -LARGEST_WHOLE, LARGEST_WHOLE)
+    if value is None:
+        raise DomainError(f"{where}{name} must be a whole number, at most {LARGEST_WHOLE}.")
     return value
 
 

@@ -81,3 +81,7 @@ class EngineFailed(PrivetError):
 
 class PrivacyLeakWarning(UserWarning):
     """Something about the private rows became public without a charge."""
+
+
+class DtypeMismatchWarning(UserWarning):
+    """A column of the caller's own frame has a dtype that holds none of its declared values; no row was read."""

@@ -16,10 +16,10 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
-from privet.column import Numeric, number_of
+from privet.bounds import LONGEST_QUESTION, fraction_of, quoted, shown
+from privet.column import Numeric
 from privet.domain import Domain
 from privet.errors import QuestionError
 from privet.kernel import ProtectedTable, Release
@@ -43,6 +43,15 @@ class Question:
 
     @classmethod
     def parse(cls, text: str) -> Question:
+        """Read a question in words.
+
+        Raises
+        ------
+        QuestionError
+            It is no question, or longer than `bounds.LONGEST_QUESTION`.
+        """
+        if not isinstance(text, str) or len(text) > LONGEST_QUESTION:
+            raise QuestionError(f"a question is a text of at most {LONGEST_QUESTION} characters.")
         tokens = _tokens(text)
         if not tokens or tokens[0] not in _VERBS:
             raise QuestionError(f"a question begins with {', '.join(_VERBS)}; for example: count where sex = Female.")
@@ -79,10 +88,7 @@ class Question:
                 raise QuestionError("'select' takes a criterion, as in: select gini, or: select gini thresholds.")
             return rows.select(self.words[0], epsilon, thresholds=len(self.words) == 2, key=key)
         if self.verb == "quantile":
-            rank = number_of(self.words[1])
-            if rank is None:
-                raise QuestionError(f"the rank of a quantile is a number from 0 to 1, not '{self.words[1]}'.")
-            return rows.quantile(self.words[0], rank, epsilon, key=key)
+            return rows.quantile(*self.words, epsilon, key=key)
         return getattr(rows, self.verb)(self.words[0], epsilon, key=key)
 
 
@@ -91,7 +97,9 @@ def _tokens(text: str) -> list[str]:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise QuestionError(f"cannot read the question at '{text[position : position + 20]}'; close the quote.")
+            raise QuestionError(
+                f"cannot read the question at {quoted(text[position : position + 20])}; close the quote."
+            )
         tokens.append(match[1])
         position = match.end()
     return tokens
@@ -133,8 +141,8 @@ def _condition(tokens: list[str]) -> tuple[str, str, tuple[str, ...]]:
     if len(tokens) >= 5 and tokens[1:3] == ["in", "{"] and tokens[-1] == "}":
         return _word(tokens[0]), "one of", tuple(_word(token) for token in tokens[3:-1] if token != ",")
     raise QuestionError(
-        f"cannot read the condition '{' '.join(tokens)}'; write COLUMN = VALUE, COLUMN in {{A, B}}, COLUMN in 30..40 "
-        'or COLUMN < 40, with "quotes" around what has spaces or signs.'
+        f"cannot read the condition '{shown(' '.join(tokens))}'; write COLUMN = VALUE, COLUMN in {{A, B}}, COLUMN in "
+        '30..40 or COLUMN < 40, with "quotes" around what has spaces or signs.'
     )
 
 
@@ -144,20 +152,17 @@ def _meaning(domain: Domain, name: str, sign: str, values: tuple[str, ...]) -> o
     if sign == "one of":
         return set(values)
     if sign == "=":
-        number = _exact(values[0]) if isinstance(column, Numeric) and values[0] not in column.labels else None
+        number = fraction_of(values[0]) if isinstance(column, Numeric) and values[0] not in column.labels else None
         return values[0] if number is None else number
     if not isinstance(column, Numeric):
         raise QuestionError(f"column '{name}' is nominal and has no ranges; use = or in {{A, B}}.")
-    bounds = [None if text == "" else _exact(text) for text in values]
-    if any(bound is None and text != "" for bound, text in zip(bounds, values, strict=True)):
-        raise QuestionError(f"column '{name}' is compared with numbers, not with '{values[0]}'.")
+    bounds = [None if text == "" else fraction_of(text) for text in values]
+    for bound, text in zip(bounds, values, strict=True):
+        if bound is None and text != "":
+            raise QuestionError(f"column '{name}' is compared with numbers of ordinary size, not with {quoted(text)}.")
     if sign == "in":
         return (bounds[0], bounds[1])
     bound = bounds[0]
     assert bound is not None
     beyond = column.value_at(math.floor((bound - column.low) / column.step) + 1)  # the next grid point
     return {"<": (None, bound), "<=": (None, beyond), ">": (beyond, None), ">=": (bound, None)}[sign]
-
-
-def _exact(text: str) -> Fraction | None:
-    return None if number_of(text) is None or len(text) > 40 else Fraction(text.strip())

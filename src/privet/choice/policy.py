@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from privet.bounds import LONGEST_MODEL, LONGEST_TEXT, read_text, shown
 from privet.errors import ModelError, QuestionError
 
 FORMAT = 1
@@ -218,9 +219,11 @@ class CautiousForest(Policy):
     @classmethod
     def load(cls, path: str | Path) -> CautiousForest:
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = read_text(path, LONGEST_MODEL)
         except (OSError, UnicodeDecodeError):
-            raise ModelError(f"cannot read the policy '{path}'; check the path.") from None
+            text = None
+        if text is None:
+            raise ModelError(f"cannot read the policy '{shown(str(path), LONGEST_TEXT)}'; check the path.")
         return cls.parse(text)
 
     def check(self, fingerprints: Mapping[str, str], features: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 import privet
+from privet.bounds import LONGEST_DOMAIN, read_text
 from privet.cli.common import JsonOption, print_json, say
 from privet.column import number_of
 from privet.domain import Domain
@@ -202,7 +203,7 @@ def _marginal(words: str) -> Mapping[str, float]:
         text = _text(words)
         try:
             return {str(value): float(share) for value, share in json.loads(text).items()}
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             raise QuestionError(f"--marginal '{words}' holds no shares of values; {how}.") from None
     shares = {}
     for pair in _split(words):
@@ -216,11 +217,14 @@ def _marginal(words: str) -> Mapping[str, float]:
 
 def _text(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        text = read_text(path, LONGEST_DOMAIN, "utf-8-sig")
     except UnicodeDecodeError:
         raise QuestionError(f"'{path}' is not UTF-8 text; save it as UTF-8.") from None
     except OSError as error:
         raise QuestionError(f"cannot read '{path}' ({error.strerror}); check the path.") from None
+    if text is None:
+        raise QuestionError(f"'{path}' has more than {LONGEST_DOMAIN} characters; name another file.")
+    return text
 
 
 # -- what is tried ------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ from privet.kernel.mechanisms import (
 from privet.kernel.monitor import Monitor
 from privet.kernel.opening import open_public, open_table, refuse_spent
 from privet.kernel.parts import Parts
-from privet.kernel.query import LOGIT_GRID, MAX_CELLS, RESIDUAL_GRID, AdditiveModel
+from privet.kernel.query import LOGIT_GRID, MAX_CELLS, MAX_RELEASED, RESIDUAL_GRID, AdditiveModel
 from privet.kernel.racing import Raced, race
 from privet.kernel.release import (
     Choice,
@@ -60,6 +60,7 @@ from privet.kernel.table import ProtectedTable, PublicTable
 __all__ = [
     "LOGIT_GRID",
     "MAX_CELLS",
+    "MAX_RELEASED",
     "RESIDUAL_GRID",
     "SMALLEST_EPSILON",
     "AboveThreshold",

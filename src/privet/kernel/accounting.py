@@ -29,16 +29,13 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from fractions import Fraction
 from typing import TypeVar
 
-import numpy as np
-
+from privet.bounds import fraction_of, quoted
 from privet.column import decimal_text
 from privet.errors import BudgetExceeded, PrivacyError, QuestionError
 
@@ -53,37 +50,34 @@ GRAIN = math.lcm(*range(1, 101)) * 10**20
 
 T = TypeVar("T")
 
-_fraction_text = re.compile(r"[0-9]+/[0-9]+|[0-9]*[.]?[0-9]+(e[+-]?[0-9]{1,3})?|[0-9]+[.]", re.IGNORECASE)
-
 
 def as_epsilon(value: object, name: str = "epsilon") -> Fraction:
-    """An exact epsilon from what people write: 0.1 means one tenth, not its nearest float.
+    """Return an exact epsilon from what people write: 0.1 means one tenth, not its nearest float.
+
+    Parameters
+    ----------
+    value : object
+        A number or its text, as `privet.bounds.fraction_of` reads it.
+    name : str, default "epsilon"
+        What the error calls it.
+
+    Returns
+    -------
+    Fraction
+        Rounded down to a multiple of 1 / `GRAIN`.
+
+    Raises
+    ------
+    QuestionError
+        It is no number between `SMALLEST_EPSILON` and `LARGEST_EPSILON`.
 
     >>> as_epsilon(0.1), as_epsilon("1/3"), as_epsilon(2)
     (Fraction(1, 10), Fraction(1, 3), Fraction(2, 1))
     """
     problem = f"{name} must be a number between {decimal_text(SMALLEST_EPSILON)} and {decimal_text(LARGEST_EPSILON)}"
-    if isinstance(value, bool | np.bool_):
-        raise QuestionError(f"{problem}, not {bool(value)}.")
-    if isinstance(value, Fraction):
-        number = value
-    elif isinstance(value, int | np.integer):
-        number = Fraction(int(value))
-    elif isinstance(value, float | np.floating | Decimal):
-        if str(value).lower().lstrip("+-").startswith(("nan", "snan", "inf")):
-            raise QuestionError(f"{problem}, not {value}.")
-        if abs(Decimal(str(value)).adjusted()) > 50:
-            raise QuestionError(f"{problem}.")
-        number = Fraction(str(value))
-    elif isinstance(value, str):
-        text = value.strip()
-        if len(text) > 64 or not _fraction_text.fullmatch(text) or re.fullmatch(r"[0-9]+/0+", text):
-            raise QuestionError(f"{problem}, not '{text[:64]}'; write it as 0.1 or 1/10.")
-        number = Fraction(text)
-    else:
-        raise QuestionError(f"{problem}, not a {type(value).__name__}.")
-    if not SMALLEST_EPSILON <= number <= LARGEST_EPSILON:
-        raise QuestionError(f"{problem}, not {f'{float(number):g}' if abs(number) < 10**300 else 'more'}.")
+    number = fraction_of(value)
+    if number is None or not SMALLEST_EPSILON <= number <= LARGEST_EPSILON:
+        raise QuestionError(f"{problem}, not {quoted(value)}; write it as 0.1 or 1/10.")
     return Fraction(math.floor(number * GRAIN), GRAIN)
 
 

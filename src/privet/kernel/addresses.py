@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from privet.bounds import LONGEST_ADDRESS, LONGEST_TEXT, is_host, is_path, shown
 from privet.domain import Domain
 from privet.errors import DataError
 from privet.kernel.engines import duckdb_source, mssql
@@ -72,16 +73,22 @@ class Source(Protocol):
 
 
 def source_of(data: str | Path) -> Source:
-    """The file or table that an address names."""
+    """Return the file or table that an address names.
+
+    Raises
+    ------
+    DataError
+        There is no such file or table, or the text is no address.
+    """
     text = str(data)
+    if len(text) > LONGEST_ADDRESS:
+        raise DataError(f"an address has at most {LONGEST_ADDRESS} characters, this one {len(text)}.")
     if text.startswith("duckdb://"):
-        address = urlsplit(text, allow_fragments=False)
-        table = parse_qs(address.query).get("table", [""])[0]
+        place, table = _parsed(text)
         if not table:
-            raise DataError(f"'{text}' names no table; write duckdb:///file.db?table=NAME.")
-        place = unquote(address.path)
+            raise DataError(f"'{shown(text, LONGEST_TEXT)}' names no table; write duckdb:///file.db?table=NAME.")
         path = Path(place.removeprefix("/"))  # as in SQLAlchemy: three slashes relative, four absolute
-        if not path.exists() and Path(place).exists():
+        if not is_path(place) or (not path.exists() and Path(place).exists()):
             path = Path(place)
         return _existing(duckdb_source.Source(path, table))
     if text.startswith(_POSTGRES):
@@ -92,11 +99,13 @@ def source_of(data: str | Path) -> Source:
         return mssql.MssqlSource.parse(text)
     if "://" in text:
         raise DataError(
-            f"cannot open '{text.split('://')[0]}://...'; privet opens files and duckdb:///, postgresql://, mssql:// "
-            "and spark:/// addresses."
+            f"cannot open '{shown(text.split('://')[0])}://...'; privet opens files and duckdb:///, postgresql://, "
+            "mssql:// and spark:/// addresses."
         )
     if Path(text).suffix.lower() not in (".csv", ".parquet"):
-        raise DataError(f"cannot open '{text}'; privet opens .csv and .parquet files and duckdb:///file.db?table=NAME.")
+        raise DataError(
+            f"cannot open '{shown(text, LONGEST_TEXT)}'; privet opens .csv and .parquet files and duckdb:///file.db?table=NAME."
+        )
     return _existing(duckdb_source.Source(Path(text)))
 
 
@@ -113,9 +122,20 @@ def ledger_path(data: str | Path) -> Path:
 
 
 def _existing(source: duckdb_source.Source) -> duckdb_source.Source:
-    if not source.path.is_file():
-        raise DataError(f"there is no file '{source.path}'; check the path.")
+    if not is_path(source.path) or not source.path.is_file():
+        raise DataError(f"there is no file '{shown(str(source.path), LONGEST_TEXT)}'; check the path.")
     return duckdb_source.canonical(source)
+
+
+def _parsed(text: str) -> tuple[str, str]:
+    """The path and the table of an address."""
+    try:
+        address = urlsplit(text, allow_fragments=False)
+        return unquote(address.path), parse_qs(address.query).get("table", [""])[0]
+    except ValueError:  # a bracket without its other half, or thousands of settings
+        raise DataError(
+            f"'{shown(text, LONGEST_TEXT)}' is no address; write duckdb:///file.db?table=NAME or spark:///?table=NAME."
+        ) from None
 
 
 def _postgres(text: str) -> Source:
@@ -123,7 +143,13 @@ def _postgres(text: str) -> Source:
         from privet.kernel.engines import postgres_link
     except ImportError:
         raise DataError("a PostgreSQL table is read with psycopg; run pip install 'privet[postgres]'.") from None
-    return postgres_link.canonical(postgres_link.PostgresSource.parse(text))
+    if "\0" in unquote(text):
+        raise DataError("the address has a NUL character, which PostgreSQL cannot read; mend it.")
+    source = postgres_link.PostgresSource.parse(text)
+    for host in source.parameters.get("host", "").split(","):
+        if not is_host(host):
+            raise DataError(f"there can be no server '{shown(host)}'; check the address.")
+    return postgres_link.canonical(source)
 
 
 def _spark(data: Any) -> Source:
@@ -131,4 +157,6 @@ def _spark(data: Any) -> Source:
         from privet.kernel.engines import spark_source
     except ImportError:
         raise DataError("a Spark table is read with PySpark and Arrow; run pip install 'privet[spark]'.") from None
+    if isinstance(data, str):
+        _parsed(data)
     return spark_source.source_of(data)

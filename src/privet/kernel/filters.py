@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from privet.bounds import fraction_of, is_name, quoted, shown
+from privet.column import MAX_CELLS as MAX_COLUMN_CELLS
 from privet.column import Column, Nominal, Numeric, decimal_text, text_of
 from privet.domain import Domain
 from privet.errors import QuestionError
 from privet.kernel.query import MAX_CELLS, RESIDUAL_GRID, AdditiveModel, Condition, Split
 from privet.kernel.release import Choice
+
+_LISTED = 20  # values that a text names
 
 
 def conditions(wanted: Mapping[str, object], domain: Domain) -> tuple[tuple[Condition, ...], str]:
@@ -38,47 +42,63 @@ def _condition(column: Column, value: object) -> tuple[Condition, str]:
     if isinstance(column, Numeric) and isinstance(value, tuple):
         if len(value) != 2:
             raise QuestionError(f"a range of '{column.name}' is a pair (low, high), either of them None for open.")
-        low = 0 if value[0] is None else _index(column, value[0])
-        high = column.grid_size if value[1] is None else _index(column, value[1])
-        sides = ["" if side is None else decimal_text(_number(column, side)) for side in value]
-        inside = max(0, min(low, column.grid_size)), max(0, min(high, column.grid_size))
+        low, high = (None if side is None else _number(column, side) for side in value)
+        if low is not None and high is not None and low > high:
+            raise QuestionError(
+                f"the range of '{column.name}' from {_shown(low)} to {_shown(high)} is reversed, so that no value lies "
+                "in it; write the lower bound first."
+            )
+        sides = ["" if side is None else _shown(side) for side in (low, high)]
+        first = 0 if low is None else column.index_at_or_above(low)
+        end = column.grid_size if high is None else column.index_at_or_above(high)
+        inside = max(0, min(first, column.grid_size)), max(0, min(end, column.grid_size))
         return Condition(column.name, None, *inside), f"{column.name} in [{sides[0]}, {sides[1]})"
     if isinstance(column, Numeric) and not isinstance(value, str | AbstractSet | list):
         number = _number(column, value)
         index, off_grid = divmod(number - column.low, column.step)
         if off_grid or not 0 <= index < column.grid_size:
             raise QuestionError(
-                f"column '{column.name}' has no value {decimal_text(number)}: it has {decimal_text(column.low)} to "
+                f"column '{column.name}' has no value {_shown(number)}: it has {decimal_text(column.low)} to "
                 f"{decimal_text(column.top)} in steps of {decimal_text(column.step)}; use a range (low, high)."
             )
         return Condition(column.name, None, index, index + 1), f"{column.name} = {decimal_text(number)}"
     values = list(value) if isinstance(value, AbstractSet | list | tuple) else [value]
-    codes = tuple(sorted({_cell(column, each) for each in values}))
+    if len(values) > MAX_COLUMN_CELLS:
+        raise QuestionError(
+            f"a condition on '{column.name}' lists at most {MAX_COLUMN_CELLS} values, not {len(values)}."
+        )
+    code_of = {label: code for code, label in enumerate(column.labels)}
+    codes = tuple(sorted({_cell(column, each, code_of) for each in values}))
     labels = [column.labels[code] for code in codes]
-    text = f"{column.name} = {labels[0]}" if len(labels) == 1 else f"{column.name} in {{{', '.join(labels)}}}"
+    listed = ", ".join(labels[:_LISTED]) + f", ... ({len(labels)} values)" * (len(labels) > _LISTED)
+    text = f"{column.name} = {labels[0]}" if len(labels) == 1 else f"{column.name} in {{{listed}}}"
     return Condition(column.name, codes), text
 
 
-def _cell(column: Column, value: object) -> int:
-    text = text_of(value)
-    if text not in column.labels:
-        known = ", ".join(column.labels[:20]) + (", ..." if len(column.labels) > 20 else "")
-        raise QuestionError(f"column '{column.name}' has no declared value '{text}'; it has {known}.")
-    return column.labels.index(text)
+def _cell(column: Column, value: object, code_of: Mapping[str, int]) -> int:
+    # the texts of other objects could be of any length, or run any code
+    text = text_of(value) if isinstance(value, str | int | float | np.generic | Decimal | date) else None
+    if text is None or text not in code_of:
+        known = ", ".join(shown(label) for label in column.labels[:_LISTED]) + ", ..." * (len(column.labels) > _LISTED)
+        raise QuestionError(f"column '{column.name}' has no declared value {quoted(value)}; it has {known}.")
+    return code_of[text]
 
 
 def _number(column: Numeric, value: object) -> Fraction:
-    if isinstance(value, bool | np.bool_) or not isinstance(
-        value, int | float | np.integer | np.floating | Fraction | Decimal
-    ):
+    number = None if isinstance(value, str) else fraction_of(value)
+    if number is not None:
+        return number
+    if isinstance(value, int | float | np.number | Fraction | Decimal) and not isinstance(value, bool):
         raise QuestionError(
-            f"column '{column.name}' is numeric; give a number, a range (low, high) or a set of its bins."
+            f"column '{column.name}' needs a finite number of at most 300 digits; leave a side of a range open with "
+            "None."
         )
-    if not isinstance(value, int | np.integer | Fraction) and not math.isfinite(value):
-        raise QuestionError(f"column '{column.name}' needs a finite number; leave a side of a range open with None.")
-    if isinstance(value, Fraction | Decimal):
-        return Fraction(value)
-    return Fraction(int(value)) if isinstance(value, int | np.integer) else Fraction(str(value))
+    raise QuestionError(f"column '{column.name}' is numeric; give a number, a range (low, high) or a set of its bins.")
+
+
+def _shown(number: Fraction) -> str:
+    """A number as an error or a scope quotes it: exact where that is short."""
+    return shown(decimal_text(number))
 
 
 def _index(column: Numeric, value: object) -> int:
@@ -108,8 +128,8 @@ def split(
         raise QuestionError(f"cannot split by a {type(wanted).__name__}; give a column or a pair (column, threshold).")
     if edges is None:
         return Split(domain[str(wanted)].name)
-    if not isinstance(edges, list | tuple):
-        raise QuestionError("edges must be a list of numbers.")
+    if not isinstance(edges, list | tuple) or len(edges) > MAX_COLUMN_CELLS:
+        raise QuestionError(f"edges must be a list of at most {MAX_COLUMN_CELLS} numbers.")
     column = domain.numeric(str(wanted))
     thresholds = tuple(_inside(column, _index(column, edge)) for edge in edges)
     if any(a >= b for a, b in itertools.pairwise(thresholds)) or not thresholds:
@@ -154,27 +174,20 @@ def split_paths(division: Split, domain: Domain) -> list[str]:
     return [f"{column.name} {relation}{label}" for relation, label in zip(relations, labels, strict=True)]
 
 
-def rank(value: float | Fraction) -> Fraction:
+def rank(value: object) -> Fraction:
     """A quantile's rank as a fraction with a small denominator."""
-    try:
-        exact = Fraction(str(value)).limit_denominator(10**6)
-    except (ValueError, ZeroDivisionError):
-        exact = Fraction(-1)
-    if not 0 <= exact <= 1:
-        raise QuestionError(f"the rank of a quantile lies between 0 and 1, not {value}.")
-    return exact
-
-
-_share_text = re.compile(r"[0-9]{1,12}/[0-9]*[1-9][0-9]*|[0-9]?[.]?[0-9]+(e-?[0-9]{1,2})?")
+    number = fraction_of(value)
+    if number is None or not 0 <= number <= 1:
+        raise QuestionError(f"the rank of a quantile lies between 0 and 1, not at {quoted(value)}.")
+    return number.limit_denominator(10**6)
 
 
 def share(value: object, name: str) -> Fraction:
     """A number between 0 and 1 from what people write, as a fraction with a small denominator."""
-    text = str(value)[:65]
-    known = len(text) <= 64 and _share_text.fullmatch(text)
-    exact = Fraction(text).limit_denominator(10**6) if known else Fraction(0)
+    number = fraction_of(value)
+    exact = Fraction(0) if number is None else number.limit_denominator(10**6)
     if not 0 < exact < 1:
-        raise QuestionError(f"{name} lies between 0 and 1, both left out, not at '{text[:64]}'; write 0.8 or 4/5.")
+        raise QuestionError(f"{name} lies between 0 and 1, both left out, not at {quoted(value)}; write 0.8 or 4/5.")
     return exact
 
 
@@ -184,7 +197,7 @@ def competitors(wanted: object, domain: Domain) -> dict[str, AdditiveModel | tup
         raise QuestionError("candidates are a mapping of at least two names to models or conditions.")
     parsed: dict[str, AdditiveModel | tuple[Condition, ...]] = {}
     for name, candidate in wanted.items():
-        if not (isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable()):
+        if not is_name(name):
             raise QuestionError("the name of a candidate is a text of 1 to 200 printable characters.")
         if isinstance(candidate, AdditiveModel):
             released_model(candidate, domain)

@@ -9,14 +9,37 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from privet.bounds import shown
 from privet.column import Column, Numeric, number_of
 from privet.domain import Domain
 from privet.errors import DataError
 from privet.kernel.addresses import source_of
 
 _EXAMPLES = 5
+_LONGEST = 100  # characters of an example
+
+
+@dataclass
+class _Tally:
+    """Rows with values of one kind: how many rows, how many values, and the most frequent of them."""
+
+    rows: int = 0
+    values: int = 0
+    most: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, value: object, rows: int) -> None:
+        self.rows += rows
+        self.values += 1
+        example = (rows, shown(repr(value), _LONGEST))
+        self.most = sorted([*self.most, example], key=lambda pair: -pair[0])[:_EXAMPLES]
+
+    def __str__(self) -> str:
+        examples = ", ".join(f"{value} ({rows})" for rows, value in self.most)
+        more = f" and {self.values - _EXAMPLES} other values" if self.values > _EXAMPLES else ""
+        return f"{self.rows} row{'s' * (self.rows != 1)}, {examples}{more}"
 
 
 def print_outside(data: str | Path, domain: Domain) -> None:
@@ -41,36 +64,27 @@ def print_outside(data: str | Path, domain: Domain) -> None:
     print("not a release: exact facts about private rows, for the data owner alone")
     print(f"{exact_fitting} of {exact_all} rows fit the domain, {exact_all - exact_fitting} are left out")
     print("\n".join(lines) if lines else "every value of every declared column fits")
+    if sum(": leaves out " in line for line in lines) > 1:
+        print("a row that several columns leave out is counted with each of them")
 
 
 def _outside(column: Column, exact_values: Iterable[tuple[object, int]]) -> list[str]:
-    lost: list[tuple[object, int]] = []
-    clamped: list[tuple[object, int]] = []
+    lost, clamped = _Tally(), _Tally()
     other = missing = 0
     for value, rows in exact_values:
         code = column.code(value)
         if code is None:
-            lost.append((value, rows))
+            lost.add(value, rows)
         elif code == column.missing_code:
             missing += rows
         elif isinstance(column, Numeric):
             number = number_of(value)
             if number is not None and not column.low <= number <= column.high:
-                clamped.append((value, rows))
+                clamped.add(value, rows)
         elif code == column.other_code:
             other += rows
     facts = [("leaves out", lost), ("clamps", clamped)]
-    lines = [f"  {column.name}: {verb} {_total(values)} rows, {_examples(values)}" for verb, values in facts if values]
+    lines = [f"  {column.name}: {verb} {tally}" for verb, tally in facts if tally.values]
     lines += [f"  {column.name}: counts {other} rows as <other>"] * (other > 0)
     lines += [f"  {column.name}: counts {missing} rows as <missing>"] * (missing > 0)
     return lines
-
-
-def _total(values: list[tuple[object, int]]) -> int:
-    return sum(rows for _, rows in values)
-
-
-def _examples(values: list[tuple[object, int]]) -> str:
-    most = sorted(values, key=lambda pair: -pair[1])
-    shown = ", ".join(f"{value!r} ({rows})" for value, rows in most[:_EXAMPLES])
-    return shown + (f" and {len(most) - _EXAMPLES} other values" if len(most) > _EXAMPLES else "")

@@ -32,6 +32,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from privet.bounds import is_path, shown
 from privet.column import Nominal, Numeric, decimal_text
 from privet.domain import Domain
 from privet.errors import BudgetExceeded, KeyReused, LedgerError, PrivacyError
@@ -673,7 +674,11 @@ def _followed(path: str) -> str:
 
 
 def _store(place: str, create: bool) -> Store:
-    return _postgres().open(place, create) if Ledger.on_server(place) else SQLiteStore.open(place, create)
+    if Ledger.on_server(place):
+        return _postgres().open(place, create)
+    if not is_path(place):
+        raise LedgerError(f"no ledger can be at '{shown(place)}': no file can have this name; choose another.")
+    return SQLiteStore.open(place, create)
 
 
 def _postgres() -> type[PostgresStore]:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from privet.bounds import LONGEST_NAME, is_name, is_path
 from privet.domain import Domain
 from privet.errors import DataError, LedgerError, PrivacyError, QuestionError, UndeclaredDomain
 from privet.kernel.accounting import LARGEST_EPSILON, Scope, as_epsilon
@@ -66,8 +67,8 @@ def open_table(
     if not isinstance(domain, Domain):
         raise UndeclaredDomain("a table is opened with a public domain; pass a Domain or the path of a domain file.")
     for word, text in (("analyst", analyst), ("name", name)):
-        if text is not None and not (isinstance(text, str) and text and text.isprintable()):
-            raise QuestionError(f"{word} must be a printable text.")
+        if text is not None and not is_name(text):
+            raise QuestionError(f"{word} must be a printable text of 1 to {LONGEST_NAME} characters.")
     allowed = None if budget is None else as_epsilon(budget, "budget")
     largest = None if snapshot_limit is None else size_of(snapshot_limit)
     source = source_of(data) if isinstance(data, str | Path) else spark_frame(data)
@@ -78,7 +79,7 @@ def open_table(
     beside = source.ledger if source and not source.remote else None
     if beside is not None and not ignore_spending:
         _refuse_uncounted(beside, place)
-    if allowed is None and not (isinstance(place, Ledger) or Ledger.on_server(place) or os.path.lexists(place)):
+    if allowed is None and not (isinstance(place, Ledger) or Ledger.on_server(place) or _is_there(place)):
         raise LedgerError(f"the data set '{dataset}' has no budget yet; give one the first time, as budget=\"1.0\".")
 
     # The engine first: a ledger must not be made for a table that cannot be opened.
@@ -97,6 +98,11 @@ def open_table(
     limit = _limit(book, dataset, allowed)
     session = Session(domain, engine, book, dataset, address, analyst, limit, path=way, terms=terms)
     return ProtectedTable(session, Rows(), Scope())
+
+
+def _is_there(ledger: str | Path) -> bool:
+    """Is there a ledger, or a name that none can have? That is told by whoever opens it."""
+    return not is_path(ledger) or os.path.lexists(ledger)
 
 
 def open_public(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
+from privet.bounds import whole_of
 from privet.column import Nominal, decimal_text
 from privet.domain import Domain
 from privet.errors import DataError, NotPrivate, PrivacyError, QuestionError
@@ -31,6 +32,8 @@ from privet.kernel.mechanisms import (
 from privet.kernel.published import ExactChoice, ExactValues, RoundedLaplace
 from privet.kernel.query import (
     MAX_CELLS,
+    MAX_PARTS,
+    MAX_RELEASED,
     RESIDUAL_GRID,
     AdditiveModel,
     CorrectQuery,
@@ -60,6 +63,8 @@ Epsilons = Epsilon | Sequence[Epsilon]
 SplitLike = str | Choice | tuple[str, int | float | Fraction] | None
 Candidate = str | tuple[str, int | float | Fraction]
 Competitor = AdditiveModel | Mapping[str, object]
+
+_LONGEST_PATH = 1000  # characters: every part has one
 
 T = TypeVar("T")
 G = TypeVar("G", bound=Refinable)
@@ -158,17 +163,16 @@ class Parts:
         """
         if isinstance(parts, bool) or not isinstance(parts, int | np.integer) or not 1 <= parts <= 10_000:
             raise QuestionError("scatter takes a whole number of parts, 1 to 10000.")
-        if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
-            raise QuestionError("random_state must be a whole number at or above 0.")
-        if parts * len(self) > MAX_CELLS:
-            raise QuestionError(f"this makes {parts * len(self)} parts, at most {MAX_CELLS} are possible.")
+        if whole_of(random_state, 0, 2**64 - 1) is None:
+            raise QuestionError("random_state must be a whole number from 0 to 2**64 - 1.")
+        _check_parts(parts * len(self))
         labels = [f"coin {coin + 1} of {parts}" for coin in range(parts)]
         return Parts(
             self._session,
             self._rows.scatter(int(parts), int(random_state)),
             [part for scope in self._scopes for part in scope.divide(parts)],
             labels * len(self),
-            [f"{path} / {label}" for path in self._paths for label in labels],
+            [_below(path, f" / {label}") for path in self._paths for label in labels],
         )
 
     def where(self, conditions: Mapping[str, object] | None = None, /, **more: object) -> Parts:
@@ -180,7 +184,7 @@ class Parts:
             raise QuestionError(f"column '{min(twice)}' stands in two conditions; join them into one.")
         parsed, text = filters.conditions({**(conditions or {}), **more}, self.domain)
         rows = self._rows.keep(range(len(self)), parsed)
-        paths = [f"{path} where {text}" if text else path for path in self._paths]
+        paths = [_below(path, f" where {text}") if text else path for path in self._paths]
         return Parts(self._session, rows, self._scopes, self._labels, paths)
 
     def partition(
@@ -196,10 +200,7 @@ class Parts:
             raise QuestionError(f"{len(splits)} splits were given for {len(self)} parts; give one for each.")
         parsed = [filters.split(each, edges, self.domain) for each in splits]
         children = sum(split.children(self.domain) for split in parsed if split is not None)
-        if children > MAX_CELLS:
-            raise QuestionError(
-                f"this makes {children} parts, at most {MAX_CELLS} are possible; split by fewer values."
-            )
+        _check_parts(children)
         scopes: list[Scope] = []
         labels: list[str] = []
         paths: list[str] = []
@@ -209,7 +210,7 @@ class Parts:
             own = filters.split_labels(split, self.domain)
             scopes += self._scopes[part].divide(len(own))
             labels += own
-            paths += [f"{self._paths[part]} / {path}" for path in filters.split_paths(split, self.domain)]
+            paths += [_below(self._paths[part], f" / {path}") for path in filters.split_paths(split, self.domain)]
         return Parts(self._session, self._rows.divide(parsed, self.domain), scopes, labels, paths)
 
     # -- counting ---------------------------------------------------------------------------
@@ -225,7 +226,7 @@ class Parts:
         if not all(isinstance(name, str) for name in columns) or len(set(columns)) < len(columns):
             raise QuestionError("a histogram takes the names of different columns, one after the other.")
         labels = tuple(self.domain[name].labels for name in columns)
-        self._check_cells(columns)
+        _check_cells(len(self) * cell_count(self.domain, columns), MAX_RELEASED)
 
         def release(values: Any, noise: Any, about: About) -> Histogram:
             return Histogram(np.array(values, dtype=np.int64), columns, labels, noise, about)
@@ -242,8 +243,8 @@ class Parts:
         if not all(isinstance(group, tuple) and len(set(group)) == len(group) for own in groups for group in own):
             raise QuestionError("a group is a tuple of the names of different columns.")
         labels = {group: tuple(self.domain[name].labels for name in group) for own in groups for group in own}
-        for group in labels:
-            self._check_cells(group)
+        sizes = {group: cell_count(self.domain, group) for group in labels}
+        _check_cells(sum(sizes[group] for own in groups for group in own), MAX_RELEASED)
         noises = [IntegerLaplace(e / len(own)) for e, own in zip(self._shares(epsilon), groups, strict=True)]
         found, about = self._ask(
             f"histograms({len(labels)} tables)",
@@ -269,7 +270,7 @@ class Parts:
     def majority(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Releases[Choice]:
         """The most frequent cell of a column; one record adds one to one count, so the exponent is monotone."""
         labels = self.domain[column].labels
-        self._check_cells([column])
+        _check_cells(len(self) * len(labels), MAX_CELLS)
         mechanisms = _each(lambda share: PermuteAndFlip(share, 1, monotone=True), self._shares(epsilon))
         found, about = self._ask(
             f"majority({column})",
@@ -374,11 +375,13 @@ class Parts:
         if thresholds:
             names = [filters.plain(candidates) for candidates in own]
             details: object = (rule, own, True, monotone)
-            self._check_cells([self.domain.target_column.name])  # keys of points, too, fit 64 bits then
+            # keys of points, too, fit 64 bits then
+            _check_cells(len(self) * self.domain.target_column.size, MAX_CELLS)
         else:
             details = (rule, own, mechanism, monotone)
             plain = {name: None for names in own for name in names if isinstance(name, str)}
-            self._check_cells([*plain, self.domain.target_column.name], together=False)
+            cells = sum(self.domain[name].size for name in plain) * self.domain.target_column.size
+            _check_cells(len(self) * cells, MAX_CELLS)
 
         def noisy_answer() -> list[Any]:
             if thresholds:
@@ -407,7 +410,7 @@ class Parts:
 
         `caps` bounds what a record of each class may add, in multiples of 1 / RESIDUAL_GRID.
         """
-        query = self._residual_query(model, tables, caps)
+        query = self._residual_query(model, tables, caps, MAX_CELLS)
         several = len(query.caps) > 2
         reach = max(query.caps) * (2 if several else 1)
         mechanisms = [PermuteAndFlip(share, reach, monotone=True) for share in self._shares(epsilon)]
@@ -433,7 +436,7 @@ class Parts:
         key: str | None = None,
     ) -> Releases[ResidualSums]:
         """Sums of the clipped residuals of a released model in every cell of one table of columns."""
-        query = self._residual_query(model, [table], caps)
+        query = self._residual_query(model, [table], caps, MAX_RELEASED)
         noises = [ResidualLaplace(share, query.caps) for share in self._shares(epsilon)]
         found, about = self._ask(
             f"residual_sums({', '.join(query.tables[0])})",
@@ -578,21 +581,12 @@ class Parts:
         loss: Fraction = mechanism.loss
         return loss * self.domain.rows_per_person
 
-    def _check_cells(self, columns: Sequence[str], together: bool = True) -> None:
-        sizes = [self.domain[name].size for name in columns]
-        cells = cell_count(self.domain, columns) if together else sum(sizes[:-1]) * sizes[-1]
-        if cells * len(self) > MAX_CELLS:
-            raise QuestionError(
-                f"this needs {cells * len(self)} cells, at most {MAX_CELLS} are possible; use fewer columns or parts."
-            )
-
     def _residual_query(
-        self, model: AdditiveModel, tables: Sequence[tuple[str, ...]], caps: Sequence[int]
+        self, model: AdditiveModel, tables: Sequence[tuple[str, ...]], caps: Sequence[int], most: int
     ) -> ResidualQuery:
         target = self.domain.target_column.name
         filters.residuals(model, tables, caps, self.domain)
-        for columns in tables:
-            self._check_cells([*columns, target])
+        _check_cells(len(self) * sum(cell_count(self.domain, [*columns, target]) for columns in tables), most)
         named = tuple(tuple(str(name) for name in columns) for columns in tables)
         return ResidualQuery(self._rows, model, named, target, tuple(int(cap) for cap in caps))
 
@@ -604,6 +598,23 @@ def _each(make: Callable[[Any], T], values: Sequence[Any]) -> list[T]:
         if id(value) not in made:
             made[id(value)] = make(value)
     return [made[id(value)] for value in values]
+
+
+def _check_cells(cells: int, most: int) -> None:
+    if cells > most:
+        number = str(cells) if cells < 10**15 else "more than 10**15"  # of many columns it has thousands of digits
+        raise QuestionError(f"this needs {number} cells, at most {most} are possible; use fewer columns or parts.")
+
+
+def _check_parts(parts: int) -> None:
+    if parts > MAX_PARTS:
+        raise QuestionError(f"this makes {parts} parts, at most {MAX_PARTS} are possible; split by fewer values.")
+
+
+def _below(path: str, step: str) -> str:
+    """The path of a part with one more step; of a long one the end, which says most."""
+    path += step
+    return path if len(path) <= _LONGEST_PATH else "... " + path[-_LONGEST_PATH:]
 
 
 def refuse_copy() -> NoReturn:

@@ -26,6 +26,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
+from privet.bounds import is_host
 from privet.errors import LedgerError
 from privet.kernel.ledger_store import (
     FORMAT,
@@ -365,6 +366,7 @@ def _parse(address: str) -> tuple[dict[str, Any], str]:
         # A password with an @ or a / in it would be taken for a part of the host or the database, and shown.
         readable = address.count("@") <= 1 and "@" not in parts.path + parts.query
         readable = readable and bool(re.fullmatch(r"[\d,]*", str(given.get("port") or "")))
+        readable = readable and all(is_host(host) for host in str(given.get("host") or "").split(","))
     except (ValueError, psycopg.Error):
         readable = False
     if not readable:

@@ -28,8 +28,11 @@ EXP_BITS = 14  # exp(-d / LOGIT_GRID) is 0 for d >= 2^EXP_BITS
 EXP_ONE = 2**20
 LARGEST_LOGIT = 2**24
 COIN_PRIME = 2**31 - 1  # coins are hashes modulo this prime: products stay within 64 bits
-MAX_CELLS = 20_000_000  # of a question, or of a model
 LARGEST_SUM = 2**63 - 1  # of grid indices
+# What a question may need at most is known before it is charged; each takes less than 1 GB in this process.
+MAX_CELLS = 2**23  # that are counted for a question, or that a model has: some 70 bytes each
+MAX_RELEASED = 2**22  # cells that are released, and written to the ledger: some 140 bytes each
+MAX_PARTS = 2**19  # of a partition: some 800 bytes each once a question has been asked of them
 MAX_STEPS = 200  # from the whole table to a part of a part of a part ...
 
 

@@ -8,7 +8,6 @@ that loses 3 e1, however many candidates there are.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +15,7 @@ from typing import Any, cast, overload
 
 import numpy as np
 
+from privet.bounds import fraction_of
 from privet.errors import EngineFailed, PrivacyError, PrivetError, QuestionError
 from privet.kernel import filters
 from privet.kernel.accounting import Scope, as_epsilon
@@ -245,8 +245,9 @@ class _Lease:
 def _number(value: object, what: str) -> Fraction:
     """A number that can be compared with every other: exact, and neither infinite nor none."""
     plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, bool) or not isinstance(plain, int | float | Fraction):
-        raise QuestionError(f"{what} must be a number.")
-    if isinstance(plain, float) and not math.isfinite(plain):
-        raise QuestionError(f"{what} must be finite.")
-    return Fraction(plain)
+    number = None if isinstance(plain, str) else fraction_of(plain)
+    if number is not None and isinstance(plain, float):
+        return Fraction(plain)  # what it is and not what it reads as: scores are compared exactly
+    if number is None:
+        raise QuestionError(f"{what} must be a finite number of at most 300 digits.")
+    return number

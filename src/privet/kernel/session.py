@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
 
+from privet.bounds import LONGEST_NAME, is_name
 from privet.column import decimal_text
 from privet.domain import Domain
 from privet.errors import DataError, EngineFailed, LedgerError, PrivacyError, QuestionError
@@ -216,8 +217,8 @@ class Session:
         key = asked.key
         if key is None:
             return None
-        if asked.drawn is None and not (isinstance(key, str) and 0 < len(key) <= 200 and key.isprintable()):
-            raise QuestionError("key must be a text of 1 to 200 printable characters.")
+        if asked.drawn is None and not is_name(key):
+            raise QuestionError(f"key must be a text of 1 to {LONGEST_NAME} printable characters.")
         return self.ledger.standing(self.dataset, self.analyst, key, self._fingerprint(asked))
 
     def _fingerprint(self, asked: Asked) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from privet.bounds import LONGEST_MODEL, LONGEST_TEXT, read_text, shown
 from privet.errors import ModelError
 from privet.risk import privet_model, scikit, weka
 from privet.risk.tree import ENTROPY, GINI, PublishedTree
@@ -48,20 +49,24 @@ def read_tree(source: Any, values: Sequence[object] | None = None) -> PublishedT
 
 
 def _from_file(path: Path, values: Sequence[object] | None) -> PublishedTree | Model:
+    where = shown(str(path), LONGEST_TEXT)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, LONGEST_MODEL, "utf-8-sig")
     except UnicodeDecodeError:
-        raise ModelError(f"'{path}' is not UTF-8 text; a tree is {FORMATS}.") from None
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is no name of a file"
-        raise ModelError(f"cannot read the tree '{path}' ({why}); check the path.") from None
+        raise ModelError(f"'{where}' is not UTF-8 text; a tree is {FORMATS}.") from None
+    except OSError as error:
+        raise ModelError(f"cannot read the tree '{where}' ({error.strerror}); check the path.") from None
+    if text is None:
+        raise ModelError(f"'{where}' has more than {LONGEST_MODEL} characters; publish a smaller tree.")
     try:
         return _from_text(text, values)
     except ModelError as error:
-        raise ModelError(f"{path}: {error}") from None
+        raise ModelError(f"{where}: {error}") from None
 
 
 def _from_text(text: str, values: Sequence[object] | None) -> PublishedTree | Model:
+    if len(text) > LONGEST_MODEL:
+        raise ModelError(f"the tree has more than {LONGEST_MODEL} characters; publish a smaller one.")
     if text.lstrip().startswith("{"):
         return _from_model(Model.from_json(text), values)
     if scikit.is_export(text):

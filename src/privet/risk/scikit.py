@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from privet.bounds import LARGEST_WHOLE
 from privet.column import number_of, text_of
 from privet.errors import ModelError
 from privet.risk.conditions import Above, AtMost, Condition, Mask
@@ -187,7 +189,7 @@ def _line(number: int, text: str) -> Line:
 def _condition(line: Line) -> Condition:
     found = _TEST.fullmatch(line.text)
     threshold = None if found is None else number_of(found["threshold"])
-    if found is None or threshold is None:
+    if found is None or threshold is None or not math.isfinite(threshold):
         raise line.fault("expected a test like 'age <= 30.50' or 'age >  30.50'.")
     return (AtMost if found["sign"] == "<=" else Above)(found["name"], threshold)
 
@@ -203,8 +205,8 @@ def _leaf(line: Line) -> _Leaf:
     if found["weights"] is None:
         return _Leaf(line, found["label"], None)
     weights = [number_of(weight) for weight in found["weights"].split(",")]
-    if any(weight is None or not 0 <= weight < np.inf for weight in weights):
-        raise line.fault("expected weights that are numbers of at least 0.")
+    if any(weight is None or not 0 <= weight < LARGEST_WHOLE for weight in weights):
+        raise line.fault(f"expected weights that are numbers of at least 0 and below {LARGEST_WHOLE}.")
     return _Leaf(line, found["label"], tuple(weight for weight in weights if weight is not None))
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from privet.bounds import quoted, shown
 from privet.column import number_of, text_of
 from privet.errors import ModelError
 
@@ -34,8 +36,10 @@ class Values:
         if not texts or None in texts:
             raise ModelError("the sensitive attribute needs at least one value, and none of them may be missing.")
         if len(set(texts)) < len(texts):
-            twice = next(text for text in texts if texts.count(text) > 1)
-            raise ModelError(f"the public values of the sensitive attribute name '{twice}' twice; list each once.")
+            twice = next(text for text, times in Counter(texts).items() if times > 1)
+            raise ModelError(
+                f"the public values of the sensitive attribute name {quoted(twice)} twice; list each once."
+            )
         return cls(given)
 
     @classmethod
@@ -51,7 +55,7 @@ class Values:
         return len(self.given)
 
     def __str__(self) -> str:
-        return ", ".join(self.texts[:10]) + ", …" * (len(self) > 10)
+        return ", ".join(shown(text) for text in self.texts[:10]) + ", …" * (len(self) > 10)
 
     @cached_property
     def _numbers_by_text(self) -> dict[str, int]:
@@ -77,7 +81,7 @@ class Values:
         return found
 
     def unknown(self, label: str) -> str:
-        return f"the tree says '{label}', which is not among the public values ({self}); list it or mend them."
+        return f"the tree says {quoted(label)}, which is not among the public values ({self}); list it or mend them."
 
 
 def rising(labels: Iterable[str]) -> Sequence[str]:

@@ -11,12 +11,15 @@ a name, value or label may stand in quotes, 'like this', so that it can contain 
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from privet.bounds import LARGEST_WHOLE
 from privet.column import number_of, text_of
 from privet.errors import ModelError
 from privet.risk.conditions import Above, AtMost, Condition, Equals, InCell, Mask, OnSide
@@ -31,10 +34,12 @@ _RULE = re.compile(r"[-=]{3,}")
 _END = re.compile(r"(Number of Leaves|Size of the tree)\s*:\s*([0-9]*)|=== .* ===")
 _BARS = re.compile(r"(?:\|\s*)*")
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'")
-_TEST = re.compile(r"(?P<name>.+?)\s+(?P<sign><=|>|=|!=)(?:\s+(?P<rest>.*))?")
-_COLON = re.compile(r"\s*:(?:\s+|$)")
+# A run of blanks is taken as a whole: tried at each of its places, a line of blanks would take minutes.
+_TEST = re.compile(r"(?P<name>.*?\S)\s++(?P<sign><=|>|=|!=)(?:\s+(?P<rest>.*))?")
+_COLON = re.compile(r"(?<!\s)\s*+:(?:\s++|$)")
+_MOST_COLONS = 50  # in what follows a sign
 _COUNT = r"([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)"
-_COUNTS = re.compile(rf"\s*\({_COUNT}(?:/{_COUNT})?\)(?:\s*\[{_COUNT}(?:/{_COUNT})?\])?$")
+_COUNTS = re.compile(rf"(?<!\s)\s*+\({_COUNT}(?:/{_COUNT})?\)(?:\s*\[{_COUNT}(?:/{_COUNT})?\])?$")
 _PLAIN = re.compile(r"\w[\w.+/-]*(?: [\w.+/-]+)*")
 _ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\\": "\\", "'": "'"}
 _EXPECTED = "expected a test of a Weka tree, like 'age <= 30' or 'sex = f: yes (5.0/1.0)'."
@@ -110,7 +115,7 @@ def _lines(text: str) -> tuple[list[Line], bool, int | None]:
     lines: list[Line] = []
     for number, line in found[start:]:
         if end := _END.fullmatch(line):
-            leaves = end[2] if end[1] == "Number of Leaves" else None
+            leaves = end[2][:20] if end[1] == "Number of Leaves" else None  # of more digits there are none
             return lines, start > 0, int(leaves) if leaves else None
         if not _RULE.fullmatch(line):
             bars = _BARS.match(line)
@@ -127,7 +132,7 @@ def _branch(line: Line, splits: bool, public: Values | None) -> tuple[Condition,
     if sign in ("=", "!="):
         return (Equals if sign == "=" else NotEquals)(column, value), leaf
     threshold = number_of(value)
-    if threshold is None:
+    if threshold is None or not math.isfinite(threshold):
         raise line.fault(f"expected a number after '{sign}'; put names that contain ' {sign} ' into quotes.")
     return (AtMost if sign == "<=" else Above)(column, threshold), leaf
 
@@ -152,7 +157,10 @@ def _divided(line: Line, sign: str, rest: str, splits: bool, public: Values | No
         colon = _COLON.match(rest, quoted.end())
         if colon and not splits:
             return _unquoted(quoted), rest[colon.end() :]
-    ways = [(rest[: colon.start()], rest[colon.end() :]) for colon in _COLON.finditer(rest)]
+    colons = list(itertools.islice(_COLON.finditer(rest), _MOST_COLONS))
+    if len(colons) == _MOST_COLONS:
+        raise line.fault(f"it can be read in several ways; {_QUOTE}")
+    ways = [(rest[: colon.start()], rest[colon.end() :]) for colon in colons]
     if splits:
         if ways:
             raise line.fault(f"it is a leaf, but lines stand below it; mend the text, or {_QUOTE}")
@@ -177,6 +185,8 @@ def _leaf(line: Line, text: str) -> _Leaf:
         text = text[: counts.start()]
         # reduced-error pruning prints two groups: the rows it grew on, and in square brackets those it pruned by
         size, wrong = (sum(float(counts[group] or 0) for group in some) for some in ((1, 3), (2, 4)))
+        if not size < LARGEST_WHOLE:
+            raise line.fault(f"a leaf has at most {LARGEST_WHOLE} rows.")
         if wrong > size:
             raise line.fault(f"the leaf has more rows wrong ({wrong:g}) than it has rows ({size:g}).")
     quoted = _QUOTED.fullmatch(text)

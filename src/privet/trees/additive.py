@@ -16,7 +16,7 @@ import numpy as np
 from privet.column import decimal_text
 from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import MAX_CELLS, SMALLEST_EPSILON, Histogram, ProtectedTable
+from privet.kernel import MAX_RELEASED, SMALLEST_EPSILON, Histogram, ProtectedTable
 from privet.trees.algorithm import Algorithm, check_attributes, check_budget, check_target, paid_for
 from privet.trees.boost import CONSTANTS, boost
 from privet.trees.learned import Asked, Learned, centred_log, class_shares, prior_alone, table_of
@@ -77,12 +77,13 @@ def published(
 def _check_attributes(domain: Domain, epsilon: Fraction) -> None:
     """Refuse tables that are too large, and an epsilon that cannot be divided among all of them."""
     check_attributes(domain)
-    for name in domain.attributes:
-        cells = domain[name].size * len(domain.classes)
-        if cells > MAX_CELLS:
-            raise QuestionError(
-                f"a table of '{name}' needs {cells} cells, at most {MAX_CELLS} are possible; declare coarser bins."
-            )
+    cells = sum(domain[name].size for name in domain.attributes) * len(domain.classes)
+    if cells > MAX_RELEASED:
+        largest = max(domain.attributes, key=lambda name: domain[name].size)
+        raise QuestionError(
+            f"the tables of all attributes need {cells} cells, at most {MAX_RELEASED} are possible; declare coarser "
+            f"bins, of '{largest}' first."
+        )
     least = 2 * SMALLEST_EPSILON * max(len(domain.attributes), SHARE.denominator)
     if epsilon < least:
         raise QuestionError(

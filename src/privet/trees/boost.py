@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from privet.domain import Domain
-from privet.kernel import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel, Histogram, ProtectedTable, as_epsilon
+from privet.kernel import LOGIT_GRID, MAX_CELLS, RESIDUAL_GRID, AdditiveModel, Histogram, ProtectedTable, as_epsilon
 from privet.trees.learned import Asked, Learned, centred_log, class_shares, prior_alone, table_of
 from privet.trees.log_odds import from_counts, from_residuals, run_of
 from privet.trees.plan import signal
@@ -96,7 +96,9 @@ def plan(domain: Domain, rows: float, epsilon: Fraction, rng: np.random.Generato
     unit = budget / sum(weight for _, weight in visits)
     choice = max(min(constants.choice_share * unit, constants.choice_cap / max(rows, 1.0)), 0.001 * unit)
     small = [pair for pair in pairs if sizes[pair[0]] * sizes[pair[1]] <= largest(unit - choice)]
-    small = sorted(small, key=lambda pair: sizes[pair[0]] * sizes[pair[1]])[: constants.max_pairs]
+    small = sorted(small, key=lambda pair: sizes[pair[0]] * sizes[pair[1]])
+    # with many classes fewer pairs: all candidates together have at most the cells of one question
+    small = small[: min(constants.max_pairs, MAX_CELLS // 2 // max(1, constants.max_cells * len(domain.classes)))]
     candidates = (*((name,) for name in names), *(_ordered(domain, pair) for pair in small))
     parts = [
         (name, weight * unit / budget, choice / budget if name is None and len(candidates) > 1 else 0.0)

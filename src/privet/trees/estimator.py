@@ -25,9 +25,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from privet.domain import Domain
-from privet.errors import DataError, PrivacyLeakWarning, QuestionError
+from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, QuestionError
 from privet.kernel import ProtectedTable, PublicTable, as_epsilon, open_table
 from privet.trees.inference import infer
+from privet.trees.own_rows import labels_of, mismatches, table_of, warning_about
 from privet.trees.progress import Progress
 from privet.trees.published import Model
 from privet.trees.record import Privacy
@@ -118,7 +119,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         given = domain or _domain(self.domain)
         if isinstance(X, ProtectedTable):
             return self._protected(X, y, given), False
-        frame, inferred, declared = self._frame(X, y, given)
+        if y is None:
+            raise ValueError(
+                f"requires y to be passed, but the target y is None: {type(self).__name__} needs the class of each row."
+            )
+        inferred = given is None
+        frame, declared = self._inferred(X, y) if given is None else (self._declared(X, y, given), given)
         self._check(declared, protected=False)
         if inferred and self.private_on(declared):
             warnings.warn(
@@ -127,7 +133,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
                 PrivacyLeakWarning,
                 stacklevel=3,
             )
-        return self._open(frame, declared, inferred)
+        table, inferred = self._open(frame, declared, inferred)
+        if given is not None and (phrases := mismatches(frame, given)):
+            warnings.warn(warning_about(phrases), DtypeMismatchWarning, stacklevel=3)
+        return table, inferred
 
     def _protected(self, table: ProtectedTable, y: Any, given: Domain | None) -> ProtectedTable:
         if y is not None:
@@ -140,33 +149,37 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         self._columns = list(table.domain.attributes)
         return table
 
-    def _frame(self, X: Any, y: Any, given: Domain | None) -> tuple[pd.DataFrame, bool, Domain]:
-        """X and y as one frame, and the domain that describes it."""
-        if y is None:
-            raise ValueError(
-                f"requires y to be passed, but the target y is None: {type(self).__name__} needs the class of each row."
-            )
+    def _declared(self, X: Any, y: Any, domain: Domain) -> pd.DataFrame:
+        """X and y as one frame. No error, warning or way through depends on a cell, a label or how many there are."""
+        X, labels = table_of(X), labels_of(y)
+        self._note_columns(X)
+        if len(X) != len(labels):
+            raise DataError("X and y have different numbers of rows; pass one class for each row.")
+        frame = named(X, list(domain.attributes))
+        frame[domain.target_column.name] = labels
+        return frame
+
+    def _inferred(self, X: Any, y: Any) -> tuple[pd.DataFrame, Domain]:
+        """X and y as one frame, and a domain that is read from them: what is wrong with a row may be said."""
         X = checked(X)
-        validate_data(self, X, skip_check_array=True)
-        self._columns = [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else []
+        self._note_columns(X)
         labels = column_or_1d(_plain_labels(y), warn=True)
         check_consistent_length(X, labels)
         # whole numbers and texts are classes: no need to look at each
         if labels.dtype.kind not in "biuU" and not isinstance(labels.flat[0], str):
             check_classification_targets(labels)
+        frame = named(X, [f"x{i}" for i in range(X.shape[1])])
+        name = "target"
+        while name in frame.columns:
+            name += "_"
+        self.classes_ = np.unique(labels)
+        frame[name] = labels
+        return frame, infer(frame, name, self.classes_.tolist())
+
+    def _note_columns(self, X: Any) -> None:
+        validate_data(self, X, skip_check_array=True)
+        self._columns = [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else []
         self._by_name = False
-        if given is None:
-            frame = named(X, [f"x{i}" for i in range(X.shape[1])])
-            name = "target"
-            while name in frame.columns:
-                name += "_"
-            self.classes_ = np.unique(labels)
-            frame[name] = labels
-            return frame, True, infer(frame, name, self.classes_.tolist())
-        target = given.target_column.name
-        frame = named(X, list(given.attributes))
-        frame[target] = labels
-        return frame, False, given
 
     @property
     def _names(self) -> list[str]:

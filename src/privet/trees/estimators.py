@@ -19,6 +19,7 @@ from privet.trees.additive import LEARNERS, learn
 from privet.trees.estimator import PrivateClassifier, checked, named
 from privet.trees.grow import grow, refill
 from privet.trees.model import Ensemble
+from privet.trees.own_rows import table_of
 from privet.trees.plan import Plan
 from privet.trees.presets import preset
 from privet.trees.tables import Tables
@@ -114,7 +115,7 @@ class _Fillable(TreeClassifier):
         if classes is not None and set(np.asarray(classes).tolist()) != set(self.classes_.tolist()):
             raise QuestionError("classes differ from those of the first fit.")
         if not isinstance(X, ProtectedTable):
-            X_checked = checked(X)
+            X_checked = checked(X) if self.domain is None else table_of(X)
             if not self._by_name:
                 validate_data(self, X_checked, reset=False, skip_check_array=True)
             names = getattr(self, "feature_names_in_", None)

@@ -7,20 +7,13 @@ characters, shortened and escaped.
 from __future__ import annotations
 
 import html
-import re
 import unicodedata
 from collections.abc import Sequence
 
+from privet.bounds import clean as clean
+
 ROW, LETTER, BOLD, GAP = 18, 6.9, 7.8, 12.0  # pixels
 LABEL, NAME, LONG = 24, 20, 1000  # letters
-
-# Control characters, half surrogates, line separators and marks that turn the direction of text.
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
-
-
-def clean(words: str) -> str:
-    """Text that a terminal and an XML reader can bear: control characters become pictures of themselves."""
-    return _UNSAFE.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "\ufffd", words)
 
 
 def width_of(words: str) -> int:

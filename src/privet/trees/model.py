@@ -96,8 +96,7 @@ class Tree:
     @cached_property
     def arity(self) -> Integers:
         """How many children each node has."""
-        cells = np.array([*(self.domain[name].size for name in self.domain.attributes), 0], dtype=np.int64)
-        sides = np.array([*(2 + self.domain[n].missing for n in self.domain.attributes), 0], dtype=np.int64)
+        cells, sides = self.domain.branches
         return np.where(self.at >= 0, sides[self.column], cells[self.column])
 
     @classmethod

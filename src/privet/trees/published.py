@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.bounds import LONGEST_MODEL, LONGEST_TEXT, read_text, shown
 from privet.column import decimal_text
 from privet.domain import Domain
 from privet.errors import DataError, ModelError
@@ -112,16 +113,19 @@ class Model(ABC):
     @classmethod
     def load(cls: type[M], path: str | Path) -> M:
         """Read a model that `save` wrote."""
+        where = shown(str(path), LONGEST_TEXT)
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = read_text(path, LONGEST_MODEL)
         except UnicodeDecodeError:
-            raise ModelError(f"'{path}' is not UTF-8 text, so it is no model.") from None
+            raise ModelError(f"'{where}' is not UTF-8 text, so it is no model.") from None
         except OSError as error:
-            raise ModelError(f"cannot read the model '{path}' ({error.strerror}); check the path.") from None
+            raise ModelError(f"cannot read the model '{where}' ({error.strerror}); check the path.") from None
+        if text is None:
+            raise ModelError(f"'{where}' has more than {LONGEST_MODEL} characters, so it is no model.")
         try:
             return cls.from_json(text)
         except ModelError as error:
-            raise ModelError(f"{path}: {error}") from None
+            raise ModelError(f"{where}: {error}") from None
 
     @classmethod
     def from_json(cls: type[M], text: str) -> M:

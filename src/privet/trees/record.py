@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from privet.bounds import LONGEST_TEXT, finite_of, whole_of
 from privet.column import decimal_text, short_text
 from privet.errors import ModelError
 
@@ -249,7 +250,7 @@ def _paths(steps: list[Step]) -> list[Fraction]:
         if ends:
             found.append(along + sizes + ends)
         found += [step.path for step in leaves if step.path is not None]
-        along += sum((step.epsilon for step in here if step not in leaves), Fraction(0))
+        along += sum((step.epsilon for step in here if step.question not in LEAF_QUESTIONS), Fraction(0))
     return found or ([along] if levels else [])
 
 
@@ -272,21 +273,23 @@ def _rows(number: int) -> str:
 
 def text_of(value: object) -> str:
     """A text that can be printed and written; anything else is a TypeError."""
-    if not isinstance(value, str) or len(value) > 1000 or any(0xD800 <= ord(char) < 0xE000 for char in value):
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT or any(0xD800 <= ord(char) < 0xE000 for char in value):
         raise TypeError
     return value
 
 
 def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**62:
+    whole = whole_of(value, -(2**62), 2**62)
+    if whole is None:
         raise TypeError
-    return value
+    return whole
 
 
 def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    number = finite_of(value)
+    if number is None:
         raise TypeError
-    return float(value)
+    return number
 
 
 def _list(value: object) -> list[Any]:

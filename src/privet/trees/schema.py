@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from privet.bounds import DEEPEST_TREE, LONGEST_MODEL, finite_of, whole_of
 from privet.column import Numeric
 from privet.domain import Domain
 from privet.errors import DataError, DomainError, ModelError, UndeclaredDomain
@@ -23,7 +24,6 @@ from privet.trees.record import Privacy, check_losses, loss_of, text_of
 from privet.trees.tables import LARGEST, Table, Tables
 
 FORMAT, VERSION = "privet-model", 1
-MAX_NODES = 5_000_000
 MAX_TABLES = 100_000
 
 
@@ -57,7 +57,15 @@ def dump(model: Model) -> str:
 
 
 def parse(text: str) -> Model:
-    """The model of a JSON text; whatever else the text is, it is one `ModelError`."""
+    """Return the model of a JSON text.
+
+    Raises
+    ------
+    ModelError
+        Whatever else the text is, one sentence. Nothing is read of a text that is longer than `LONGEST_MODEL`.
+    """
+    if len(text) > LONGEST_MODEL:
+        raise ModelError(f"the model has more than {LONGEST_MODEL} characters; it was not written by privet.")
     try:
         content = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
@@ -85,9 +93,10 @@ def parse(text: str) -> Model:
     trees = content.get("trees")
     if not isinstance(trees, list) or not 0 < len(trees) <= 100_000:
         raise ModelError("the model has no trees.")
+    position = {name: i for i, name in enumerate(domain.attributes)}
     return Ensemble(
         domain,
-        tuple(_tree(nodes, domain) for nodes in trees),
+        tuple(_tree(nodes, domain, position) for nodes in trees),
         Privacy.from_dict(content.get("privacy")),
         content["vote"],
         None if prior is None else tuple(_numbers(prior, classes, "the prior")),
@@ -121,7 +130,7 @@ def _table(content: Any, domain: Domain, number: int) -> Table:
     if not isinstance(columns, list) or not 1 <= len(columns) <= 2 or len(set(map(str, columns))) < len(columns):
         raise ModelError(f"{where} of the model has columns other than one, or two different ones.")
     for name in columns:
-        if not isinstance(name, str) or name not in domain.attributes:
+        if not isinstance(name, str) or name not in domain or name == domain.target:
             raise ModelError(f"{where} of the model has a column that its domain does not declare.")
     try:
         epsilon = loss_of(content["epsilon"])
@@ -163,10 +172,9 @@ def _nodes(tree: Tree) -> list[dict[str, Any]]:
     return nodes
 
 
-def _tree(nodes: Any, domain: Domain) -> Tree:
-    if not isinstance(nodes, list) or not 0 < len(nodes) <= MAX_NODES:
+def _tree(nodes: Any, domain: Domain, position: Mapping[str, int]) -> Tree:
+    if not isinstance(nodes, list) or not nodes:
         raise ModelError("a tree of the model has no list of nodes; it was not written by privet.")
-    position = {name: i for i, name in enumerate(domain.attributes)}
     classes = len(domain.classes)
     column = np.full(len(nodes), -1, dtype=np.int64)
     at = np.full(len(nodes), -1, dtype=np.int64)
@@ -190,25 +198,29 @@ def _tree(nodes: Any, domain: Domain) -> Tree:
             raise ModelError(f"node {number} of the model has a negative deviation.")
         if "size" in node:
             (size[number],) = _numbers([node["size"]], 1, f"node {number}")
-    return Tree(domain, column, at, counts, deviation, size)
+    tree = Tree(domain, column, at, counts, deviation, size)
+    if tree.depth > DEEPEST_TREE:
+        raise ModelError(f"a tree of the model has more than {DEEPEST_TREE} levels; it was not written by privet.")
+    return tree
 
 
 def _numbers(values: Any, length: int, where: str) -> Sequence[float]:
     if not isinstance(values, list) or len(values) != length:
         raise ModelError(f"{where} of the model needs {length} numbers, one for each class.")
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**63:
-            raise ModelError(f"{where} of the model has a number that is none, or too large.")
-    return [float(value) for value in values]
+    numbers = [number for value in values if (number := finite_of(value)) is not None and abs(number) < 2**63]
+    if len(numbers) < length:
+        raise ModelError(f"{where} of the model has a number that is none, or too large.")
+    return numbers
 
 
 def _grid_index(value: Any, domain: Domain, name: str, number: int) -> int:
     column = domain[name]
-    if not isinstance(column, Numeric) or isinstance(value, bool) or not isinstance(value, int):
+    if not isinstance(column, Numeric):
         raise ModelError(f"node {number} of the model has a threshold that '{name}' does not have.")
-    if not 1 <= value < column.grid_size:
+    index = whole_of(value, 1, column.grid_size - 1)
+    if index is None:
         raise ModelError(f"node {number} of the model has a threshold outside the bounds of '{name}'.")
-    return value
+    return index
 
 
 def _no_constant(name: str) -> float:

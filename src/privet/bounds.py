@@ -1,0 +1,193 @@
+"""Bounds of everything that comes from outside: how long a number, a text or a file may be.
+
+Python computes 10**100000000 for whoever writes `1e100000000`, and that takes minutes. So every number that
+somebody writes or passes becomes exact by `fraction_of`, which looks at its length before it computes anything, and
+every file is read by `read_text`, which stops at a length. docs/limits.md lists the figures.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import sys
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+LONGEST_NUMBER = 64  # characters of a number in words
+LONGEST_NAME = 200  # characters of a key, an analyst or a data set
+LONGEST_TEXT = 1000  # characters of a column's name, or of a declared value
+LONGEST_QUESTION = 10_000  # characters of a question in words
+LONGEST_ADDRESS = 4096  # characters of a path or of an address: what Linux takes
+LONGEST_DOMAIN = 2**22  # characters of a domain file
+LONGEST_MODEL = 2**25  # characters of a model or of a published tree: as JSON they take up to 25 bytes each to read
+DEEPEST_TREE = 1000  # levels of a published tree
+MOST_COLUMNS = 10_000  # of a domain
+MOST_CELLS = 2**20  # of all columns of a domain together
+LARGEST_WHOLE = 10**15  # rows of a table
+LARGEST_PERSON = 10**6  # rows of a person: epsilon is divided by it, and noise must stay within 64 bits
+SHOWN = 60  # characters of the input that an error quotes
+
+_BITS = 1100  # every float, and every decimal of its size, is a fraction of two integers this long
+_DECIMAL = re.compile(r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]{1,4})?", re.IGNORECASE)
+_RATIO = re.compile(r"[+-]?[0-9]+/[0-9]*[1-9][0-9]*")
+_LONGEST_FILE_NAME = 255  # bytes, on Linux, macOS and Windows
+# Control characters, half surrogates, line separators and marks that turn the direction of text.
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
+
+
+def fraction_of(value: object) -> Fraction | None:
+    """Return a number from outside as a fraction: a decimal means what it says, 0.1 one tenth.
+
+    Parameters
+    ----------
+    value : object
+        A text (`0.1`, `1e-3`, `1/3`) of at most `LONGEST_NUMBER` characters, a Python or numpy number, a
+        Decimal or a Fraction.
+
+    Returns
+    -------
+    Fraction or None
+        None for what is no number, is not finite, or is longer or larger than a float can be.
+
+    >>> fraction_of(0.1), fraction_of("1/3"), fraction_of(" 1e3 "), fraction_of("1e100000000"), fraction_of(True)
+    (Fraction(1, 10), Fraction(1, 3), Fraction(1000, 1), None, None)
+    """
+    if isinstance(value, str):
+        number = _from_text(value)
+    elif isinstance(value, bool | np.bool_):
+        return None
+    elif isinstance(value, int | np.integer):
+        number = Fraction(int(value)) if int(value).bit_length() <= _BITS else None
+    elif isinstance(value, Fraction):
+        number = value
+    elif isinstance(value, Decimal):
+        number = _from_decimal(value)
+    elif isinstance(value, float | np.floating):
+        number = _from_decimal(Decimal(str(value)))
+    else:
+        return None
+    return number if number is not None and _is_short(number) else None
+
+
+def _from_text(text: str) -> Fraction | None:
+    if len(text) > LONGEST_NUMBER:
+        return None
+    text = text.strip()
+    if _DECIMAL.fullmatch(text):
+        return _from_decimal(Decimal(text))
+    return Fraction(text) if _RATIO.fullmatch(text) else None
+
+
+def _from_decimal(number: Decimal) -> Fraction | None:
+    if not number.is_finite():
+        return None
+    _, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    return Fraction(number) if len(digits) <= _BITS and abs(exponent) <= _BITS else None
+
+
+def _is_short(number: Fraction) -> bool:
+    """Can it be added, printed and turned into a float without much work?"""
+    short = max(number.numerator.bit_length(), number.denominator.bit_length()) <= _BITS
+    return short and abs(number) <= sys.float_info.max
+
+
+def quoted(value: object) -> str:
+    """Return a value from outside as an error shows it: short, on one line, and without a look into containers.
+
+    >>> quoted("x" * 100)[-5:], quoted("a\\nb"), quoted(3), quoted(float("nan")), quoted([1, 2])
+    ("xxx…'", "'a␊b'", '3', 'nan', 'a list')
+    """
+    if isinstance(value, str):
+        return f"'{shown(value)}'"
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, int | np.integer) and int(value).bit_length() > _BITS:
+        return "a number of that many digits"
+    if isinstance(value, Fraction) and not _is_short(value):
+        return "a fraction of that many digits"
+    if isinstance(value, int | float | np.number | Decimal | Fraction):
+        return shown(str(value))
+    return f"a {type(value).__name__}"
+
+
+def shown(text: str, length: int = SHOWN) -> str:
+    """Return as much of a text as an error quotes, control characters as pictures of themselves.
+
+    >>> shown("a" * 100, 5)
+    'aaaa…'
+    """
+    return clean(text if len(text) <= length else text[: length - 1] + "…")
+
+
+def clean(words: str) -> str:
+    """Return a text that a terminal and an XML reader can bear: control characters become pictures of themselves."""
+    return _UNSAFE.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "\ufffd", words)
+
+
+def is_name(text: object, length: int = LONGEST_NAME) -> bool:
+    """Is it a printable text of 1 to `length` characters?"""
+    return isinstance(text, str) and 0 < len(text) <= length and text.isprintable()
+
+
+def is_path(path: str | Path) -> bool:
+    """Can a file have this path, as far as its length and its characters go?"""
+    text = str(path)
+    if not 0 < len(text) <= LONGEST_ADDRESS or "\0" in text:
+        return False
+    try:
+        return all(len(os.fsencode(name)) <= _LONGEST_FILE_NAME for name in Path(text).parts)
+    except UnicodeEncodeError:  # half a surrogate pair
+        return False
+
+
+def is_host(text: str) -> bool:
+    """Can it be looked up as the name of a server? `a..b`, and a label of more than 63 characters, cannot."""
+    if text.startswith(("/", "@")):  # the folder of a socket
+        return is_path(text)
+    try:
+        text.removesuffix(".").encode("idna")
+    except UnicodeError:
+        return False
+    return "\0" not in text
+
+
+def read_text(path: str | Path, longest: int, encoding: str = "utf-8") -> str | None:
+    """Return the text of a file, None where it has more than `longest` characters.
+
+    Raises
+    ------
+    OSError, UnicodeDecodeError
+        The file cannot be read, or is no text. A name that no file can have is an OSError as well.
+    """
+    if not is_path(path):
+        raise OSError(0, "no file can have this name")
+    with open(path, encoding=encoding) as file:
+        text = file.read(longest + 1)
+    return None if len(text) > longest else text
+
+
+def whole_of(value: object, least: int, most: int) -> int | None:
+    """Return a whole number between two bounds; None for anything else.
+
+    >>> whole_of(3, 1, 9), whole_of(10**10000, 1, 9), whole_of(2.5, 1, 9), whole_of(True, 0, 9)
+    (3, None, None, None)
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        return None
+    return int(value) if least <= value <= most else None
+
+
+def finite_of(value: object) -> float | None:
+    """Return a number of JSON as a float; None for anything else, and for what is not finite."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None

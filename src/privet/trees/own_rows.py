@@ -1,0 +1,121 @@
+"""Rows that a caller hands to `fit(X, y)`: how they become a frame, and what may be said about them.
+
+With a declared domain nothing is said that depends on a cell, a label or the number of rows. But rows that fit no cell
+are left out, and whoever has 0 and 1 where the domain declares no and yes would learn from nothing and not know it. So
+`mismatches` compares *dtypes* with declared values, and `fit` warns by that alone.
+
+A dtype is the schema of a frame, which its caller chose, or let pandas infer from the rows. Where it was inferred, one
+row can change it, so dtypes that one row moves between are one family:
+
+* whole numbers, floats and their nullable and Arrow kinds are `numbers`: a missing value makes floats of integers;
+* booleans, nullable or not, are `truth values`;
+* everything else, above all `object`, texts and `category`, has no family and never warns. Texts may be numbers, on
+  every path; the categories of a `category` are read from rows, so they are not looked at.
+
+What remains: one text among numbers makes a column `object`, and then nothing is said. The warning tells whoever made
+the frame what `X.dtypes` tells them; it is in no model, ledger or file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from privet.bounds import shown
+from privet.column import Column, Numeric, number_of, text_of
+from privet.domain import Domain
+from privet.errors import DataError
+
+NUMBERS, TRUTH_VALUES = "numbers", "truth values"
+_LISTED = 5  # columns, and values of a column, that a warning names
+
+
+def table_of(X: Any) -> Any:
+    """Return rows as a frame or a two-dimensional array, in which no row changes how another is read.
+
+    numpy makes texts of all numbers in a list where one row has a text, so elements of lists keep their types.
+
+    Raises
+    ------
+    DataError
+        They are no table. The text quotes none of them.
+    """
+    if isinstance(X, pd.DataFrame):
+        return X
+    if hasattr(X, "to_pandas"):
+        return X.to_pandas()
+    array: NDArray[Any] | None = None
+    try:
+        array = np.asarray(X, dtype=object if isinstance(X, list | tuple) else None)
+    except Exception:  # numpy's words may quote a row: raised anew outside this block
+        pass
+    if array is None or array.ndim != 2 or array.dtype.kind == "c":
+        raise DataError(
+            f"X is a {type(X).__name__} that is no table of texts, numbers and booleans; pass a frame, or an array "
+            "with a row for each record and a column for each attribute."
+        )
+    return array
+
+
+def labels_of(y: Any) -> Any:
+    """Return the classes as one column, in which no row changes how another is read.
+
+    Raises
+    ------
+    DataError
+        They are no column. The text quotes none of them, nor says how many there are.
+    """
+    if isinstance(y, pd.DataFrame) and y.shape[1] == 1:
+        y = y.iloc[:, 0]
+    if isinstance(y, pd.Series):
+        return y.array
+    if isinstance(y, list | tuple):
+        column = np.empty(len(y), dtype=object)
+        for position, label in enumerate(y):
+            column[position] = label
+        return column
+    labels: NDArray[Any] = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.ravel()
+    if labels.ndim != 1:
+        raise DataError("y is not one class for each row; pass a column, a list or an array of one dimension.")
+    return labels
+
+
+def mismatches(frame: pd.DataFrame, domain: Domain) -> list[str]:
+    """Return a phrase for each declared column whose dtype can hold none of its declared values; no row is read."""
+    found = []
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        if name in domain and not _may_match(domain[name], family := _family(dtype)):
+            values = ", ".join(shown(label) for label in domain[name].labels[:_LISTED])
+            more = ", ..." * (len(domain[name].labels) > _LISTED)
+            found.append(f"'{shown(name)}' holds {family} and declares {values}{more}")
+    return found
+
+
+def warning_about(phrases: Sequence[str]) -> str:
+    """Return what `fit` says of columns that cannot match their declarations."""
+    more = f"; and {len(phrases) - _LISTED} more columns" if len(phrases) > _LISTED else ""
+    return (
+        f"by their dtypes, columns hold values that the domain does not declare: {'; '.join(phrases[:_LISTED])}{more}. "
+        "Such rows are left out, or counted as <other> where that is declared; mend the frame or the domain. "
+        "`privet domain check` counts on a terminal what falls out."
+    )
+
+
+def _family(dtype: Any) -> str:
+    """The family of a dtype; empty for those that may hold anything."""
+    kind = getattr(dtype, "kind", "O")  # of pandas' nullable and Arrow dtypes, too
+    return TRUTH_VALUES if kind == "b" else NUMBERS if kind in "iuf" else ""
+
+
+def _may_match(column: Column, family: str) -> bool:
+    if isinstance(column, Numeric) or not family:
+        return True  # a truth value is read as 0 or 1
+    if family == TRUTH_VALUES:
+        return any(text_of(value) in column.texts for value in (True, False))
+    return any(text_of(number_of(text)) == text for text in column.texts)
