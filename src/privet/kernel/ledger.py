@@ -214,7 +214,7 @@ class Ledger:
         place = _followed(str(path))
         if Ledger.on_server(place):
             return _postgres().identity_at(place)
-        return MEMORY if place == MEMORY else os.path.realpath(place)
+        return os.path.realpath(place) if place != MEMORY and is_path(place) else place
 
     @property
     def path(self) -> str:
