@@ -38,7 +38,9 @@ class StandIn:
     def __init__(self, names: Sequence[str], types: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         self.statements: list[str] = []
         self.closed = False
-        self._types = {name: TYPES[each][0] for name, each in zip(names, types, strict=True)}
+        self._catalogue = [
+            (name, TYPES[each][0], *_digits(TYPES[each][1])) for name, each in zip(names, types, strict=True)
+        ]
         self._database = duckdb.connect()
         quoted = [exp.to_identifier(name, quoted=True).sql(dialect="duckdb") for name in names]
         columns = ", ".join(f"{name} {TYPES[each][1]}" for name, each in zip(quoted, types, strict=True))
@@ -58,7 +60,8 @@ class StandIn:
         if "sys.databases" in self.statements[-1]:
             return [("clinic", 1)]
         if "INFORMATION_SCHEMA" in self.statements[-1]:
-            return list(self._types.items())
+            digits = "NUMERIC_PRECISION" in self.statements[-1]
+            return self._catalogue if digits else [row[:2] for row in self._catalogue]
         return self._database.execute(in_duckdb(self.statements[-1])).fetchall()
 
     def commit(self) -> None:
@@ -66,6 +69,12 @@ class StandIn:
 
     def close(self) -> None:
         self.closed = True
+
+
+def _digits(stored: str) -> tuple[int | None, int | None]:
+    """Precision and scale of a decimal, as the catalogue has them."""
+    found = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", stored)
+    return (int(found[1]), int(found[2])) if found else (None, None)
 
 
 def held(value: Any, sql_type: str) -> Any:

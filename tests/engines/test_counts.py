@@ -17,7 +17,7 @@ import pytest
 from hypothesis import strategies as st
 
 import privet
-from privet.column import LONGEST_NUMBER, Column, Nominal, Numeric, text_of
+from privet.column import LONGEST_NUMBER, MAX_GRID, Column, Nominal, Numeric, text_of
 from privet.domain import Domain
 from privet.kernel import Gini, InfoGain, Max, answers
 from privet.kernel.engines import memory
@@ -215,8 +215,8 @@ SHAPES = [
     (-5, 5, Fraction(1, 10), {"edges": (Fraction(-1), Fraction(3, 10), Fraction(5))}),
     (0, 1, Fraction(1, 1000), {"bins": 1}),
     (17, 90, 3, {}),
-    (-(2**53), 2**53, 2**24, {"bins": 3}),
-    (Fraction(-1, 2), 2**31 - 5, 1, {"bins": 2}),
+    (-(2**53), 2**53, 2**55 // MAX_GRID, {"bins": 3}),
+    (Fraction(-1, 2), MAX_GRID - 5, 1, {"bins": 2}),
 ]
 FLAGS = st.booleans()
 SIZES = (3, 25, 1, 12, 6, 18, 8, 2, 15, 0)  # one table in ten is empty
@@ -259,9 +259,21 @@ def tables(draw: Callable[..., Any], classes: Sequence[int] = ()) -> tuple[Domai
     return Domain(tuple(declared), target=names[0] if classes else None), types, rows
 
 
+Points = dict[str, list[int]]  # for each column the indices of its rows
+
+
 @st.composite
-def programs(draw: Callable[..., Any], domain: Domain) -> Rows:
-    """A chain of up to three steps: parts kept in any order, conditions, splits, thresholds, closed parts, coins."""
+def programs(draw: Callable[..., Any], domain: Domain, rows: Sequence[Any] = ()) -> Rows:
+    """A chain of up to three steps: parts kept in any order, conditions, splits, thresholds, closed parts, coins.
+
+    Most boundaries are points where one of the rows lies: there it shows on which side they are.
+    """
+    points = {name: [row.indices[name] for row in ReferenceEngine(domain, rows).rows] for name in domain.names}
+    return draw(steps(domain, points))
+
+
+@st.composite
+def steps(draw: Callable[..., Any], domain: Domain, points: Points) -> Rows:
     rows = Rows()
     for _ in range(draw(st.integers(0, 3))):
         if rows.parts == 0 or rows.parts > 60:
@@ -271,38 +283,38 @@ def programs(draw: Callable[..., Any], domain: Domain) -> Rows:
             rows = rows.scatter(draw(st.integers(1, 5)), draw(st.integers(0, 2**64)))
         elif kind == "keep":
             parts = draw(st.lists(st.integers(0, rows.parts - 1), min_size=1, max_size=8, unique=True))
-            rows = rows.keep(parts, tuple(draw(st.lists(conditions(domain), max_size=2))))
+            rows = rows.keep(parts, tuple(draw(st.lists(conditions(domain, points), max_size=2))))
         else:
-            splits = [draw(st.none() | split_of(domain)) for _ in range(min(rows.parts, 12))]
+            splits = [draw(split_of(domain, points) | st.none()) for _ in range(min(rows.parts, 12))]
             rows = rows.divide([*splits, *[splits[0]] * (rows.parts - len(splits))], domain)
     return rows if rows.parts else Rows()
 
 
-def indices(column: Numeric) -> st.SearchStrategy[int]:
-    """Grid indices inside the bounds, above all those where rows are: a boundary shows at a row that lies on it."""
-    found = {column.grid(value) for values in (*VALUES.values(), TEXT_NUMBERS) for value in values}
-    occupied = sorted(index for index in found if index is not None and 1 <= index < column.grid_size)
-    return st.sampled_from(occupied) | st.integers(1, column.grid_size - 1)
+def indices(column: Numeric, points: Points) -> st.SearchStrategy[int]:
+    """Grid indices inside the bounds, above all those where rows are."""
+    occupied = sorted(index for index in set(points[column.name]) if 1 <= index < column.grid_size)
+    anywhere = st.integers(1, column.grid_size - 1)
+    return st.sampled_from(occupied) | anywhere if occupied else anywhere
 
 
-def conditions(domain: Domain) -> st.SearchStrategy[Condition]:
+def conditions(domain: Domain, points: Points) -> st.SearchStrategy[Condition]:
     def of(column: Column) -> st.SearchStrategy[Condition]:
         codes = st.lists(st.integers(0, column.size - 1), max_size=3, unique=True)
         by_code = codes.map(lambda chosen: Condition(column.name, tuple(sorted(chosen))))
         if isinstance(column, Nominal):
             return by_code
-        index = indices(column) | st.sampled_from([0, column.grid_size])
+        index = indices(column, points) | st.sampled_from([0, column.grid_size])
         return by_code | st.tuples(index, index).map(lambda pair: Condition(column.name, None, *sorted(pair)))
 
     return st.sampled_from(domain.columns).flatmap(of)
 
 
-def split_of(domain: Domain) -> st.SearchStrategy[Split]:
+def split_of(domain: Domain, points: Points) -> st.SearchStrategy[Split]:
     def of(column: Column) -> st.SearchStrategy[Split]:
         if isinstance(column, Nominal):
             return st.just(Split(column.name))
-        cuts = st.lists(indices(column), min_size=1, max_size=3, unique=True)
-        return st.just(Split(column.name)) | cuts.map(lambda chosen: Split(column.name, tuple(sorted(chosen))))
+        cuts = st.lists(indices(column, points), min_size=1, max_size=3, unique=True)
+        return cuts.map(lambda chosen: Split(column.name, tuple(sorted(chosen)))) | st.just(Split(column.name))
 
     return st.sampled_from(domain.columns).flatmap(of)
 
@@ -338,7 +350,7 @@ def model_queries(draw: Callable[..., Any], domain: Domain, rows: Rows) -> list[
 def questions(draw: Callable[..., Any]) -> tuple[Domain, list[str], list[tuple[Any, ...]], list[Any]]:
     """A table with a target, and questions of every kind about all of its parts, down to the smallest."""
     domain, types, rows = draw(tables(classes=(2, 3, 4)))
-    where = draw(programs(domain))
+    where = draw(programs(domain, rows))
     pairs = [(one, other) for one in domain.names for other in domain.names]
     groups = draw(st.lists(st.sampled_from([(), *((name,) for name in domain.names), *pairs]), max_size=3))
     return domain, types, rows, draw(asked_of(domain, where, groups))
@@ -666,7 +678,7 @@ def test_coins_are_the_hash_of_a_row_wherever_it_is_stored(stores: Any, storage:
 @each_storage
 def test_coins_of_the_largest_grids_stay_in_64_bits(stores: Any, storage: str) -> None:
     # an overflow would wrap in one engine and be an error, which one row can cause, in another
-    last = 2**31 - 1
+    last = MAX_GRID - 1
     domain = Domain(tuple(Numeric(name, Fraction(0), Fraction(last), Fraction(1), bins=2) for name in "abcd"))
     rng = random.Random(2)
     rows = [tuple(rng.choice([0, 1, last - 1, last, rng.randrange(last)]) for _ in "abcd") for _ in range(60)]
@@ -686,8 +698,8 @@ def test_rows_that_no_value_can_meet_are_counted_and_divided(stores: Any, storag
 
 @each_storage_and_spark
 def test_the_last_point_of_the_largest_grid_is_counted(stores: Any, storage: str) -> None:
-    # 2^31 - 1 and one more is beyond 32 bits: an error that one row can cause
-    last = 2**31 - 1
+    # it and one more may be beyond 32 bits: an error that one row can cause
+    last = MAX_GRID - 1
     domain = Domain((Numeric("x", Fraction(0), Fraction(last), Fraction(1), bins=2, missing=True),))
     queries = [*everything(domain), SumQuery(Rows(), "x"), GridQuery(Rows().divide([Split("x")], domain), ("x",))]
     check(stores, storage, domain, ["BIGINT"], [(0,), (last - 1,), (last,), (None,)], queries)

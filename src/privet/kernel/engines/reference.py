@@ -90,63 +90,63 @@ class ReferenceEngine:
     def exact_counts(self, query: CountQuery) -> list[Counts]:
         placed, answers = self.placed(query.rows), []
         for group in query.groups:
-            counts: Counter[tuple[int, ...]] = Counter()
+            exact: Counter[tuple[int, ...]] = Counter()
             for part, row in placed:
-                counts[part, *(row.codes[name] for name in group)] += row.weight
-            answers.append(_array(counts, (query.rows.parts, *(self.domain[name].size for name in group))))
+                exact[part, *(row.codes[name] for name in group)] += row.weight
+            answers.append(_array(exact, (query.rows.parts, *(self.domain[name].size for name in group))))
         return answers
 
     def exact_grid(self, query: GridQuery) -> list[GridCounts]:
         classes = 1 if query.target is None else self.domain[query.target].size
         placed, answers = self.placed(query.rows), []
         for name in query.columns:
-            counts: dict[tuple[int, int], list[int]] = {}
+            exact: dict[tuple[int, int], list[int]] = {}
             for part, row in placed:
                 label = 0 if query.target is None else row.codes[query.target]
-                counts.setdefault((part, row.indices[name]), [0] * classes)[label] += row.weight
-            occupied = sorted(counts)
+                exact.setdefault((part, row.indices[name]), [0] * classes)[label] += row.weight
+            occupied = sorted(exact)
             answers.append(
                 GridCounts(
                     part=np.array([part for part, _ in occupied], dtype=np.int64),
                     index=np.array([index for _, index in occupied], dtype=np.int64),
-                    exact_counts=np.array([counts[pair] for pair in occupied], dtype=np.int64).reshape(-1, classes),
+                    exact_counts=np.array([exact[pair] for pair in occupied], dtype=np.int64).reshape(-1, classes),
                 )
             )
         return answers
 
     def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
-        number: Counter[tuple[int, ...]] = Counter()
-        total: Counter[tuple[int, ...]] = Counter()
+        exact_rows: Counter[tuple[int, ...]] = Counter()
+        exact_sums: Counter[tuple[int, ...]] = Counter()
         for part, row in self.placed(query.rows):
             index = row.indices[query.column]
             if index >= 0:
-                number[part,] += row.weight
-                total[part,] += row.weight * index
-        limited = Counter({part: min(exact, LARGEST_SUM) for part, exact in total.items()})
-        return _array(number, (query.rows.parts,)), _array(limited, (query.rows.parts,))
+                exact_rows[part,] += row.weight
+                exact_sums[part,] += row.weight * index
+        limited = Counter({part: min(exact, LARGEST_SUM) for part, exact in exact_sums.items()})
+        return _array(exact_rows, (query.rows.parts,)), _array(limited, (query.rows.parts,))
 
     def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
         classes, answers = len(query.caps), []
         added = [(part, row, *residuals_of(row, query)) for part, row in self.placed(query.rows)]
         for table in query.tables:
-            own: Counter[tuple[int, ...]] = Counter()
-            others: Counter[tuple[int, ...]] = Counter()
+            exact_own: Counter[tuple[int, ...]] = Counter()
+            exact_others: Counter[tuple[int, ...]] = Counter()
             for part, row, mine, shares in added:
                 cell = cell_of(row, table, self.domain)
-                own[part, cell, row.codes[query.target]] += row.weight * mine
+                exact_own[part, cell, row.codes[query.target]] += row.weight * mine
                 for label, share in enumerate(shares):
-                    others[part, cell, label] += row.weight * share
+                    exact_others[part, cell, label] += row.weight * share
             shape = (query.rows.parts, cell_count(self.domain, table), classes)
-            answers.append(Residuals(_array(own, shape), _array(others, shape) if classes > 2 else None))
+            answers.append(Residuals(_array(exact_own, shape), _array(exact_others, shape) if classes > 2 else None))
         return answers
 
     def exact_correct(self, query: CorrectQuery) -> Counts:
-        right: Counter[tuple[int, ...]] = Counter()
+        exact: Counter[tuple[int, ...]] = Counter()
         for part, row in self.placed(query.rows):
             logits = logits_of(row, query.model)
             if logits.index(max(logits)) == row.codes[query.target]:  # `index`: the first of equals
-                right[part,] += row.weight
-        return _array(right, (query.rows.parts,))
+                exact[part,] += row.weight
+        return _array(exact, (query.rows.parts,))
 
     def placed(self, rows: Rows) -> list[tuple[int, Row]]:
         """The rows that lie in a part, each with the number of its part."""
@@ -283,8 +283,8 @@ def exponential(distance: int) -> int:
     return value
 
 
-def _array(counts: Counter[tuple[int, ...]], shape: tuple[int, ...]) -> Counts:
-    exact = np.zeros(shape, dtype=np.int64)
-    for place, count in counts.items():
-        exact[place] = count
-    return exact
+def _array(exact: Counter[tuple[int, ...]], shape: tuple[int, ...]) -> Counts:
+    array = np.zeros(shape, dtype=np.int64)
+    for index, number in exact.items():
+        array[index] = number
+    return array
