@@ -24,7 +24,7 @@ Codes = dict[str, NDArray[Any]]
 
 PROPERTY = settings(
     derandomize=True,
-    max_examples=40,
+    max_examples=30,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
