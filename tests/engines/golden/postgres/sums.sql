@@ -113,7 +113,11 @@ WITH numbered AS (
                 ELSE CAST("wage's group" AS DOUBLE PRECISION)
               END AS "wage's group",
               "select" AS "select",
-              CAST("many" AS TEXT) COLLATE "C" AS "many",
+              CASE
+                WHEN OCTET_LENGTH(CAST("many" AS TEXT)) > 8192
+                THEN LEFT(CAST("many" AS TEXT), 4)
+                ELSE CAST("many" AS TEXT)
+              END COLLATE "C" AS "many",
               CAST("y" AS TEXT) COLLATE "C" AS "y"
             FROM ONLY "golden.schema"."it's ""t"
             OFFSET '0'
@@ -178,7 +182,7 @@ SELECT
   0 AS q,
   CAST("node" AS BIGINT) AS k,
   COUNT(*) AS n,
-  CAST(SUM(CAST("g1" AS BIGINT)) AS BIGINT) AS s
+  CAST(LEAST(SUM(CAST("g1" AS BIGINT)), 9223372036854775807) AS BIGINT) AS s
 FROM numbered
 WHERE
   NOT "node" IS NULL AND "g1" >= 0
