@@ -745,6 +745,20 @@ def test_a_level_of_a_fit_is_one_statement_in_the_servers_own_log(server: Server
         assert len(re.findall(STATEMENT, log.read_text()[before:])) == 1 + 3
 
 
+def test_naive_bayes_reads_the_rows_twice_whatever_the_number_of_attributes(server: Server) -> None:
+    """Once for the classes, and once for the tables of all attributes."""
+    domain = Domain((*(Nominal(f"a{i}", (0, 1)) for i in range(40)), Nominal("y", (0, 1))), target="y")
+    rows = np.random.default_rng(1).integers(0, 2, (50, 41))
+    table = make(server, ", ".join(f"{name} int" for name in domain.names), rows.tolist())
+    user = limited(server, table, "log_statement = 'all'")
+    log = server.folder / "log"
+    with opened(server, table, domain, user=user) as opened_table:
+        before = log.stat().st_size
+        model = privet.NaiveBayesClassifier(5).fit(opened_table).model_
+        assert len(model.tables) == 40 and opened_table.budget.spent == 5
+        assert len(re.findall(STATEMENT, log.read_text()[before:])) == 2
+
+
 def test_counts_cross_the_wire_and_no_row_does(server: Server, tmp_path: Path) -> None:
     """By libpq's own record of every message: numbers of cells come back, whatever the number of rows."""
     rows = [(CANARY if i % 5 else "f", ["no", "yes"][i % 2], CANARY) for i in range(5000)]
