@@ -423,22 +423,22 @@ WITH numbered AS (
                   SELECT
                     CASE
                       WHEN (
-                        CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2
+                        CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2
                       ) IS NULL
                       OR (
-                        CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                        CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                       ) = N'|'
                       THEN NULL
                       WHEN (
-                        CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                        CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                       ) = N'f''); DROP TABLE t; --|'
                       THEN 0
                       WHEN (
-                        CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                        CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                       ) = N'm]|'
                       THEN 1
                       WHEN (
-                        CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                        CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                       ) = N'trailing |'
                       THEN 2
                       ELSE 3
@@ -466,7 +466,9 @@ WITH numbered AS (
                       ELSE NULL
                     END AS c2,
                     CASE
-                      WHEN CAST(DATALENGTH(CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2) AS BIGINT) / 2 <= 65536
+                      WHEN CAST(DATALENGTH(
+                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2
+                      ) AS BIGINT) / 2 <= 65536
                       THEN CASE
                         WHEN (
                           NOT CASE
@@ -474,7 +476,7 @@ WITH numbered AS (
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                     NCHAR(9),
                                     N' '
                                   )
@@ -486,7 +488,7 @@ WITH numbered AS (
                                   LTRIM(
                                     RTRIM(
                                       REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                         NCHAR(9),
                                         N' '
                                       )
@@ -500,7 +502,7 @@ WITH numbered AS (
                                 LTRIM(
                                   RTRIM(
                                     REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                       NCHAR(9),
                                       N' '
                                     )
@@ -512,7 +514,7 @@ WITH numbered AS (
                                     LTRIM(
                                       RTRIM(
                                         REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                           NCHAR(9),
                                           N' '
                                         )
@@ -528,7 +530,7 @@ WITH numbered AS (
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                     NCHAR(9),
                                     N' '
                                   )
@@ -540,7 +542,7 @@ WITH numbered AS (
                                   LTRIM(
                                     RTRIM(
                                       REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                         NCHAR(9),
                                         N' '
                                       )
@@ -556,7 +558,7 @@ WITH numbered AS (
                                 LTRIM(
                                   RTRIM(
                                     REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                       NCHAR(9),
                                       N' '
                                     )
@@ -568,7 +570,7 @@ WITH numbered AS (
                                     LTRIM(
                                       RTRIM(
                                         REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                           NCHAR(9),
                                           N' '
                                         )
@@ -582,7 +584,7 @@ WITH numbered AS (
                                   LTRIM(
                                     RTRIM(
                                       REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                         NCHAR(9),
                                         N' '
                                       )
@@ -594,7 +596,7 @@ WITH numbered AS (
                                       LTRIM(
                                         RTRIM(
                                           REPLACE(
-                                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                             NCHAR(9),
                                             N' '
                                           )
@@ -610,7 +612,7 @@ WITH numbered AS (
                                 LTRIM(
                                   RTRIM(
                                     REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                       NCHAR(9),
                                       N' '
                                     )
@@ -622,7 +624,7 @@ WITH numbered AS (
                                     LTRIM(
                                       RTRIM(
                                         REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                           NCHAR(9),
                                           N' '
                                         )
@@ -640,7 +642,7 @@ WITH numbered AS (
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                     NCHAR(9),
                                     N' '
                                   )
@@ -652,7 +654,7 @@ WITH numbered AS (
                                   LTRIM(
                                     RTRIM(
                                       REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                         NCHAR(9),
                                         N' '
                                       )
@@ -666,7 +668,7 @@ WITH numbered AS (
                                 LTRIM(
                                   RTRIM(
                                     REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                       NCHAR(9),
                                       N' '
                                     )
@@ -678,7 +680,7 @@ WITH numbered AS (
                                     LTRIM(
                                       RTRIM(
                                         REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                           NCHAR(9),
                                           N' '
                                         )
@@ -694,7 +696,7 @@ WITH numbered AS (
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                     NCHAR(9),
                                     N' '
                                   )
@@ -706,7 +708,7 @@ WITH numbered AS (
                                   LTRIM(
                                     RTRIM(
                                       REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                         NCHAR(9),
                                         N' '
                                       )
@@ -723,7 +725,7 @@ WITH numbered AS (
                                 LTRIM(
                                   RTRIM(
                                     REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                       NCHAR(9),
                                       N' '
                                     )
@@ -735,7 +737,7 @@ WITH numbered AS (
                                 LTRIM(
                                   RTRIM(
                                     REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                       NCHAR(9),
                                       N' '
                                     )
@@ -749,7 +751,7 @@ WITH numbered AS (
                                   LTRIM(
                                     RTRIM(
                                       REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                         NCHAR(9),
                                         N' '
                                       )
@@ -761,7 +763,7 @@ WITH numbered AS (
                                       LTRIM(
                                         RTRIM(
                                           REPLACE(
-                                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                             NCHAR(9),
                                             N' '
                                           )
@@ -776,7 +778,7 @@ WITH numbered AS (
                                     LTRIM(
                                       RTRIM(
                                         REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                           NCHAR(9),
                                           N' '
                                         )
@@ -788,7 +790,7 @@ WITH numbered AS (
                                         LTRIM(
                                           RTRIM(
                                             REPLACE(
-                                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                               NCHAR(9),
                                               N' '
                                             )
@@ -805,7 +807,7 @@ WITH numbered AS (
                                   LTRIM(
                                     RTRIM(
                                       REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                         NCHAR(9),
                                         N' '
                                       )
@@ -817,7 +819,7 @@ WITH numbered AS (
                                       LTRIM(
                                         RTRIM(
                                           REPLACE(
-                                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                             NCHAR(9),
                                             N' '
                                           )
@@ -833,7 +835,7 @@ WITH numbered AS (
                                   LTRIM(
                                     RTRIM(
                                       REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                         NCHAR(9),
                                         N' '
                                       )
@@ -845,7 +847,7 @@ WITH numbered AS (
                                       LTRIM(
                                         RTRIM(
                                           REPLACE(
-                                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                             NCHAR(9),
                                             N' '
                                           )
@@ -863,7 +865,7 @@ WITH numbered AS (
                           TRY_CAST(LTRIM(
                             RTRIM(
                               REPLACE(
-                                CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                 NCHAR(9),
                                 N' '
                               )
@@ -874,7 +876,7 @@ WITH numbered AS (
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                     NCHAR(9),
                                     N' '
                                   )
@@ -886,7 +888,7 @@ WITH numbered AS (
                                   LTRIM(
                                     RTRIM(
                                       REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                         NCHAR(9),
                                         N' '
                                       )
@@ -900,7 +902,7 @@ WITH numbered AS (
                             WHEN LTRIM(
                               RTRIM(
                                 REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                   NCHAR(9),
                                   N' '
                                 )
@@ -914,15 +916,15 @@ WITH numbered AS (
                     END AS x3,
                     CASE
                       WHEN (
-                        CAST([source_rows].[y] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                        CAST(LEFT([source_rows].[y], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                       ) = N'no|'
                       THEN 0
                       WHEN (
-                        CAST([source_rows].[y] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                        CAST(LEFT([source_rows].[y], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                       ) = N'yes|'
                       THEN 1
                       WHEN (
-                        CAST([source_rows].[y] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                        CAST(LEFT([source_rows].[y], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                       ) = N'maybe|'
                       THEN 2
                       ELSE NULL

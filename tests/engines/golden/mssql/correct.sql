@@ -174,22 +174,22 @@ WITH numbered AS (
               SELECT
                 CASE
                   WHEN (
-                    CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2
+                    CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2
                   ) IS NULL
                   OR (
-                    CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                    CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                   ) = N'|'
                   THEN NULL
                   WHEN (
-                    CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                    CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                   ) = N'f''); DROP TABLE t; --|'
                   THEN 0
                   WHEN (
-                    CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                    CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                   ) = N'm]|'
                   THEN 1
                   WHEN (
-                    CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                    CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                   ) = N'trailing |'
                   THEN 2
                   ELSE 3
@@ -217,7 +217,9 @@ WITH numbered AS (
                   ELSE NULL
                 END AS c2,
                 CASE
-                  WHEN CAST(DATALENGTH(CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2) AS BIGINT) / 2 <= 65536
+                  WHEN CAST(DATALENGTH(
+                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2
+                  ) AS BIGINT) / 2 <= 65536
                   THEN CASE
                     WHEN (
                       NOT CASE
@@ -225,7 +227,7 @@ WITH numbered AS (
                           LTRIM(
                             RTRIM(
                               REPLACE(
-                                CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                 NCHAR(9),
                                 N' '
                               )
@@ -237,7 +239,7 @@ WITH numbered AS (
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                     NCHAR(9),
                                     N' '
                                   )
@@ -251,7 +253,7 @@ WITH numbered AS (
                             LTRIM(
                               RTRIM(
                                 REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                   NCHAR(9),
                                   N' '
                                 )
@@ -263,7 +265,7 @@ WITH numbered AS (
                                 LTRIM(
                                   RTRIM(
                                     REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                       NCHAR(9),
                                       N' '
                                     )
@@ -279,7 +281,7 @@ WITH numbered AS (
                           LTRIM(
                             RTRIM(
                               REPLACE(
-                                CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                 NCHAR(9),
                                 N' '
                               )
@@ -291,7 +293,7 @@ WITH numbered AS (
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                     NCHAR(9),
                                     N' '
                                   )
@@ -307,7 +309,7 @@ WITH numbered AS (
                             LTRIM(
                               RTRIM(
                                 REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                   NCHAR(9),
                                   N' '
                                 )
@@ -319,7 +321,7 @@ WITH numbered AS (
                                 LTRIM(
                                   RTRIM(
                                     REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                       NCHAR(9),
                                       N' '
                                     )
@@ -333,7 +335,7 @@ WITH numbered AS (
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                     NCHAR(9),
                                     N' '
                                   )
@@ -345,7 +347,7 @@ WITH numbered AS (
                                   LTRIM(
                                     RTRIM(
                                       REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                         NCHAR(9),
                                         N' '
                                       )
@@ -361,7 +363,7 @@ WITH numbered AS (
                             LTRIM(
                               RTRIM(
                                 REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                   NCHAR(9),
                                   N' '
                                 )
@@ -373,7 +375,7 @@ WITH numbered AS (
                                 LTRIM(
                                   RTRIM(
                                     REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                       NCHAR(9),
                                       N' '
                                     )
@@ -391,7 +393,7 @@ WITH numbered AS (
                           LTRIM(
                             RTRIM(
                               REPLACE(
-                                CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                 NCHAR(9),
                                 N' '
                               )
@@ -403,7 +405,7 @@ WITH numbered AS (
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                     NCHAR(9),
                                     N' '
                                   )
@@ -417,7 +419,7 @@ WITH numbered AS (
                             LTRIM(
                               RTRIM(
                                 REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                   NCHAR(9),
                                   N' '
                                 )
@@ -429,7 +431,7 @@ WITH numbered AS (
                                 LTRIM(
                                   RTRIM(
                                     REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                       NCHAR(9),
                                       N' '
                                     )
@@ -445,7 +447,7 @@ WITH numbered AS (
                           LTRIM(
                             RTRIM(
                               REPLACE(
-                                CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                 NCHAR(9),
                                 N' '
                               )
@@ -457,7 +459,7 @@ WITH numbered AS (
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                     NCHAR(9),
                                     N' '
                                   )
@@ -474,7 +476,7 @@ WITH numbered AS (
                             LTRIM(
                               RTRIM(
                                 REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                   NCHAR(9),
                                   N' '
                                 )
@@ -486,7 +488,7 @@ WITH numbered AS (
                             LTRIM(
                               RTRIM(
                                 REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                   NCHAR(9),
                                   N' '
                                 )
@@ -500,7 +502,7 @@ WITH numbered AS (
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                     NCHAR(9),
                                     N' '
                                   )
@@ -512,7 +514,7 @@ WITH numbered AS (
                                   LTRIM(
                                     RTRIM(
                                       REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                         NCHAR(9),
                                         N' '
                                       )
@@ -527,7 +529,7 @@ WITH numbered AS (
                                 LTRIM(
                                   RTRIM(
                                     REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                       NCHAR(9),
                                       N' '
                                     )
@@ -539,7 +541,7 @@ WITH numbered AS (
                                     LTRIM(
                                       RTRIM(
                                         REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                           NCHAR(9),
                                           N' '
                                         )
@@ -556,7 +558,7 @@ WITH numbered AS (
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                     NCHAR(9),
                                     N' '
                                   )
@@ -568,7 +570,7 @@ WITH numbered AS (
                                   LTRIM(
                                     RTRIM(
                                       REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                         NCHAR(9),
                                         N' '
                                       )
@@ -584,7 +586,7 @@ WITH numbered AS (
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                     NCHAR(9),
                                     N' '
                                   )
@@ -596,7 +598,7 @@ WITH numbered AS (
                                   LTRIM(
                                     RTRIM(
                                       REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                         NCHAR(9),
                                         N' '
                                       )
@@ -614,7 +616,7 @@ WITH numbered AS (
                       TRY_CAST(LTRIM(
                         RTRIM(
                           REPLACE(
-                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                             NCHAR(9),
                             N' '
                           )
@@ -625,7 +627,7 @@ WITH numbered AS (
                           LTRIM(
                             RTRIM(
                               REPLACE(
-                                CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                 NCHAR(9),
                                 N' '
                               )
@@ -637,7 +639,7 @@ WITH numbered AS (
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                     NCHAR(9),
                                     N' '
                                   )
@@ -651,7 +653,7 @@ WITH numbered AS (
                         WHEN LTRIM(
                           RTRIM(
                             REPLACE(
-                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                               NCHAR(9),
                               N' '
                             )
@@ -665,15 +667,15 @@ WITH numbered AS (
                 END AS x3,
                 CASE
                   WHEN (
-                    CAST([source_rows].[y] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                    CAST(LEFT([source_rows].[y], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                   ) = N'no|'
                   THEN 0
                   WHEN (
-                    CAST([source_rows].[y] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                    CAST(LEFT([source_rows].[y], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                   ) = N'yes|'
                   THEN 1
                   WHEN (
-                    CAST([source_rows].[y] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                    CAST(LEFT([source_rows].[y], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                   ) = N'maybe|'
                   THEN 2
                   ELSE NULL

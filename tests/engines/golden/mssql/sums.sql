@@ -144,22 +144,22 @@ WITH numbered AS (
         SELECT
           CASE
             WHEN (
-              CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2
+              CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2
             ) IS NULL
             OR (
-              CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+              CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
             ) = N'|'
             THEN NULL
             WHEN (
-              CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+              CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
             ) = N'f''); DROP TABLE t; --|'
             THEN 0
             WHEN (
-              CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+              CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
             ) = N'm]|'
             THEN 1
             WHEN (
-              CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+              CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
             ) = N'trailing |'
             THEN 2
             ELSE 3
@@ -187,7 +187,9 @@ WITH numbered AS (
             ELSE NULL
           END AS c2,
           CASE
-            WHEN CAST(DATALENGTH(CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2) AS BIGINT) / 2 <= 65536
+            WHEN CAST(DATALENGTH(
+              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2
+            ) AS BIGINT) / 2 <= 65536
             THEN CASE
               WHEN (
                 NOT CASE
@@ -195,7 +197,7 @@ WITH numbered AS (
                     LTRIM(
                       RTRIM(
                         REPLACE(
-                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                           NCHAR(9),
                           N' '
                         )
@@ -207,7 +209,7 @@ WITH numbered AS (
                         LTRIM(
                           RTRIM(
                             REPLACE(
-                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                               NCHAR(9),
                               N' '
                             )
@@ -221,7 +223,7 @@ WITH numbered AS (
                       LTRIM(
                         RTRIM(
                           REPLACE(
-                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                             NCHAR(9),
                             N' '
                           )
@@ -233,7 +235,7 @@ WITH numbered AS (
                           LTRIM(
                             RTRIM(
                               REPLACE(
-                                CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                 NCHAR(9),
                                 N' '
                               )
@@ -249,7 +251,7 @@ WITH numbered AS (
                     LTRIM(
                       RTRIM(
                         REPLACE(
-                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                           NCHAR(9),
                           N' '
                         )
@@ -261,7 +263,7 @@ WITH numbered AS (
                         LTRIM(
                           RTRIM(
                             REPLACE(
-                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                               NCHAR(9),
                               N' '
                             )
@@ -277,7 +279,7 @@ WITH numbered AS (
                       LTRIM(
                         RTRIM(
                           REPLACE(
-                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                             NCHAR(9),
                             N' '
                           )
@@ -289,7 +291,7 @@ WITH numbered AS (
                           LTRIM(
                             RTRIM(
                               REPLACE(
-                                CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                 NCHAR(9),
                                 N' '
                               )
@@ -303,7 +305,7 @@ WITH numbered AS (
                         LTRIM(
                           RTRIM(
                             REPLACE(
-                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                               NCHAR(9),
                               N' '
                             )
@@ -315,7 +317,7 @@ WITH numbered AS (
                             LTRIM(
                               RTRIM(
                                 REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                   NCHAR(9),
                                   N' '
                                 )
@@ -331,7 +333,7 @@ WITH numbered AS (
                       LTRIM(
                         RTRIM(
                           REPLACE(
-                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                             NCHAR(9),
                             N' '
                           )
@@ -343,7 +345,7 @@ WITH numbered AS (
                           LTRIM(
                             RTRIM(
                               REPLACE(
-                                CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                 NCHAR(9),
                                 N' '
                               )
@@ -361,7 +363,7 @@ WITH numbered AS (
                     LTRIM(
                       RTRIM(
                         REPLACE(
-                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                           NCHAR(9),
                           N' '
                         )
@@ -373,7 +375,7 @@ WITH numbered AS (
                         LTRIM(
                           RTRIM(
                             REPLACE(
-                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                               NCHAR(9),
                               N' '
                             )
@@ -387,7 +389,7 @@ WITH numbered AS (
                       LTRIM(
                         RTRIM(
                           REPLACE(
-                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                             NCHAR(9),
                             N' '
                           )
@@ -399,7 +401,7 @@ WITH numbered AS (
                           LTRIM(
                             RTRIM(
                               REPLACE(
-                                CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                 NCHAR(9),
                                 N' '
                               )
@@ -415,7 +417,7 @@ WITH numbered AS (
                     LTRIM(
                       RTRIM(
                         REPLACE(
-                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                           NCHAR(9),
                           N' '
                         )
@@ -427,7 +429,7 @@ WITH numbered AS (
                         LTRIM(
                           RTRIM(
                             REPLACE(
-                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                               NCHAR(9),
                               N' '
                             )
@@ -444,7 +446,7 @@ WITH numbered AS (
                       LTRIM(
                         RTRIM(
                           REPLACE(
-                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                             NCHAR(9),
                             N' '
                           )
@@ -456,7 +458,7 @@ WITH numbered AS (
                       LTRIM(
                         RTRIM(
                           REPLACE(
-                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                             NCHAR(9),
                             N' '
                           )
@@ -470,7 +472,7 @@ WITH numbered AS (
                         LTRIM(
                           RTRIM(
                             REPLACE(
-                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                               NCHAR(9),
                               N' '
                             )
@@ -482,7 +484,7 @@ WITH numbered AS (
                             LTRIM(
                               RTRIM(
                                 REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                   NCHAR(9),
                                   N' '
                                 )
@@ -497,7 +499,7 @@ WITH numbered AS (
                           LTRIM(
                             RTRIM(
                               REPLACE(
-                                CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                 NCHAR(9),
                                 N' '
                               )
@@ -509,7 +511,7 @@ WITH numbered AS (
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                     NCHAR(9),
                                     N' '
                                   )
@@ -526,7 +528,7 @@ WITH numbered AS (
                         LTRIM(
                           RTRIM(
                             REPLACE(
-                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                               NCHAR(9),
                               N' '
                             )
@@ -538,7 +540,7 @@ WITH numbered AS (
                             LTRIM(
                               RTRIM(
                                 REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                   NCHAR(9),
                                   N' '
                                 )
@@ -554,7 +556,7 @@ WITH numbered AS (
                         LTRIM(
                           RTRIM(
                             REPLACE(
-                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                               NCHAR(9),
                               N' '
                             )
@@ -566,7 +568,7 @@ WITH numbered AS (
                             LTRIM(
                               RTRIM(
                                 REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                   NCHAR(9),
                                   N' '
                                 )
@@ -584,7 +586,7 @@ WITH numbered AS (
                 TRY_CAST(LTRIM(
                   RTRIM(
                     REPLACE(
-                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                       NCHAR(9),
                       N' '
                     )
@@ -595,7 +597,7 @@ WITH numbered AS (
                     LTRIM(
                       RTRIM(
                         REPLACE(
-                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                           NCHAR(9),
                           N' '
                         )
@@ -607,7 +609,7 @@ WITH numbered AS (
                         LTRIM(
                           RTRIM(
                             REPLACE(
-                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                               NCHAR(9),
                               N' '
                             )
@@ -621,7 +623,7 @@ WITH numbered AS (
                   WHEN LTRIM(
                     RTRIM(
                       REPLACE(
-                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                         NCHAR(9),
                         N' '
                       )
@@ -635,15 +637,15 @@ WITH numbered AS (
           END AS x3,
           CASE
             WHEN (
-              CAST([source_rows].[y] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+              CAST(LEFT([source_rows].[y], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
             ) = N'no|'
             THEN 0
             WHEN (
-              CAST([source_rows].[y] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+              CAST(LEFT([source_rows].[y], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
             ) = N'yes|'
             THEN 1
             WHEN (
-              CAST([source_rows].[y] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+              CAST(LEFT([source_rows].[y], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
             ) = N'maybe|'
             THEN 2
             ELSE NULL
@@ -670,7 +672,11 @@ SELECT
   0 AS q,
   CAST([node] AS BIGINT) AS k,
   COUNT_BIG(*) AS n,
-  CAST(SUM(CAST([g1] AS BIGINT)) AS BIGINT) AS s
+  CAST(CASE
+    WHEN SUM(CAST(CAST([g1] AS BIGINT) AS NUMERIC(38, 0))) > 9223372036854775807
+    THEN 9223372036854775807
+    ELSE SUM(CAST(CAST([g1] AS BIGINT) AS NUMERIC(38, 0)))
+  END AS BIGINT) AS s
 FROM numbered
 WHERE
   NOT [node] IS NULL AND [g1] >= 0
