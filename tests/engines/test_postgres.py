@@ -452,6 +452,21 @@ def test_a_sum_stops_at_the_largest_whole_number(server: Server) -> None:
     engine.close()
 
 
+def test_no_idle_time_out_ends_a_transaction_while_noise_for_many_values_is_drawn(server: Server) -> None:
+    """The question would be asked again, and fail. It is so for any number of values, for a lost one shows."""
+    idle = "SHOW idle_in_transaction_session_timeout"
+    for rows in (0, 101):
+        with opened(server, wide(server, rows), WIDE) as table:
+            link = table._session.engine._link
+            for ask, expected in (
+                (table.count, "5min"),
+                (lambda e, t=table: t.median("w", e), "0"),
+                (table.count, "5min"),
+            ):
+                ask(1)
+                assert link.rows(idle, ()) == [(expected,)]
+
+
 @pytest.mark.parametrize("chunk", [1, 100, 2**22])
 def test_answers_of_any_length_are_read_in_passing(server: Server, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_link, "_CHUNK", chunk)
@@ -859,12 +874,12 @@ def test_a_server_killed_during_a_fit(
     ask, statements = postgres_link.Link.numbers, itertools.count()
     monkeypatch.setattr(postgres_link, "_ABSENCE_SECONDS", 60 if back else 0)
 
-    def dying(link: Any, statement: str, names: Any) -> Any:
+    def dying(link: Any, *asked: Any) -> Any:
         if next(statements) == 1:
             mortal.kill()
             if back:
                 mortal.restart()
-        return ask(link, statement, names)
+        return ask(link, *asked)
 
     monkeypatch.setattr(postgres_link.Link, "numbers", dying)
     address = mortal.address(table=quote(census(mortal)))

@@ -168,7 +168,7 @@ ASK_POSTGRES: dict[str, Callable[[Any], Any]] = {
 
 
 def _noted(run: Callable[..., Any], statements: list[str]) -> Callable[..., Any]:
-    return lambda link, text, then: (statements.append(text), run(link, text, then))[1]
+    return lambda link, text, *then: (statements.append(text), run(link, text, *then))[1]
 
 
 @pytest.fixture(scope="module")

@@ -206,7 +206,7 @@ class MssqlEngine(StatementEngine):
             raise DataError(f"there is no table '{shown}' that this user may read; check the name, or GRANT SELECT.")
         return {str(row[0]): str(row[1]) for row in rows}
 
-    def _fetch(self, tree: Sql) -> Answer:
+    def _fetch(self, tree: Sql, pause: bool = False) -> Answer:
         statement = self.dialect.sql(tree)
         rows = self._rows(statement, [])
         if rows is None:

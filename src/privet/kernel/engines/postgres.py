@@ -203,7 +203,7 @@ def _readable(column: Column, held: Stored) -> Sql:
     value = sql.col(column.name)
     if held.kind is Kind.TEXT:
         # Equal means equal in every byte, whatever the column's collation says; blanks that pad a char(n) go.
-        as_text = exp.cast(value, exp.DataType.Type.TEXT)
+        as_text: Sql = exp.cast(value, exp.DataType.Type.TEXT)
         if isinstance(column, Nominal) and len(column.values) > _COMPARED:
             as_text = _short(as_text, 1 + max(len(declared) for declared in column.texts))
         return exp.Collate(this=as_text, expression=exp.to_identifier("C", quoted=True))
@@ -291,9 +291,9 @@ class PostgresEngine(StatementEngine):
         # as text: to write 200 columns anew takes longer than to count some thousand rows of them
         return exp.Var(this=DIALECT.sql(_fence(query.copy())))
 
-    def _fetch(self, tree: Sql) -> Answer:
+    def _fetch(self, tree: Sql, pause: bool = False) -> Answer:
         assert isinstance(tree, exp.Query)
-        return self._link.numbers(DIALECT.sql(tree), tree.named_selects)
+        return self._link.numbers(DIALECT.sql(tree), tree.named_selects, pause)
 
     # -- for the owner's inspection alone ---------------------------------------------------
 

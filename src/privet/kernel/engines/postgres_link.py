@@ -57,8 +57,11 @@ _PROMISE = (
     "SELECT pg_catalog.set_config(name, value, true) FROM pg_catalog.pg_settings "
     "JOIN unnest(%s::text[], %s::text[]) AS promised(name, value) USING (name)"
 )
-_LIMIT = "SELECT pg_catalog.current_setting('temp_file_limit', true)"
-_UNLIMITED = ("-1", None)
+_LIMIT, _UNLIMITED = "temp_file_limit", ("-1", None)
+_IDLE = "idle_in_transaction_session_timeout"
+_AFTERWARDS = (
+    f"SELECT pg_catalog.current_setting('{_LIMIT}', true), pg_catalog.set_config('{_IDLE}', %s, true)".encode()
+)
 _PARAMETERS = {
     "application_name": "privet",
     "connect_timeout": "10",
@@ -287,6 +290,7 @@ class Link:
         self._held: list[psycopg.Connection[Any]] = []
         self._ended = False
         self._source, self._version = source, FIXED
+        self._idle = ""  # how long the server lets a transaction be without a statement
         _links.add(self)
         weakref.finalize(self, _shut, self._held)
         self.version  # noqa: B018 (connects)
@@ -312,16 +316,18 @@ class Link:
         """Run a statement and read its answer."""
         return self._run(lambda cursor: read(cursor.execute(_encoded(statement))))
 
-    def numbers(self, statement: str, names: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+    def numbers(self, statement: str, names: Sequence[str], pause: bool = False) -> dict[str, NDArray[np.int64]]:
         """Run a statement whose answer is whole numbers, and return a column of it under each name.
 
-        The answer is copied out in passing: libpq would keep all of it, at ten times the size.
+        The answer is copied out in passing: libpq would keep all of it, at ten times the size. With `pause` the
+        transaction may be idle for any time until the next statement. That is decided by the kind of a question, never
+        by its answer: whether a transaction ended meanwhile shows in what later questions cost.
         """
 
         def read(cursor: Cursor) -> dict[str, NDArray[np.int64]]:
             with cursor.copy(b"COPY (" + _encoded(statement) + b") TO STDOUT (FORMAT binary)") as messages:
                 answer = _columns(messages, len(names))
-            (limit,) = cursor.execute(_LIMIT).fetchone() or ("",)
+            limit, _ = cursor.execute(_AFTERWARDS, ("0" if pause else self._idle,)).fetchone() or ("", "")
             if limit not in _UNLIMITED:  # set meanwhile: whether this statement met it is not to be seen
                 raise DataError(_limited(limit, self.user))
             return dict(zip(names, answer, strict=True))
@@ -358,6 +364,7 @@ class Link:
         while not self._held:
             try:
                 connection = _connect(self._source.parameters)
+                self._idle = _setting(connection, _IDLE) or "0"
             except psycopg.OperationalError as error:
                 starts = "the database system is" in str(error)
                 patience = _PATIENCE_SECONDS if starts else _ABSENCE_SECONDS if self._version > FIXED else 0
@@ -426,10 +433,10 @@ def _connect(parameters: Mapping[str, str]) -> psycopg.Connection[Any]:
         # some servers cannot: without it a statement of a process that is gone runs to its end
         with suppress(psycopg.DatabaseError), connection.transaction():
             connection.execute("SET LOCAL client_connection_check_interval = '10s'")
-        if connection.execute(_LIMIT).fetchone() not in [(limit,) for limit in _UNLIMITED]:
+        if _setting(connection, _LIMIT) not in _UNLIMITED:
             with suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
                 connection.execute("SET LOCAL temp_file_limit = -1")
-        (limit,) = connection.execute(_LIMIT).fetchone() or ("",)
+        limit = _setting(connection, _LIMIT)
         if limit not in _UNLIMITED:
             raise DataError(_limited(limit, _with_defaults(parameters)["user"]))
     except BaseException:
@@ -438,7 +445,13 @@ def _connect(parameters: Mapping[str, str]) -> psycopg.Connection[Any]:
     return connection
 
 
-def _limited(limit: str, user: str) -> str:
+def _setting(connection: psycopg.Connection[Any], name: str) -> str | None:
+    """A setting of the session; None where the server has none of this name."""
+    (value,) = connection.execute("SELECT pg_catalog.current_setting(%s, true)", (name,)).fetchone() or (None,)
+    return value
+
+
+def _limited(limit: str | None, user: str) -> str:
     return (
         f"the server ends every statement of user '{user}' whose temporary files are larger than {limit}, so that the "
         "number of rows would decide which questions are answered; its superuser lifts the limit with ALTER ROLE "

@@ -46,8 +46,11 @@ class StatementEngine(ABC):
         self._recall, self._recalled = Recall(domain), self.version  # and of which rows
 
     @abstractmethod
-    def _fetch(self, tree: Sql) -> Answer:
-        """The answer of a statement: an array of whole numbers for each of its columns."""
+    def _fetch(self, tree: Sql, pause: bool = False) -> Answer:
+        """The answer of a statement: an array of whole numbers for each of its columns.
+
+        `pause` says that what is made of the answer may take long: there is a line for each value that occurs.
+        """
 
     @abstractmethod
     def close(self) -> None: ...
@@ -73,7 +76,7 @@ class StatementEngine(ABC):
 
     def exact_grid(self, query: GridQuery) -> list[GridCounts]:
         tree = sql.grid(query, _from(ROWS), self._domain)
-        return sql.read_grid(self._ask(query.rows, tree), query, self._domain)
+        return sql.read_grid(self._fetch(self.statement(query.rows, tree), pause=True), query, self._domain)
 
     def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
         return sql.read_sums(self._ask(query.rows, sql.sums(query, _from(ROWS), self._domain)), query)
