@@ -118,7 +118,8 @@ ASK: dict[str, Callable[[MssqlEngine], Any]] = {
 def test_the_compiled_sql_is_the_golden_one(name: str) -> None:
     server = Recorder()
     ASK[name](MssqlEngine(lambda: server, ("dbo", "it's [t]"), DOMAIN))
-    allowed, *isolated, catalogue, _ = server.statements  # one statement for the question
+    limits, allowed, *isolated, catalogue, _ = server.statements  # one statement for the question
+    assert limits == "SET QUERY_GOVERNOR_COST_LIMIT 0; SET LOCK_TIMEOUT -1; SET ROWCOUNT 0"
     assert "sys.databases" in allowed and "INFORMATION_SCHEMA" in catalogue
     assert isolated == ["COMMIT", "SET TRANSACTION ISOLATION LEVEL SNAPSHOT"]
     text = sqlglot.parse_one(server.statements[-1], read="tsql").sql(dialect="tsql", pretty=True) + ";\n"
@@ -265,6 +266,37 @@ def test_numbers_are_read_as_everywhere(words: str) -> None:
 def test_the_square_of_a_coin_divides_whole_numbers() -> None:
     tree = sql.quotient(_squared(sql.col("h"), 5, 7), sql.num(3))
     assert "FLOAT" not in DIALECT.sql(tree)
+
+
+@pytest.mark.parametrize("values", [[2**62, 2**62 - 1], [2**62, 2**62], [2**63 - 1] * 3])
+def test_a_sum_stops_at_the_largest_whole_number(values: list[int]) -> None:
+    """SQL Server would end the statement: a few billion rows of a fine grid are enough."""
+    domain = Domain((Numeric("x", Fraction(0), Fraction(9), Fraction(1)),))
+    statement = in_duckdb(DIALECT.sql(sql.sums(SumQuery(Rows(), "x"), exp.From(this=exp.to_table("huge")), domain)))
+    huge = ", ".join(f"({value}, 0)" for value in values)
+    found = duckdb.execute(f'WITH huge(g0, "node") AS (VALUES {huge}) {statement}').fetchall()
+    assert found == [(0, 0, len(values), 2**63 - 1)]
+
+
+def test_counts_and_sums_are_never_of_the_type_of_their_rows() -> None:
+    """COUNT and SUM of an int end a statement at 2^31."""
+    for ask in ASK.values():
+        server = Recorder()
+        ask(MssqlEngine(lambda server=server: server, ("t",), DOMAIN))
+        tree = sqlglot.parse_one(server.statements[-1], read="tsql")
+        assert all(each.args.get("big_int") for each in tree.find_all(exp.Count))
+        assert all(each.this.is_type("DECIMAL(38, 0)") for each in tree.find_all(exp.Sum))
+
+
+def test_of_a_text_no_more_is_read_than_tells_that_it_is_no_declared_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 2 GB a text cannot be made longer, nor wider: one row would end every statement."""
+    monkeypatch.setattr(mssql, "_LONGEST", 9)
+    rows = [["trailing ", 1, 0, "1", "no"], ["trailing -", 1, 0, "1", "no"], [HOSTILE[1], 1, 0, "1234567890", "no"]]
+    domain = Domain((Nominal(DOMAIN.names[0], HOSTILE[1:], other=True), *DOMAIN.columns[1:]), target="y")
+    engine = MssqlEngine(lambda: StandIn(rows), ("dbo", "stays"), domain)
+    assert engine.exact_counts(CountQuery(Rows(), ((DOMAIN.names[0],),)))[0].tolist() == [[1, 1, 1]]
+    with pytest.raises(DataError, match=r"declares a value of more than 9 letters; take it out.$"):
+        MssqlEngine(lambda: StandIn(rows), ("dbo", "stays"), DOMAIN)
 
 
 # -- as a user opens it -----------------------------------------------------------------------------
@@ -419,7 +451,7 @@ def test_the_driver_is_told_to_read_only_and_no_word_of_an_address_is_a_setting(
             {"readonly": True},
         )
     ]
-    assert server.timeout == 3600  # type: ignore[attr-defined]
+    assert server.timeout == 0  # type: ignore[attr-defined]
     with pytest.raises(DataError, match="address of the SQL Server table is incomplete"):
         privet.open("mssql://db;ApplicationIntent=ReadWrite/clinic?table=t", DOMAIN, budget=1, ledger=":memory:")
 

@@ -34,7 +34,7 @@ from privet.kernel.engines import sql
 from privet.kernel.engines.memory import MemoryEngine
 from privet.kernel.gradual import Gradual
 from privet.kernel.ledger import Ledger
-from privet.kernel.query import CountQuery, GridQuery, Rows, Split, SumQuery
+from privet.kernel.query import Condition, CountQuery, GridQuery, Rows, Split, SumQuery
 
 psycopg = pytest.importorskip("psycopg")
 from privet.kernel.engines import postgres_link  # noqa: E402
@@ -50,6 +50,14 @@ _numbers = itertools.count()
 @pytest.fixture(scope="module")
 def server() -> Server:
     return shared_server()
+
+
+@pytest.fixture(scope="module")
+def mortal() -> Iterator[Server]:
+    """A server to be killed."""
+    own = Server()
+    yield own
+    own._server.cleanup()
 
 
 def make(server: Server, columns: str, rows: Any = (), name: str | None = None) -> str:
@@ -319,15 +327,158 @@ def test_an_address_cannot_take_the_promise_back(server: Server) -> None:
             link.run("CREATE TABLE written (t text)", lambda cursor: None)
 
 
-def test_a_statement_ends_at_its_time_out_and_the_charge_stands(server: Server) -> None:
-    view = raising(server, "PERFORM pg_sleep(60);")
-    with opened(server, view, parameters={"statement_timeout": "20ms"}) as table:
-        with pytest.raises(EngineFailed):
-            table.count(1)
-        assert table.budget.spent == 1
-        assert table._session.engine._link.rows("SHOW statement_timeout", ()) == [("20ms",)]
-    with opened(server, view) as table:
-        assert table._session.engine._link.rows("SHOW statement_timeout", ()) == [("6h",)]
+@pytest.mark.parametrize("many", [False, True], ids=["cases", "join"])
+def test_a_long_text_is_not_loaded_by_the_server(server: Server, many: bool) -> None:
+    """One of 1 GB could end a server with less memory than that."""
+    declared = ("f", "ü" * 3000, *(f"v{i}" for i in range(40 * many)))
+    domain = Domain((Nominal("n", declared, other=True, missing=True),))
+    table = make(
+        server, "n text", [("f",), ("ü" * 3000,), ("ü" * 3001,), ("ü" * 2999,), ("x" * 13_000,), (None,), ("",)]
+    )
+    server.run(f"INSERT INTO \"{table}\" SELECT repeat('f', 100000000)")
+    with opened(server, table, domain) as opened_table:
+        (connection,) = opened_table._session.engine._link._held
+        counted = opened_table.histogram("n", epsilon=300).values
+        assert [counted[0], counted[1], counted[-2], counted[-1]] == [1, 1, 4, 2] and counted.sum() == 8
+        (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{connection.info.backend_pid}/status").read_text())
+        assert int(peak) < 80_000
+
+
+# --- limits of a role or a server that a number of rows would meet ---------------------------------------------------
+
+WIDE = Domain((Numeric("w", Fraction(0), Fraction(2**20), Fraction(1)), Nominal("y", ("a", "b"))), target="y")
+SMALL_MEMORY = {"options": quote("-c work_mem=64kB")}
+
+
+def limited(server: Server, table: str, *settings: str, more: str = "") -> str:
+    """A user who may read a table, with settings of the owner's choice."""
+    user = role(server, f'SELECT ON "{table}"')
+    server.run(*(f'ALTER ROLE "{user}" SET {setting}' for setting in settings), f'ALTER ROLE "{user}" LOGIN {more}')
+    return user
+
+
+def wide(server: Server, rows: int) -> str:
+    return make(server, "w int, y text", ((i, "ab"[i % 2]) for i in range(rows)))
+
+
+def searched(server: Server, table: str, user: str) -> list[str]:
+    """What an analyst sees who searches for the number of rows at which an answer becomes an error."""
+    seen = []
+    with opened(server, table, WIDE, user=user, parameters=SMALL_MEMORY) as opened_table:
+        low, high = 0, 2**15
+        while high - low > 1:
+            middle = (low + high) // 2
+            try:
+                opened_table.where(w=(None, middle)).median("w", "1e-9")
+                low = middle
+            except EngineFailed:
+                high = middle
+            seen.append("answered" if low == middle else "failed")
+    return seen
+
+
+def test_a_limit_on_temporary_files_tells_no_number_of_rows(server: Server) -> None:
+    """It answered a median of 8,219 rows and failed for 8,220, each time: a bisection found the number for nothing."""
+    for rows in (8_000, 12_000):
+        table = wide(server, rows)
+        user = limited(server, table, "temp_file_limit = '256kB'")
+        for _ in range(2):
+            with pytest.raises(DataError) as caught:
+                searched(server, table, user)
+            assert str(caught.value) == (
+                f"the server ends every statement of user '{user}' whose temporary files are larger than 256kB, so "
+                "that the number of rows would decide which questions are answered; its superuser lifts the limit "
+                f'with ALTER ROLE "{user}" SET temp_file_limit = -1.'
+            )
+            said(caught.value)
+        server.run(f'ALTER ROLE "{user}" SET temp_file_limit = -1')
+        assert set(searched(server, table, user)) == {"answered"}
+
+
+def test_a_limit_that_the_user_may_lift_is_lifted(server: Server) -> None:
+    table = wide(server, 12_000)
+    user = limited(server, table, "temp_file_limit = '256kB'", more="SUPERUSER")
+    assert set(searched(server, table, user)) == {"answered"}
+
+
+def test_a_limit_that_is_set_meanwhile_fails_every_question_alike(mortal: Server) -> None:
+    """Also those that stay below it: an answer would tell that the others did not."""
+    table = wide(mortal, 12_000)
+    try:
+        for rows in (1, 2**20):
+            user = limited(mortal, table)
+            with opened(mortal, table, WIDE, user=user, parameters=SMALL_MEMORY) as opened_table:
+                assert opened_table.count(300).value == 12_000
+                mortal.run("ALTER SYSTEM SET temp_file_limit = '256kB'", "SELECT pg_reload_conf()")
+                link = opened_table._session.engine._link
+                while link.rows("SHOW temp_file_limit", ()) != [("256kB",)]:
+                    pass
+                with pytest.raises(EngineFailed, match=r"could not answer .* entry 2 .*: a new try is a new charge.$"):
+                    opened_table.where(w=(None, rows)).median("w", 1)
+                assert opened_table.budget.spent == 301
+                with pytest.raises(DataError, match="SET temp_file_limit = -1"):
+                    opened_table.count(1)
+                assert opened_table.budget.spent == 301
+            mortal.run("ALTER SYSTEM RESET temp_file_limit", "SELECT pg_reload_conf()")
+            while mortal.run("SHOW temp_file_limit") != [("-1",)]:
+                pass
+    finally:
+        mortal.run("ALTER SYSTEM RESET temp_file_limit", "SELECT pg_reload_conf()")
+
+
+def test_no_time_out_of_a_role_or_an_address_ends_a_question(server: Server) -> None:
+    view = raising(server, "PERFORM pg_sleep(0.001);")
+    outs = ["statement_timeout", "lock_timeout", "transaction_timeout", "idle_session_timeout"]
+    user = limited(server, view, *(f"{each} = '20ms'" for each in outs if each != "idle_session_timeout"))
+    server.run(f"ALTER ROLE \"{user}\" SET idle_session_timeout = '1h'")
+    options = quote("-c statement_timeout=20ms -c enable_parallel_hash=on")
+    with opened(server, view, user=user, parameters={"options": options}) as table:
+        link = table._session.engine._link
+        assert [link.rows(f"SHOW {each}", ())[0][0] for each in outs] == ["0"] * 4
+        assert link.rows("SHOW enable_parallel_hash", ()) == [("off",)]  # its memory is what /dev/shm has
+        assert table.count(300).value == 30
+
+
+def test_a_sum_stops_at_the_largest_whole_number(server: Server) -> None:
+    """A few billion rows of a fine grid reach it; PostgreSQL would end the statement."""
+    domain = Domain((Numeric("x", Fraction(0), Fraction(9), Fraction(1)),))
+    engine = engine_of(server, make(server, "x int"), domain)
+    for values in ([2**62, 2**62 - 1], [2**62, 2**62], [2**63 - 1] * 3):
+        rows = exp.values([(value, 0) for value in values], alias="huge", columns=["g0", "node"])
+        found = sql.read_sums(
+            engine._fetch(sql.sums(SumQuery(Rows(), "x"), exp.From(this=rows), domain)), SumQuery(Rows(), "x")
+        )
+        assert [each.tolist() for each in found] == [[len(values)], [2**63 - 1]]
+    engine.close()
+
+
+def test_no_idle_time_out_ends_a_transaction_while_noise_for_many_values_is_drawn(server: Server) -> None:
+    """The question would be asked again, and fail. It is so for any number of values, for a lost one shows."""
+    idle = "SHOW idle_in_transaction_session_timeout"
+    for rows in (0, 101):
+        with opened(server, wide(server, rows), WIDE) as table:
+            link = table._session.engine._link
+            for ask, expected in (
+                (table.count, "5min"),
+                (lambda e, t=table: t.median("w", e), "0"),
+                (table.count, "5min"),
+            ):
+                ask(1)
+                assert link.rows(idle, ()) == [(expected,)]
+
+
+@pytest.mark.parametrize("chunk", [1, 100, 2**22])
+def test_answers_of_any_length_are_read_in_passing(server: Server, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_link, "_CHUNK", chunk)
+    engine = engine_of(server, wide(server, 300), WIDE)
+    (found,) = engine.exact_grid(GridQuery(Rows(), ("w",), "y"))
+    assert found.index.tolist() == list(range(300)) and found.exact_counts.tolist() == [[1, 0], [0, 1]] * 150
+    nothing = Rows().keep([0], (Condition("w", None, 2**19, 2**20),))
+    assert engine.exact_grid(GridQuery(nothing, ("w",)))[0].index.tolist() == []
+    for broken in ("SELECT 1 AS n UNION ALL SELECT NULL", "SELECT NULL::int AS n"):
+        with pytest.raises(ValueError, match=r"^(a field|a record|the copy) "):
+            engine._link.numbers(broken, ["n"])
+    engine.close()
 
 
 # --- rights ----------------------------------------------------------------------------------------------------------
@@ -450,11 +601,12 @@ def test_a_column_that_is_not_there_is_one_sentence(server: Server, column: str)
         (("postgres@", "nobody@"), "does not let user 'nobody' in; check the user's name and password."),
         (("host=", "host=/no/where&x="), "the address is not one that PostgreSQL knows"),
         (("host=", "host=/no/where"), "cannot reach the server at /no/where"),
-        (("host=", "sslmode=verify-nothing&host="), ""),
+        (("host=", "sslmode=nonsense&host="), "the address gives sslmode a value that PostgreSQL does not know; it is"),
+        (("host=", "port=x&host="), "the address gives port a value that PostgreSQL does not know."),
+        (("host=", "connect_timeout=soon&host="), "the address gives connect_timeout a value that PostgreSQL does not"),
         (("host=", "options=-c%20no.such%20thing&host="), ""),
         (("host=", "options=-c%20nosuch%3D1&host="), "does not take the parameters of the address"),
-        (("host=", "statement_timeout=soon&host="), "statement_timeout is a time"),
-        (("host=", "statement_timeout=1;%20DROP&host="), "statement_timeout is a time"),
+        (("host=", "statement_timeout=1s&host="), "the address is not one that PostgreSQL knows"),
     ],
 )
 def test_an_address_that_leads_nowhere_is_one_sentence(
@@ -554,6 +706,9 @@ def test_an_owner_sees_what_falls_outside(
 
 # --- one statement a question ----------------------------------------------------------------------------------------
 
+# Beside it a question asks the server for its limit on temporary files, which no row is read for.
+STATEMENT = r"LOG:  (?:execute [^:]*|statement): (?!SELECT pg_catalog[.]current_setting\('temp_file_limit')"
+
 
 def test_every_question_is_one_statement_in_the_servers_own_log(server: Server) -> None:
     eight = tuple(str(i) for i in range(8))
@@ -584,7 +739,7 @@ def test_every_question_is_one_statement_in_the_servers_own_log(server: Server) 
             question()
             written = log.read_text()[before:]
             asked = len(opened_table.budget.entries) - entries
-            assert len(re.findall(r"LOG:  (?:execute|statement)", written)) == 1
+            assert len(re.findall(STATEMENT, written)) == 1
             assert asked == 1 + (number == 7)  # the sizes of children are known from the tables above them
             assert written.count("WITH numbered AS (") == 1
 
@@ -602,7 +757,21 @@ def test_a_level_of_a_fit_is_one_statement_in_the_servers_own_log(server: Server
         before = log.stat().st_size
         tree = privet.DiffPID3Classifier(500, max_depth=3).fit(opened_table).model_.tree
         assert tree.depth == 3 and tree.leaves == 64
-        assert len(re.findall(r"LOG:  (?:execute|statement)", log.read_text()[before:])) == 1 + 3
+        assert len(re.findall(STATEMENT, log.read_text()[before:])) == 1 + 3
+
+
+def test_naive_bayes_reads_the_rows_twice_whatever_the_number_of_attributes(server: Server) -> None:
+    """Once for the classes, and once for the tables of all attributes."""
+    domain = Domain((*(Nominal(f"a{i}", (0, 1)) for i in range(40)), Nominal("y", (0, 1))), target="y")
+    rows = np.random.default_rng(1).integers(0, 2, (50, 41))
+    table = make(server, ", ".join(f"{name} int" for name in domain.names), rows.tolist())
+    user = limited(server, table, "log_statement = 'all'")
+    log = server.folder / "log"
+    with opened(server, table, domain, user=user) as opened_table:
+        before = log.stat().st_size
+        model = privet.NaiveBayesClassifier(5).fit(opened_table).model_
+        assert len(model.tables) == 40 and opened_table.budget.spent == 5
+        assert len(re.findall(STATEMENT, log.read_text()[before:])) == 2
 
 
 def test_counts_cross_the_wire_and_no_row_does(server: Server, tmp_path: Path) -> None:
@@ -616,7 +785,7 @@ def test_counts_cross_the_wire_and_no_row_does(server: Server, tmp_path: Path) -
             table.select("max", 1)
             connection.pgconn.untrace()
         wire = (tmp_path / "wire").read_text()
-    assert 0 < wire.count("DataRow") <= 2 * 6
+    assert 0 < wire.count("CopyData") <= 2 * (1 + 6 + 1) and wire.count("DataRow") == 2  # the server's limit
     assert CANARY not in wire and len(wire) < 20_000
 
 
@@ -685,14 +854,6 @@ def test_a_connection_lost_under_a_statement_is_one_charge_and_one_answer(server
         assert [entry.id for entry in table.budget.entries] == [1]
 
 
-@pytest.fixture(scope="module")
-def mortal() -> Iterator[Server]:
-    """A server to be killed."""
-    own = Server()
-    yield own
-    own._server.cleanup()
-
-
 TREE_ROWS = privet.datasets.census(400, seed=3)
 TREE_DOMAIN = privet.datasets.census_domain()
 
@@ -710,17 +871,17 @@ def test_a_server_killed_during_a_fit(
     with privet.open(TREE_ROWS, TREE_DOMAIN, budget=10) as table, privet.testing.seeded_noise(7):
         expected = privet.DiffPID3Classifier(2, max_depth=3, random_state=0).fit(table).model_.to_json()
         releases = len(table.budget.entries)
-    run, statements = postgres_link.Link.run, itertools.count()
+    ask, statements = postgres_link.Link.numbers, itertools.count()
     monkeypatch.setattr(postgres_link, "_ABSENCE_SECONDS", 60 if back else 0)
 
-    def dying(link: Any, statement: str, read: Any) -> Any:
-        if statement.startswith("WITH") and next(statements) == 1:
+    def dying(link: Any, *asked: Any) -> Any:
+        if next(statements) == 1:
             mortal.kill()
             if back:
                 mortal.restart()
-        return run(link, statement, read)
+        return ask(link, *asked)
 
-    monkeypatch.setattr(postgres_link.Link, "run", dying)
+    monkeypatch.setattr(postgres_link.Link, "numbers", dying)
     address = mortal.address(table=quote(census(mortal)))
     ledger = tmp_path / "l"
     classifier = privet.DiffPID3Classifier(2, max_depth=3, random_state=0)
@@ -991,6 +1152,20 @@ def test_a_part_that_is_attached_later_is_not_seen(server: Server, parent: str) 
         column_alone = role(server, f'SELECT (sex, ill) ON "{name}"')
         with pytest.raises(DataError, match=f'GRANT SELECT ON "public"."{name}" TO "{column_alone}"'):
             opened(server, name, user=column_alone)
+
+
+def test_a_table_that_was_dropped_meanwhile_is_one_sentence(server: Server) -> None:
+    name = people(server)
+    with opened(server, name) as table:
+        ended(server, table)
+        server.run(f'DROP TABLE "{name}"')
+        with pytest.raises(DataError) as caught:
+            table.count(1)
+        assert str(caught.value) == (
+            f"there is no table 'public.{name}' of database 'postgres' any more; it was dropped, renamed or moved "
+            "since it was opened."
+        )
+        assert table.budget.spent == 0
 
 
 def test_a_table_that_was_altered_meanwhile_is_opened_again(server: Server) -> None:

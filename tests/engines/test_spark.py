@@ -95,6 +95,92 @@ def cache(session: Any, level: str) -> Iterator[None]:
         session.conf.unset("spark.privet.cache")
 
 
+# --- any number of rows ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", ["MEMORY_AND_DISK", "NONE"])
+def test_a_large_answer_comes_in_slices(spark: Any, monkeypatch: pytest.MonkeyPatch, level: str) -> None:
+    """Each of them is small, whatever the number of rows; nothing of it is kept."""
+    from privet.kernel.engines import spark as module
+
+    rows = people(200)
+    fetched: list[int] = []
+    arrays = module._arrays
+
+    def noted(tables: Any) -> Any:
+        fetched.extend(table.nbytes for table in tables)
+        return arrays(tables)
+
+    with cache(spark, level):
+        engine = engine_over(rows)
+        monkeypatch.setattr(module, "_AT_ONCE", 2**10)
+        monkeypatch.setattr(module, "_arrays", noted)
+        queries = people_queries(by_sex_and_age())
+        for query in queries:
+            assert_same(ask(engine, query), ask(ReferenceEngine(PEOPLE, rows), query))
+        merged = engine.snapshot()
+        assert_same(ask(merged, CountQuery(Rows(), (("sex",),))), ask(engine, CountQuery(Rows(), (("sex",),))))
+        engine.close()
+    assert len(fetched) > len(queries) + 2 and max(fetched) <= 2**10
+
+
+MANY = """
+import sys
+import numpy as np
+from fractions import Fraction
+from pyspark.sql import SparkSession
+import privet
+from privet.column import Numeric
+from privet.kernel.addresses import spark_frame
+from privet.kernel.query import GridQuery, Rows
+
+builder = SparkSession.builder.master("local[2]").config("spark.driver.maxResultSize", sys.argv[1])
+for setting, value in SETTINGS.items():
+    builder = builder.config(setting, value)
+spark = builder.getOrCreate()
+domain = privet.Domain((Numeric("x", Fraction(0), Fraction(2**30), Fraction(1), bins=2),))
+for rows in map(int, sys.argv[2:]):
+    try:
+        engine = spark_frame(spark.range(rows).toDF("x")).open(domain)
+        (found,) = engine.exact_grid(GridQuery(Rows(), ("x",)))
+        print(rows, np.array_equal(found.index, np.arange(rows)), found.exact_counts.sum())
+    except privet.errors.PrivetError as error:
+        print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize("limit", ["64m", "1m"])
+def test_the_size_of_an_answer_that_spark_allows_tells_no_number_of_rows(limit: str) -> None:
+    """Spark ended the job from some number of values on: an exact comparison for next to nothing."""
+    numbers = [1, 4_000_000] if limit == "64m" else [1, 100_000]
+    done = subprocess.run(
+        [sys.executable, "-c", f"SETTINGS = {SETTINGS!r}\n" + MANY, limit, *map(str, numbers)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    if limit == "64m":
+        assert done.stdout.splitlines() == [f"{rows} True {rows}" for rows in numbers], done.stderr
+        return
+    refused = (
+        "DataError Spark ends every job whose answer is larger than spark.driver.maxResultSize=1048576b, so that the "
+        "number of rows would decide which questions are answered; start it with --conf "
+        "spark.driver.maxResultSize=64m or more."
+    )
+    assert done.stdout.splitlines() == [refused, refused], done.stderr
+
+
+def test_a_text_of_64_megabytes_is_one_row_like_any_other(spark: Any) -> None:
+    domain = Domain((Nominal("n", ("f", *(f"v{i}" for i in range(40))), other=True), NUMBERS.columns[0]))
+    times = "IF(id = 0, 64000000, 1)"
+    long = spark.sql(f"SELECT repeat('f', {times}) AS n, repeat('1', {times}) AS x FROM range(2)")
+    with privet.open(long, domain, budget=10**6) as table:
+        engine: Any = table._session.engine
+        (found,) = engine.exact_counts(CountQuery(Rows(), (("n",),)))
+        assert (found[0, 0], found[0, -1], found.sum()) == (1, 1, 2)
+        assert engine.exact_grid(GridQuery(Rows(), ("x",)))[0].index.tolist() == [-1, 1]
+
+
 # --- the same numbers ------------------------------------------------------------------------------------------------
 
 
@@ -253,6 +339,12 @@ def test_a_storage_level_that_does_not_exist_is_refused(spark: Any) -> None:
     with cache(spark, "in a drawer"):
         with pytest.raises(DataError, match=r"no storage level 'IN A DRAWER'; set spark\.privet\.cache to NONE or"):
             engine_over(people(3))
+
+
+@pytest.mark.parametrize("level", ["memory_only", "MEMORY_ONLY_2"])
+def test_a_storage_level_that_reads_rows_again_where_they_are_many_is_refused(spark: Any, level: str) -> None:
+    with cache(spark, level), pytest.raises(DataError, match=f"storage level {level.upper()} forgets rows where they"):
+        engine_over(people(3))
 
 
 def test_the_callers_thread_and_session_stay_as_they_were(spark: Any) -> None:
@@ -420,7 +512,7 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> list[logging.LogRecord]:
     return records
 
 
-@pytest.mark.parametrize("level", ["MEMORY_ONLY", "NONE"])
+@pytest.mark.parametrize("level", ["MEMORY_AND_DISK", "NONE"])
 def test_a_frame_that_fails_on_a_row_says_nothing_of_it(spark: Any, logged: Any, level: str) -> None:
     """Without a cache too it fails when it is opened, although no row is left out for this column."""
     failing = spark.sql("SELECT IF(id < 1, id, CAST(concat('SECRET', id) AS BIGINT)) AS x FROM range(9)")

@@ -167,6 +167,10 @@ ASK_POSTGRES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def _noted(run: Callable[..., Any], statements: list[str]) -> Callable[..., Any]:
+    return lambda link, text, *then: (statements.append(text), run(link, text, *then))[1]
+
+
 @pytest.fixture(scope="module")
 def sent() -> Iterator[dict[str, list[str]]]:
     """Every statement that reaches a server, by the name of its golden file."""
@@ -183,8 +187,8 @@ def sent() -> Iterator[dict[str, list[str]]]:
     statements: list[str] = []
     found: dict[str, list[str]] = {}
     with pytest.MonkeyPatch.context() as patch:
-        run = Link.run
-        patch.setattr(Link, "run", lambda link, text, read: (statements.append(text), run(link, text, read))[1])
+        for method in ("run", "numbers"):
+            patch.setattr(Link, method, _noted(getattr(Link, method), statements))
         engine = source_of(server.address(table=quote(table))).open(DOMAIN)
         found["coding"] = statements[-1:]
         for name, ask in ASK_POSTGRES.items():

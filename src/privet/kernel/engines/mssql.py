@@ -40,7 +40,11 @@ _LARGEST = 1.7e308
 _ALL = sql.num(2**31 - 1)  # letters
 _DIGIT = "%[0-9]%"
 _SEVERAL = 32  # more values than this are looked up in a JSON list
-_WAIT_SECONDS = 3600
+_LONGEST = 2**20  # letters of a text that are read: a longer one is no number, and no declared value
+_LARGEST_WHOLE = 2**63 - 1
+# What an owner's server or user may be told otherwise, and what a number of rows would meet: the cost that the server
+# expects of a statement, the time it waits, the length of its answer.
+_UNLIMITED = "SET QUERY_GOVERNOR_COST_LIMIT 0; SET LOCK_TIMEOUT -1; SET ROWCOUNT 0"
 _SETTINGS = {"Encrypt": ("yes", "no", "strict"), "TrustServerCertificate": ("yes", "no")}
 _HOST = re.compile(r"[\w.:%\\-]+")  # a sign that ends a setting of the driver is none of a host
 _UNREACHABLE = "cannot reach SQL Server; check host, database, user and password, and that it runs."
@@ -66,7 +70,9 @@ def _words(text: str) -> Sql:
 
 
 def _as_text(value: Sql) -> Sql:
-    stored = exp.cast(value, exp.DataType.build("NVARCHAR(MAX)", dialect="tsql"))
+    # 2 GB of letters have no room for two bytes each, nor for the sign at their end: such a row would stop a statement
+    first = _call("LEFT", value, sql.num(_LONGEST + 1))
+    stored = exp.cast(first, exp.DataType.build("NVARCHAR(MAX)", dialect="tsql"))
     return exp.Collate(this=stored, expression=exp.Var(this=_BYTES))
 
 
@@ -144,8 +150,10 @@ def _rewritten(tree: Sql) -> Sql:
             node.replace(exp.Div(this=sql.big(node.this), expression=node.expression, typed=True, safe=False))
         elif isinstance(node, exp.Count):  # COUNT ends at 2^31
             node.replace(exp.Anonymous(this="COUNT_BIG", expressions=[node.this]))
-        elif isinstance(node, exp.Sum) and isinstance(node.parent, exp.Least):  # SUM of BIGINT ends at 2^63
-            node.set("this", exp.cast(node.this, exp.DataType.build("DECIMAL(38, 0)")))
+        elif isinstance(node, exp.Sum):  # SUM ends a statement at 2^63; here it stops there
+            total = exp.Sum(this=exp.cast(node.this, exp.DataType.build("DECIMAL(38, 0)")))
+            beyond = exp.GT(this=total, expression=sql.num(_LARGEST_WHOLE))
+            node.replace(sql.case([(beyond, sql.num(_LARGEST_WHOLE))], total.copy()))
         elif isinstance(node, exp.Least | exp.Greatest):  # functions of the newest versions alone
             kind = exp.LT if isinstance(node, exp.Least) else exp.GT
             found: Sql = node.this.copy()
@@ -195,6 +203,11 @@ class MssqlEngine(StatementEngine):
         fields = {name: name for name in domain.names}
         coded = coding.coded(source, domain, fields, kinds, DIALECT, self._types)
         super().__init__(domain, coded, shortcuts=shortcuts)
+        for column in domain:
+            if any(len(text.encode("utf-16-le")) > 2 * _LONGEST for text in getattr(column, "texts", ())):
+                raise DataError(
+                    f"column '{column.name}' declares a value of more than {_LONGEST} letters; take it out."
+                )
 
     def _stored(self, table: tuple[str, ...]) -> dict[str, str]:
         """How columns are stored, by the catalogue: no row is read."""
@@ -209,7 +222,7 @@ class MssqlEngine(StatementEngine):
             raise DataError(f"there is no table '{shown}' that this user may read; check the name, or GRANT SELECT.")
         return {str(row[0]): _type(*row[1:]) for row in rows}
 
-    def _fetch(self, tree: Sql) -> Answer:
+    def _fetch(self, tree: Sql, pause: bool = False) -> Answer:
         statement = self.dialect.sql(tree)
         rows = self._rows(statement, [])
         if rows is None:
@@ -287,7 +300,11 @@ class MssqlEngine(StatementEngine):
 
 
 def _isolate(connection: Any) -> None:
-    """Rows must stay as they were while they are read: one that moves meanwhile could be counted twice."""
+    """Rows must stay as they were while they are read: one that moves meanwhile could be counted twice.
+
+    And no number of them may end a statement.
+    """
+    connection.execute(_UNLIMITED)
     asked = "SELECT name, snapshot_isolation_state FROM sys.databases WHERE database_id = DB_ID()"
     ((database, isolated),) = connection.execute(asked).fetchall()
     if isolated != 1:
@@ -378,7 +395,7 @@ def kind_of(name: str, stored: str | None) -> Kind:
 
 
 def connector(source: MssqlSource) -> Callable[[], Any]:
-    """Opens connections through the ODBC driver of this machine, which promise to read only and give up in time."""
+    """Opens connections through the ODBC driver of this machine, which promise to read only."""
 
     def quoted(value: str) -> str:
         return "{" + value.replace("}", "}}") + "}"
@@ -397,7 +414,7 @@ def connector(source: MssqlSource) -> Callable[[], Any]:
         parts |= who if source.user else {"Trusted_Connection": "yes"}
         parts |= {**dict(source.settings), "ApplicationIntent": "ReadOnly", "APP": "privet"}
         connection = pyodbc.connect(";".join(f"{key}={value}" for key, value in parts.items()), readonly=True)
-        connection.timeout = _WAIT_SECONDS
+        connection.timeout = 0  # none: how long a statement takes depends on the number of rows
         return connection
 
     return connect

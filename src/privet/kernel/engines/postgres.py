@@ -13,17 +13,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import psycopg
 import sqlglot
 from sqlglot import exp
 
-from privet.column import NUMBER, Column, Numeric
+from privet.column import NUMBER, Column, Nominal, Numeric
 from privet.domain import Domain
 from privet.errors import DataError
 from privet.kernel.engines import coding, sql
 from privet.kernel.engines.coding import Kind
-from privet.kernel.engines.postgres_link import Cursor, Link, PostgresSource, quoted
+from privet.kernel.engines.postgres_link import Link, PostgresSource, quoted
 from privet.kernel.engines.sql import Answer, Sql
 from privet.kernel.engines.statement import StatementEngine
 from privet.kernel.query import Rows
@@ -31,9 +30,10 @@ from privet.kernel.query import Rows
 if TYPE_CHECKING:
     from privet.kernel.engines.memory import MemoryEngine
 
-_BATCH = 2**16  # rows of an answer that are Python objects at a time
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 _KEYS = 500  # of one aggregation: PostgreSQL takes 4096 of them, and 1664 columns
+_COMPARED = 32  # declared values: more are joined
+_STORED_APART = 2**13  # bytes of a text: longer ones do not lie in the row
 _AT_HAND = 2**15  # cells: their hash tables take some 2 MB
 _DIGITS = 300  # numbers with more digits before or after the point lie beyond all bounds, or are as good as 0
 _TINY = f"1e-{_DIGITS}"
@@ -109,13 +109,23 @@ class _Postgres(sql.Dialect):
         tree = tree.copy()
         for whole in list(tree.find_all(exp.IntDiv)):  # whole numbers divide without a detour through decimals
             whole.replace(exp.Div(this=whole.this, expression=whole.expression, typed=True, safe=False))
+        for total in list(tree.find_all(exp.Sum)):  # a decimal, which may be larger than every whole number
+            total.replace(exp.Least(this=total.copy(), expressions=[_literal(str(2**63 - 1))]))
         for inner in tree.find_all(exp.Subquery, exp.CTE):
-            if inner.parent is not None and inner.parent.args.get("recursive"):
+            if isinstance(inner.this, exp.Var) or (inner.parent is not None and inner.parent.args.get("recursive")):
                 continue
-            # The planner would write an inner expression out wherever its value is used, and again one layer
-            # further out: OFFSET has it computed once for a row. A 0 that is no text would forbid parallel workers.
-            inner.this.set("offset", exp.Offset(expression=exp.Literal.string("0")))
+            _fence(inner.this)
         return tree.sql(dialect=self.name)
+
+
+def _fence(inner: Sql) -> Sql:
+    """An inner query whose expressions are computed once for a row.
+
+    The planner would write them out wherever their values are used, and again one layer further out: OFFSET keeps it
+    from that. A 0 that is no text would forbid parallel workers.
+    """
+    inner.set("offset", exp.Offset(expression=exp.Literal.string("0")))
+    return inner
 
 
 DIALECT = _Postgres(
@@ -195,7 +205,9 @@ def _readable(column: Column, held: Stored) -> Sql:
     value = sql.col(column.name)
     if held.kind is Kind.TEXT:
         # Equal means equal in every byte, whatever the column's collation says; blanks that pad a char(n) go.
-        as_text = exp.cast(value, exp.DataType.Type.TEXT)
+        as_text: Sql = exp.cast(value, exp.DataType.Type.TEXT)
+        if isinstance(column, Nominal) and len(column.values) > _COMPARED:
+            as_text = _short(as_text, 1 + max(len(declared) for declared in column.texts))
         return exp.Collate(this=as_text, expression=exp.to_identifier("C", quoted=True))
     if held.type == "numeric":
         nan = exp.cast(exp.Literal.string("NaN"), exp.DataType.Type.DECIMAL)
@@ -212,6 +224,16 @@ def _readable(column: Column, held: Stored) -> Sql:
         # a step of the grid divides it, and a quotient too close to 0 would be an error
         return sql.case([(_below(value, sql.double(_literal(_TINY))), sql.double(sql.num(0)))], value)
     return value
+
+
+def _short(value: Sql, letters: int) -> Sql:
+    """A text, or its first letters where they are enough to know that it is no declared one.
+
+    Many declared values are joined by a hash, for which the server would load all of a text: up to 1 GB.
+    """
+    first = exp.Anonymous(this="LEFT", expressions=[value.copy(), sql.num(letters)])
+    bytes_of = exp.Anonymous(this="OCTET_LENGTH", expressions=[value.copy()])
+    return sql.case([(exp.GT(this=bytes_of, expression=sql.num(max(_STORED_APART, 4 * letters))), first)], value)
 
 
 def _below(value: Sql, bound: Sql) -> Sql:
@@ -270,8 +292,13 @@ class PostgresEngine(StatementEngine):
     def statement(self, rows: Rows, tree: Sql, shared: dict[str, exp.Select] | None = None, cells: int = 1) -> Sql:
         return super().statement(rows, in_few_passes(tree, cells) if self._shortcuts else tree, shared)
 
-    def _fetch(self, tree: Sql) -> Answer:
-        return self._link.run(DIALECT.sql(tree), _arrays)
+    def _written(self, query: exp.Select) -> Sql:
+        # as text: to write 200 columns anew takes longer than to count some thousand rows of them
+        return exp.Var(this=DIALECT.sql(_fence(query.copy())))
+
+    def _fetch(self, tree: Sql, pause: bool = False) -> Answer:
+        assert isinstance(tree, exp.Query)
+        return self._link.numbers(DIALECT.sql(tree), tree.named_selects, pause)
 
     # -- for the owner's inspection alone ---------------------------------------------------
 
@@ -289,25 +316,19 @@ class PostgresEngine(StatementEngine):
         yield from self._link.run(DIALECT.sql(tree.group_by(value.copy())), lambda cursor: cursor.fetchall())
 
 
-def _arrays(cursor: Cursor) -> Answer:
-    names = [column.name for column in cursor.description or ()]
-    batches = [np.zeros((0, len(names)), dtype=np.int64)]
-    while rows := cursor.fetchmany(_BATCH):
-        batches.append(np.array(rows, dtype=np.int64))
-    return dict(zip(names, np.concatenate(batches).T, strict=True))
-
-
 # -- what may stand in the way, told to whoever opens the table -----------------------------------
 
 
 def described(link: Link, source: PostgresSource, domain: Domain) -> dict[str, Stored]:
     """How the declared columns are stored; no row is read."""
     found = link.rows(
-        "SELECT a.attname::text FROM pg_catalog.pg_attribute a "
-        "JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-        "WHERE n.nspname::text = %s AND c.relname::text = %s AND a.attnum > 0 AND NOT a.attisdropped",
+        "SELECT a.attname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+        "LEFT JOIN pg_catalog.pg_attribute a ON c.oid = a.attrelid AND a.attnum > 0 AND NOT a.attisdropped "
+        "WHERE n.nspname::text = %s AND c.relname::text = %s",
         (source.schema, source.table),
     )
+    if not found:
+        raise DataError(f"there is no {source.title} any more; it was dropped, renamed or moved since it was opened.")
     there = {name for (name,) in found}
     for name in domain.names:
         if name not in there:

@@ -7,14 +7,18 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, unquote
 
+import numpy as np
 import psycopg
+from numpy.typing import NDArray
 from psycopg import conninfo
+from psycopg.abc import Buffer
 from sqlglot import exp
 
 from privet.domain import Domain
@@ -27,18 +31,37 @@ if TYPE_CHECKING:
 Cursor = psycopg.Cursor[Any]
 T = TypeVar("T")
 
-STATEMENT_TIMEOUT = "6h"  # of one question, unless the address says statement_timeout=...
 _PATIENCE_SECONDS = 60.0  # with a server that says it is starting
 _ABSENCE_SECONDS = 15.0  # of a server that was there before: it may be on its way without a word
 _PAUSE_SECONDS = 0.2
 
-_TIME = re.compile(r"[0-9]{1,9}(ms|s|min|h|d)?")
-# An address may say otherwise, unlike in the last line: machine code for a statement that is used once costs more
-# than it saves, a row with its keys costs four times what PostgreSQL thinks to be passed on by a parallel worker, the
-# groups of some thousand parts need no file, and rows are not kept as they were for an analyst who is gone; notices
-# may quote rows.
+# An address may say otherwise: machine code for a statement that is used once costs more than it saves, a row with its
+# keys costs four times what PostgreSQL thinks to be passed on by a parallel worker, the groups of some thousand parts
+# need no file, and rows are not kept as they were for an analyst who is gone.
 _DEFAULTS = "-c jit=off -c parallel_tuple_cost=0.4 -c work_mem=64MB -c idle_in_transaction_session_timeout=5min"
-_PROMISES = "-c client_min_messages=error -c default_transaction_read_only=on -c standard_conforming_strings=on"
+# Neither an address nor the settings of a role or a database say otherwise. Notices may quote rows. How long a
+# statement takes, and how much of the memory that parallel workers share (64 MB in a container) its hash tables and
+# bitmaps need, depends on the number of rows, which must end no statement.
+_PROMISES = {
+    "client_min_messages": "error",
+    "default_transaction_read_only": "on",
+    "standard_conforming_strings": "on",
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "transaction_timeout": "0",  # since PostgreSQL 17
+    "idle_session_timeout": "0",
+    "enable_parallel_hash": "off",
+    "enable_bitmapscan": "off",
+}
+_PROMISE = (
+    "SELECT pg_catalog.set_config(name, value, true) FROM pg_catalog.pg_settings "
+    "JOIN unnest(%s::text[], %s::text[]) AS promised(name, value) USING (name)"
+)
+_LIMIT, _UNLIMITED = "temp_file_limit", ("-1", None)
+_IDLE = "idle_in_transaction_session_timeout"
+_AFTERWARDS = (
+    f"SELECT pg_catalog.current_setting('{_LIMIT}', true), pg_catalog.set_config('{_IDLE}', %s, true)".encode()
+)
 _PARAMETERS = {
     "application_name": "privet",
     "connect_timeout": "10",
@@ -62,19 +85,16 @@ class PostgresSource:
 
     @classmethod
     def parse(cls, text: str) -> PostgresSource:
-        """From postgresql://user@host:5432/db?table=schema.t; all parameters but two are those of libpq.
+        """From postgresql://user@host:5432/db?table=schema.t; all parameters but `table` are those of libpq.
 
         >>> PostgresSource.parse("postgresql://ann:secret@db.example/hospital?table=care.stays")
         PostgresSource(table='stays', schema='care')
         """
         place, _, query = text.partition("?")
         said = [each.partition("=")[::2] for each in query.split("&") if each]
-        own = {name: unquote(value) for name, value in said if name in ("table", "statement_timeout")}
+        own = {name: unquote(value) for name, value in said if name == "table"}
         schema, table = _names(own.get("table", ""))
         rest = "&".join(f"{name}={value}" for name, value in said if name not in own)
-        timeout = own.get("statement_timeout", STATEMENT_TIMEOUT)
-        if not _TIME.fullmatch(timeout):
-            raise DataError("statement_timeout is a time as PostgreSQL writes it: 90s, 10min, 6h, or milliseconds.")
         try:
             parameters = conninfo.conninfo_to_dict(f"{place}?{rest}" if rest else place)
         except psycopg.Error:  # its words may quote the password: raised anew outside this block
@@ -85,7 +105,7 @@ class PostgresSource:
                 "with % codes for the signs : / ? # [ ] @ & = % in names and passwords."
             )
         given = {name: str(value) for name, value in parameters.items() if value is not None}
-        options = f"-c statement_timeout={timeout} {_DEFAULTS} {given.get('options', '')} {_PROMISES}"
+        options = f"{_DEFAULTS} {given.get('options', '')}"
         return cls({**_PARAMETERS, **given, "options": options, "client_encoding": "utf8"}, table, schema)
 
     @property
@@ -195,6 +215,63 @@ def _with_defaults(parameters: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def _encoded(statement: str) -> bytes:
+    if "\0" in statement:
+        raise ValueError("no statement has a zero byte")
+    return statement.encode()
+
+
+_HEADER = 19  # bytes before the first record of a binary copy
+_END = b"\xff\xff"  # after the last
+_CHUNK = 2**22  # bytes of records that are decoded at a time
+
+
+def _columns(messages: Iterable[Buffer], width: int) -> list[NDArray[np.int64]]:
+    """The columns of a binary copy of whole numbers, none of which is NULL: all records have the same length."""
+    held, begun = bytearray(), False
+    record: np.dtype[Any] | None = None
+    chunks: list[list[NDArray[np.int64]]] = [[np.zeros(0, dtype=np.int64)] for _ in range(width)]
+
+    def decode() -> None:
+        assert record is not None
+        size = len(held) // record.itemsize * record.itemsize
+        decoded = np.frombuffer(bytes(held[:size]), record)
+        if (decoded["fields"] != width).any():
+            raise ValueError("a record of another number of fields")
+        for at in range(width):
+            if (decoded[f"size{at}"] != record[f"value{at}"].itemsize).any():
+                raise ValueError("a field without a value")
+            chunks[at].append(decoded[f"value{at}"].astype(np.int64))
+        del held[:size]
+
+    for message in messages:
+        held += message
+        if not begun:
+            begun = len(held) >= _HEADER
+            del held[: _HEADER if begun else 0]
+        if record is None and begun and held and held[:2] != _END:
+            record = _record(held, width)
+        if record is not None and len(held) >= _CHUNK:
+            decode()
+    if record is not None:
+        decode()
+    if held != _END:
+        raise ValueError("the copy has no end")
+    return [np.concatenate(chunks.pop(0)) for _ in range(width)]
+
+
+def _record(first: bytearray, width: int) -> np.dtype[Any]:
+    """The layout of a record, from the first: the number of its fields, then the size of each and its value."""
+    layout, at = [("fields", ">i2")], 2
+    for number in range(width):
+        size = int.from_bytes(first[at : at + 4], "big")
+        if size not in (2, 4, 8):
+            raise ValueError("a field that is no whole number")
+        layout += [(f"size{number}", ">i4"), (f"value{number}", f">i{size}")]
+        at += 4 + size
+    return np.dtype(layout)
+
+
 class LostConnection(Lost, psycopg.OperationalError):
     """The network, or the server, broke a statement off."""
 
@@ -213,6 +290,7 @@ class Link:
         self._held: list[psycopg.Connection[Any]] = []
         self._ended = False
         self._source, self._version = source, FIXED
+        self._idle = ""  # how long the server lets a transaction be without a statement
         _links.add(self)
         weakref.finalize(self, _shut, self._held)
         self.version  # noqa: B018 (connects)
@@ -236,25 +314,40 @@ class Link:
 
     def run(self, statement: str, read: Callable[[Cursor], T]) -> T:
         """Run a statement and read its answer."""
-        if "\0" in statement:
-            raise ValueError("no statement has a zero byte")
-        return self._run(lambda cursor: cursor.execute(statement.encode()), read)
+        return self._run(lambda cursor: read(cursor.execute(_encoded(statement))))
+
+    def numbers(self, statement: str, names: Sequence[str], pause: bool = False) -> dict[str, NDArray[np.int64]]:
+        """Run a statement whose answer is whole numbers, and return a column of it under each name.
+
+        The answer is copied out in passing: libpq would keep all of it, at ten times the size. With `pause` the
+        transaction may be idle for any time until the next statement. That is decided by the kind of a question, never
+        by its answer: whether a transaction ended meanwhile shows in what later questions cost.
+        """
+
+        def read(cursor: Cursor) -> dict[str, NDArray[np.int64]]:
+            with cursor.copy(b"COPY (" + _encoded(statement) + b") TO STDOUT (FORMAT binary)") as messages:
+                answer = _columns(messages, len(names))
+            limit, _ = cursor.execute(_AFTERWARDS, ("0" if pause else self._idle,)).fetchone() or ("", "")
+            if limit not in _UNLIMITED:  # set meanwhile: whether this statement met it is not to be seen
+                raise DataError(_limited(limit, self.user))
+            return dict(zip(names, answer, strict=True))
+
+        return self._run(read)
 
     def rows(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """The rows of a question to the server's catalogue."""
         try:
-            return self._run(lambda cursor: cursor.execute(statement.encode(), values), lambda found: found.fetchall())
+            return self._run(lambda cursor: cursor.execute(statement.encode(), values).fetchall())
         except psycopg.Error:  # raised anew outside this block
             pass
         raise DataError("the server does not answer about its tables; try again, or ask its owner.")
 
-    def _run(self, execute: Callable[[Cursor], object], read: Callable[[Cursor], T]) -> T:
+    def _run(self, work: Callable[[Cursor], T]) -> T:
         with self._lock:
             connection = self._held[0] if self._held else self._connected()
             try:
                 with connection.cursor(binary=True) as cursor:
-                    execute(cursor)
-                    return read(cursor)
+                    return work(cursor)
             except BaseException as error:  # at an interrupt psycopg has cancelled the statement
                 lost = _lost(error, connection)
                 _shut(self._held)
@@ -271,6 +364,7 @@ class Link:
         while not self._held:
             try:
                 connection = _connect(self._source.parameters)
+                self._idle = _setting(connection, _IDLE) or "0"
             except psycopg.OperationalError as error:
                 starts = "the database system is" in str(error)
                 patience = _PATIENCE_SECONDS if starts else _ABSENCE_SECONDS if self._version > FIXED else 0
@@ -329,10 +423,40 @@ def _shut(held: list[psycopg.Connection[Any]]) -> None:
 
 
 def _connect(parameters: Mapping[str, str]) -> psycopg.Connection[Any]:
+    """A connection in a transaction that only reads, which no number of rows ends."""
     connection = psycopg.connect(conninfo.make_conninfo(**parameters), prepare_threshold=None)
-    connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-    connection.read_only = True
+    try:
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        connection.read_only = True
+        # For this transaction, which is the only one: a pooler may give the next one to another server process.
+        connection.execute(_PROMISE, (list(_PROMISES), list(_PROMISES.values())))
+        # some servers cannot: without it a statement of a process that is gone runs to its end
+        with suppress(psycopg.DatabaseError), connection.transaction():
+            connection.execute("SET LOCAL client_connection_check_interval = '10s'")
+        if _setting(connection, _LIMIT) not in _UNLIMITED:
+            with suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
+                connection.execute("SET LOCAL temp_file_limit = -1")
+        limit = _setting(connection, _LIMIT)
+        if limit not in _UNLIMITED:
+            raise DataError(_limited(limit, _with_defaults(parameters)["user"]))
+    except BaseException:
+        connection.close()
+        raise
     return connection
+
+
+def _setting(connection: psycopg.Connection[Any], name: str) -> str | None:
+    """A setting of the session; None where the server has none of this name."""
+    (value,) = connection.execute("SELECT pg_catalog.current_setting(%s, true)", (name,)).fetchone() or (None,)
+    return value
+
+
+def _limited(limit: str | None, user: str) -> str:
+    return (
+        f"the server ends every statement of user '{user}' whose temporary files are larger than {limit}, so that the "
+        "number of rows would decide which questions are answered; its superuser lifts the limit with ALTER ROLE "
+        f"{quoted(user)} SET temp_file_limit = -1."
+    )
 
 
 def _told(error: psycopg.Error, source: PostgresSource) -> str:
@@ -352,6 +476,15 @@ def _told(error: psycopg.Error, source: PostgresSource) -> str:
         return f"{server} does not let user '{of['user']}' in; check the user's name and password."
     if re.search(r"too many (clients|connections)|remaining connection slots", words):
         return f"{server} has no connection left for user '{of['user']}'; close others, or try again later."
+    if wrong := re.search(r'for connection option "(\w+)"|bad value for (\w+)|^.*invalid (\w+) value: ', words):
+        name = next(filter(None, wrong.groups()))
+        known = "; it is disable, allow, prefer, require, verify-ca or verify-full" if name == "sslmode" else ""
+        return f"the address gives {name} a value that PostgreSQL does not know{known}."
+    if re.search(r"\bSSL\b|certificate", words):
+        return (
+            f"{server} and this machine agree on no encrypted connection; check sslmode and sslrootcert in the "
+            "address, and the server's certificate."
+        )
     if re.search(r"unrecognized configuration parameter|invalid value for parameter|permission denied to set", words):
-        return f"{server} does not take the parameters of the address; check its options and statement_timeout."
+        return f"{server} does not take the parameters of the address; check its options."
     return f"cannot reach {server}; check host and port in the address, and that the server runs and can be reached."

@@ -20,7 +20,7 @@ import secrets
 import threading
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -93,6 +93,7 @@ _KINDS = {
 CACHE = "spark.privet.cache"  # the setting that names the storage level of coded rows, or NONE
 _KEPT = 3  # levels of a tree whose node ids are cached; others are computed again from these
 _STEPS = 8  # from one level to the next
+_AT_ONCE = 2**25  # bytes of an answer that come to the driver in one job
 _REDUCERS = 16  # answers are small: they have no use for the 200 tasks that Spark would sum them in
 
 # What statements mean is decided here. Without ANSI mode no arithmetic and no cast can fail; ours do not with it.
@@ -101,6 +102,7 @@ _MEANING = {
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.variable.substitute": "false",  # ${...} in a declared value is a value
     "spark.sql.caseSensitive": "true",
+    "spark.sql.broadcastTimeout": "-1",  # never: how long a broadcast takes depends on the number of rows
 }
 # How levels are computed from the cached codes. Adaptive execution would run every shuffle as a job of its own; and
 # conditions pushed down through the steps to a level would be written out anew, several times over, at each of them.
@@ -109,6 +111,7 @@ _LEVELS = {
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates",
     "spark.sql.constraintPropagation.enabled": "false",
 }
+_MOST = "spark.driver.maxResultSize"
 _LARGEST = 2**63 - 1
 _THREAD = "privet-spark"
 
@@ -192,6 +195,17 @@ class SparkEngine:
         self._storage = None if level == "NONE" else getattr(StorageLevel, level, None)
         if self._storage is None and level != "NONE":
             return f"there is no storage level '{level}'; set {CACHE} to NONE or a level such as MEMORY_AND_DISK."
+        if self._storage is not None and not self._storage.useDisk:
+            return (
+                f"the storage level {level} forgets rows where they are too many for the memory of the executors; set "
+                f"{CACHE} to one with disk, such as MEMORY_AND_DISK."
+            )
+        most = self._context._jsc.sc().conf().getSizeAsBytes(_MOST, "1g")
+        if 0 < most < 2 * _AT_ONCE:
+            return (
+                f"Spark ends every job whose answer is larger than {_MOST}={most}b, so that the number of rows would "
+                f"decide which questions are answered; start it with --conf {_MOST}={2 * _AT_ONCE // 2**20}m or more."
+            )
         fields, kinds, types = _fields(frame, self._domain, spark.conf.get("spark.sql.caseSensitive") == "true")
         self._fields, self._kinds = fields, kinds
         # Columns by position: a name in the source may be anything, and that of another one
@@ -252,16 +266,20 @@ class SparkEngine:
         return asked_together(query, self._domain, self._tables, self._shortcuts)
 
     def _tables(self, query: CountQuery) -> list[Counts]:
-        cells = max(cell_count(self._domain, group) for group in query.groups)
+        cells = [cell_count(self._domain, group) for group in query.groups]
         answer = self._ask(
-            query.rows, lambda rows: self._once(sql.counts(query, rows, self._domain), query.rows, cells)
+            query.rows,
+            lambda rows: self._once(sql.counts(query, rows, self._domain), query.rows, max(cells)),
+            sum(cells),
         )
         return sql.read_counts(answer, query, self._domain)
 
     def exact_grid(self, query: GridQuery) -> list[GridCounts]:
-        points = max(index_count(self._domain[name]) + 1 for name in query.columns)
-        cells = points if query.target is None else points * self._domain[query.target].size
-        answer = self._ask(query.rows, lambda rows: self._once(sql.grid(query, rows, self._domain), query.rows, cells))
+        classes = 1 if query.target is None else self._domain[query.target].size
+        cells = [(index_count(self._domain[name]) + 1) * classes for name in query.columns]
+        answer = self._ask(
+            query.rows, lambda rows: self._once(sql.grid(query, rows, self._domain), query.rows, max(cells)), sum(cells)
+        )
         return sql.read_grid(answer, query, self._domain)
 
     def _once(self, tree: exp.Query, rows: Rows, cells: int) -> exp.Query:
@@ -272,13 +290,14 @@ class SparkEngine:
         return sql.read_sums(answer, query)
 
     def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
-        cells = max(cell_count(self._domain, table) for table in query.tables)
+        cells = [cell_count(self._domain, table) for table in query.tables]
 
         def statement(rows: exp.From) -> exp.Query:
             owned = sql.owned(query, rows, self._domain, DIALECT)
-            return self._once(sql.residuals(query, "owned", self._domain), query.rows, cells).with_("owned", as_=owned)
+            summed = self._once(sql.residuals(query, "owned", self._domain), query.rows, max(cells))
+            return summed.with_("owned", as_=owned)
 
-        return sql.read_residuals(self._ask(query.rows, statement), query, self._domain)
+        return sql.read_residuals(self._ask(query.rows, statement, sum(cells)), query, self._domain)
 
     def exact_correct(self, query: CorrectQuery) -> Counts:
         answer = self._ask(query.rows, lambda rows: sql.correct(query, rows, self._domain, DIALECT))
@@ -288,7 +307,8 @@ class SparkEngine:
         """The merged, weighted table in memory: one row for all that share their codes."""
         from privet.kernel.engines.memory import MemoryEngine
 
-        answer = self._run(lambda: self._fetch(sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain)))
+        tree = sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain)
+        answer = self._run(lambda: self._fetch(tree, _LARGEST))
         return MemoryEngine.merged(self._domain, answer, shortcuts=self._shortcuts)
 
     # -- for the owner's inspection alone ---------------------------------------------------
@@ -331,18 +351,34 @@ class SparkEngine:
                 wait([future], timeout=0.2)
             raise
 
-    def _ask(self, rows: Rows, statement: Callable[[exp.From], exp.Expr]) -> sql.Answer:
+    def _ask(self, rows: Rows, statement: Callable[[exp.From], exp.Expr], cells: int = 1) -> sql.Answer:
+        """The answer of a statement, which has so many rows at the most for each part."""
+
         def answered() -> dict[str, NDArray[Any]]:
             if not self._shortcuts:
                 self._drop_levels(keep=0)
-            return self._fetch(statement(self._relation(rows)))
+            return self._fetch(statement(self._relation(rows)), rows.parts * cells)
 
         answer = self._run(answered)
         return {name: values.astype(np.int64) for name, values in answer.items()}
 
-    def _fetch(self, tree: exp.Expr) -> dict[str, NDArray[Any]]:
-        table: pyarrow.Table = self._frame(tree).toArrow()
-        return {name: table.column(name).to_numpy() for name in table.column_names}
+    def _fetch(self, tree: exp.Expr, most: int) -> dict[str, NDArray[Any]]:
+        """The answer of a statement, which has so many rows at the most.
+
+        Spark ends a job whose answer is too large, for the setting of the driver, a buffer of Kryo's or the driver's
+        memory. So what may be large comes in slices: the answer is kept on the executors until all of them are here.
+        A slice is a function of the keys, so that one which is computed again has the same rows.
+        """
+        frame = self._frame(tree)
+        width = 8 * len(frame.columns)
+        if most * width <= _AT_ONCE:
+            return _arrays([frame.toArrow()])
+        kept = frame.persist(self._storage or StorageLevel.DISK_ONLY)
+        try:
+            slices = 1 + kept.count() * width // (_AT_ONCE // 2)  # which are not all of one size
+            return _arrays([kept.where(f"pmod(xxhash64(*), {slices}) = {i}").toArrow() for i in range(slices)])
+        finally:
+            kept.unpersist()
 
     def _frame(self, tree: exp.Expr) -> Any:
         return self._session.sql(DIALECT.sql(tree))
@@ -408,6 +444,11 @@ class SparkEngine:
             yield sql.col(f"c{i}")
             if isinstance(column, Numeric):
                 yield sql.col(f"g{i}")
+
+
+def _arrays(tables: Sequence[pyarrow.Table]) -> dict[str, NDArray[Any]]:
+    table = pyarrow.concat_tables(tables)
+    return {name: table.column(name).to_numpy() for name in table.column_names}
 
 
 def _leave_to_spark() -> None:

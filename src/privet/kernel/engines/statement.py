@@ -43,11 +43,15 @@ class StatementEngine(ABC):
 
     def __init__(self, domain: Domain, coded: exp.Select, *, shortcuts: bool = True) -> None:
         self._domain, self._coded, self._shortcuts = domain, coded, shortcuts
+        self._everything = self._written(coded.select(sql.num(0).as_("node")))
         self._recall, self._recalled = Recall(domain, shortcuts), self.version  # and of which rows
 
     @abstractmethod
-    def _fetch(self, tree: Sql) -> Answer:
-        """The answer of a statement: an array of whole numbers for each of its columns."""
+    def _fetch(self, tree: Sql, pause: bool = False) -> Answer:
+        """The answer of a statement: an array of whole numbers for each of its columns.
+
+        `pause` says that what is made of the answer may take long: there is a line for each value that occurs.
+        """
 
     @abstractmethod
     def close(self) -> None: ...
@@ -73,7 +77,7 @@ class StatementEngine(ABC):
 
     def exact_grid(self, query: GridQuery) -> list[GridCounts]:
         tree = sql.grid(query, _from(ROWS), self._domain)
-        return sql.read_grid(self._ask(query.rows, tree), query, self._domain)
+        return sql.read_grid(self._fetch(self.statement(query.rows, tree), pause=True), query, self._domain)
 
     def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
         return sql.read_sums(self._ask(query.rows, sql.sums(query, _from(ROWS), self._domain)), query)
@@ -96,24 +100,32 @@ class StatementEngine(ABC):
         assert isinstance(tree, exp.Query)
         whole = tree
         for name, part in {ROWS: self.numbered(rows), **(shared or {})}.items():
-            whole = whole.with_(name, as_=part)
+            whole = whole.with_(name, as_=part, copy=False)
         return whole
 
-    def numbered(self, rows: Rows) -> exp.Select:
+    def numbered(self, rows: Rows) -> Sql:
         """The coded rows that lie in a part, with its number: a layer for each step from the whole table."""
         if rows.parent is None or rows.step is None:
-            return self._coded.select(sql.num(0).as_("node"))
+            return self._everything.copy()
         node = sql.node(rows.step, sql.col("node"), self._domain, self.dialect)
-        inner = exp.select(*self._columns(), node.as_("node")).from_(self.numbered(rows.parent).subquery("above"))
+        inner = exp.select(*self._columns(), node.as_("node")).from_(_aliased(self.numbered(rows.parent), "above"))
         if isinstance(rows.step, Divide) and None not in rows.step.splits:
             return inner  # no row is lost: a layer less
         present = sql.col("node").is_(exp.Null()).not_()
         return exp.select(exp.Star()).from_(inner.subquery("inside")).where(present)
 
+    def _written(self, query: exp.Select) -> Sql:
+        """A query that is a part of many statements, in the form in which they take it."""
+        return query
+
     def _columns(self) -> list[Sql]:
         names = [f"c{i}" for i in range(len(self._domain.columns))]
         names += [f"g{i}" for i, column in enumerate(self._domain) if isinstance(column, Numeric)]
         return [sql.col(name) for name in names]
+
+
+def _aliased(query: Sql, name: str) -> exp.Subquery:
+    return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(name)))
 
 
 def _from(name: str) -> exp.From:

@@ -174,22 +174,22 @@ WITH numbered AS (
               SELECT
                 CASE
                   WHEN (
-                    CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2
+                    CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2
                   ) IS NULL
                   OR (
-                    CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                    CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                   ) = N'|'
                   THEN NULL
                   WHEN (
-                    CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                    CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                   ) = N'f''); DROP TABLE t; --|'
                   THEN 0
                   WHEN (
-                    CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                    CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                   ) = N'm]|'
                   THEN 1
                   WHEN (
-                    CAST([source_rows].[sex"]]; DROP TABLE t; --] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                    CAST(LEFT([source_rows].[sex"]]; DROP TABLE t; --], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                   ) = N'trailing |'
                   THEN 2
                   ELSE 3
@@ -217,416 +217,43 @@ WITH numbered AS (
                   ELSE NULL
                 END AS c2,
                 CASE
-                  WHEN CAST(DATALENGTH(CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2) AS BIGINT) / 2 <= 65536
-                  THEN COALESCE(
-                    CASE
-                      WHEN (
-                        NOT CASE
-                          WHEN LEFT(
-                            LTRIM(
-                              RTRIM(
-                                REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                  NCHAR(9),
-                                  N' '
-                                )
+                  WHEN CAST(DATALENGTH(
+                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2
+                  ) AS BIGINT) / 2 <= 65536
+                  THEN CASE
+                    WHEN (
+                      NOT CASE
+                        WHEN LEFT(
+                          LTRIM(
+                            RTRIM(
+                              REPLACE(
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                NCHAR(9),
+                                N' '
                               )
-                            ),
-                            CHARINDEX(
-                              N'E',
-                              UPPER(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                )
-                              ) + N'E'
-                            ) - 1
-                          ) LIKE N'[+-]%'
-                          THEN SUBSTRING(
-                            LEFT(
-                              LTRIM(
-                                RTRIM(
-                                  REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                    NCHAR(9),
-                                    N' '
-                                  )
-                                )
-                              ),
-                              CHARINDEX(
-                                N'E',
-                                UPPER(
-                                  LTRIM(
-                                    RTRIM(
-                                      REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                        NCHAR(9),
-                                        N' '
-                                      )
-                                    )
-                                  )
-                                ) + N'E'
-                              ) - 1
-                            ),
-                            2,
-                            2147483647
-                          )
-                          ELSE LEFT(
-                            LTRIM(
-                              RTRIM(
-                                REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                  NCHAR(9),
-                                  N' '
-                                )
-                              )
-                            ),
-                            CHARINDEX(
-                              N'E',
-                              UPPER(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                )
-                              ) + N'E'
-                            ) - 1
-                          )
-                        END LIKE N'%[^0-9.]%'
-                        AND (
-                          CASE
-                            WHEN LEFT(
-                              LTRIM(
-                                RTRIM(
-                                  REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                    NCHAR(9),
-                                    N' '
-                                  )
-                                )
-                              ),
-                              CHARINDEX(
-                                N'E',
-                                UPPER(
-                                  LTRIM(
-                                    RTRIM(
-                                      REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                        NCHAR(9),
-                                        N' '
-                                      )
-                                    )
-                                  )
-                                ) + N'E'
-                              ) - 1
-                            ) LIKE N'[+-]%'
-                            THEN SUBSTRING(
-                              LEFT(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                ),
-                                CHARINDEX(
-                                  N'E',
-                                  UPPER(
-                                    LTRIM(
-                                      RTRIM(
-                                        REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                          NCHAR(9),
-                                          N' '
-                                        )
-                                      )
-                                    )
-                                  ) + N'E'
-                                ) - 1
-                              ),
-                              2,
-                              2147483647
                             )
-                            ELSE LEFT(
-                              LTRIM(
-                                RTRIM(
-                                  REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                    NCHAR(9),
-                                    N' '
-                                  )
-                                )
-                              ),
-                              CHARINDEX(
-                                N'E',
-                                UPPER(
-                                  LTRIM(
-                                    RTRIM(
-                                      REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                        NCHAR(9),
-                                        N' '
-                                      )
-                                    )
-                                  )
-                                ) + N'E'
-                              ) - 1
-                            )
-                          END LIKE N'%[0-9]%'
-                        )
-                      )
-                      AND (
-                        NOT CASE
-                          WHEN LEFT(
-                            LTRIM(
-                              RTRIM(
-                                REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                  NCHAR(9),
-                                  N' '
-                                )
-                              )
-                            ),
-                            CHARINDEX(
-                              N'E',
-                              UPPER(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                )
-                              ) + N'E'
-                            ) - 1
-                          ) LIKE N'[+-]%'
-                          THEN SUBSTRING(
-                            LEFT(
-                              LTRIM(
-                                RTRIM(
-                                  REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                    NCHAR(9),
-                                    N' '
-                                  )
-                                )
-                              ),
-                              CHARINDEX(
-                                N'E',
-                                UPPER(
-                                  LTRIM(
-                                    RTRIM(
-                                      REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                        NCHAR(9),
-                                        N' '
-                                      )
-                                    )
-                                  )
-                                ) + N'E'
-                              ) - 1
-                            ),
-                            2,
-                            2147483647
-                          )
-                          ELSE LEFT(
-                            LTRIM(
-                              RTRIM(
-                                REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                  NCHAR(9),
-                                  N' '
-                                )
-                              )
-                            ),
-                            CHARINDEX(
-                              N'E',
-                              UPPER(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                )
-                              ) + N'E'
-                            ) - 1
-                          )
-                        END LIKE N'%.%.%'
-                        AND (
+                          ),
                           CHARINDEX(
                             N'E',
                             UPPER(
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                     NCHAR(9),
                                     N' '
                                   )
                                 )
                               )
                             ) + N'E'
-                          ) = LEN(
-                            UPPER(
-                              LTRIM(
-                                RTRIM(
-                                  REPLACE(
-                                    CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                    NCHAR(9),
-                                    N' '
-                                  )
-                                )
-                              )
-                            ) + N'E'
-                          )
-                          OR (
-                            NOT CASE
-                              WHEN SUBSTRING(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                ),
-                                CHARINDEX(
-                                  N'E',
-                                  UPPER(
-                                    LTRIM(
-                                      RTRIM(
-                                        REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                          NCHAR(9),
-                                          N' '
-                                        )
-                                      )
-                                    )
-                                  ) + N'E'
-                                ) + 1,
-                                2147483647
-                              ) LIKE N'[+-]%'
-                              THEN SUBSTRING(
-                                SUBSTRING(
-                                  LTRIM(
-                                    RTRIM(
-                                      REPLACE(
-                                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                        NCHAR(9),
-                                        N' '
-                                      )
-                                    )
-                                  ),
-                                  CHARINDEX(
-                                    N'E',
-                                    UPPER(
-                                      LTRIM(
-                                        RTRIM(
-                                          REPLACE(
-                                            CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                            NCHAR(9),
-                                            N' '
-                                          )
-                                        )
-                                      )
-                                    ) + N'E'
-                                  ) + 1,
-                                  2147483647
-                                ),
-                                2,
-                                2147483647
-                              )
-                              ELSE SUBSTRING(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                ),
-                                CHARINDEX(
-                                  N'E',
-                                  UPPER(
-                                    LTRIM(
-                                      RTRIM(
-                                        REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                          NCHAR(9),
-                                          N' '
-                                        )
-                                      )
-                                    )
-                                  ) + N'E'
-                                ) + 1,
-                                2147483647
-                              )
-                            END LIKE N'%[^0-9]%'
-                            AND (
-                              SUBSTRING(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                ),
-                                CHARINDEX(
-                                  N'E',
-                                  UPPER(
-                                    LTRIM(
-                                      RTRIM(
-                                        REPLACE(
-                                          CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                          NCHAR(9),
-                                          N' '
-                                        )
-                                      )
-                                    )
-                                  ) + N'E'
-                                ) + 1,
-                                2147483647
-                              ) LIKE N'%[0-9]%'
-                            )
-                          )
-                        )
-                      )
-                      THEN COALESCE(
-                        TRY_CAST(LTRIM(
-                          RTRIM(
-                            REPLACE(
-                              CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                              NCHAR(9),
-                              N' '
-                            )
-                          )
-                        ) AS FLOAT),
-                        CASE
-                          WHEN SUBSTRING(
+                          ) - 1
+                        ) LIKE N'[+-]%'
+                        THEN SUBSTRING(
+                          LEFT(
                             LTRIM(
                               RTRIM(
                                 REPLACE(
-                                  CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                   NCHAR(9),
                                   N' '
                                 )
@@ -638,70 +265,417 @@ WITH numbered AS (
                                 LTRIM(
                                   RTRIM(
                                     REPLACE(
-                                      CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                       NCHAR(9),
                                       N' '
                                     )
                                   )
                                 )
                               ) + N'E'
-                            ) + 1,
-                            2147483647
-                          ) LIKE N'-%'
-                          THEN CAST(0 AS FLOAT)
-                          WHEN LTRIM(
+                            ) - 1
+                          ),
+                          2,
+                          2147483647
+                        )
+                        ELSE LEFT(
+                          LTRIM(
                             RTRIM(
                               REPLACE(
-                                CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
                                 NCHAR(9),
                                 N' '
                               )
                             )
-                          ) LIKE N'-%'
-                          THEN CAST(-1.7e+308 AS FLOAT)
-                          ELSE CAST(1.7e+308 AS FLOAT)
-                        END
+                          ),
+                          CHARINDEX(
+                            N'E',
+                            UPPER(
+                              LTRIM(
+                                RTRIM(
+                                  REPLACE(
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    NCHAR(9),
+                                    N' '
+                                  )
+                                )
+                              )
+                            ) + N'E'
+                          ) - 1
+                        )
+                      END LIKE N'%[^0-9.]%'
+                      AND (
+                        CASE
+                          WHEN LEFT(
+                            LTRIM(
+                              RTRIM(
+                                REPLACE(
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  NCHAR(9),
+                                  N' '
+                                )
+                              )
+                            ),
+                            CHARINDEX(
+                              N'E',
+                              UPPER(
+                                LTRIM(
+                                  RTRIM(
+                                    REPLACE(
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      NCHAR(9),
+                                      N' '
+                                    )
+                                  )
+                                )
+                              ) + N'E'
+                            ) - 1
+                          ) LIKE N'[+-]%'
+                          THEN SUBSTRING(
+                            LEFT(
+                              LTRIM(
+                                RTRIM(
+                                  REPLACE(
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    NCHAR(9),
+                                    N' '
+                                  )
+                                )
+                              ),
+                              CHARINDEX(
+                                N'E',
+                                UPPER(
+                                  LTRIM(
+                                    RTRIM(
+                                      REPLACE(
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        NCHAR(9),
+                                        N' '
+                                      )
+                                    )
+                                  )
+                                ) + N'E'
+                              ) - 1
+                            ),
+                            2,
+                            2147483647
+                          )
+                          ELSE LEFT(
+                            LTRIM(
+                              RTRIM(
+                                REPLACE(
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  NCHAR(9),
+                                  N' '
+                                )
+                              )
+                            ),
+                            CHARINDEX(
+                              N'E',
+                              UPPER(
+                                LTRIM(
+                                  RTRIM(
+                                    REPLACE(
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      NCHAR(9),
+                                      N' '
+                                    )
+                                  )
+                                )
+                              ) + N'E'
+                            ) - 1
+                          )
+                        END LIKE N'%[0-9]%'
                       )
-                    END,
-                    CASE
-                      WHEN (
-                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
-                      ) = N'true|'
-                      THEN CAST(1 AS FLOAT)
-                      WHEN (
-                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
-                      ) = N'True|'
-                      THEN CAST(1 AS FLOAT)
-                      WHEN (
-                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
-                      ) = N'TRUE|'
-                      THEN CAST(1 AS FLOAT)
-                      WHEN (
-                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
-                      ) = N'false|'
-                      THEN CAST(0 AS FLOAT)
-                      WHEN (
-                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
-                      ) = N'False|'
-                      THEN CAST(0 AS FLOAT)
-                      WHEN (
-                        CAST([source_rows].[read] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
-                      ) = N'FALSE|'
-                      THEN CAST(0 AS FLOAT)
-                    END
-                  )
+                    )
+                    AND (
+                      NOT CASE
+                        WHEN LEFT(
+                          LTRIM(
+                            RTRIM(
+                              REPLACE(
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                NCHAR(9),
+                                N' '
+                              )
+                            )
+                          ),
+                          CHARINDEX(
+                            N'E',
+                            UPPER(
+                              LTRIM(
+                                RTRIM(
+                                  REPLACE(
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    NCHAR(9),
+                                    N' '
+                                  )
+                                )
+                              )
+                            ) + N'E'
+                          ) - 1
+                        ) LIKE N'[+-]%'
+                        THEN SUBSTRING(
+                          LEFT(
+                            LTRIM(
+                              RTRIM(
+                                REPLACE(
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  NCHAR(9),
+                                  N' '
+                                )
+                              )
+                            ),
+                            CHARINDEX(
+                              N'E',
+                              UPPER(
+                                LTRIM(
+                                  RTRIM(
+                                    REPLACE(
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      NCHAR(9),
+                                      N' '
+                                    )
+                                  )
+                                )
+                              ) + N'E'
+                            ) - 1
+                          ),
+                          2,
+                          2147483647
+                        )
+                        ELSE LEFT(
+                          LTRIM(
+                            RTRIM(
+                              REPLACE(
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                NCHAR(9),
+                                N' '
+                              )
+                            )
+                          ),
+                          CHARINDEX(
+                            N'E',
+                            UPPER(
+                              LTRIM(
+                                RTRIM(
+                                  REPLACE(
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    NCHAR(9),
+                                    N' '
+                                  )
+                                )
+                              )
+                            ) + N'E'
+                          ) - 1
+                        )
+                      END LIKE N'%.%.%'
+                      AND (
+                        CHARINDEX(
+                          N'E',
+                          UPPER(
+                            LTRIM(
+                              RTRIM(
+                                REPLACE(
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  NCHAR(9),
+                                  N' '
+                                )
+                              )
+                            )
+                          ) + N'E'
+                        ) = LEN(
+                          UPPER(
+                            LTRIM(
+                              RTRIM(
+                                REPLACE(
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  NCHAR(9),
+                                  N' '
+                                )
+                              )
+                            )
+                          ) + N'E'
+                        )
+                        OR (
+                          NOT CASE
+                            WHEN SUBSTRING(
+                              LTRIM(
+                                RTRIM(
+                                  REPLACE(
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    NCHAR(9),
+                                    N' '
+                                  )
+                                )
+                              ),
+                              CHARINDEX(
+                                N'E',
+                                UPPER(
+                                  LTRIM(
+                                    RTRIM(
+                                      REPLACE(
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        NCHAR(9),
+                                        N' '
+                                      )
+                                    )
+                                  )
+                                ) + N'E'
+                              ) + 1,
+                              2147483647
+                            ) LIKE N'[+-]%'
+                            THEN SUBSTRING(
+                              SUBSTRING(
+                                LTRIM(
+                                  RTRIM(
+                                    REPLACE(
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      NCHAR(9),
+                                      N' '
+                                    )
+                                  )
+                                ),
+                                CHARINDEX(
+                                  N'E',
+                                  UPPER(
+                                    LTRIM(
+                                      RTRIM(
+                                        REPLACE(
+                                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                          NCHAR(9),
+                                          N' '
+                                        )
+                                      )
+                                    )
+                                  ) + N'E'
+                                ) + 1,
+                                2147483647
+                              ),
+                              2,
+                              2147483647
+                            )
+                            ELSE SUBSTRING(
+                              LTRIM(
+                                RTRIM(
+                                  REPLACE(
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    NCHAR(9),
+                                    N' '
+                                  )
+                                )
+                              ),
+                              CHARINDEX(
+                                N'E',
+                                UPPER(
+                                  LTRIM(
+                                    RTRIM(
+                                      REPLACE(
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        NCHAR(9),
+                                        N' '
+                                      )
+                                    )
+                                  )
+                                ) + N'E'
+                              ) + 1,
+                              2147483647
+                            )
+                          END LIKE N'%[^0-9]%'
+                          AND (
+                            SUBSTRING(
+                              LTRIM(
+                                RTRIM(
+                                  REPLACE(
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    NCHAR(9),
+                                    N' '
+                                  )
+                                )
+                              ),
+                              CHARINDEX(
+                                N'E',
+                                UPPER(
+                                  LTRIM(
+                                    RTRIM(
+                                      REPLACE(
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        NCHAR(9),
+                                        N' '
+                                      )
+                                    )
+                                  )
+                                ) + N'E'
+                              ) + 1,
+                              2147483647
+                            ) LIKE N'%[0-9]%'
+                          )
+                        )
+                      )
+                    )
+                    THEN COALESCE(
+                      TRY_CAST(LTRIM(
+                        RTRIM(
+                          REPLACE(
+                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                            NCHAR(9),
+                            N' '
+                          )
+                        )
+                      ) AS FLOAT),
+                      CASE
+                        WHEN SUBSTRING(
+                          LTRIM(
+                            RTRIM(
+                              REPLACE(
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                NCHAR(9),
+                                N' '
+                              )
+                            )
+                          ),
+                          CHARINDEX(
+                            N'E',
+                            UPPER(
+                              LTRIM(
+                                RTRIM(
+                                  REPLACE(
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    NCHAR(9),
+                                    N' '
+                                  )
+                                )
+                              )
+                            ) + N'E'
+                          ) + 1,
+                          2147483647
+                        ) LIKE N'-%'
+                        THEN CAST(0 AS FLOAT)
+                        WHEN LTRIM(
+                          RTRIM(
+                            REPLACE(
+                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                              NCHAR(9),
+                              N' '
+                            )
+                          )
+                        ) LIKE N'-%'
+                        THEN CAST(-1.7e+308 AS FLOAT)
+                        ELSE CAST(1.7e+308 AS FLOAT)
+                      END
+                    )
+                  END
                 END AS x3,
                 CASE
                   WHEN (
-                    CAST([source_rows].[y] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                    CAST(LEFT([source_rows].[y], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                   ) = N'no|'
                   THEN 0
                   WHEN (
-                    CAST([source_rows].[y] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                    CAST(LEFT([source_rows].[y], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                   ) = N'yes|'
                   THEN 1
                   WHEN (
-                    CAST([source_rows].[y] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                    CAST(LEFT([source_rows].[y], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
                   ) = N'maybe|'
                   THEN 2
                   ELSE NULL

@@ -100,7 +100,11 @@ FROM (
             END AS "order",
             NULLIF("wage's group", CAST('NaN' AS DECIMAL)) AS "wage's group",
             "select" AS "select",
-            CAST("many" AS TEXT) COLLATE "C" AS "many",
+            CASE
+              WHEN OCTET_LENGTH(CAST("many" AS TEXT)) > 8192
+              THEN LEFT(CAST("many" AS TEXT), 4)
+              ELSE CAST("many" AS TEXT)
+            END COLLATE "C" AS "many",
             CAST("y" AS TEXT) COLLATE "C" AS "y"
           FROM ONLY "golden.schema"."it's ""t"
           WHERE

@@ -156,7 +156,11 @@ WITH numbered AS (
                         END AS "order",
                         NULLIF("wage's group", CAST('NaN' AS DECIMAL)) AS "wage's group",
                         "select" AS "select",
-                        CAST("many" AS TEXT) COLLATE "C" AS "many",
+                        CASE
+                          WHEN OCTET_LENGTH(CAST("many" AS TEXT)) > 8192
+                          THEN LEFT(CAST("many" AS TEXT), 4)
+                          ELSE CAST("many" AS TEXT)
+                        END COLLATE "C" AS "many",
                         CAST("y" AS TEXT) COLLATE "C" AS "y"
                       FROM ONLY "golden.schema"."it's ""t"
                       OFFSET '0'
@@ -585,47 +589,56 @@ WITH numbered AS (
 SELECT
   CASE WHEN NOT "k0" IS NULL THEN 0 WHEN NOT "k1" IS NULL THEN 1 END AS q,
   COALESCE("k0", "k1") AS k,
-  CAST(SUM(CASE WHEN "c5" = 0 THEN "o" ELSE 0 END) AS BIGINT) AS a0,
-  CAST(SUM(
-    CASE
-      WHEN (
-        "c5" <> 0
-      ) AND (
-        "w" > 0
-      )
-      THEN (
-        "o" * "e0"
-      ) / NULLIF("w", 0)
-      ELSE 0
-    END
+  CAST(LEAST(SUM(CASE WHEN "c5" = 0 THEN "o" ELSE 0 END), 9223372036854775807) AS BIGINT) AS a0,
+  CAST(LEAST(
+    SUM(
+      CASE
+        WHEN (
+          "c5" <> 0
+        ) AND (
+          "w" > 0
+        )
+        THEN (
+          "o" * "e0"
+        ) / NULLIF("w", 0)
+        ELSE 0
+      END
+    ),
+    9223372036854775807
   ) AS BIGINT) AS b0,
-  CAST(SUM(CASE WHEN "c5" = 1 THEN "o" ELSE 0 END) AS BIGINT) AS a1,
-  CAST(SUM(
-    CASE
-      WHEN (
-        "c5" <> 1
-      ) AND (
-        "w" > 0
-      )
-      THEN (
-        "o" * "e1"
-      ) / NULLIF("w", 0)
-      ELSE 0
-    END
+  CAST(LEAST(SUM(CASE WHEN "c5" = 1 THEN "o" ELSE 0 END), 9223372036854775807) AS BIGINT) AS a1,
+  CAST(LEAST(
+    SUM(
+      CASE
+        WHEN (
+          "c5" <> 1
+        ) AND (
+          "w" > 0
+        )
+        THEN (
+          "o" * "e1"
+        ) / NULLIF("w", 0)
+        ELSE 0
+      END
+    ),
+    9223372036854775807
   ) AS BIGINT) AS b1,
-  CAST(SUM(CASE WHEN "c5" = 2 THEN "o" ELSE 0 END) AS BIGINT) AS a2,
-  CAST(SUM(
-    CASE
-      WHEN (
-        "c5" <> 2
-      ) AND (
-        "w" > 0
-      )
-      THEN (
-        "o" * "e2"
-      ) / NULLIF("w", 0)
-      ELSE 0
-    END
+  CAST(LEAST(SUM(CASE WHEN "c5" = 2 THEN "o" ELSE 0 END), 9223372036854775807) AS BIGINT) AS a2,
+  CAST(LEAST(
+    SUM(
+      CASE
+        WHEN (
+          "c5" <> 2
+        ) AND (
+          "w" > 0
+        )
+        THEN (
+          "o" * "e2"
+        ) / NULLIF("w", 0)
+        ELSE 0
+      END
+    ),
+    9223372036854775807
   ) AS BIGINT) AS b2
 FROM (
   SELECT
