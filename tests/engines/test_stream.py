@@ -112,3 +112,17 @@ def test_a_model_is_the_same_on_every_path(tmp_path: Path, learner: type) -> Non
         ):
             models.add(learner(epsilon=1, random_state=0).fit(table).model_.to_json())
     assert len(models) == 1
+
+
+def test_sums_stop_at_the_largest_number_and_never_turn() -> None:
+    """2^32 rows at the end of a grid of 2^31 points: one record more must not make a sum fall by 2^64."""
+    fine = Numeric("x", Fraction(0), Fraction(2**31 - 1), Fraction(1), bins=2)
+    domain, grid = Domain((fine,)), np.array([2**31 - 1, 0, 5])
+    exact = []
+    for weights in ([2**32, 1, 0], [2**32, 1, 3], [2**32 + 2, 1, 3], [2**32 + 2, 1, 2**60], [2**62, 2**60, 2**61]):
+        engine = MemoryEngine(domain, {"x": fine.bin_of(grid)}, {"x": grid}, np.array(weights))
+        rows, sums = engine.exact_sums(SumQuery(Rows(), "x"))
+        assert rows.tolist() == [sum(weights)]
+        exact.append(int(sums[0]))
+        assert exact[-1] == min(2**63 - 1, (2**31 - 1) * weights[0] + 5 * weights[2])
+    assert exact == sorted(exact)

@@ -398,13 +398,19 @@ def _count_points(nodes: Any, index: Any, points: int, label: Any, classes: int,
             exact[point, label[row] if classes > 1 else 0] += weights[row] if len(weights) else 1
 
 
+LARGEST_SUM = 2**63 - 1
+
+
 @njit(cache=True)
 def _sum_grid(grid: Any, nodes: Any, weights: Any, exact: Any) -> None:
+    """Sums of numbers at or above 0, which stop at the largest: 2^32 rows at the end of a fine grid reach it."""
     for row in range(len(nodes)):
         if nodes[row] >= 0 and grid[row] >= 0:
             weight = weights[row] if len(weights) else 1
             exact[0, nodes[row]] += weight
-            exact[1, nodes[row]] += weight * np.int64(grid[row])
+            index, total = np.int64(grid[row]), exact[1, nodes[row]]
+            room = (LARGEST_SUM - total) // index if index else weight
+            exact[1, nodes[row]] = total + weight * index if weight <= room else LARGEST_SUM
 
 
 @njit(cache=True)

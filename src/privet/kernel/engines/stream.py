@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from privet.column import Numeric
 from privet.domain import Domain
-from privet.kernel.engines.memory import MemoryEngine
+from privet.kernel.engines.memory import LARGEST_SUM, MemoryEngine
 from privet.kernel.engines.recall import Recall
 from privet.kernel.query import (
     FIXED,
@@ -72,7 +72,10 @@ class StreamEngine:
     def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
         exact = np.zeros((2, query.rows.parts), dtype=np.int64)
         for engine in self._engines(query.rows, {query.column}):
-            exact += engine.exact_sums(query)
+            rows, indices = engine.exact_sums(query)
+            exact[0] += rows
+            room = LARGEST_SUM - exact[1]
+            exact[1] = np.where(indices <= room, exact[1] + np.minimum(indices, room), LARGEST_SUM)
         return exact[0], exact[1]
 
     def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
