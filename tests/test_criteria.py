@@ -23,6 +23,7 @@ from privet.domain import Domain
 from privet.errors import PrivacyError, QuestionError
 from privet.kernel import (
     RESIDUAL_GRID,
+    SYSTEM,
     AdditiveModel,
     Criterion,
     Exponential,
@@ -39,7 +40,7 @@ from privet.kernel import (
 )
 from privet.kernel.criteria import GRID, criterion
 from privet.kernel.engines.memory import MemoryEngine
-from privet.kernel.query import ResidualQuery, Rows
+from privet.kernel.query import ResidualQuery, Residuals, Rows
 
 PROPERTY = settings(derandomize=True, deadline=None)
 
@@ -190,6 +191,28 @@ def test_large_and_small_nodes_are_scored_together() -> None:
     assert found.tolist() == [exactly(Gini(), node) for node in nodes.tolist()]
     for mechanism in (PermuteAndFlip, Exponential, NoisyMax):
         assert mechanism(Fraction(10**6), Gini.sensitivity, True).release(found) == 1
+
+
+@pytest.mark.parametrize("rank", [Fraction(1, 2), Fraction(999_999, 10**6), Fraction(0), Fraction(1)])
+def test_ranges_of_large_tables_have_exact_scores(rank: Fraction) -> None:
+    """Rows times the denominator of a rank are beyond 64 bits long before the rows are."""
+    counts, (a, b) = [2**61, 5, 2**61 - 7], (rank.numerator, rank.denominator)
+    start, _, scores = answers.quantile_ranges(np.array([1, 4, 7]), np.array(counts), 9, rank)
+    at = {1: counts[0], 4: counts[1], 7: counts[2]}
+    for first, score in zip(start, scores.tolist(), strict=True):
+        below = sum(n for index, n in at.items() if index < first)
+        here = at.get(first, 0)
+        above = sum(counts) - below - here
+        assert score == -max(0, (b - a) * below - a * (here + above), a * above - (b - a) * (below + here))
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_residual_scores_of_large_tables_are_exact(others: bool) -> None:
+    own = np.array([[[2**62, 1, 0], [2**62, 2**62 - 1, 5], [2**62, 0, 0]]])
+    rest = own[:, ::-1] if others else None
+    (found,) = answers.residual_scores(Residuals(own, rest)).tolist()
+    cells = zip(own[0].tolist(), own[0][::-1].tolist(), strict=True)
+    assert found == sum(sum(map(max, one, other)) if others else max(one) for one, other in cells)
 
 
 def test_a_criterion_scores_many_tables_at_once_as_one_by_one() -> None:
@@ -401,7 +424,7 @@ class Spy:
         self.sizes: list[int] = []
         self.answer = (0, 0)
 
-    def release(self, exact_scores: Table, exact_sizes: Sequence[int]) -> tuple[int, int]:
+    def release(self, exact_scores: Table, exact_sizes: Sequence[int], entropy: Any) -> tuple[int, int]:
         self.scores, self.sizes = exact_scores.tolist(), list(exact_sizes)
         return self.answer
 
@@ -434,7 +457,7 @@ def test_a_select_of_thresholds_over_neighbours_never_exceeds_its_loss(rule: Cri
     def probabilities(rows: tuple[Record, ...]) -> dict[Any, float]:
         engine = engine_of(rows, domain)
         return distribution(
-            mechanism, lambda spy: answers.threshold(engine, Rows(), [["x", "a"]], domain, rule, [spy])[0]
+            mechanism, lambda spy: answers.threshold(engine, Rows(), [["x", "a"]], domain, rule, [spy], SYSTEM)[0]
         )
 
     records = list(itertools.product(range(4), (0, 1), (0, 1)))
@@ -454,7 +477,7 @@ def test_a_quantile_over_neighbours_never_exceeds_its_loss(rank: Fraction) -> No
 
     def probabilities(rows: tuple[Record, ...]) -> dict[Any, float]:
         engine = engine_of(rows, domain)
-        return distribution(mechanism, lambda spy: answers.quantile(engine, Rows(), column, rank, [spy])[0])
+        return distribution(mechanism, lambda spy: answers.quantile(engine, Rows(), column, rank, [spy], SYSTEM)[0])
 
     records = [(value,) for value in range(points)]
     worst, *_ = worst_loss(multisets(records, 4), records, probabilities)
@@ -469,7 +492,7 @@ def test_the_shortfall_of_a_threshold_holds_as_often_as_it_says() -> None:
     engine = MemoryEngine.from_frame(frame, domain)
     table = privet.open(frame, domain, budget=10)
     spy = Spy()
-    answers.threshold(engine, Rows(), [list(domain.attributes)], domain, Max(), [spy])
+    answers.threshold(engine, Rows(), [list(domain.attributes)], domain, Max(), [spy], SYSTEM)
     for epsilon in ("0.19", "0.2", "0.21", "0.25"):
         choice = table.select("max", epsilon, thresholds=True)
         assert isinstance(choice.mechanism, ExponentialOverRanges)
