@@ -132,7 +132,7 @@ def opened(
 ) -> privet.ProtectedTable:
     folder.mkdir(exist_ok=True)
     source = store(frame, kind, folder, types)
-    return privet.open(
+    return (privet.testing.open if "seed" in settings else privet.open)(
         source,
         **{"domain": DOMAIN, "budget": LARGE, "path": "snapshot" if kind == "snapshot" else "push-down", **settings},
     )
@@ -467,14 +467,13 @@ def test_the_work_an_engine_does_is_the_same_for_neighbours(kind: str, tmp_path:
     """A statement, a retry or an error path that only one row causes could be timed."""
     seen = []
     for number, frame in enumerate(neighbours(["CANARY", "CANARY", "yes"])):
-        with opened(frame, kind, tmp_path / f"{number}") as table:
+        with opened(frame, kind, tmp_path / f"{number}", seed=1) as table:
             engine = table._session.engine
             statements: list[str] = []
             run = engine._run
             engine._run = lambda tree, run=run, statements=statements: (statements.append(tree.sql()), run(tree))[1]
             for ask in list(QUESTIONS.values()):
-                with privet.testing.seeded_noise(1):
-                    ask(table)
+                ask(table)
             seen.append([each.replace(str(tmp_path / f"{number}"), "") for each in statements])
     assert seen[0] == seen[1]
 
@@ -579,7 +578,7 @@ def test_whoever_knows_the_seed_of_the_coins_sees_one_part_change(kind: str, tmp
     for seed in range(4):
         exact, noisy = [], []
         for number, frame in enumerate((before, after, first)):
-            with opened(frame, kind, tmp_path / f"{seed} {number}", {"wage": "DOUBLE"}) as table:
+            with opened(frame, kind, tmp_path / f"{seed} {number}", {"wage": "DOUBLE"}, seed=1) as table:
                 parts = table.scatter(5, random_state=seed)
                 engine, rows = table._session.engine, parts._rows
                 (grid,) = engine.exact_grid(GridQuery(rows, ("wage",), "ill"))
@@ -587,8 +586,7 @@ def test_whoever_knows_the_seed_of_the_coins_sees_one_part_change(kind: str, tmp
                     (p, i): n for p, i, n in zip(grid.part, grid.index, map(tuple, grid.exact_counts), strict=True)
                 }
                 exact.append((engine.exact_counts(CountQuery(rows, (DOMAIN.names,)))[0], cells))
-                with privet.testing.seeded_noise(1):
-                    noisy.append(parts.count(1).array())
+                noisy.append(parts.count(1).array())
         assert np.array_equal(exact[1][0], exact[2][0]) and exact[1][1] == exact[2][1]
         change = exact[1][0] - exact[0][0]
         assert change.sum() == np.abs(change).sum() == 1
@@ -745,9 +743,10 @@ def test_seeds_are_for_tests_and_leave_a_mark(table: privet.ProtectedTable) -> N
     random.seed(1)
     assert [int(table.count(0.001)) for _ in range(5)] != one
     with privet.testing.seeded_noise(1):
-        marked = table.count(1, key="k")
-    assert not marked.private and not table.count(1, key="k").private  # also when it comes from the ledger
-    assert table.count(1).private
+        seeded = privet.open(people(), DOMAIN, budget=100)
+        assert table.count(1, key="k").private  # it was opened before
+    marked = seeded.count(1, key="k")
+    assert not marked.private and not seeded.count(1, key="k").private  # also when it comes from the ledger
 
 
 # --- exact answers are for public rows -------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def test_bare_statements_answer_what_a_fit_asks(file: Path) -> None:
     """Each of the ways to write it, on each level: as many rows in each cell as the fit counted."""
     with duckdb.connect(str(file), read_only=True) as connection:
         frame = connection.execute("FROM t").df()
-        with privet.open(frame, engines.domain(), budget=50) as table, privet.testing.seeded_noise(7):
+        with privet.testing.open(frame, engines.domain(), budget=50, seed=7) as table:
             tree = privet.DiffPID3Classifier(36, max_depth=4, criterion="max").fit(table).model_.tree
         levels = bare.levels(tree)
         assert len(levels) > 2 and not all(level.all_divided for level in levels)  # some nodes became leaves

@@ -152,12 +152,10 @@ def test_public_rows_answer_exactly() -> None:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])
 def test_a_person_loses_exactly_epsilon_if_they_are_classified_right_and_nothing_else(epsilon: Fraction) -> None:
-    def neighbours(answer: str) -> tuple[Any, Any]:
-        person = pd.DataFrame([{"job": "smith", "sex": "f", "age": 1, "y": answer}])
-        return tuple(privet.open(each, DOMAIN, budget=LARGE) for each in (FRAME[:5], pd.concat([FRAME[:5], person])))
-
     for answer, loss in (("no", float(epsilon)), ("yes", 0.0)):
-        found = worst_loss(lambda asked: int(asked.correct(JOINT, epsilon)), *neighbours(answer))
+        person = pd.DataFrame([{"job": "smith", "sex": "f", "age": 1, "y": answer}])
+        more = pd.concat([FRAME[:5], person])
+        found = worst_loss(lambda asked: int(asked.correct(JOINT, epsilon)), FRAME[:5], more, DOMAIN)
         assert found.loss == pytest.approx(loss, abs=1e-9)
 
 
@@ -212,8 +210,8 @@ def test_a_best_loses_epsilon_where_a_tie_is_broken_and_never_more(epsilon: Frac
     for person in ({"y": "yes"}, {"y": "no", "job": "nurse"}, {"job": "nurse", "y": "yes"}):
         row = pd.DataFrame([{"job": "smith", "sex": "f", "age": 1, "y": "no"} | person])
         for rows in (FRAME[:0], FRAME[:6]):
-            tables = (privet.open(each, DOMAIN, budget=LARGE) for each in (rows, pd.concat([rows, row])))
-            losses.append(worst_loss(lambda asked: str(asked.best(candidates, epsilon)), *tables).loss)
+            more = pd.concat([rows, row])
+            losses.append(worst_loss(lambda asked: str(asked.best(candidates, epsilon)), rows, more, DOMAIN).loss)
     assert max(losses) <= float(epsilon) * (1 + 1e-9)
     assert max(losses) == pytest.approx(float(epsilon), rel=0.05)
 

@@ -23,20 +23,24 @@ from privet.domain import Domain
 from privet.errors import PrivacyError, QuestionError
 from privet.kernel import (
     RESIDUAL_GRID,
+    SYSTEM,
     AdditiveModel,
     Criterion,
+    Exponential,
     ExponentialOverRanges,
     Gini,
     InfoGain,
     LargestCell,
     Max,
+    NoisyMax,
     PermuteAndFlip,
     WeightedMax,
     answers,
+    criteria,
 )
 from privet.kernel.criteria import GRID, criterion
 from privet.kernel.engines.memory import MemoryEngine
-from privet.kernel.query import ResidualQuery, Rows
+from privet.kernel.query import ResidualQuery, Residuals, Rows
 
 PROPERTY = settings(derandomize=True, deadline=None)
 
@@ -112,12 +116,103 @@ def test_the_sensitivity_of_information_gain_is_the_tight_one(max_rows: int) -> 
 def test_a_record_moves_scores_of_large_tables_within_the_sensitivity(
     max_rows: int, counts: list[list[int]], name: str
 ) -> None:
-    if name == "gini":
-        counts = [[min(n, 10**9) for n in cell] for cell in counts]
     rule: Criterion = {"infogain": InfoGain(max_rows), "gini": Gini(), "max": Max()}[name]
     found = changes(rule, np.array([counts], dtype=np.int64))
     found = found if name == "max" else -found
     assert found.min() >= 0 and found.max() <= rule.sensitivity
+
+
+# -- nodes of any size --------------------------------------------------------------------------
+
+# Classes of every cell of a node. The cells alone fit: what overflows 64 bits is the node, its square, or its grid.
+LARGE_NODES: list[list[list[int]]] = [
+    [[2**29] * 7],
+    [[2**29 - 1] * 7, [2**29] * 7],
+    [[2**31, 0, 0], [0, 2**31, 5]],
+    [[2**15, 2**32], [2**32, 2**15]],
+    [[2**52, 2**52 - 1], [1, 0]],
+    [[2**61, 2**61 - 1], [3, 2**40]],
+    [[2**62 - 1, 0], [0, 2**62 - 1]],
+    [[2**62 - 1, 2**62], [0, 0]],
+    [[2**62, 2**62, 2**62], [2**62, 1, 0]],
+]
+LARGE_RULES: list[Criterion] = [
+    Max(),
+    LargestCell(),
+    Gini(),
+    *(InfoGain(bound) for bound in (2, 1000, 2**33, 2**62, 10**30)),
+]
+
+
+def exactly(rule: Criterion, node: list[list[int]]) -> int:
+    """A score in Python's integers, from the definitions."""
+    if isinstance(rule, Max):
+        return sum(max(cell) for cell in node)
+    if isinstance(rule, LargestCell):
+        return max(max(cell) for cell in node)
+    if isinstance(rule, WeightedMax):
+        return sum(max(n * weight for n, weight in zip(cell, rule.weights, strict=True)) for cell in node)
+    if isinstance(rule, Gini):
+        masses = [sum(cell) - Fraction(sum(n * n for n in cell), max(1, sum(cell))) for cell in node]
+        return -sum(math.floor(mass * GRID) for mass in masses)
+    assert isinstance(rule, InfoGain)
+    steps = [int(step) for step in criteria._increments(rule.max_rows)[0]]
+
+    def f(x: int) -> int:
+        return sum(x - step for step in steps if step < x)
+
+    return sum(f(n) for cell in node for n in cell) - sum(f(sum(cell)) for cell in node)
+
+
+@pytest.mark.parametrize("rule", LARGE_RULES, ids=str)
+@pytest.mark.parametrize("node", LARGE_NODES, ids=str)
+def test_a_large_node_is_scored_exactly_and_a_record_moves_it_as_any_other(
+    rule: Criterion, node: list[list[int]]
+) -> None:
+    """Would catch 64 bits that overflow: seven classes of 2^29 rows, of which none is large, and counts near 2^62."""
+    weighted = WeightedMax(tuple(GRID - place for place in range(len(node[0]))))
+    for each in (rule, weighted) if rule == Max() else (rule,):
+        (before,) = each.exact_scores(np.array([node])).tolist()
+        assert before == exactly(each, node)
+        moves = []
+        for cell, label in itertools.product(range(len(node)), range(len(node[0]))):
+            more = np.array([node])
+            more[0, cell, label] += 1
+            (after,) = each.exact_scores(more).tolist()
+            moves.append(after - before)
+        assert max(map(abs, moves)) <= each.sensitivity
+        assert min(moves) >= 0 or max(moves) <= 0
+
+
+def test_large_and_small_nodes_are_scored_together() -> None:
+    """Would catch scores of the small ones that become something else beside a large one, and their selections."""
+    nodes = np.array([[[2**29] * 7], [[3] * 7]])
+    found = Gini().exact_scores(nodes)
+    assert found.tolist() == [exactly(Gini(), node) for node in nodes.tolist()]
+    for mechanism in (PermuteAndFlip, Exponential, NoisyMax):
+        assert mechanism(Fraction(10**6), Gini.sensitivity, True).release(found) == 1
+
+
+@pytest.mark.parametrize("rank", [Fraction(1, 2), Fraction(999_999, 10**6), Fraction(0), Fraction(1)])
+def test_ranges_of_large_tables_have_exact_scores(rank: Fraction) -> None:
+    """Rows times the denominator of a rank are beyond 64 bits long before the rows are."""
+    counts, (a, b) = [2**61, 5, 2**61 - 7], (rank.numerator, rank.denominator)
+    start, _, scores = answers.quantile_ranges(np.array([1, 4, 7]), np.array(counts), 9, rank)
+    at = {1: counts[0], 4: counts[1], 7: counts[2]}
+    for first, score in zip(start, scores.tolist(), strict=True):
+        below = sum(n for index, n in at.items() if index < first)
+        here = at.get(first, 0)
+        above = sum(counts) - below - here
+        assert score == -max(0, (b - a) * below - a * (here + above), a * above - (b - a) * (below + here))
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_residual_scores_of_large_tables_are_exact(others: bool) -> None:
+    own = np.array([[[2**62, 1, 0], [2**62, 2**62 - 1, 5], [2**62, 0, 0]]])
+    rest = own[:, ::-1] if others else None
+    (found,) = answers.residual_scores(Residuals(own, rest)).tolist()
+    cells = zip(own[0].tolist(), own[0][::-1].tolist(), strict=True)
+    assert found == sum(sum(map(max, one, other)) if others else max(one) for one, other in cells)
 
 
 def test_a_criterion_scores_many_tables_at_once_as_one_by_one() -> None:
@@ -329,7 +424,7 @@ class Spy:
         self.sizes: list[int] = []
         self.answer = (0, 0)
 
-    def release(self, exact_scores: Table, exact_sizes: Sequence[int]) -> tuple[int, int]:
+    def release(self, exact_scores: Table, exact_sizes: Sequence[int], entropy: Any) -> tuple[int, int]:
         self.scores, self.sizes = exact_scores.tolist(), list(exact_sizes)
         return self.answer
 
@@ -362,7 +457,7 @@ def test_a_select_of_thresholds_over_neighbours_never_exceeds_its_loss(rule: Cri
     def probabilities(rows: tuple[Record, ...]) -> dict[Any, float]:
         engine = engine_of(rows, domain)
         return distribution(
-            mechanism, lambda spy: answers.threshold(engine, Rows(), [["x", "a"]], domain, rule, [spy])[0]
+            mechanism, lambda spy: answers.threshold(engine, Rows(), [["x", "a"]], domain, rule, [spy], SYSTEM)[0]
         )
 
     records = list(itertools.product(range(4), (0, 1), (0, 1)))
@@ -382,7 +477,7 @@ def test_a_quantile_over_neighbours_never_exceeds_its_loss(rank: Fraction) -> No
 
     def probabilities(rows: tuple[Record, ...]) -> dict[Any, float]:
         engine = engine_of(rows, domain)
-        return distribution(mechanism, lambda spy: answers.quantile(engine, Rows(), column, rank, [spy])[0])
+        return distribution(mechanism, lambda spy: answers.quantile(engine, Rows(), column, rank, [spy], SYSTEM)[0])
 
     records = [(value,) for value in range(points)]
     worst, *_ = worst_loss(multisets(records, 4), records, probabilities)
@@ -397,7 +492,7 @@ def test_the_shortfall_of_a_threshold_holds_as_often_as_it_says() -> None:
     engine = MemoryEngine.from_frame(frame, domain)
     table = privet.open(frame, domain, budget=10)
     spy = Spy()
-    answers.threshold(engine, Rows(), [list(domain.attributes)], domain, Max(), [spy])
+    answers.threshold(engine, Rows(), [list(domain.attributes)], domain, Max(), [spy], SYSTEM)
     for epsilon in ("0.19", "0.2", "0.21", "0.25"):
         choice = table.select("max", epsilon, thresholds=True)
         assert isinstance(choice.mechanism, ExponentialOverRanges)

@@ -32,15 +32,18 @@ from privet.domain import Domain
 from privet.errors import BudgetExceeded, DataError, EngineFailed, PrivetError, QuestionError
 from privet.kernel import (
     Count,
+    Entropy,
     Histogram,
     IntegerLaplace,
     ProtectedTable,
     Refinement,
     Releases,
+    SeededEntropy,
     Sum,
     mechanisms,
     open_public,
     worst_loss,
+    worst_loss_of_draws,
 )
 from privet.kernel.gradual import Gradual
 
@@ -131,7 +134,7 @@ def test_the_sampler_has_these_probabilities_exactly(monkeypatch: pytest.MonkeyP
     for noise in (-4, -1, 0, 1, 3):
         weights, drawn = np.ones(numbers.shape[1]), iter(numbers)
 
-        def geometric(rate: Fraction, count: int, weights: Any = weights, drawn: Any = drawn) -> Any:
+        def geometric(rate: Fraction, count: int, _: Any, weights: Any = weights, drawn: Any = drawn) -> Any:
             found = next(drawn)
             assert count == found.size
             weights *= -math.expm1(-rate) * np.exp(-float(rate) * found)
@@ -190,8 +193,7 @@ def test_values_at_the_ends_of_64_bits_are_refined_without_an_overflow() -> None
 
 def test_an_array_of_any_shape_is_refined_cell_by_cell() -> None:
     exact = np.arange(24).reshape(2, 3, 4)
-    with privet.testing.seeded_noise(3):
-        refined = Refinement(TENTH, Fraction(500)).release(exact, exact + 40)
+    refined = Refinement(TENTH, Fraction(500)).release(exact, exact + 40, SeededEntropy(3))
     assert refined.shape == exact.shape and (refined == exact).all()
     assert Refinement(TENTH, HALF).release(exact[:0], exact[:0]).shape == (0, 3, 4)
 
@@ -329,9 +331,9 @@ def test_an_old_copy_gives_what_is_stored_and_goes_on_from_the_finest(monkeypatc
     drawn: list[Any] = []
     release = Refinement.release
 
-    def noted(self: Refinement, exact_values: Any, released: Any) -> Any:
+    def noted(self: Refinement, exact_values: Any, released: Any, entropy: Any) -> Any:
         drawn.append((self.before, released.tolist()))
-        return release(self, exact_values, released)
+        return release(self, exact_values, released, entropy)
 
     monkeypatch.setattr(Refinement, "release", noted)
     for level in ("0.05", TENTH, "0.4", "0.8"):
@@ -351,7 +353,7 @@ def test_what_is_done_to_a_release_does_not_reach_its_refinement(monkeypatch: py
     count.noise = IntegerLaplace(Fraction(1, 1000))
     seen: list[Any] = []
     monkeypatch.setattr(
-        Refinement, "release", lambda self, exact, released: seen.append((self, released.tolist())) or released
+        Refinement, "release", lambda self, exact, released, _: seen.append((self, released.tolist())) or released
     )
     cells.refine(HALF)
     count.refine(HALF)
@@ -723,13 +725,14 @@ def test_seeded_noise_is_repeatable_and_says_so() -> None:
             return [int(count), int(count.refine("0.02")), int(count.refine("0.05"))]
 
     assert levels() == levels()
-    table = table_of()
-    count = table.count(TENTH)
+    before = table_of()
+    count = before.count(TENTH)
     with privet.testing.seeded_noise(5):
-        finer = count.refine("0.2")
+        assert count.refine("0.2").private  # a table that was opened before keeps its noise
+        finer = table_of().count(TENTH).refine("0.2")
     assert not finer.private and "NOT PRIVATE" in repr(finer)
-    assert not finer.refine("0.3").private and count.private
-    assert table.partition("sex").count(TENTH).refine("0.2")[0].private
+    assert not finer.refine("0.3").private  # and one that was opened inside has it afterwards
+    assert before.partition("sex").count(TENTH).refine("0.2")[0].private
 
 
 # -- neighbours ---------------------------------------------------------------------------------
@@ -737,12 +740,11 @@ def test_seeded_noise_is_repeatable_and_says_so() -> None:
 PERSON = pd.DataFrame({"sex": ["m"], "wage": [20.0], "old": ["no"]})
 
 
-def neighbours(rows_per_person: int = 1) -> tuple[ProtectedTable, ProtectedTable]:
+def neighbours(rows_per_person: int = 1) -> tuple[pd.DataFrame, pd.DataFrame, Domain]:
+    """The rows of two neighbours, and their domain."""
     few = FRAME.head(3)
-    return tuple(  # type: ignore[return-value]
-        table_of(budget=10**6, rows=rows, rows_per_person=rows_per_person)
-        for rows in (few, pd.concat([few] + [PERSON] * rows_per_person))
-    )
+    more = pd.concat([few] + [PERSON] * rows_per_person)
+    return few, more, Domain(DOMAIN.columns, target="old", rows_per_person=rows_per_person)
 
 
 def levels(release: Any, *epsilons: Fraction) -> tuple[bytes, ...]:
@@ -763,9 +765,8 @@ def levels(release: Any, *epsilons: Fraction) -> tuple[bytes, ...]:
 )
 def test_a_chain_loses_exactly_its_last_epsilon(ask: Callable[[Any], Any]) -> None:
     """Every level is published. Would catch a step that loses more than its charge on any outcome that is extreme."""
-    left, right = neighbours()
     for last in (HALF, Fraction(3)):
-        found = worst_loss(lambda table, last=last: levels(ask(table), Fraction(2, 5), last), left, right)
+        found = worst_loss(lambda table, last=last: levels(ask(table), Fraction(2, 5), last), *neighbours())
         assert found.complete and found.loss == pytest.approx(float(last), abs=1e-9)
 
 
@@ -783,31 +784,31 @@ def test_more_than_the_difference_is_known_to_whoever_sees_the_last_step_alone()
     assert alone + math.log(first.probability(2) / first.probability(1)) == pytest.approx(0.5, abs=1e-12)
 
 
-def independently(values: int) -> tuple[int, int, int]:
+def independently(values: int, entropy: Entropy) -> tuple[int, int, int]:
     """The mutant: an old copy is refined again by a draw of its own."""
     exact = np.array([values])
-    first = IntegerLaplace(TENTH).release(exact)
-    one, other = (Refinement(TENTH, HALF).release(exact, first) for _ in range(2))
+    first = IntegerLaplace(TENTH).release(exact, entropy)
+    one, other = (Refinement(TENTH, HALF).release(exact, first, entropy) for _ in range(2))
     return int(first[0]), int(one[0]), int(other[0])
 
 
 def test_a_second_draw_from_an_old_copy_is_caught() -> None:
     """It loses 1.1 where 0.5, or at two differences 0.9, was charged."""
-    found = worst_loss(independently, 3, 4)
+    found = worst_loss_of_draws(independently, 3, 4)
     assert found.loss == pytest.approx(1.1, abs=1e-9)
 
 
-def after_a_change(rows: tuple[int, int]) -> tuple[int, int]:
+def after_a_change(rows: tuple[int, int], entropy: Entropy) -> tuple[int, int]:
     """The mutant: an answer about the rows of one opening is refined with those of another."""
-    first = IntegerLaplace(TENTH).release(np.array([rows[0]]))
-    finer = Refinement(TENTH, HALF).release(np.array([rows[1]]), first)
+    first = IntegerLaplace(TENTH).release(np.array([rows[0]]), entropy)
+    finer = Refinement(TENTH, HALF).release(np.array([rows[1]]), first, entropy)
     return int(first[0]), int(finer[0])
 
 
 def test_why_rows_must_not_change_between_an_answer_and_its_refinement() -> None:
     """Ten other rows are gone, one person is in both versions or in none: 0.7 is lost where 0.5 is charged."""
-    assert worst_loss(after_a_change, (13, 13), (14, 14)).loss == pytest.approx(0.5, abs=1e-9)
-    assert worst_loss(after_a_change, (13, 3), (14, 4)).loss == pytest.approx(0.7, abs=1e-9)
+    assert worst_loss_of_draws(after_a_change, (13, 13), (14, 14)).loss == pytest.approx(0.5, abs=1e-9)
+    assert worst_loss_of_draws(after_a_change, (13, 3), (14, 4)).loss == pytest.approx(0.7, abs=1e-9)
 
 
 def test_two_handles_of_one_answer_lose_what_one_loses(monkeypatch: pytest.MonkeyPatch) -> None:

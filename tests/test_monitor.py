@@ -38,7 +38,7 @@ from privet.errors import (
     QuestionError,
     UndeclaredDomain,
 )
-from privet.kernel import AboveThreshold, mechanisms, worst_loss
+from privet.kernel import AboveThreshold, mechanisms, worst_loss, worst_loss_of_draws
 
 LARGE = 10**6
 ONE = Fraction(1)
@@ -185,7 +185,7 @@ def test_a_second_yes_from_the_same_threshold_would_lose_more() -> None:
 def test_the_script_of_an_enumeration_knows_the_answers_before() -> None:
     """Every sequence of three answers has the probability that it has by itself."""
     mechanism, scores = AboveThreshold(ONE, 1), (0, -1, 2)
-    found = worst_loss(mechanism.release, scores, (1, 0, 1))
+    found = worst_loss_of_draws(mechanism.release, scores, (1, 0, 1))
     assert (found.tried, found.complete) == (8, True)  # four outcomes on either table
     assert found.loss == pytest.approx(losses(mechanism, scores, (1, 0, 1)))
 
@@ -205,7 +205,7 @@ def test_all_checks_together_lose_epsilon_and_no_more(epsilon: Fraction, accurac
         def run(table: Any, models: Sequence[AdditiveModel] = models) -> tuple[bool, ...]:
             return answers(table.monitor(accuracy, epsilon), models)
 
-        found += [worst_loss(run, opened(*one), opened(*other)).loss for one, other in PAIRS]
+        found += [worst_loss(run, rows(*one), rows(*other), DOMAIN).loss for one, other in PAIRS]
     assert max(found) <= float(epsilon) * (1 + 1e-9)
     assert max(found) == pytest.approx(float(epsilon), rel=1e-9)
 
@@ -214,12 +214,9 @@ def test_a_person_with_two_rows_is_protected_where_two_are_declared() -> None:
     def run(table: Any) -> tuple[bool, ...]:
         return answers(table.monitor("1/3", 1), (YES, NO))
 
-    tables = {}
-    for declared in (1, 2):
+    for declared, loss in ((2, 1), (1, 2)):  # with one declared nobody promised otherwise
         domain = Domain(DOMAIN.columns, target="y", rows_per_person=declared)
-        tables[declared] = [privet.open(rows(*each), domain, budget=LARGE) for each in ((0, 0), (0, 2))]
-    assert worst_loss(run, *tables[2]).loss == pytest.approx(1, rel=1e-9)
-    assert worst_loss(run, *tables[1]).loss == pytest.approx(2, rel=1e-9)  # nobody promised otherwise
+        assert worst_loss(run, rows(0, 0), rows(0, 2), domain).loss == pytest.approx(loss, rel=1e-9)
 
 
 def test_a_run_that_asks_until_it_hears_a_yes_can_be_enumerated() -> None:
@@ -229,7 +226,7 @@ def test_a_run_that_asks_until_it_hears_a_yes_can_be_enumerated() -> None:
             pass
         return int(monitor.checks)
 
-    found = worst_loss(run, opened(0, 0), opened(1, 0), limit=60)
+    found = worst_loss(run, rows(0, 0), rows(1, 0), DOMAIN, limit=60)
     assert found.loss <= 1 + 1e-9 and not found.complete
 
 
@@ -393,7 +390,7 @@ def test_it_cannot_be_copied(take: Callable[[Any], Any]) -> None:
 def test_the_threshold_is_in_no_text_and_in_no_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A threshold that no other number looks like: it is drawn, it decides, and it is written nowhere."""
     drawn = iter([31415926535, 0, 0, 27182818284])
-    monkeypatch.setattr(mechanisms, "geometric", lambda rate, count: np.array([next(drawn)] * count))
+    monkeypatch.setattr(mechanisms, "geometric", lambda rate, count, entropy: np.array([next(drawn)] * count))
     rows(500, 0).to_csv(tmp_path / "people.csv", index=False)
     with privet.open(tmp_path / "people.csv", DOMAIN, budget=1) as table:
         monitor = table.monitor("4/5", 1)
@@ -424,17 +421,23 @@ def test_what_is_written_does_not_depend_on_the_rows(tmp_path: Path) -> None:
     assert written[0] == written[1]
 
 
-def test_a_script_cannot_ask_a_monitor_that_was_begun_outside(tmp_path: Path) -> None:
+def test_a_script_decides_for_no_monitor_that_was_begun_outside() -> None:
     """A script knows the exact scores behind an answer: of rows that are somebody's it would tell them."""
-    table = opened(500, 3, ledger=tmp_path / "ledger", budget=5)
-    monitor = table.monitor(0.7, 1)
+    table = opened(500, 3)
+
+    def run(_: Any) -> tuple[bool, ...]:
+        return answers(table.monitor(0.7, "0.001"), (YES, NO))
+
+    assert worst_loss(run, rows(1, 1), rows(1, 2), DOMAIN, limit=2).outcomes == ()
+    kept: list[Any] = []
+
+    def begin(each: Any) -> bool:
+        kept.append(each.monitor(0.5, 1))
+        return len(kept) < 4 or bool(kept[0].reached(NO))  # of another run on the same table
+
     with pytest.raises(PrivacyError, match="begun in the same run"):
-        worst_loss(lambda _: monitor.reached(NO), 0, 1)
-    with pytest.raises(PrivacyError, match="cannot be enumerated"):
-        worst_loss(lambda _: table.monitor(0.7, 1).reached(NO), 0, 1)
-    kept = []
-    worst_loss(lambda each: kept.append(each.monitor(0.5, 1)), opened(1, 1), opened(1, 2))
-    with pytest.raises(PrivacyError, match="begun in the same run"):
+        worst_loss(begin, rows(1, 1), rows(1, 2), DOMAIN)
+    with pytest.raises(DataError, match="was closed"):
         kept[0].reached(NO)
 
 
@@ -453,10 +456,9 @@ def test_seeded_noise_repeats_and_says_so() -> None:
             found.append(run())
     assert found[0] == found[1] and len({len(each) for each in found}) > 1
     monitor = opened(0, 500).monitor(0.5, 10)
-    assert monitor.private
     with privet.testing.seeded_noise(1):
         monitor.reached(NO)
-    assert not monitor.private
+    assert monitor.private  # its table was opened before
 
 
 # -- how good it is -----------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ from privet.kernel import (
     Quantile,
     Releases,
     Sum,
+    SystemEntropy,
     WeightedMax,
     open_public,
     published,
@@ -1125,30 +1126,34 @@ def test_people_with_several_rows_get_more_noise_for_the_same_charge() -> None:
     assert five.count(1).epsilon == 1
 
 
-def test_seeded_noise_gives_the_same_answers_everywhere_and_says_so(people: privet.ProtectedTable) -> None:
+@pytest.mark.parametrize("kind", [*SOURCES, "snapshot"])
+def test_seeded_noise_gives_the_same_answers_everywhere_and_says_so(kind: str, tmp_path: Path) -> None:
     def answers(table: privet.ProtectedTable) -> list[Any]:
-        with privet.testing.seeded_noise(7):
-            parts = table.partition("sex")
-            found = [
-                *parts.count(1),
-                *parts.mean("age", 1),
-                table.sum("age", 1),
-                table.median("age", 1),
-                *parts.select("max", 1),
-                table.select("gini", 1, thresholds=True),
-                *parts.select("max", 1, attributes=["sex", ("age", 30), ("body height", 1.5)], mechanism="exponential"),
-                table.select("gini", 1, mechanism="noisy-max", monotone=False),
-                *table.scatter(3, 4).majority("age", 1),
-                *(each for own in parts.histograms([[("sex",), ("age",)]] * 4, 1) for each in own),
-                table.histogram("sex", "age", epsilon=1),
-                table.residual_sums(privet.AdditiveModel((0, 0)), ("sex",), (9, 9), 1),
-            ]
+        parts = table.partition("sex")
+        found = [
+            *parts.count(1),
+            *parts.mean("age", 1),
+            table.sum("age", 1),
+            table.median("age", 1),
+            *parts.select("max", 1),
+            table.select("gini", 1, thresholds=True),
+            *parts.select("max", 1, attributes=["sex", ("age", 30), ("body height", 1.5)], mechanism="exponential"),
+            table.select("gini", 1, mechanism="noisy-max", monotone=False),
+            *table.scatter(3, 4).majority("age", 1),
+            *(each for own in parts.histograms([[("sex",), ("age",)]] * 4, 1) for each in own),
+            table.histogram("sex", "age", epsilon=1),
+            table.residual_sums(privet.AdditiveModel((0, 0)), ("sex",), (9, 9), 1),
+        ]
         assert not any(answer.private for answer in found)
         assert all("NOT PRIVATE" in repr(answer) for answer in found)
         return [answer.own.tolist() if hasattr(answer, "own") else np.asarray(answer).tolist() for answer in found]
 
-    assert answers(people) == answers(privet.open(FRAME, DOMAIN, budget=LARGE))
-    assert people.count(1).private
+    source = SOURCES["csv" if kind == "snapshot" else kind](tmp_path)
+    path = "snapshot" if kind == "snapshot" else "push-down"
+    with privet.testing.seeded_noise(7):
+        expected = privet.open(FRAME, DOMAIN, budget=LARGE)
+    with privet.testing.open(source, DOMAIN, LARGE, seed=7, path=path) as table:
+        assert answers(table) == answers(expected)
 
 
 # --- a table is not its rows --------------------------------------------------------------------------------------
@@ -1307,7 +1312,7 @@ def test_rounded_noise_is_bounded_and_has_holes(monkeypatch: pytest.MonkeyPatch)
     """Six digits of a uniform number have a last one: below it there is no noise, and a gap before it."""
     table = open_public(FRAME, DOMAIN, rounded_noise=True)
     digits = iter([0, 1, 2, 3, 500_000, 999_998, 999_999])
-    monkeypatch.setattr(published, "random_below", lambda bound: next(digits))
+    monkeypatch.setattr(SystemEntropy, "below", lambda self, bound: next(digits))
     found = [table.count(Fraction(1, 100)) - len(FRAME) for _ in range(7)]
     assert found == [-1312, -1312, -1243, -1202, 0, 1243, 1312]
     assert not table._session.public.printed_ranges

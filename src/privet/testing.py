@@ -1,12 +1,28 @@
 """For tests: noise that can be repeated. Nothing made with it is private.
 
+A table gets its noise when it is opened, and keeps it: a seed reaches tables that are opened with it and no other.
+
+>>> import pandas as pd
+>>> import privet
+>>> from privet.column import Nominal
+>>> from privet.domain import Domain
+>>> people = pd.DataFrame({"sex": ["f"] * 40 + ["m"] * 60})
+>>> with seeded_noise(3):
+...     table = privet.open(people, Domain((Nominal("sex", ("f", "m")),)), budget=1)
+>>> table.count("0.5")
+102 (± 6 at 95%, epsilon 0.5, NOT PRIVATE)
+>>> privet.testing.open(people, table.domain, budget=1, seed=3).count("0.5")
+102 (± 6 at 95%, epsilon 0.5, NOT PRIVATE)
+
+A mechanism that is drawn from without a table is handed its source:
+
 >>> import numpy as np
 >>> from privet.kernel import IntegerLaplace, as_epsilon
->>> with seeded_noise(7):
-...     IntegerLaplace(as_epsilon("0.5")).release(np.array([40, 0]))
+>>> IntegerLaplace(as_epsilon("0.5")).release(np.array([40, 0]), SeededEntropy(7))
 array([40, -2])
 """
 
-from privet.kernel import seeded_noise
+from privet.kernel import SeededEntropy, seeded_noise
+from privet.kernel import open_seeded as open
 
-__all__ = ["seeded_noise"]
+__all__ = ["SeededEntropy", "open", "seeded_noise"]

@@ -55,9 +55,9 @@ def test_every_arm_finishes_on_every_input(arm: str, rows: int) -> None:
     people = privet.datasets.census(5)
     for epsilon in ("0.001", "1"):
         for seed in range(3):
-            table = opened(rows)
             with privet.testing.seeded_noise(seed):
-                auto = AutoClassifier(epsilon=epsilon, policy=policy_of(arm)).fit(table)
+                table = opened(rows)
+            auto = AutoClassifier(epsilon=epsilon, policy=policy_of(arm)).fit(table)
             assert auto.choice_.branch == arm
             assert auto.predict(people).shape == (5,)
             assert np.isfinite(auto.predict_proba(people)).all()
@@ -112,13 +112,12 @@ def test_neighbours_with_equal_releases_choose_alike() -> None:
     from privet.domain import Domain
 
     domain = Domain((Nominal("a", ("x", "y")), Nominal("b", ("u", "v")), Nominal("y", ("p", "q"))), target="y")
-    tables = [privet.open(frame, domain, budget=1000) for frame in (people, people.iloc[1:])]
 
     def run(table: Any) -> Any:
         auto = AutoClassifier(epsilon=1, random_state=0).fit(table)
         return auto.choice_.branch, tuple(auto.choice_.margins.items()), auto.model_.to_json()
 
-    found = worst_loss(run, *tables, limit=80)
+    found = worst_loss(run, people, people.iloc[1:], domain, limit=80)
     assert found.loss <= 1 + 1e-9
 
 
@@ -151,10 +150,10 @@ def test_below_the_floor_the_class_shares_are_taken_and_the_choice_says_why() ->
     """A policy that always takes naive Bayes does not where rows times epsilon are few; elsewhere it does."""
     low = Floor("log signal per class", 1.609, "prior")  # five rows at epsilon 1 for each class
     policy = replace(policy_of("naive-bayes"), floor=low)
-    table = opened(rows=300, budget=4)
     with privet.testing.seeded_noise(0):
-        few = AutoClassifier(epsilon="0.002", policy=policy).fit(table)
-        many = AutoClassifier(epsilon=1, policy=policy).fit(table)
+        table = opened(rows=300, budget=4)
+    few = AutoClassifier(epsilon="0.002", policy=policy).fit(table)
+    many = AutoClassifier(epsilon=1, policy=policy).fit(table)
     assert (few.choice_.branch, many.choice_.branch) == ("prior", "naive-bayes")
     assert few.choice_.context["log signal per class"] < low.below < many.choice_.context["log signal per class"]
     assert table.budget.spent == F("0.002") + 1  # the class shares spend all of epsilon too

@@ -54,8 +54,9 @@ def test_a_charged_release_is_kept_with_its_entry(table: Any) -> None:
     assert history.origins("learner") == [f"charged: {row.source} (1 rewards)"]
 
 
-def test_a_release_with_seeded_noise_is_no_charged_one(table: Any) -> None:
-    with privet.testing.seeded_noise(1):
+def test_a_release_with_seeded_noise_is_no_charged_one() -> None:
+    people, domain = privet.datasets.census(20), privet.datasets.census_domain()
+    with privet.testing.seeded_noise(1), privet.open(people, domain, budget=1) as table:
         count = table.count(1)
     with pytest.raises(PrivacyError, match="seeded noise or from public rows"):
         History().append("learner", {}, "prior", count, run="r")

@@ -31,8 +31,9 @@ def constant(site: str, value: Any) -> NoisyIf:
 def grown(plan: Plan) -> dict[str, Any]:
     """The model of a plan as it is published, with seeded noise and coins, and without what was decided."""
     options = {"rounded_noise": plan.rounded_noise, "printed_ranges": plan.printed_ranges}
-    opened = privet.open(PEOPLE, DOMAIN, budget=1) if plan.is_private else open_public(PEOPLE, DOMAIN, **options)
-    with privet.testing.seeded_noise(7), opened as table:
+    with privet.testing.seeded_noise(7):
+        table = privet.open(PEOPLE, DOMAIN, budget=1) if plan.is_private else open_public(PEOPLE, DOMAIN, **options)
+    with table:
         content = json.loads(grow(table, plan, as_epsilon(1), np.random.default_rng(3)).to_json())
     content["privacy"].pop("decisions", None)
     return content

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import privet
 from privet.column import LONGEST_NUMBER, MAX_GRID, Column, Nominal, Numeric, text_of
 from privet.domain import Domain
-from privet.kernel import Gini, InfoGain, Max, answers
+from privet.kernel import SYSTEM, Gini, InfoGain, Max, answers
 from privet.kernel.engines import memory
 from privet.kernel.engines.duckdb import DuckDBEngine
 from privet.kernel.engines.duckdb_source import Source
@@ -785,7 +785,7 @@ class Watch:
     def __init__(self) -> None:
         self.seen: list[int] = []
 
-    def release(self, scores: Any) -> int:
+    def release(self, scores: Any, entropy: Any) -> int:
         self.seen = scores.tolist()
         return 0
 
@@ -806,7 +806,7 @@ def test_candidates_are_scored_as_by_counting_rows(stores: Any, storage: str, ru
     own = [candidates if part % 2 else candidates[::-2] for part in range(where.parts)]
     with stores.open(storage, PEOPLE, PEOPLE_TYPES, people(90)) as (engine, held):
         watches = [Watch() for _ in own]
-        chosen = answers.attribute(engine, where, own, PEOPLE, RULES[rule], watches)
+        chosen = answers.attribute(engine, where, own, PEOPLE, RULES[rule], watches, SYSTEM)
         reference = ReferenceEngine(PEOPLE, held)
     for part, (mine, watch) in enumerate(zip(own, watches, strict=True)):
         expected = []
@@ -832,13 +832,14 @@ def test_candidates_are_scored_as_by_counting_rows(stores: Any, storage: str, ru
 def opened(stores: Any, storage: str, rows: Any) -> privet.ProtectedTable:
     """A table that an analyst would hold, over the rows in a storage."""
     if storage == "memory":
-        return privet.open(pd.DataFrame(rows, columns=PEOPLE.names), PEOPLE, budget=10**6)
+        return privet.testing.open(pd.DataFrame(rows, columns=PEOPLE.names), PEOPLE, budget=10**6, seed=3)
     if storage == "postgres":
         address, _ = stores.write_postgres(PEOPLE.names, PEOPLE_TYPES, rows)
-        return privet.open(address, PEOPLE, budget=10**6, ledger=":memory:")
+        return privet.testing.open(address, PEOPLE, budget=10**6, seed=3)
     source, _ = stores.write(storage, PEOPLE.names, PEOPLE_TYPES, rows)
     address = f"duckdb:///{source.path}?table=t" if source.table else source.path
-    return privet.open(address, PEOPLE, budget=10**6, path="snapshot" if storage == "parquet" else "push-down")
+    path = "snapshot" if storage == "parquet" else "push-down"
+    return privet.testing.open(address, PEOPLE, budget=10**6, seed=3, path=path)
 
 
 @each_storage
@@ -849,16 +850,15 @@ def test_seeded_choices_of_pairs_majorities_and_histograms_are_the_same_everywhe
     candidates: list[Any] = ["sex", ("age", 9), ("age", 39.5), "age"]
 
     def said(table: privet.ProtectedTable) -> list[Any]:
-        with privet.testing.seeded_noise(3):
-            parts = table.scatter(3, 8).partition("sex").take([8, 0, 4, 3])
-            chosen = parts.select("gini", 1, attributes=candidates, mechanism=mechanism)
-            groups = [[("age",), ("sex", "ill")], [("ill",)], [("ill",), ("sex",), ("age",)], [("age", "ill")]]
-            return [
-                [(str(each), each.threshold) for each in chosen],
-                [str(each) for each in parts.majority("age", 1)],
-                [each.values.tolist() for own in parts.histograms(groups, 1) for each in own],
-                parts.partition(chosen).count(1).array().tolist(),
-            ]
+        parts = table.scatter(3, 8).partition("sex").take([8, 0, 4, 3])
+        chosen = parts.select("gini", 1, attributes=candidates, mechanism=mechanism)
+        groups = [[("age",), ("sex", "ill")], [("ill",)], [("ill",), ("sex",), ("age",)], [("age", "ill")]]
+        return [
+            [(str(each), each.threshold) for each in chosen],
+            [str(each) for each in parts.majority("age", 1)],
+            [each.values.tolist() for own in parts.histograms(groups, 1) for each in own],
+            parts.partition(chosen).count(1).array().tolist(),
+        ]
 
     rows = people(70)
     with opened(stores, storage, rows) as table, opened(stores, "memory", rows) as oracle:

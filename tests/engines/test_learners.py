@@ -34,9 +34,9 @@ def postgres_table() -> str:
 
 @contextmanager
 def opened(storage: str, folder: Path) -> Iterator[Any]:
-    """The rows behind one of the engines."""
+    """The rows behind one of the engines, with seeded noise."""
     if storage == "postgres":
-        with privet.open(postgres_table(), DOMAIN, budget=10, ledger=":memory:") as table:
+        with privet.testing.open(postgres_table(), DOMAIN, budget=10, seed=7) as table:
             yield table
         return
     ROWS.to_csv(folder / "rows.csv", index=False)
@@ -48,7 +48,7 @@ def opened(storage: str, folder: Path) -> Iterator[Any]:
         path = str(folder / "rows.parquet")
     elif storage == "duckdb":
         path = f"duckdb:///{folder / 'rows.db'}?table=people"
-    with privet.open(path, DOMAIN, budget=10, **more) as table:
+    with privet.testing.open(path, DOMAIN, budget=10, seed=7, **more) as table:
         yield table
 
 
@@ -65,9 +65,9 @@ def opened(storage: str, folder: Path) -> Iterator[Any]:
 def test_a_sum_of_tables_is_the_same_on_every_engine(
     classifier: TablesClassifier, storage: str, tmp_path: Path
 ) -> None:
-    with privet.open(ROWS, DOMAIN, budget=10) as table, privet.testing.seeded_noise(7):
+    with privet.testing.open(ROWS, DOMAIN, budget=10, seed=7) as table:
         expected = classifier.fit(table).model_.to_json()
-    with opened(storage, tmp_path) as table, privet.testing.seeded_noise(7):
+    with opened(storage, tmp_path) as table:
         assert classifier.fit(table).model_.to_json() == expected
 
 
@@ -81,9 +81,9 @@ def test_a_sum_of_tables_is_the_same_on_every_engine(
     ids=lambda each: each.algorithm,
 )
 def test_a_tree_is_the_same_on_every_engine(classifier: Any, storage: str, tmp_path: Path) -> None:
-    with privet.open(ROWS, DOMAIN, budget=10) as table, privet.testing.seeded_noise(7):
+    with privet.testing.open(ROWS, DOMAIN, budget=10, seed=7) as table:
         expected = classifier.fit(table).model_.to_json()
-    with opened(storage, tmp_path) as table, privet.testing.seeded_noise(7):
+    with opened(storage, tmp_path) as table:
         assert classifier.fit(table).model_.to_json() == expected
 
 
@@ -94,6 +94,6 @@ def test_several_classes_are_the_same_on_every_engine(tmp_path: Path) -> None:
     ROWS.to_csv(tmp_path / "rows.csv", index=False)
     found = []
     for data in (ROWS, tmp_path / "rows.csv"):
-        with privet.open(data, regions, budget=10) as table, privet.testing.seeded_noise(7):
+        with privet.testing.open(data, regions, budget=10, seed=7) as table:
             found.append(classifier.fit(table).model_.to_json())
     assert found[0] == found[1]

@@ -460,7 +460,7 @@ def test_a_tree_is_that_of_memory(connects: Callable[..., None]) -> None:
     trees = []
     for data in (FRAME, ADDRESS):
         connects(StandIn(DOMAIN.names, STORED, ROWS))
-        with privet.open(data, DOMAIN, budget=10, ledger=":memory:") as table, privet.testing.seeded_noise(7):
+        with privet.testing.open(data, DOMAIN, budget=10, seed=7) as table:
             trees.append(privet.DiffPID3Classifier("9", max_depth=2, random_state=0).fit(table).model_.to_json())
     assert trees[0] == trees[1]
 

@@ -256,9 +256,9 @@ def test_a_sum_beyond_64_bits_stops_there(spark: Any) -> None:
 )
 def test_the_same_noise_publishes_the_same_model(spark: Any, classifier: Any) -> None:
     rows, data = census()
-    with privet.open(rows, CENSUS, budget=20) as table, privet.testing.seeded_noise(7):
+    with privet.testing.open(rows, CENSUS, budget=20, seed=7) as table:
         expected = classifier.fit(table).model_.to_json()
-    with privet.open(data, CENSUS, budget=20) as table, privet.testing.seeded_noise(7):
+    with privet.testing.open(data, CENSUS, budget=20, seed=7) as table:
         assert classifier.fit(table).model_.to_json() == expected
 
 

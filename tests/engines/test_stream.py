@@ -13,12 +13,9 @@ import pytest
 import privet
 from privet.column import Nominal, Numeric
 from privet.domain import Domain
+from privet.kernel.engines.memory import MemoryEngine
 from privet.kernel.engines.stream import Batch, StreamEngine
-from privet.kernel.query import (
-    Condition,
-    CountQuery,
-    Rows,
-)
+from privet.kernel.query import Condition, CountQuery, Rows, SumQuery
 
 DOMAIN = Domain(
     (
@@ -53,9 +50,21 @@ def test_a_model_is_the_same_on_every_path(tmp_path: Path, learner: type) -> Non
     address = f"duckdb:///{tmp_path}/people.db?table=people"
     models = set()
     for path in ("push-down", "stream", "snapshot"):
-        with (
-            privet.testing.seeded_noise(5),
-            privet.open(address, domain, budget=10, ledger=":memory:", path=path) as table,
-        ):
+        with privet.testing.open(address, domain, budget=10, seed=5, path=path) as table:
             models.add(learner(epsilon=1, random_state=0).fit(table).model_.to_json())
     assert len(models) == 1
+
+
+def test_sums_stop_at_the_largest_number_and_never_turn() -> None:
+    """2^39 rows at the end of a grid of 2^24 points: one record more must not make a sum fall by 2^64."""
+    fine = Numeric("x", Fraction(0), Fraction(2**24 - 1), Fraction(1), bins=2)
+    domain, grid = Domain((fine,)), np.array([2**24 - 1, 0, 5])
+    exact = []
+    most = 2**39 + 2**16
+    for weights in ([2**39, 1, 0], [2**39, 1, 3], [most, 1, 3], [most, 1, 2**60], [2**62, 2**60, 2**61]):
+        engine = MemoryEngine(domain, {"x": fine.bin_of(grid)}, {"x": grid}, np.array(weights))
+        rows, sums = engine.exact_sums(SumQuery(Rows(), "x"))
+        assert rows.tolist() == [sum(weights)]
+        exact.append(int(sums[0]))
+        assert exact[-1] == min(2**63 - 1, (2**24 - 1) * weights[0] + 5 * weights[2])
+    assert exact == sorted(exact)

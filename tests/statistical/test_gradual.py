@@ -65,8 +65,8 @@ def test_every_number_that_a_refinement_draws_has_its_rate(
         first = IntegerLaplace(HALF).release(exact)
         places = iter(range(3))
 
-        def off(rate: Fraction, count: int) -> Any:
-            return geometric(rate / factor if next(places) == number else rate, count)
+        def off(rate: Fraction, count: int, entropy: Any) -> Any:
+            return geometric(rate / factor if next(places) == number else rate, count, entropy)
 
         with monkeypatch.context() as patch:
             patch.setattr(mechanisms, "geometric", off)

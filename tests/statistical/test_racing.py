@@ -16,7 +16,7 @@ import pytest
 import privet
 from privet.column import Nominal
 from privet.domain import Domain
-from privet.kernel import Public, race, sampling
+from privet.kernel import SYSTEM, Public, race
 
 Follows = Callable[..., None]
 
@@ -34,7 +34,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> privet.ProtectedTable:
 
 
 def run(shadow: Any) -> tuple[int, Public]:
-    number = sampling.random_below(SIZE)
+    number = SYSTEM.below(SIZE)
     return number, Public(number)
 
 

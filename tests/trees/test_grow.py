@@ -210,7 +210,7 @@ def test_several_rows_of_a_person_cost_the_same_and_are_told_with_more_noise() -
     for people in (1, 3):
         domain = _binary(rows_per_person=people)
         plan = replace(preset("hanisch-tree").plan(domain, max_depth=10), prior=Fraction(0))
-        with _open(_frame(domain, 0), domain) as table, seeded_noise(people):
+        with seeded_noise(people), _open(_frame(domain, 0), domain) as table:
             model = _grow(table, plan, "0.5")
             _check_ledger(table, model)
         assert model.privacy.spent == Fraction(1, 2)
@@ -542,7 +542,7 @@ def test_both_engines_grow_the_same_tree(name: str, variant: str, tmp_path: Path
     plan = preset(name).plan(domain, variant, max_depth=2, **trees)
     texts = []
     for data in (frame, f"duckdb:///{path}?table=people"):
-        with privet.open(data, domain, budget=20) as table, seeded_noise(4):
+        with privet.testing.open(data, domain, budget=20, seed=4) as table:
             texts.append(grow(table, plan, as_epsilon(20), np.random.default_rng(3), variant=variant).to_json())
     assert texts[0] == texts[1]
     content = json.loads(texts[0])
@@ -560,7 +560,7 @@ def test_both_engines_scatter_rows_alike(tmp_path: Path) -> None:
     plan = replace(preset("diffpid3").plan(MIXED, max_depth=2), rows="disjoint", trees=3)
     texts = []
     for data in (frame, path):
-        with privet.open(data, MIXED, budget=50) as table, seeded_noise(4):
+        with privet.testing.open(data, MIXED, budget=50, seed=4) as table:
             texts.append(_grow(table, plan, 50, seed=9).to_json())
     assert texts[0] == texts[1]
 
@@ -765,12 +765,7 @@ def test_a_model_says_nothing_of_who_asked_where_and_when(name: str, tmp_path: P
     frame = FRAMES["mixed"]
     texts = []
     for word in ("mallory", "wallace"):
-        with (
-            privet.open(
-                frame, MIXED, budget=5, analyst=f"{word}-a", name=f"{word}-b", ledger=tmp_path / f"{word}-c.db"
-            ) as table,
-            seeded_noise(1),
-        ):
+        with seeded_noise(1), privet.open(frame, MIXED, budget=5, analyst=f"{word}-a", name=f"{word}-b") as table:
             text = _grow(table, preset(name).plan(MIXED, max_depth=2), 2).to_json()
             times = [entry.at for entry in table.budget.entries]
         assert word not in text and tmp_path.name not in text

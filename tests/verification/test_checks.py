@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pandas as pd
 import pytest
 
 from privet.errors import QuestionError
-from privet.kernel import IntegerLaplace
+from privet.kernel import Entropy, IntegerLaplace, worst_loss_of_draws
 from privet.verification import observe
 from privet.verification.checks import (
     CanaryCheck,
@@ -251,8 +252,12 @@ def test_thresholds_leave_out_whom_nothing_is_known_about() -> None:
 
 def exact(epsilon: Any, limit: int = 500) -> ExactCheck:
     noise = IntegerLaplace(Fraction(epsilon))
-    run = lambda exactly: int(noise.release(np.array([exactly]))[0])  # noqa: E731
-    return ExactCheck([("0 and 1", run, 0, 1), ("7 and 7", run, 7, 7)], limit)
+
+    def run(exactly: int, entropy: Entropy) -> int:
+        return int(noise.release(np.array([exactly]), entropy)[0])
+
+    cases = {"0 and 1": (0, 1), "7 and 7": (7, 7)}
+    return ExactCheck([(name, partial(worst_loss_of_draws, run, *pair)) for name, pair in cases.items()], limit)
 
 
 def test_every_outcome_needs_no_sample_and_no_doubt() -> None:
@@ -272,7 +277,8 @@ def test_outcomes_beyond_the_limit_are_said() -> None:
 
 
 def test_what_no_mechanism_released_is_said() -> None:
-    found = ExactCheck([("0 and 1", lambda exactly: exactly, 0, 1)]).find(1.0, 0.0)
+    leaks = partial(worst_loss_of_draws, lambda exactly, entropy: exactly, 0, 1)
+    found = ExactCheck([("0 and 1", leaks)]).find(1.0, 0.0)
     assert found.bound == math.inf
     assert found.event == "something is published that no mechanism released"
 

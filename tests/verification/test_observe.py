@@ -96,8 +96,8 @@ def test_a_long_array_is_seen_by_its_length_and_its_first_numbers() -> None:
 
 def test_several_parts_keep_names_of_their_own() -> None:
     """Would catch a second histogram that is written over the first."""
-    asked = table()
     with seeded_noise(1):
+        asked = table()
         one, other = asked.histogram("a", epsilon=1), asked.histogram("b", epsilon=1)
         choice = asked.select("max", 1)
         mean = asked.mean("x", 1)
@@ -113,9 +113,9 @@ def test_several_parts_keep_names_of_their_own() -> None:
 
 def test_every_release_is_seen_as_what_it_publishes() -> None:
     """Would catch a release that is seen by its text, which rounds, or by one of the numbers it holds."""
-    asked = table()
     caps = (RESIDUAL_GRID, RESIDUAL_GRID)
     with seeded_noise(3):
+        asked = table()
         count, total, mean = asked.count(1), asked.sum("x", 1), asked.mean("x", 1)
         median, histogram = asked.median("x", 1), asked.histogram("a", "y", epsilon=1)
         choice = asked.select("max", 1)

@@ -22,7 +22,9 @@ import privet
 from privet.choice import auto, catalog
 from privet.errors import NotPrivate
 from privet.kernel import (
+    SYSTEM,
     Criterion,
+    Entropy,
     Exponential,
     ExponentialOverRanges,
     IntegerLaplace,
@@ -277,18 +279,17 @@ def test_noise_for_more_than_it_is_sold_for_is_caught(mutant: Any) -> None:
 class CheapNoise(IntegerLaplace):
     """Its formulas are right and its draws are not."""
 
-    def release(self, exact_values: Any) -> Any:
-        scripted = not mechanisms.noise_is_private()
-        noise = IntegerLaplace(self.epsilon if scripted else LOOSE * self.epsilon, self.sensitivity)
-        return noise.release(exact_values)
+    def release(self, exact_values: Any, entropy: Entropy = SYSTEM) -> Any:
+        noise = IntegerLaplace(LOOSE * self.epsilon if entropy.private else self.epsilon, self.sensitivity)
+        return noise.release(exact_values, entropy)
 
 
 @dataclass(frozen=True)
 class CheapFlip(PermuteAndFlip):
     """The same for a choice."""
 
-    def _draw(self, exact_scores: Any) -> int:
-        return PermuteAndFlip(LOOSE * self.epsilon, self.sensitivity, self.monotone).release(exact_scores)
+    def _draw(self, exact_scores: Any, entropy: Entropy) -> int:
+        return PermuteAndFlip(LOOSE * self.epsilon, self.sensitivity, self.monotone).release(exact_scores, entropy)
 
 
 @pytest.mark.parametrize("mutant", [CheapNoise(ONE), CheapFlip(ONE, 1, True)], ids=lambda each: type(each).__name__)

@@ -20,7 +20,7 @@ from privet.kernel.criteria import (
     criterion,
     public_scores,
 )
-from privet.kernel.enumeration import WorstLoss, worst_loss
+from privet.kernel.enumeration import WorstLoss, worst_loss, worst_loss_of_draws
 from privet.kernel.inspection import print_outside
 from privet.kernel.ledger import Charge, Entry, Ledger
 from privet.kernel.mechanisms import (
@@ -32,10 +32,9 @@ from privet.kernel.mechanisms import (
     PermuteAndFlip,
     Refinement,
     ResidualLaplace,
-    noise_is_private,
 )
 from privet.kernel.monitor import Monitor
-from privet.kernel.opening import open_public, open_table, refuse_spent
+from privet.kernel.opening import open_public, open_seeded, open_table, refuse_spent, seeded_noise
 from privet.kernel.parts import Parts
 from privet.kernel.query import LOGIT_GRID, MAX_CELLS, MAX_RELEASED, RESIDUAL_GRID, AdditiveModel
 from privet.kernel.racing import Raced, race
@@ -53,8 +52,8 @@ from privet.kernel.release import (
     Sum,
     known,
 )
-from privet.kernel.sampling import seeded_noise
-from privet.kernel.session import Budget
+from privet.kernel.sampling import SYSTEM, Entropy, SeededEntropy, SystemEntropy
+from privet.kernel.session import Budget, PublicRows
 from privet.kernel.table import ProtectedTable, PublicTable
 
 __all__ = [
@@ -63,6 +62,7 @@ __all__ = [
     "MAX_RELEASED",
     "RESIDUAL_GRID",
     "SMALLEST_EPSILON",
+    "SYSTEM",
     "AboveThreshold",
     "AdditiveModel",
     "Budget",
@@ -71,6 +71,7 @@ __all__ = [
     "Count",
     "Criterion",
     "Derived",
+    "Entropy",
     "Entry",
     "Exponential",
     "ExponentialOverRanges",
@@ -89,6 +90,7 @@ __all__ = [
     "PermuteAndFlip",
     "ProtectedTable",
     "Public",
+    "PublicRows",
     "PublicTable",
     "Quantile",
     "Raced",
@@ -98,7 +100,9 @@ __all__ = [
     "ResidualLaplace",
     "ResidualSums",
     "Scope",
+    "SeededEntropy",
     "Sum",
+    "SystemEntropy",
     "Unrounded",
     "WeightedMax",
     "WorstLoss",
@@ -107,8 +111,8 @@ __all__ = [
     "criterion",
     "known",
     "ledger_path",
-    "noise_is_private",
     "open_public",
+    "open_seeded",
     "open_table",
     "print_outside",
     "public_scores",
@@ -117,4 +121,5 @@ __all__ = [
     "seeded_noise",
     "source_of",
     "worst_loss",
+    "worst_loss_of_draws",
 ]

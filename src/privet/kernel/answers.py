@@ -1,7 +1,7 @@
 """How exact numbers of an engine become noisy answers, for all parts at once.
 
-Each function takes the mechanisms of the parts, asks the engine one query and
-returns plain JSON values: what is stored in the ledger and released.
+Each function takes the mechanisms of the parts and the table's source of entropy, asks the
+engine one query and returns plain JSON values: what is stored in the ledger and released.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from privet.column import Numeric
 from privet.domain import Domain
-from privet.kernel.criteria import Criterion, GainRatio
+from privet.kernel.criteria import Criterion, GainRatio, roomy
 from privet.kernel.mechanisms import ExponentialOverRanges, IntegerLaplace, PermuteAndFlip, ResidualLaplace
 from privet.kernel.query import (
     AdditiveModel,
@@ -33,18 +33,25 @@ from privet.kernel.query import (
     SumQuery,
     index_count,
 )
+from privet.kernel.sampling import Entropy
 
 _POINTS = 2**25  # that an engine which does not hold the rows is asked about at once; docs/scale.md tells their memory
 
 
-def histogram(engine: Engine, rows: Rows, columns: tuple[str, ...], noises: Sequence[IntegerLaplace]) -> list[Any]:
+def histogram(
+    engine: Engine, rows: Rows, columns: tuple[str, ...], noises: Sequence[IntegerLaplace], entropy: Entropy
+) -> list[Any]:
     """Noisy counts of all cells: a record lies in one cell of one part."""
     (exact,) = engine.exact_counts(CountQuery(rows, (columns,)))
-    return _release(noises, exact)
+    return _release(noises, exact, entropy)
 
 
 def histograms(
-    engine: Engine, rows: Rows, groups: Sequence[Sequence[tuple[str, ...]]], noises: Sequence[IntegerLaplace]
+    engine: Engine,
+    rows: Rows,
+    groups: Sequence[Sequence[tuple[str, ...]]],
+    noises: Sequence[IntegerLaplace],
+    entropy: Entropy,
 ) -> list[list[Any]]:
     """Noisy counts of several groups of columns for each part."""
     wanted = list(dict.fromkeys(group for own in groups for group in own))
@@ -52,25 +59,28 @@ def histograms(
     answers = []
     for part, own in enumerate(groups):
         exact = np.concatenate([exact_tables[group][part].ravel() for group in own])
-        noisy = np.split(noises[part].release(exact), np.cumsum([exact_tables[group][part].size for group in own])[:-1])
+        ends = np.cumsum([exact_tables[group][part].size for group in own])
+        noisy = np.split(noises[part].release(exact, entropy=entropy), ends[:-1])
         answers.append(
             [each.reshape(exact_tables[group][part].shape).tolist() for each, group in zip(noisy, own, strict=True)]
         )
     return answers
 
 
-def majority(engine: Engine, rows: Rows, column: str, mechanisms: Sequence[PermuteAndFlip]) -> list[int]:
+def majority(
+    engine: Engine, rows: Rows, column: str, mechanisms: Sequence[PermuteAndFlip], entropy: Entropy
+) -> list[int]:
     """The noisily most frequent code of a column."""
     (exact,) = engine.exact_counts(CountQuery(rows, ((column,),)))
-    return [mechanism.release(exact[part]) for part, mechanism in enumerate(mechanisms)]
+    return [mechanism.release(exact[part], entropy=entropy) for part, mechanism in enumerate(mechanisms)]
 
 
-def total(engine: Engine, rows: Rows, column: Numeric, noises: Sequence[IntegerLaplace]) -> list[int]:
+def total(engine: Engine, rows: Rows, column: Numeric, noises: Sequence[IntegerLaplace], entropy: Entropy) -> list[int]:
     """Noisy sums in multiples of `column.unit`."""
     exact_rows, exact_indices = engine.exact_sums(SumQuery(rows, column.name))
     low, step = int(column.low / column.unit), int(column.step / column.unit)
     exact = [low * int(n) + step * int(index) for n, index in zip(exact_rows, exact_indices, strict=True)]
-    return _release(noises, np.array(exact, dtype=object))  # the mechanism clamps what no int64 holds
+    return _release(noises, np.array(exact, dtype=object), entropy)  # the mechanism clamps what no int64 holds
 
 
 def deviation(
@@ -79,21 +89,25 @@ def deviation(
     column: Numeric,
     sum_noises: Sequence[IntegerLaplace],
     count_noises: Sequence[IntegerLaplace],
+    entropy: Entropy,
 ) -> list[tuple[int, int]]:
     """Noisy sums of deviations from the middle, in half steps, and noisy numbers of rows with a value."""
     exact_rows, exact_indices = engine.exact_sums(SumQuery(rows, column.name))
     exact = [
         2 * int(index) - (column.grid_size - 1) * int(n) for n, index in zip(exact_rows, exact_indices, strict=True)
     ]
-    sums, counts = _release(sum_noises, np.array(exact, dtype=object)), _release(count_noises, exact_rows)
+    sums = _release(sum_noises, np.array(exact, dtype=object), entropy)
+    counts = _release(count_noises, exact_rows, entropy)
     return list(zip(sums, counts, strict=True))
 
 
-def _release(noises: Sequence[IntegerLaplace], exact_values: NDArray[Any]) -> list[Any]:
+def _release(noises: Sequence[IntegerLaplace], exact_values: NDArray[Any], entropy: Entropy) -> list[Any]:
     """Noise on the numbers of each part."""
     if len({id(noise) for noise in noises}) == 1:  # one batch is much faster than a call for each part
-        return list(noises[0].release(exact_values).tolist())
-    return [noise.release(exact_values[part : part + 1])[0].tolist() for part, noise in enumerate(noises)]
+        return list(noises[0].release(exact_values, entropy=entropy).tolist())
+    return [
+        noise.release(exact_values[part : part + 1], entropy=entropy)[0].tolist() for part, noise in enumerate(noises)
+    ]
 
 
 def quantile(
@@ -103,12 +117,13 @@ def quantile(
     rank: Fraction,
     domain: Domain,
     mechanisms: Sequence[ExponentialOverRanges],
+    entropy: Entropy,
 ) -> list[int]:
     """Noisy quantiles as grid indices."""
     answers = []
     for part, ((index, exact_counts, _),) in enumerate(_grids(engine, rows, (column.name,), None, domain)):
         start, size, score = quantile_ranges(index, exact_counts.sum(axis=1), column.grid_size, rank)
-        chosen, offset = mechanisms[part].release(score, size)
+        chosen, offset = mechanisms[part].release(score, size, entropy=entropy)
         answers.append(start[chosen] + offset)
     return answers
 
@@ -124,14 +139,15 @@ def quantile_ranges(
     One record changes either term by at most max(a, b - a), up or down.
     """
     a, b = rank.numerator, rank.denominator
+    exact_counts = roomy(exact_counts, b, axes=(-1,))
     before = np.concatenate([[0], np.cumsum(exact_counts)])
     # an occupied point each, and before each and after the last a range of empty ones
     start = np.empty(2 * len(index) + 1, dtype=np.int64)
     start[0], start[1::2], start[2::2] = 0, index, index + 1
     end = np.append(start[1:], points)
-    below = np.empty_like(start)
+    below = np.empty_like(start, dtype=exact_counts.dtype)
     below[0::2], below[1::2] = before, before[:-1]
-    at = np.zeros_like(start)
+    at = np.zeros_like(below)
     at[1::2] = exact_counts
     above = before[-1] - below - at
     too_high, too_low = (b - a) * below - a * (at + above), a * above - (b - a) * (below + at)
@@ -147,6 +163,7 @@ def attribute(
     domain: Domain,
     criterion: Criterion,
     mechanisms: Sequence[Any],
+    entropy: Entropy,
 ) -> list[tuple[str, int | None]]:
     """The noisily best of each part's candidates: attributes by their cells, or (attribute, grid index) pairs."""
     target = domain.target_column
@@ -166,7 +183,7 @@ def attribute(
             at = known.get(id(own))
             if at is None:
                 at = known[id(own)] = [place[str(each)] for each in own]
-            answers.append((str(own[mechanisms[part].release(by_name[part, at])]), None))
+            answers.append((str(own[mechanisms[part].release(by_name[part, at], entropy=entropy)]), None))
         return answers
     exact_grids = _grids(engine, rows, split, domain.target, domain) if split else itertools.repeat(())
     for part, (own, exact_columns) in enumerate(zip(candidates, exact_grids, strict=False)):
@@ -184,7 +201,9 @@ def attribute(
             scores = [
                 score if gain >= np.mean(gains) - 1e-12 else -1.0 for score, gain in zip(scores, gains, strict=True)
             ]
-        chosen = own[mechanisms[part].release(np.array(scores))]
+        large = any(isinstance(score, int) for score in scores)  # of Python's, as a criterion has them where it must
+        exact = np.array(scores, dtype=object if large else None)
+        chosen = own[mechanisms[part].release(exact, entropy=entropy)]
         # a threshold goes left: the last grid index on that side
         answers.append((chosen, None) if isinstance(chosen, str) else (chosen[0], chosen[1] - 1))
     return answers
@@ -204,6 +223,7 @@ def threshold(
     domain: Domain,
     criterion: Criterion,
     mechanisms: Sequence[ExponentialOverRanges],
+    entropy: Entropy,
 ) -> list[tuple[str, int | None]]:
     """The noisily best of each part's nominal attributes and (numeric attribute, grid index) pairs, jointly.
 
@@ -234,7 +254,7 @@ def threshold(
                 owner.append((name, -1, 1))
                 weights.append(whole)
                 scores.append(criterion.exact_scores(dense[None]))
-        chosen, offset = mechanisms[part].release(np.concatenate(scores), weights)
+        chosen, offset = mechanisms[part].release(np.concatenate(scores), weights, entropy=entropy)
         name, first, point = owner[chosen]
         answers.append((name, None if first < 0 else first + offset // point))
     return answers
@@ -287,10 +307,12 @@ def _by_part(exact: GridCounts, parts: int) -> list[tuple[Counts, Counts, Counts
     return split
 
 
-def residual_choice(engine: Engine, query: ResidualQuery, mechanisms: Sequence[PermuteAndFlip]) -> list[int]:
+def residual_choice(
+    engine: Engine, query: ResidualQuery, mechanisms: Sequence[PermuteAndFlip], entropy: Entropy
+) -> list[int]:
     """The table in which the residuals disagree most, for each part."""
     exact_scores = np.stack([residual_scores(exact) for exact in engine.exact_residuals(query)], axis=1)
-    return [mechanism.release(exact_scores[part]) for part, mechanism in enumerate(mechanisms)]
+    return [mechanism.release(exact_scores[part], entropy=entropy) for part, mechanism in enumerate(mechanisms)]
 
 
 def residual_scores(exact: Residuals) -> Counts:
@@ -299,25 +321,28 @@ def residual_scores(exact: Residuals) -> Counts:
     A record adds to the entries it touches, so scores only rise: by at most its own
     clipped residual, twice that with more than two classes.
     """
+    exact_own = roomy(exact.exact_own, 2)
     if exact.exact_others is None:
-        return np.asarray(exact.exact_own.max(axis=-1).sum(axis=-1))
-    return np.asarray(np.maximum(exact.exact_own, exact.exact_others).sum(axis=(-1, -2)))
+        return np.asarray(exact_own.max(axis=-1).sum(axis=-1))
+    return np.asarray(np.maximum(exact_own, roomy(exact.exact_others, 2)).sum(axis=(-1, -2)))
 
 
-def residual_sums(engine: Engine, query: ResidualQuery, noises: Sequence[ResidualLaplace]) -> list[Any]:
+def residual_sums(
+    engine: Engine, query: ResidualQuery, noises: Sequence[ResidualLaplace], entropy: Entropy
+) -> list[Any]:
     """Noisy residual sums of one table, for each part."""
     (exact,) = engine.exact_residuals(query)
     answers = []
     for part, noise in enumerate(noises):
         others = None if exact.exact_others is None else exact.exact_others[part]
-        own, rest = noise.release(exact.exact_own[part], others)
+        own, rest = noise.release(exact.exact_own[part], others, entropy)
         answers.append([own.tolist(), None if rest is None else rest.tolist()])
     return answers
 
 
-def correct(engine: Engine, query: CorrectQuery, noises: Sequence[IntegerLaplace]) -> list[int]:
+def correct(engine: Engine, query: CorrectQuery, noises: Sequence[IntegerLaplace], entropy: Entropy) -> list[int]:
     """Noisy numbers of rows that a released model classifies right: a record adds at most one."""
-    return _release(noises, engine.exact_correct(query))
+    return _release(noises, engine.exact_correct(query), entropy)
 
 
 def best(
@@ -326,6 +351,7 @@ def best(
     candidates: Sequence[AdditiveModel | Rows],
     target: str | None,
     mechanisms: Sequence[PermuteAndFlip],
+    entropy: Entropy,
 ) -> list[int]:
     """The candidate with the most rows, for each part: rows that a model classifies right, or rows that are kept.
 
@@ -340,7 +366,7 @@ def best(
             exact = engine.exact_correct(CorrectQuery(rows, candidate, target))
         exact_scores.append(exact)
     by_part = np.stack(exact_scores, axis=1)
-    return [mechanism.release(by_part[part]) for part, mechanism in enumerate(mechanisms)]
+    return [mechanism.release(by_part[part], entropy=entropy) for part, mechanism in enumerate(mechanisms)]
 
 
 def exact_lead(engine: Engine, query: CorrectQuery, accuracy: Fraction) -> int:

@@ -4,10 +4,13 @@ A criterion scores a table n[cell, class]. Adding one record moves all scores of
 criterion in one direction and each by at most `sensitivity`, in units of 1 / `grid`, so a selection may use
 the monotone exponent. Scores that are not whole are put on an integer grid in a way
 that keeps both properties exactly; brute force in the tests confirms it.
+
+Both hold for nodes of any size: where 64 bits could overflow, scores are Python's integers.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +27,20 @@ Counts = NDArray[np.int64]
 GRID = 2**10
 
 
+def roomy(exact_sums: NDArray[Any], factor: int, axes: tuple[int, ...] = (-1, -2)) -> NDArray[Any]:
+    """The same numbers, none negative, as Python's integers where `factor` times a sum over `axes` might need them.
+
+    What decides is the size of a whole node: every one of its cells may be small. The bound leaves half of what
+    63 bits hold, so a sum in floats, which may be off in its last digits, is sure enough.
+    """
+    bound = 2.0**62 / factor
+    cells = math.prod(exact_sums.shape[axis] for axis in axes)
+    if float(exact_sums.max(initial=0)) * cells < bound:  # nearly always, and quick
+        return exact_sums
+    largest = exact_sums.sum(axis=axes, dtype=np.float64).max(initial=0)
+    return exact_sums if largest < bound else exact_sums.astype(object)
+
+
 @dataclass(frozen=True)
 class Max:
     """The number of rows that the majority class of their cell gets right; one record adds 0 or 1."""
@@ -33,7 +50,7 @@ class Max:
     sensitivity: ClassVar[int] = 1
 
     def exact_scores(self, exact_counts: Counts) -> Counts:
-        return np.asarray(exact_counts.max(axis=-1).sum(axis=-1))
+        return np.asarray(roomy(exact_counts, 1).max(axis=-1).sum(axis=-1))
 
 
 @dataclass(frozen=True)
@@ -78,7 +95,7 @@ class WeightedMax:
         return max(self.weights)
 
     def exact_scores(self, exact_counts: Counts) -> Counts:
-        weighted = exact_counts * np.array(self.weights, dtype=np.int64)
+        weighted = roomy(exact_counts, GRID) * np.array(self.weights, dtype=np.int64)
         return np.asarray(weighted.max(axis=-1).sum(axis=-1))
 
 
@@ -96,13 +113,12 @@ class Gini:
     sensitivity: ClassVar[int] = 2 * GRID
 
     def exact_scores(self, exact_counts: Counts) -> Counts:
-        if exact_counts.max(initial=0) > 2**29:  # squares beyond 64 bits
-            exact_counts = exact_counts.astype(object)
+        exact_counts = roomy(exact_counts, 2**31)  # of a size below 2^31 the square fits
         size = exact_counts.sum(axis=-1)
         divisor = np.maximum(size, 1)
         mixed = size * size - (exact_counts * exact_counts).sum(axis=-1)  # mass * size, whole
         whole, rest = mixed // divisor, mixed % divisor
-        return np.asarray(-(whole * GRID + rest * GRID // divisor).sum(axis=-1), dtype=np.int64)
+        return np.asarray(-(whole * GRID + rest * GRID // divisor).sum(axis=-1))
 
 
 @dataclass(frozen=True)
@@ -112,7 +128,7 @@ class InfoGain:
     The score is sum f(n_jc) - sum f(n_j) for f(x) = x log2 x. A record adds
     g(n_jc) - g(n_j), g(x) = f(x + 1) - f(x). Here g is a table of whole numbers that
     never falls and is constant from `max_rows` - 1 on, so the change lies in
-    [-g(max_rows - 1), 0] exactly, for tables of any size.
+    [-g(max_rows - 1), 0] exactly, for tables of any size: more than 2^62 rows are the same to it as 2^62.
     """
 
     max_rows: int
@@ -124,14 +140,18 @@ class InfoGain:
         return max(1, len(_increments(self.max_rows)[0]))
 
     def exact_scores(self, exact_counts: Counts) -> Counts:
+        exact_counts = roomy(exact_counts, self.sensitivity)
         within = self._f(exact_counts).sum(axis=(-1, -2))
         return np.asarray(within - self._f(exact_counts.sum(axis=-1)).sum(axis=-1))
 
-    def _f(self, x: Counts) -> Counts:
+    def _f(self, x: NDArray[Any]) -> NDArray[Any]:
         """The sum of g over 0, ..., x - 1: each unit step of g at b adds x - b."""
-        steps, sums = _increments(self.max_rows)
+        steps, sums, exact_sums = _increments(self.max_rows)
+        if x.dtype == object:
+            below = np.searchsorted(steps, np.minimum(x, _LARGEST).astype(np.int64), side="left")
+            return np.asarray(below.astype(object) * x - exact_sums[below])
         below = np.searchsorted(steps, x, side="left")
-        return below * x - sums[below]
+        return np.asarray(below * x - sums[below])
 
 
 @dataclass(frozen=True)
@@ -195,9 +215,16 @@ def _entropy(counts: Counts) -> NDArray[np.float64]:
 Criterion = Max | LargestCell | WeightedMax | Gini | InfoGain | GainRatio | Unrounded
 
 
+_LARGEST = 2**62
+
+
 @lru_cache(maxsize=16)
-def _increments(max_rows: int) -> tuple[Counts, Counts]:
-    """Where the rounded g = GRID * (f(x + 1) - f(x)) rises by one, up to max_rows - 1, and running sums of these."""
+def _increments(max_rows: int) -> tuple[Counts, Counts, NDArray[Any]]:
+    """Where the rounded g = GRID * (f(x + 1) - f(x)) rises by one, up to max_rows - 1, and running sums of these.
+
+    The sums come twice: cut to 64 bits, for counts so small that none that was cut is looked up, and uncut.
+    """
+    max_rows = min(max_rows, _LARGEST)
     exact = min(max_rows, 2**16)
     x = np.arange(1, exact, dtype=np.float64)
     g = np.rint(GRID * ((x + 1) * np.log2(x + 1) - x * np.log2(x))).astype(np.int64)
@@ -208,8 +235,9 @@ def _increments(max_rows: int) -> tuple[Counts, Counts]:
         top = int(np.rint(GRID * (np.log2(max_rows - 0.5) + 1 / np.log(2))))
         levels = np.arange(len(steps) + 1, top + 1)
         far = np.ceil(2.0 ** ((levels - 0.5) / GRID - 1 / np.log(2)) - 0.5).astype(np.int64)
-        steps = np.concatenate([steps, np.clip(far, exact, max_rows - 1)])
-    return steps, np.concatenate([[0], np.cumsum(steps)])
+        steps = np.maximum.accumulate(np.concatenate([steps, np.clip(far, exact, max_rows - 1)]))
+    sums = np.concatenate([[0], np.cumsum(steps.astype(object))])
+    return steps, np.minimum(sums, _LARGEST).astype(np.int64), sums
 
 
 def criterion(choice: str | Criterion, domain: Domain) -> Criterion:

@@ -35,7 +35,7 @@ from privet.kernel.accounting import Scope
 from privet.kernel.mechanisms import IntegerLaplace, Refinement
 from privet.kernel.query import Rows
 from privet.kernel.release import About, Refinable
-from privet.kernel.sampling import Integers
+from privet.kernel.sampling import Entropy, Integers
 from privet.kernel.session import Asked, Session, listed
 
 
@@ -184,11 +184,11 @@ class _Together:
             places.append(place)
             self.losses.append(loss)
 
-    def release(self, exact_values: NDArray[Any]) -> Integers:
+    def release(self, exact_values: NDArray[Any], entropy: Entropy) -> Integers:
         exact = np.asarray(exact_values)
         refined = np.empty(exact.shape, dtype=np.int64)
         for step, _, places in self._batches.values():
-            refined[places] = step.release(exact[places], self._released[places])
+            refined[places] = step.release(exact[places], self._released[places], entropy)
         return refined
 
 

@@ -1,10 +1,13 @@
 """How noise is drawn: frozen values that carry their sensitivity and their loss together.
 
-Every mechanism works on integers, draws from the operating system's entropy and
-never loses more than `loss`. `loss` and the noise scale derive from the one field
-`epsilon`: nobody can be charged for one epsilon and given the noise of another.
+Every mechanism works on integers and never loses more than `loss`. `loss` and the
+noise scale derive from the one field `epsilon`: nobody can be charged for one epsilon
+and given the noise of another.
 
-The samplers are exact: see `sampling`.
+The samplers are exact: see `sampling`. What they draw from is handed to `release`: a
+table hands over the source that it was opened with, and whoever names none draws from
+the operating system. A source with a script has every release decided by it, for
+`enumeration`.
 
 `epsilon` here is per record. A table whose persons own several records divides the
 charged epsilon before it comes here.
@@ -14,9 +17,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -25,33 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import PrivacyError, QuestionError
-from privet.kernel.sampling import Integers, accepts, float_above, geometric, is_seeded, random_below, weighted_choice
+from privet.kernel.sampling import SYSTEM, Entropy, Integers, accepts, float_above, geometric, weighted_choice
 
 # Exact values are clamped here before noise: clamping never increases a
 # sensitivity, and an overflow would be an error that depends on the data.
 LARGEST = 2**62
-
-_script: ContextVar[Any] = ContextVar("script", default=None)
-
-
-@contextmanager
-def follow(script: Any) -> Iterator[None]:
-    """Let a script decide what mechanisms release (see `enumeration`). For tests: nothing made inside is private."""
-    token = _script.set(script)
-    try:
-        yield
-    finally:
-        _script.reset(token)
-
-
-def is_scripted() -> bool:
-    """True while a script is followed: what mechanisms release then tells what they were given."""
-    return _script.get() is not None
-
-
-def noise_is_private() -> bool:
-    """False inside `seeded_noise` and while a script is followed."""
-    return not is_seeded() and not is_scripted()
 
 
 @dataclass(frozen=True)
@@ -65,9 +44,8 @@ class IntegerLaplace:
     >>> noise = IntegerLaplace(epsilon=Fraction(1, 2))
     >>> noise.loss, noise.scale, noise.error(0.95)
     (Fraction(1, 2), 2.0, 6)
-    >>> from privet.kernel.sampling import seeded_noise
-    >>> with seeded_noise(7):
-    ...     noise.release(np.array([40, 0]))
+    >>> from privet.kernel.sampling import SeededEntropy
+    >>> noise.release(np.array([40, 0]), SeededEntropy(7))
     array([40, -2])
     """
 
@@ -83,19 +61,18 @@ class IntegerLaplace:
         """How far noise reaches, rounded up: for people and intervals, no noise is drawn from it."""
         return float_above(self.sensitivity / self.epsilon)
 
-    def release(self, exact_values: NDArray[Any]) -> Integers:
+    def release(self, exact_values: NDArray[Any], entropy: Entropy = SYSTEM) -> Integers:
         """The values plus the difference of two geometric numbers each."""
-        if (script := _script.get()) is not None:
-            return np.asarray(script.noise(self, exact_values))
         clamped = np.clip(exact_values, -LARGEST, LARGEST).astype(np.int64)
-        up, down = geometric(self.epsilon / self.sensitivity, 2 * clamped.size).reshape(2, *clamped.shape)
+        if (script := entropy.script) is not None:
+            return np.asarray(script.noise(self, clamped))
+        up, down = geometric(self.epsilon / self.sensitivity, 2 * clamped.size, entropy).reshape(2, *clamped.shape)
         return np.asarray(np.clip(clamped + up - down, -(2**63), 2**63 - 1), dtype=np.int64)
 
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise."""
-        ratio = math.exp(-1 / self.scale)
-        return math.sqrt(2 * ratio) / (1 - ratio)
+        return math.sqrt(2 * math.exp(-1 / self.scale)) / -math.expm1(-1 / self.scale)
 
     def probability(self, noise: int) -> float:
         """The probability that this noise is added to one number."""
@@ -155,18 +132,18 @@ class Refinement:
     def loss(self) -> Fraction:
         return self.epsilon - self.before
 
-    def release(self, exact_values: NDArray[Any], released: NDArray[Any]) -> Integers:
+    def release(self, exact_values: NDArray[Any], released: NDArray[Any], entropy: Entropy = SYSTEM) -> Integers:
         """Finer values of what was released from these exact values with noise for `before`."""
-        if (script := _script.get()) is not None:
-            return np.asarray(script.refine(self, exact_values, released))
         clamped = np.clip(exact_values, -LARGEST, LARGEST).astype(np.int64)
         coarse = np.asarray(released, dtype=np.int64)
+        if (script := entropy.script) is not None:
+            return np.asarray(script.refine(self, clamped, coarse))
         if coarse.size and max(int(coarse.max()), -int(coarse.min())) > LARGEST // 2:
             coarse = coarse.astype(object)  # differences may not fit 64 bits
         noise = coarse - clamped
         low, high = self.before / self.sensitivity, self.epsilon / self.sensitivity
         rates = (high - low, high + low, 2 * low)
-        up, down, kept = (geometric(rate, clamped.size).reshape(clamped.shape) for rate in rates)
+        up, down, kept = (geometric(rate, clamped.size, entropy).reshape(clamped.shape) for rate in rates)
         finer = up - down
         beyond = finer - np.abs(noise)  # `kept` reaches it with probability p^(2 beyond)
         finer = np.where((beyond > 0) & (kept < beyond), np.abs(noise), finer)
@@ -215,10 +192,12 @@ class ResidualLaplace:
     def others(self) -> IntegerLaplace:
         return IntegerLaplace(self.epsilon / 2, max(self.caps))
 
-    def release(self, exact_own: Integers, exact_others: Integers | None) -> tuple[Integers, Integers | None]:
+    def release(
+        self, exact_own: Integers, exact_others: Integers | None, entropy: Entropy = SYSTEM
+    ) -> tuple[Integers, Integers | None]:
         """Noisy sums; the last axis is the class. `exact_others` is given for more than two classes."""
-        noisy = [noise.release(exact_own[..., c]) for c, noise in enumerate(self.own)]
-        others = None if exact_others is None else self.others.release(exact_others)
+        noisy = [noise.release(exact_own[..., c], entropy) for c, noise in enumerate(self.own)]
+        others = None if exact_others is None else self.others.release(exact_others, entropy)
         return np.stack(noisy, axis=-1), others
 
 
@@ -247,18 +226,32 @@ class Selection:
         return math.log(candidates / (1 - confidence)) / float(self.rate)
 
 
+def _gaps(exact_scores: NDArray[Any]) -> NDArray[Any]:
+    """How far each score is below the best: differences of 64-bit integers need an unsigned one."""
+    if exact_scores.dtype == object:
+        return np.asarray(exact_scores.max() - exact_scores)
+    return np.asarray(exact_scores.max().astype(np.uint64) - exact_scores.astype(np.uint64))
+
+
+def _float_gaps(scores: Sequence[int]) -> NDArray[np.float64]:
+    """The same as floats, of scores of any size."""
+    best = max(scores)
+    return np.array([best - score for score in scores], dtype=np.float64)
+
+
 @dataclass(frozen=True)
 class IndexSelection(Selection, ABC):
     """A selection among candidates that are counted off; its kinds say how an index is drawn."""
 
-    def release(self, exact_scores: Integers) -> int:
-        if (script := _script.get()) is not None:
+    def release(self, exact_scores: NDArray[Any], entropy: Entropy = SYSTEM) -> int:
+        """The index of the candidate that was chosen."""
+        if (script := entropy.script) is not None:
             return int(script.choice(self, exact_scores))
-        return self._draw(exact_scores)
+        return self._draw(exact_scores, entropy)
 
     @abstractmethod
-    def _draw(self, exact_scores: Integers) -> int:
-        """An index, from the entropy of production."""
+    def _draw(self, exact_scores: NDArray[Any], entropy: Entropy) -> int:
+        """An index, drawn from this source."""
 
 
 @dataclass(frozen=True)
@@ -277,19 +270,19 @@ class PermuteAndFlip(IndexSelection):
     [0.816, 0.1839, 0.0]
     """
 
-    def _draw(self, exact_scores: Integers) -> int:
+    def _draw(self, exact_scores: NDArray[Any], entropy: Entropy) -> int:
         rate = self.rate
         scores = exact_scores.tolist()
         best = max(scores)
         waiting = list(range(len(scores)))
         while True:
-            chosen = waiting.pop(random_below(len(waiting)))
-            if accepts(best - scores[chosen], rate):
+            chosen = waiting.pop(entropy.below(len(waiting)))
+            if accepts(best - scores[chosen], rate, entropy):
                 return chosen
 
     def probabilities(self, scores: Sequence[int]) -> NDArray[np.float64]:
         """The exact distribution: index j wins with p_j times the integral of prod (1 - p_i u) over u in [0, 1]."""
-        accept = np.exp((np.array(scores, dtype=np.float64) - max(scores)) * float(self.rate))
+        accept = np.exp(-_float_gaps(scores) * float(self.rate))
         nodes, weights = np.polynomial.legendre.leggauss(len(accept) // 2 + 1)  # exact for this degree
         points = (nodes + 1) / 2
         rivals = 1 - accept[:, None] * points
@@ -308,12 +301,12 @@ class Exponential(IndexSelection):
     [0.731, 0.2689, 0.0]
     """
 
-    def _draw(self, exact_scores: Integers) -> int:
-        return weighted_choice([1] * len(exact_scores), exact_scores.max() - exact_scores, self.rate)
+    def _draw(self, exact_scores: NDArray[Any], entropy: Entropy) -> int:
+        return weighted_choice([1] * len(exact_scores), _gaps(exact_scores), self.rate, entropy)
 
     def probabilities(self, scores: Sequence[int]) -> NDArray[np.float64]:
         """The exact distribution."""
-        weights = np.exp((np.array(scores, dtype=np.float64) - max(scores)) * float(self.rate))
+        weights = np.exp(-_float_gaps(scores) * float(self.rate))
         return np.asarray(weights / weights.sum())
 
 
@@ -334,8 +327,8 @@ class NoisyMax(IndexSelection):
     def _noise(self) -> IntegerLaplace:
         return IntegerLaplace(self.rate)
 
-    def _draw(self, exact_scores: Integers) -> int:
-        return int(np.argmax(self._noise.release(exact_scores)))
+    def _draw(self, exact_scores: NDArray[Any], entropy: Entropy) -> int:
+        return int(np.argmax(self._noise.release(exact_scores, entropy)))
 
     def shortfall(self, candidates: int, confidence: float) -> float:
         """Twice the error that all noises together stay within."""
@@ -369,18 +362,19 @@ class ExponentialOverRanges(Selection):
     [0.7863, 0.2137]
     """
 
-    def release(self, exact_scores: Integers, exact_sizes: Sequence[int]) -> tuple[int, int]:
+    def release(
+        self, exact_scores: NDArray[Any], exact_sizes: Sequence[int], entropy: Entropy = SYSTEM
+    ) -> tuple[int, int]:
         """The chosen range and the chosen point's offset in it."""
-        if (script := _script.get()) is not None:
+        if (script := entropy.script) is not None:
             chosen, offset = script.point(self, exact_scores, exact_sizes)
             return int(chosen), int(offset)
-        chosen = weighted_choice(exact_sizes, exact_scores.max() - exact_scores, self.rate)
-        return chosen, random_below(int(exact_sizes[chosen]))
+        chosen = weighted_choice(exact_sizes, _gaps(exact_scores), self.rate, entropy)
+        return chosen, entropy.below(int(exact_sizes[chosen]))
 
     def probabilities(self, scores: Sequence[int], sizes: Sequence[int]) -> NDArray[np.float64]:
         """The exact probability of each range."""
-        gaps = max(scores) - np.array(scores, dtype=np.float64)
-        weights = np.array(sizes, dtype=np.float64) * np.exp(-gaps * float(self.rate))
+        weights = np.array(sizes, dtype=np.float64) * np.exp(-_float_gaps(scores) * float(self.rate))
         return np.asarray(weights / weights.sum())
 
 
@@ -429,9 +423,9 @@ class AboveThreshold:
         assert self.spread is not None
         return self.epsilon / (self.sensitivity + self.spread)
 
-    def release(self, exact_scores: Sequence[int]) -> int:
+    def release(self, exact_scores: Sequence[int], entropy: Entropy = SYSTEM) -> int:
         """The place of the first score that reaches 0; the number of scores where none does."""
-        watch = Watch(self)
+        watch = Watch(self, entropy)
         for place, exact_score in enumerate(exact_scores):
             if watch.reached(int(exact_score)):
                 return place
@@ -480,27 +474,28 @@ class AboveThreshold:
 class Watch:
     """The hidden threshold of one run of `AboveThreshold`: private, and shown nowhere."""
 
-    __slots__ = ("_exact_earlier", "_mechanism", "_script", "_threshold", "closed")
+    __slots__ = ("_entropy", "_exact_earlier", "_mechanism", "_script", "_threshold", "closed")
 
-    def __init__(self, mechanism: AboveThreshold) -> None:
+    def __init__(self, mechanism: AboveThreshold, entropy: Entropy) -> None:
         self._mechanism = mechanism
-        self._script = _script.get()
+        self._entropy = entropy
+        self._script = entropy.script
         self._exact_earlier: tuple[int, ...] = ()  # a script computes chances given the answers before
-        self._threshold = 0 if self._script is not None else int(geometric(mechanism.rate, 1)[0])
+        self._threshold = 0 if self._script is not None else int(geometric(mechanism.rate, 1, entropy)[0])
         self.closed = False
 
     def reached(self, exact_score: int) -> bool:
         """Whether a score reaches 0; after the first that does, nothing more is said."""
         if self.closed:
             raise QuestionError("this monitor is closed: it answers up to its first yes; begin another for more.")
-        if _script.get() is not self._script:
+        if self._entropy.script is not self._script:
             raise PrivacyError("a monitor answers a script only if it was begun in the same run of it.")
         self.closed = True  # until the answer is known to be a no: an interrupt must not earn a second try
         if self._script is not None:
             self._exact_earlier = (*self._exact_earlier, exact_score)
             answer = bool(self._script.reached(self._mechanism, self._exact_earlier))
         else:
-            answer = exact_score + int(geometric(self._mechanism.rate, 1)[0]) >= self._threshold
+            answer = exact_score + int(geometric(self._mechanism.rate, 1, self._entropy)[0]) >= self._threshold
         self.closed = answer
         return answer
 

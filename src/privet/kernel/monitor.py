@@ -21,7 +21,7 @@ from typing import NoReturn
 from privet.column import decimal_text
 from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
 from privet.kernel import answers, filters
-from privet.kernel.mechanisms import AboveThreshold, Watch, noise_is_private
+from privet.kernel.mechanisms import AboveThreshold, Watch
 from privet.kernel.query import AdditiveModel, CorrectQuery, Rows
 from privet.kernel.release import About
 from privet.kernel.session import Session
@@ -52,8 +52,7 @@ class Monitor:
         self._about = about
         self._paid_for = paid_for  # the version of the rows where other parts share what it paid
         self._checks = 0
-        self._noise_was_private = noise_is_private()
-        self._watch = Watch(mechanism)
+        self._watch = Watch(mechanism, session.entropy)
         self._process = os.getpid()
         self._lock = threading.RLock()
 
@@ -79,8 +78,8 @@ class Monitor:
 
     @property
     def private(self) -> bool:
-        """False where some of its noise was seeded, or the rows are public."""
-        return self._about.private and self._noise_was_private
+        """False where its noise is seeded, or the rows are public."""
+        return self._about.private
 
     def reached(self, model: AdditiveModel) -> bool:
         """Whether a model is accurate enough, noisily; one that does not fit the table is refused and not counted."""
@@ -100,7 +99,6 @@ class Monitor:
                     "this monitor was begun for rows that may have changed since the connection was lost; begin "
                     "another with table.monitor."
                 )
-            self._noise_was_private = self._noise_was_private and noise_is_private()
             self._checks += 1
             return self._watch.reached(exact_score)
 

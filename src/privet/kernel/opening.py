@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,8 +20,31 @@ from privet.kernel.ledger import MEMORY, Ledger
 from privet.kernel.parts import Epsilon
 from privet.kernel.path import IN_MEMORY, SNAPSHOT, STREAM, Way, check, choose, size_of
 from privet.kernel.query import Engine, Rows
+from privet.kernel.sampling import SYSTEM, Entropy, SeededEntropy
 from privet.kernel.session import PublicRows, Session
 from privet.kernel.table import ProtectedTable, PublicTable
+
+# Read when a frame is opened, and by nothing else: a table that is open keeps the source that it has.
+_seeded: ContextVar[SeededEntropy | None] = ContextVar("seeded", default=None)
+
+
+@contextmanager
+def seeded_noise(seed: int) -> Iterator[None]:
+    """Open frames inside with noise that the seed repeats. For tests: nothing made with these tables is private.
+
+    One generator serves all tables that the block opens, and serves them also after it. A table that was opened
+    before keeps the noise that it has. What is not a frame with its ledger in memory is refused inside.
+
+    Parameters
+    ----------
+    seed : int
+        At or above 0.
+    """
+    token = _seeded.set(SeededEntropy(seed))
+    try:
+        yield
+    finally:
+        _seeded.reset(token)
 
 
 def open_table(
@@ -62,6 +87,69 @@ def open_table(
     >>> table.budget.remaining
     Fraction(1, 2)
     """
+    return _opened(data, domain, budget, ledger, name, analyst, path, snapshot_limit, ignore_spending=ignore_spending)
+
+
+def open_seeded(
+    data: Any,
+    domain: Domain | str | Path,
+    budget: Epsilon | None = None,
+    *,
+    seed: int,
+    name: str | None = None,
+    analyst: str = "local",
+    path: str = "auto",
+    snapshot_limit: int | str | None = None,
+) -> ProtectedTable:
+    """Open a table with noise that a seed repeats, its ledger in memory. For tests: nothing made with it is private.
+
+    Parameters
+    ----------
+    data, domain, budget, name, analyst, path, snapshot_limit
+        As for `privet.open`.
+    seed : int
+        At or above 0.
+
+    Returns
+    -------
+    ProtectedTable
+
+    Raises
+    ------
+    PrivacyError
+        Where a ledger lies beside the data: its rows are somebody's, and seeded noise hides nothing of them.
+    """
+    source = source_of(data) if isinstance(data, str | Path) else None
+    if source is not None and not source.remote and source.ledger.exists():
+        raise PrivacyError(
+            f"{source.title} has a ledger beside it, so its rows are somebody's: seeded noise would hide nothing of "
+            "them. Test with rows that you made."
+        )
+    return _opened(data, domain, budget, MEMORY, name, analyst, path, snapshot_limit, SeededEntropy(seed))
+
+
+def open_scripted(frame: Any, domain: Domain, public: PublicRows | None, entropy: Entropy) -> ProtectedTable:
+    """Open a frame for the enumeration of outcomes: a budget without end, and a source that a script decides for."""
+    if isinstance(frame, str | Path) or spark_frame(frame) is not None:
+        raise QuestionError("outcomes are enumerated on rows that you made; pass them as a frame.")
+    if public is not None:
+        return _opened_public(frame, domain, public, entropy)
+    return _opened(frame, domain, LARGEST_EPSILON, MEMORY, None, "local", "auto", None, entropy)
+
+
+def _opened(
+    data: Any,
+    domain: Domain | str | Path,
+    budget: Epsilon | None,
+    ledger: str | Path | Ledger | None,
+    name: str | None,
+    analyst: str,
+    path: str,
+    snapshot_limit: int | str | None,
+    entropy: Entropy | None = None,
+    ignore_spending: bool = False,
+) -> ProtectedTable:
+    """A table whose noise comes from `entropy`; without one, from the operating system or the block of a test."""
     if isinstance(domain, str | Path):
         domain = Domain.load(domain)
     if not isinstance(domain, Domain):
@@ -76,6 +164,8 @@ def open_table(
         raise DataError(f"cannot open a {type(data).__name__}; pass a file name, the address of a table or a frame.")
     dataset = name or (source.name if source else "frame")
     place = ledger if ledger is not None else source.ledger if source else MEMORY
+    if entropy is None:
+        entropy = _entropy_here(dataset, source, place)
     beside = source.ledger if source and not source.remote else None
     if beside is not None and not ignore_spending:
         _refuse_uncounted(beside, place)
@@ -96,7 +186,7 @@ def open_table(
         engine.close()
         raise
     limit = _limit(book, dataset, allowed)
-    session = Session(domain, engine, book, dataset, address, analyst, limit, path=way, terms=terms)
+    session = Session(domain, engine, book, dataset, address, analyst, entropy, limit, path=way, terms=terms)
     return ProtectedTable(session, Rows(), Scope())
 
 
@@ -109,11 +199,28 @@ def open_public(
     frame: Any, domain: Domain, *, rounded_noise: bool = False, printed_ranges: bool = False
 ) -> PublicTable:
     """A frame of public rows: plain trees, and published algorithms that are not private, run on it."""
+    return _opened_public(frame, domain, PublicRows(rounded_noise, printed_ranges), _seeded.get() or SYSTEM)
+
+
+def _opened_public(frame: Any, domain: Domain, rules: PublicRows, entropy: Entropy) -> PublicTable:
     book = Ledger.open(MEMORY)
     book.register("public", source="public", budget=LARGEST_EPSILON, domain=domain)
-    rules = PublicRows(rounded_noise, printed_ranges)
-    session = Session(domain, _coded_frame(frame, domain), book, "public", "public", "local", None, rules)
+    session = Session(domain, _coded_frame(frame, domain), book, "public", "public", "local", entropy, public=rules)
     return PublicTable(session, Rows(), Scope())
+
+
+def _entropy_here(dataset: str, source: Source | None, place: str | Path | Ledger) -> Entropy:
+    """The operating system; in the block of a test its generator, for a frame whose ledger is in memory."""
+    seeded = _seeded.get()
+    if seeded is None:
+        return SYSTEM
+    durable = place.durable if isinstance(place, Ledger) else str(place) != MEMORY
+    if source is not None or durable:
+        raise PrivacyError(
+            f"cannot open '{dataset}' here: seeded_noise is for frames whose ledger is in memory. Open it outside the "
+            "block, or with privet.testing.open(..., seed=)."
+        )
+    return seeded
 
 
 def refuse_spent(data: str | Path) -> None:

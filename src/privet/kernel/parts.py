@@ -53,6 +53,7 @@ from privet.kernel.release import (
     ResidualSums,
     Sum,
 )
+from privet.kernel.sampling import Entropy
 from privet.kernel.session import Asked, Session
 
 if TYPE_CHECKING:
@@ -250,7 +251,7 @@ class Parts:
             f"histograms({len(labels)} tables)",
             tuple(tuple(own) for own in groups),
             [(noise,) * len(own) for noise, own in zip(noises, groups, strict=True)],
-            lambda: answers.histograms(self._engine, self._rows, groups, noises),
+            lambda: answers.histograms(self._engine, self._rows, groups, noises, self._entropy),
             key,
         )
         return [
@@ -276,7 +277,7 @@ class Parts:
             f"majority({column})",
             (),
             mechanisms,
-            lambda: answers.majority(self._engine, self._rows, column, mechanisms),
+            lambda: answers.majority(self._engine, self._rows, column, mechanisms, self._entropy),
             key,
         )
         return Releases(
@@ -294,7 +295,7 @@ class Parts:
         noises = _each(lambda share: IntegerLaplace(share, reach), self._shares(epsilon))
 
         def answer(rows: Rows, mechanisms: Sequence[Any]) -> list[Any]:
-            return answers.total(self._engine, rows, numeric, mechanisms)
+            return answers.total(self._engine, rows, numeric, mechanisms, self._entropy)
 
         def release(value: int, noise: IntegerLaplace, about: About) -> Sum:
             return Sum(float(value * numeric.unit), noise, numeric.unit, about)
@@ -311,7 +312,7 @@ class Parts:
             f"mean({column})",
             (),
             list(zip(sums, counts, strict=True)),
-            lambda: answers.deviation(self._engine, self._rows, numeric, sums, counts),
+            lambda: answers.deviation(self._engine, self._rows, numeric, sums, counts, self._entropy),
             key,
         )
         releases = []
@@ -337,7 +338,9 @@ class Parts:
             f"quantile({column}, {decimal_text(exact_rank)})",
             (),
             mechanisms,
-            lambda: answers.quantile(self._engine, self._rows, numeric, exact_rank, self.domain, mechanisms),
+            lambda: answers.quantile(
+                self._engine, self._rows, numeric, exact_rank, self.domain, mechanisms, self._entropy
+            ),
             key,
         )
         return Releases(
@@ -385,8 +388,8 @@ class Parts:
 
         def noisy_answer() -> list[Any]:
             if thresholds:
-                return answers.threshold(self._engine, self._rows, names, self.domain, rule, mechanisms)
-            return answers.attribute(self._engine, self._rows, own, self.domain, rule, mechanisms)
+                return answers.threshold(self._engine, self._rows, names, self.domain, rule, mechanisms, self._entropy)
+            return answers.attribute(self._engine, self._rows, own, self.domain, rule, mechanisms, self._entropy)
 
         found, about = self._ask(f"select({rule.name})", details, mechanisms, noisy_answer, key)
         choices = []
@@ -418,7 +421,7 @@ class Parts:
             f"select_residuals({len(query.tables)} tables)",
             (query.tables, query.caps, model.fingerprint),
             mechanisms,
-            lambda: answers.residual_choice(self._engine, query, mechanisms),
+            lambda: answers.residual_choice(self._engine, query, mechanisms, self._entropy),
             key,
         )
         return Releases(
@@ -442,7 +445,7 @@ class Parts:
             f"residual_sums({', '.join(query.tables[0])})",
             (query.tables, query.caps, model.fingerprint),
             noises,
-            lambda: answers.residual_sums(self._engine, query, noises),
+            lambda: answers.residual_sums(self._engine, query, noises, self._entropy),
             key,
         )
         shape = (*(self.domain[name].size for name in query.tables[0]), len(query.caps))
@@ -467,7 +470,7 @@ class Parts:
         target = self.domain.target_column.name
 
         def answer(rows: Rows, noises: Sequence[Any]) -> list[Any]:
-            return answers.correct(self._engine, CorrectQuery(rows, model, target), noises)
+            return answers.correct(self._engine, CorrectQuery(rows, model, target), noises, self._entropy)
 
         return self._refinable("correct", (model.fingerprint,), self._count_noises(epsilon), answer, Count, key)
 
@@ -491,7 +494,7 @@ class Parts:
             f"best({len(asked)} candidates)",
             details,
             mechanisms,
-            lambda: answers.best(self._engine, self._rows, asked, self.domain.target, mechanisms),
+            lambda: answers.best(self._engine, self._rows, asked, self.domain.target, mechanisms, self._entropy),
             key,
         )
         names = list(parsed)
@@ -505,6 +508,10 @@ class Parts:
     @property
     def _engine(self) -> Any:
         return self._session.engine
+
+    @property
+    def _entropy(self) -> Entropy:
+        return self._session.entropy
 
     def _count_noises(self, epsilon: Epsilons) -> list[Any]:
         """The noise of a count for each part; on public rows also none, or that of a paper."""
@@ -539,7 +546,7 @@ class Parts:
 
     def _histogram(self, columns: tuple[str, ...]) -> Callable[[Rows, Sequence[Any]], list[Any]]:
         """How counts of rows become noisy answers."""
-        return lambda rows, mechanisms: answers.histogram(self._engine, rows, columns, mechanisms)
+        return lambda rows, mechanisms: answers.histogram(self._engine, rows, columns, mechanisms, self._entropy)
 
     def _refinable(
         self,

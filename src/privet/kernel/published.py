@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel.sampling import Integers, random_below
+from privet.kernel.sampling import SYSTEM, Entropy, Integers
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ExactValues:
     deviation: ClassVar[float] = 0.0
     loss: ClassVar[Fraction] = Fraction(0)
 
-    def release(self, exact_values: NDArray[Any]) -> Integers:
+    def release(self, exact_values: NDArray[Any], entropy: Entropy = SYSTEM) -> Integers:
         return np.asarray(exact_values, dtype=np.int64)
 
     def error(self, confidence: float) -> int:
@@ -57,8 +57,8 @@ class RoundedLaplace:
     def deviation(self) -> float:
         return math.sqrt(2) * self.scale
 
-    def release(self, exact_values: NDArray[Any]) -> Integers:
-        uniform = np.array([random_below(10**6) for _ in range(exact_values.size)]) / 10**6 - 0.5
+    def release(self, exact_values: NDArray[Any], entropy: Entropy = SYSTEM) -> Integers:
+        uniform = np.array([entropy.below(10**6) for _ in range(exact_values.size)]) / 10**6 - 0.5
         noise = -self.scale * np.sign(uniform) * np.log1p(-2 * np.minimum(np.abs(uniform), 0.5 - 1e-6))
         return np.asarray(exact_values + np.rint(noise).reshape(exact_values.shape), dtype=np.int64)
 
@@ -72,7 +72,9 @@ class ExactChoice:
 
     loss: ClassVar[Fraction] = Fraction(0)
 
-    def release(self, exact_scores: NDArray[Any], exact_sizes: Sequence[int] | None = None) -> Any:
+    def release(
+        self, exact_scores: NDArray[Any], exact_sizes: Sequence[int] | None = None, entropy: Entropy = SYSTEM
+    ) -> Any:
         best = int(np.argmax(exact_scores))
         return best if exact_sizes is None else (best, 0)
 

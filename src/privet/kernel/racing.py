@@ -20,11 +20,9 @@ from privet.errors import EngineFailed, PrivacyError, PrivetError, QuestionError
 from privet.kernel import filters
 from privet.kernel.accounting import Scope, as_epsilon
 from privet.kernel.ledger import MEMORY, Ledger
-from privet.kernel.mechanisms import is_scripted
 from privet.kernel.parts import Epsilon
 from privet.kernel.query import FIXED, Engine
 from privet.kernel.release import Public, Release, known
-from privet.kernel.sampling import random_below
 from privet.kernel.session import Asked, Session
 from privet.kernel.table import ProtectedTable
 
@@ -124,7 +122,7 @@ def race(
     if chance < LEAST_STOP:
         raise QuestionError("stop is at least 1/1000: a race has 1 / stop runs on average.")
     goal = None if target is None else _number(target, "a target")
-    if is_scripted():
+    if table._session.entropy.script is not None:
         raise PrivacyError("a race has no end of outcomes, so they cannot be enumerated; sample it instead.")
     charged = each * (3 if goal is None else 2)
     version = table._session.engine.version
@@ -154,8 +152,9 @@ def _run(
 ) -> Raced | PrivetError | None:
     """The race after its charge. Errors are returned, so that no traceback holds the runs before them."""
     best: tuple[Fraction, Raced] | None = None
+    coins = table._session.entropy
     while True:
-        index = random_below(len(candidates))
+        index = coins.below(len(candidates))
         ended = _one(table, candidates[index], epsilon)
         if isinstance(ended, PrivetError):
             return ended
@@ -164,7 +163,7 @@ def _run(
             return Raced(index, output, score, charged)
         if target is None and (best is None or number > best[0]):
             best = number, Raced(index, output, score, charged)
-        if random_below(stop.denominator) < stop.numerator:
+        if coins.below(stop.denominator) < stop.numerator:
             return None if best is None else best[1]
 
 
@@ -201,6 +200,7 @@ def _shadow(table: ProtectedTable, lease: _Lease, epsilon: Fraction) -> Protecte
         dataset=session.dataset,
         source=session.source,
         analyst=session.analyst,
+        entropy=session.entropy,
         public=session.public,
     )
     return ProtectedTable(shadow, table._rows, Scope(), table._path)

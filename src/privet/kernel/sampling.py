@@ -1,4 +1,4 @@
-"""Exact samplers with rational rates, over the entropy of the operating system.
+"""Exact samplers with rational rates, over a source of entropy that is handed to them.
 
 A uniform number is drawn bit by bit until it is certain on which side of every real bound it lies. A float
 decides where it surely agrees with the real number, decimals with as many digits as it takes decide otherwise.
@@ -9,55 +9,80 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from decimal import Context, Decimal, localcontext
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 
-_seeded: ContextVar[np.random.Generator | None] = ContextVar("seeded", default=None)
+
+class Entropy(ABC):
+    """A source of random bits. A table is opened with one and keeps it; a mechanism is handed one with each draw."""
+
+    __slots__ = ()  # no attribute of a source can be replaced
+
+    private: ClassVar[bool] = False  # True where nobody can know or repeat what it gives
+
+    @abstractmethod
+    def take(self, count: int) -> bytes:
+        """So many uniform bytes."""
+
+    @property
+    def script(self) -> Any:
+        """What decides in place of every draw, where outcomes are enumerated (see `enumeration`); else None."""
+        return None
+
+    def bits(self, count: int) -> int:
+        """A uniform integer in [0, 2^count)."""
+        return int.from_bytes(self.take((count + 7) // 8), "little") >> (-count % 8)
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Uniform 64-bit numbers."""
+        return np.frombuffer(self.take(8 * count), dtype="<u8")
+
+    def below(self, bound: int) -> int:
+        """A uniform integer in [0, bound), by rejection: no remainder, no bias."""
+        count = (bound - 1).bit_length()
+        while (value := self.bits(count)) >= bound:
+            pass
+        return value
 
 
-@contextmanager
-def seeded_noise(seed: int) -> Iterator[None]:
-    """Replace the entropy of all mechanisms by a seeded generator. For tests: nothing made inside is private."""
-    token = _seeded.set(np.random.default_rng(seed))
-    try:
-        yield
-    finally:
-        _seeded.reset(token)
+class SystemEntropy(Entropy):
+    """The operating system's entropy: the only source of noise that is private."""
+
+    __slots__ = ()
+
+    private = True
+
+    def take(self, count: int) -> bytes:
+        return secrets.token_bytes(count)
 
 
-def is_seeded() -> bool:
-    """True inside `seeded_noise`."""
-    return _seeded.get() is not None
+class SeededEntropy(Entropy):
+    """Bits that a seed repeats. For tests: nothing made with them is private.
+
+    Parameters
+    ----------
+    seed : int
+        At or above 0.
+    """
+
+    __slots__ = ("_generator",)
+
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.default_rng(seed)
+
+    def take(self, count: int) -> bytes:
+        return self._generator.bytes(count)
 
 
-def random_bits(bits: int) -> int:
-    rng = _seeded.get()
-    if rng is None:
-        return secrets.randbits(bits)
-    return int.from_bytes(rng.bytes((bits + 7) // 8), "little") >> (-bits % 8)
-
-
-def random_words(count: int) -> NDArray[np.uint64]:
-    """Uniform 64-bit numbers."""
-    rng = _seeded.get()
-    return np.frombuffer(secrets.token_bytes(8 * count) if rng is None else rng.bytes(8 * count), dtype="<u8")
-
-
-def random_below(bound: int) -> int:
-    """A uniform integer in [0, bound), by rejection: no remainder, no bias."""
-    bits = (bound - 1).bit_length()
-    while (value := random_bits(bits)) >= bound:
-        pass
-    return value
+SYSTEM = SystemEntropy()
 
 
 def float_above(number: Fraction) -> float:
@@ -72,45 +97,63 @@ def float_above(number: Fraction) -> float:
 _MARGIN = 1e-9
 
 
-def _exact(bits: int) -> Context:
-    """Decimals with more digits than the bits need, and none of the caller's traps."""
-    return Context(prec=bits // 2, traps=[])
+def _float(rate: Fraction) -> float:
+    """A rate as a float that has all its digits and room for products with gaps; 0 where there is none."""
+    try:
+        value = rate.numerator / rate.denominator
+    except OverflowError:
+        return 0.0
+    return value if 1e-270 < value < 1e270 else 0.0
 
 
-def geometric(rate: Fraction, count: int) -> NDArray[Any]:
+def _decimals(bits: int) -> Context:
+    """Decimals with more digits than the bits need; whatever the caller did to the contexts of its own."""
+    return Context(
+        prec=bits // 2,
+        rounding=ROUND_HALF_EVEN,
+        Emin=MIN_EMIN,
+        Emax=MAX_EMAX,
+        capitals=1,
+        clamp=0,
+        flags=[],
+        traps=[],
+    )
+
+
+def geometric(rate: Fraction, count: int, entropy: Entropy) -> NDArray[Any]:
     """Numbers k >= 0 with probability exactly proportional to exp(-k * rate): floor(-ln(u) / rate) for uniform u.
 
     P(floor(-ln(u) / rate) >= k) = P(u <= exp(-k * rate)). 64 bits of u leave it in an interval of
     width 2^-64. Where the float of -ln(u) / rate is further from a whole number than its
     error and that interval allow, its floor is that of every u there; elsewhere more
-    bits of the same u are drawn.
+    bits of the same u are drawn. So they are where all 64 bits are 0: u may then be as small as can be,
+    and -ln(u) as large.
     """
-    words = random_words(count)
+    words = entropy.words(count)
+    if rate * 2**40 < 1:  # beyond what a float tells apart
+        return np.array([_exact_geometric(rate, int(word), entropy) for word in words], dtype=object)
     scale = float_above(1 / rate)
-    if scale > 2.0**40:  # beyond what a float tells apart
-        return np.array([_exact_geometric(rate, int(word)) for word in words], dtype=object)
-    drawn = words.astype(np.float64)
-    logs = 64 * math.log(2) - np.log(np.maximum(drawn, 1))
-    values = logs * scale
+    drawn = np.maximum(words.astype(np.float64), 1)
+    values = (64 * math.log(2) - np.log(drawn)) * scale
     # rounding of the conversion, the logarithm and the product: some units in the last place of 1 + |ln u|, or
     # of 64 ln 2 where a difference is taken; and the width of the interval, relative to u
-    margin = scale * (2.0**-42 + 2 / np.maximum(drawn, 1))
+    margin = scale * (2.0**-42 + 2 / drawn)
     floors = np.floor(values)
-    unsure = np.flatnonzero((values - floors < margin) | (floors + 1 - values < margin))
-    found = floors.astype(np.int64)
+    unsure = np.flatnonzero((values - floors < margin) | (floors + 1 - values < margin) | (words == 0))
+    numbers = floors.astype(np.int64)
     for index in unsure.tolist():
-        found[index] = _exact_geometric(rate, int(words[index]))
-    return found
+        numbers[index] = _exact_geometric(rate, int(words[index]), entropy)
+    return numbers
 
 
-def _exact_geometric(rate: Fraction, drawn: int) -> int:
+def _exact_geometric(rate: Fraction, drawn: int, entropy: Entropy) -> int:
     """floor(-ln(u) / rate) for a u that begins with these 64 bits."""
     bits = 64
     while True:
-        bits, drawn = bits + 64, (drawn << 64) | random_bits(64)
+        bits, drawn = bits + 64, (drawn << 64) | entropy.bits(64)
         if drawn == 0:
             continue
-        with localcontext(_exact(bits)):
+        with localcontext(_decimals(bits)):
             margin = Decimal(2) ** -(bits // 2)  # relative, far above the error of this many digits
             power, factor = Decimal(2) ** bits, Decimal(rate.denominator) / rate.numerator
             most = (power / drawn).ln() * factor * (1 + margin)
@@ -119,7 +162,7 @@ def _exact_geometric(rate: Fraction, drawn: int) -> int:
                 return int(least)
 
 
-def accepts(gap: int, rate: Fraction) -> bool:
+def accepts(gap: int, rate: Fraction, entropy: Entropy) -> bool:
     """True with probability exactly exp(-gap * rate): a uniform number, drawn bit by bit, lies below it.
 
     A float decides where it is certain to agree with the real number; otherwise
@@ -127,13 +170,15 @@ def accepts(gap: int, rate: Fraction) -> bool:
     """
     if gap == 0:
         return True
-    chance = math.exp(-gap * float(rate))
-    bits, drawn = 64, random_bits(64)
-    point = drawn / 2**64
-    if abs(point - chance) > _MARGIN:
-        return point < chance
+    bits, drawn = 64, entropy.bits(64)
+    approximate = _float(rate)
+    if approximate and gap.bit_length() <= 100:
+        chance = math.exp(-gap * approximate)
+        point = drawn / 2**64
+        if abs(point - chance) > _MARGIN:
+            return point < chance
     while True:
-        bits, drawn = bits + 64, (drawn << 64) | random_bits(64)
+        bits, drawn = bits + 64, (drawn << 64) | entropy.bits(64)
         certain = _lies_below(drawn, bits, gap, rate)
         if certain is not None:
             return certain
@@ -141,7 +186,7 @@ def accepts(gap: int, rate: Fraction) -> bool:
 
 def _lies_below(drawn: int, bits: int, gap: int, rate: Fraction) -> bool | None:
     """Whether [drawn, drawn + 1] / 2^bits lies below exp(-gap * rate); None where more bits are needed."""
-    with localcontext(_exact(bits)):
+    with localcontext(_decimals(bits)):
         margin = Decimal(2) ** -(bits - 32)
         chance = (Decimal(-gap * rate.numerator) / rate.denominator).exp()
         if Decimal(drawn + 1) / 2**bits < chance - margin:
@@ -151,11 +196,12 @@ def _lies_below(drawn: int, bits: int, gap: int, rate: Fraction) -> bool | None:
     return None
 
 
-def weighted_choice(sizes: Sequence[int], gaps: Integers, rate: Fraction) -> int:
+def weighted_choice(sizes: Sequence[int], gaps: NDArray[Any], rate: Fraction, entropy: Entropy) -> int:
     """Index i with probability exactly proportional to sizes[i] * exp(-gaps[i] * rate), as `accepts` decides."""
-    bits, drawn = 64, random_bits(64)
-    if max(sizes).bit_length() <= 900:  # a float cannot hold a size larger than that
-        weights = np.array([float(size) for size in sizes]) * np.exp(-gaps.astype(np.float64) * float(rate))
+    bits, drawn = 64, entropy.bits(64)
+    approximate = _float(rate)
+    if approximate and max(sizes).bit_length() <= 900:  # a float cannot hold a size larger than that
+        weights = np.array([float(size) for size in sizes]) * np.exp(-gaps.astype(np.float64) * approximate)
         cumulative = np.cumsum(weights) / weights.sum()
         margin = max(_MARGIN, len(weights) * 2.0**-50)
         point = drawn / 2**64
@@ -165,15 +211,15 @@ def weighted_choice(sizes: Sequence[int], gaps: Integers, rate: Fraction) -> int
         if below + margin < point < above - margin:
             return index
     while True:
-        bits, drawn = bits + 64, (drawn << 64) | random_bits(64)
-        found = _decide(sizes, gaps, rate, drawn, bits)
-        if found is not None:
-            return found
+        bits, drawn = bits + 64, (drawn << 64) | entropy.bits(64)
+        certain = _decide(sizes, gaps, rate, drawn, bits)
+        if certain is not None:
+            return certain
 
 
-def _decide(sizes: Sequence[int], gaps: Integers, rate: Fraction, drawn: int, bits: int) -> int | None:
+def _decide(sizes: Sequence[int], gaps: NDArray[Any], rate: Fraction, drawn: int, bits: int) -> int | None:
     """The index whose share surely contains [drawn, drawn + 1] / 2^bits; None where more bits are needed."""
-    with localcontext(_exact(bits)):
+    with localcontext(_decimals(bits)):
         margin = Decimal(2) ** -(bits - 32)
         exponents = [Decimal(-int(gap) * rate.numerator) / rate.denominator for gap in gaps]
         weights = [int(size) * exponent.exp() for size, exponent in zip(sizes, exponents, strict=True)]

@@ -12,16 +12,18 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
 
+import numpy as np
+
 from privet.bounds import LONGEST_NAME, is_name
 from privet.column import decimal_text
 from privet.domain import Domain
-from privet.errors import DataError, EngineFailed, LedgerError, PrivacyError, QuestionError
+from privet.errors import DataError, EngineFailed, LedgerError, QuestionError
 from privet.kernel import accounting
 from privet.kernel.accounting import Scope
 from privet.kernel.ledger import Charge, Entry, Ledger
-from privet.kernel.mechanisms import is_scripted, noise_is_private
 from privet.kernel.path import Way
 from privet.kernel.query import FIXED, Engine, Lost, Rows
+from privet.kernel.sampling import Entropy
 
 T = TypeVar("T")
 
@@ -66,6 +68,7 @@ class Session:
     dataset: str
     source: str
     analyst: str
+    entropy: Entropy  # what all its noise and coins are drawn from, as long as the table is open
     limit: Fraction | None = None  # what the table was opened with, where less than the ledger allows
     public: PublicRows | None = None
     hold: int | None = None  # the reservation that pays
@@ -164,14 +167,15 @@ class Session:
         """The answer to a question that is paid, as it is stored."""
         answer, version, failed = None, 0, False
         try:
-            answer, version = self.steady(noisy_answer) or (None, 0)
+            with np.errstate(all="ignore"):  # else a caller's settings could make a number of a row an error
+                answer, version = self.steady(noisy_answer) or (None, 0)
         except Exception:
             # What went wrong may quote a row. The error below is raised outside this
             # block so that not even its context refers to it.
             failed = True
         not_stored = None
         if answer is not None and self._pays(entry, asked, version):
-            text = {"answer": answer, "private": noise_is_private(), "opening": self.place(version)}
+            text = {"answer": answer, "private": self.entropy.private, "opening": self.place(version)}
             try:
                 return self.ledger.store(entry.id, json.dumps(text, separators=(",", ":")))
             except LedgerError as error:
@@ -208,12 +212,6 @@ class Session:
         """The charge that stands under the key of a question; whatever is wrong with the question is told here."""
         if self.engine.closed:
             raise DataError(f"the table '{self.dataset}' was closed; open it again.")
-        if is_scripted() and self.ledger.durable:
-            # an outcome of a script is an exact value plus a known number: for rows that the caller made
-            raise PrivacyError(
-                f"the outcomes of '{self.dataset}' cannot be enumerated: its ledger is on disk, so its rows are "
-                "somebody's. Use a frame that you made."
-            )
         key = asked.key
         if key is None:
             return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from privet.errors import QuestionError
-from privet.kernel import worst_loss
+from privet.kernel import WorstLoss
 from privet.verification.bounds import detectable_guesses, detectable_loss, guesses_at_least, loss_at_least
 from privet.verification.events import Observations, choose
 from privet.verification.verdict import Finding
@@ -176,15 +176,15 @@ def thresholds(there: NDArray[np.bool_], scores: NDArray[np.float64], alpha: flo
 class ExactCheck(Check):
     """Every outcome on tables that can be enumerated: no sampling, no doubt.
 
-    `cases` are (name, run, left, right), where `run` publishes from a table that `open` makes.
+    `cases` are names of neighbours and `worst_loss` or `worst_loss_of_draws` of them, but for the limit.
     """
 
-    cases: Sequence[tuple[str, Callable[[Any], Hashable], Any, Any]]
+    cases: Sequence[tuple[str, Callable[..., WorstLoss]]]
     limit: int = 500
     sampled: ClassVar[bool] = False
 
     def find(self, claim: float, alpha: float) -> Finding:
-        found = [(worst_loss(run, left, right, self.limit), name) for name, run, left, right in self.cases]
+        found = [(enumerated(limit=self.limit), name) for name, enumerated in self.cases]
         worst, name = max(found, key=lambda each: each[0].loss)
         tried = sum(each.tried for each, _ in found)
         if math.isinf(worst.loss):

@@ -25,7 +25,7 @@ from privet.choice.catalog import ALGORITHMS
 from privet.column import Nominal
 from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import open_public, open_table
+from privet.kernel import PublicRows, WorstLoss, open_public, open_table, worst_loss
 from privet.trees.estimator import PrivateClassifier
 from privet.trees.estimators import PriorClassifier, TablesClassifier, TreeClassifier
 from privet.trees.model import Ensemble
@@ -102,7 +102,7 @@ def _fits(classifier: PrivateClassifier, rows: pd.DataFrame, probe: pd.DataFrame
     return sample
 
 
-def _cases(classifier: PrivateClassifier, pair: Pair) -> Iterator[tuple[str, Callable[[Any], Hashable], Any, Any]]:
+def _cases(classifier: PrivateClassifier, pair: Pair) -> Iterator[tuple[str, Callable[..., WorstLoss]]]:
     """The same public coins on both tables: what remains is what mechanisms release."""
     seeded = clone(classifier).set_params(random_state=0)
     domains = {pair.name: _domain(classifier)}
@@ -110,17 +110,28 @@ def _cases(classifier: PrivateClassifier, pair: Pair) -> Iterator[tuple[str, Cal
         third = Nominal(DOMAIN.target_column.name, (*BINARY, "2"))
         columns = tuple(third if column.name == third.name else column for column in DOMAIN)
         domains[f"{pair.name}, three classes"] = replace(_domain(classifier), columns=columns)
+
+    def publish(table: Any) -> Hashable:
+        return content(seeded.fit(table).model_)
+
     for name, domain in domains.items():
-        left, right = (opened(classifier)(rows, domain) for rows in (pair.left, pair.right))
-        yield name, lambda table: content(seeded.fit(table).model_), left, right
+        yield name, partial(worst_loss, publish, pair.left, pair.right, domain, public=public_rows(classifier))
 
 
 def opened(classifier: PrivateClassifier) -> Callable[[pd.DataFrame, Domain], Any]:
     """How a table is opened for a classifier: a protected one does not answer what is known not to be private."""
-    if isinstance(classifier, TreeClassifier) and not classifier.private_on(DOMAIN):
-        plan = preset(classifier.algorithm).plan(DOMAIN, classifier.variant, **classifier.choices())
-        return partial(open_public, rounded_noise=plan.rounded_noise, printed_ranges=plan.printed_ranges)
-    return partial(open_table, budget=UNLIMITED)
+    public = public_rows(classifier)
+    if public is None:
+        return partial(open_table, budget=UNLIMITED)
+    return partial(open_public, rounded_noise=public.rounded_noise, printed_ranges=public.printed_ranges)
+
+
+def public_rows(classifier: PrivateClassifier) -> PublicRows | None:
+    """What a classifier that is known not to be private asks of public rows; None for all others."""
+    if not isinstance(classifier, TreeClassifier) or classifier.private_on(DOMAIN):
+        return None
+    plan = preset(classifier.algorithm).plan(DOMAIN, classifier.variant, **classifier.choices())
+    return PublicRows(plan.rounded_noise, plan.printed_ranges)
 
 
 def _domain(classifier: PrivateClassifier) -> Domain:

@@ -11,6 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,11 @@ from sklearn.base import BaseEstimator
 
 from privet.column import Nominal
 from privet.domain import Domain
-from privet.kernel import IntegerLaplace, open_public
+from privet.kernel import IntegerLaplace, PublicRows, worst_loss
 from privet.trees.estimators import (
     DiffPID3Classifier,
     JagannathanForestClassifier,
     MaxForestClassifier,
-    TreeClassifier,
 )
 from privet.verification import estimators, observe
 from privet.verification.checks import Check, ExactCheck, FiniteCheck, NeighbourCheck, Neighbours
@@ -99,30 +99,33 @@ def _rounded_noise(epsilon: Fraction, effort: Effort) -> list[Check]:
 # -- published algorithms, on rows that are public ----------------------------------------------
 
 
-def _public(classifier: TreeClassifier, domain: Domain = DOMAIN) -> Callable[[pd.DataFrame], Any]:
-    """A fit on public rows: no protected table answers these."""
-    classifier.set_params(domain=domain, random_state=0)
-    return lambda rows: estimators.content(classifier.fit(rows.drop(columns="y"), rows["y"]).model_)
-
-
 def _printed_ranges(epsilon: Fraction, effort: Effort) -> list[Check]:
     """A threshold below the person leaves a pure cell pure, one above them does not."""
     pair = Pair("40 rows at 0 and a person of another class at 3", ({**ROW, "x": 0},) * 40, {**ROW, "x": 3, "y": "1"})
-    left, right = (open_public(rows, DOMAIN, printed_ranges=True) for rows in (pair.left, pair.right))
 
     def asked(table: Any) -> Any:
         return tuple(observe.seen(table.select("infogain", epsilon, attributes=["x"], thresholds=True)).items())
 
-    return [ExactCheck([(pair.name, asked, left, right)])]
+    public = PublicRows(printed_ranges=True)
+    return [ExactCheck([(pair.name, partial(worst_loss, asked, pair.left, pair.right, DOMAIN, public=public))])]
 
 
 def _unpaid_size(epsilon: Fraction, effort: Effort) -> list[Check]:
     """Four attributes of two values: from 15 rows to 16 the trees become a level deeper."""
-    forest = JagannathanForestClassifier(epsilon, n_estimators=1, variant="published", unsafe=True)
+    forest = JagannathanForestClassifier(epsilon, n_estimators=1, variant="published", unsafe=True, random_state=0)
     names = [f"a{i}" for i in range(8)]
     domain = Domain((*(Nominal(name, BINARY) for name in names), DOMAIN["y"]), target="y")
     rows = pd.DataFrame([{**dict.fromkeys(names, "0"), "y": "0"}] * 16)
-    return [ExactCheck([("15 rows and one more", _public(forest, domain), rows[:-1], rows)], limit=8)]
+
+    def fitted(table: Any) -> Any:
+        return estimators.content(forest.fit(table).model_)
+
+    public = PublicRows()
+    return [
+        ExactCheck(
+            [("15 rows and one more", partial(worst_loss, fitted, rows[:-1], rows, domain, public=public))], limit=8
+        )
+    ]
 
 
 def _bootstrap_forest(epsilon: Fraction, effort: Effort) -> list[Check]:

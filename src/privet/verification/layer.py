@@ -18,7 +18,7 @@ from urllib.parse import quote
 from privet.column import text_of
 from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import open_table, source_of
+from privet.kernel import open_seeded, open_table, source_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,8 +52,12 @@ class Layer(Protocol):
         budget: int | str | Fraction,
         analyst: str = "local",
         ledger: Path | None = None,
+        seed: int | None = None,
     ) -> Any:
-        """Rows that an attack made, stored as the table under attack is; with `ledger` their spending goes on there."""
+        """Rows that an attack made, stored as the table under attack is; with `ledger` their spending goes on there.
+
+        With a `seed` they are opened as a test opens them: the ledger is in memory, and noise can be repeated.
+        """
         ...
 
 
@@ -95,10 +99,14 @@ class LocalLayer:
         budget: int | str | Fraction,
         analyst: str = "local",
         ledger: Path | None = None,
+        seed: int | None = None,
     ) -> Any:
-        """Rows of an attack, stored and opened as the table under attack."""
+        """Rows of an attack, stored and opened as the table under attack; with a `seed`, as a test opens it."""
+        stored = self._stored(rows)
+        if seed is not None:
+            return open_seeded(stored, domain, budget, seed=seed, name=_PLANTED, analyst=analyst, path=self.path)
         return open_table(
-            self._stored(rows),
+            stored,
             domain,
             budget=budget,
             ledger=ledger or MEMORY,

@@ -13,7 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from privet.kernel import (
+    SYSTEM,
     AboveThreshold,
+    Entropy,
     Exponential,
     ExponentialOverRanges,
     IntegerLaplace,
@@ -21,6 +23,8 @@ from privet.kernel import (
     PermuteAndFlip,
     Refinement,
     ResidualLaplace,
+    WorstLoss,
+    worst_loss_of_draws,
 )
 from privet.verification.checks import Check, ExactCheck, NeighbourCheck, Neighbours
 from privet.verification.subject import Effort, Subject
@@ -88,14 +92,15 @@ def checks(mechanism: Any, effort: Effort) -> list[Check]:
     ]
 
 
-Release = Callable[[Any, int], NDArray[Any]]  # what is released from a table, that many times: a row for each
+# what is released from a table, that many times, a row for each; drawn from this source
+Release = Callable[[Any, int, Entropy], NDArray[Any]]
 
 
 def _checks(release: Release, tables: tuple[Any, Any], runs: int) -> list[Check]:
     left, right = tables
 
     def drawn(table: Any) -> Callable[[int], pd.DataFrame]:
-        return lambda count: pd.DataFrame(release(table, count)).add_prefix("output ")
+        return lambda count: pd.DataFrame(release(table, count, SYSTEM)).add_prefix("output ")
 
     name = f"{left} and {right}"
     return [
@@ -104,34 +109,37 @@ def _checks(release: Release, tables: tuple[Any, Any], runs: int) -> list[Check]
     ]
 
 
-def _case(release: Release, left: Any, right: Any) -> tuple[str, Callable[[Any], bytes], Any, Any]:
-    return f"{left} and {right}", lambda table: release(table, 1).tobytes(), left, right
+def _case(release: Release, left: Any, right: Any) -> tuple[str, Callable[..., WorstLoss]]:
+    def publish(table: Any, entropy: Entropy) -> bytes:
+        return release(table, 1, entropy).tobytes()
+
+    return f"{left} and {right}", partial(worst_loss_of_draws, publish, left, right)
 
 
 # -- noise ------------------------------------------------------------------------------------
 
 
 def _noise(mechanism: IntegerLaplace) -> Release:
-    return lambda values, count: mechanism.release(np.tile(np.array(values), (count, 1)))
+    return lambda values, count, entropy: mechanism.release(np.tile(np.array(values), (count, 1)), entropy)
 
 
 def _refined(mechanism: Refinement) -> Release:
     """What was released before, and what it is refined to: both together lose epsilon."""
     before = IntegerLaplace(mechanism.before, mechanism.sensitivity)
 
-    def release(values: Any, count: int) -> NDArray[Any]:
+    def release(values: Any, count: int, entropy: Entropy) -> NDArray[Any]:
         table = np.tile(np.array(values), (count, 1))
-        coarse = before.release(table)
-        return np.concatenate([coarse, mechanism.release(table, coarse)], axis=-1)
+        coarse = before.release(table, entropy)
+        return np.concatenate([coarse, mechanism.release(table, coarse, entropy)], axis=-1)
 
     return release
 
 
 def _residuals(mechanism: ResidualLaplace) -> Release:
-    def release(sums: Any, count: int) -> NDArray[Any]:
+    def release(sums: Any, count: int, entropy: Entropy) -> NDArray[Any]:
         own, others = (None if each is None else np.tile(np.array(each), (count, 1)) for each in sums)
         assert own is not None
-        return np.concatenate([part for part in mechanism.release(own, others) if part is not None], axis=-1)
+        return np.concatenate([part for part in mechanism.release(own, others, entropy) if part is not None], axis=-1)
 
     return release
 
@@ -149,9 +157,9 @@ Scores = tuple[int, ...]
 
 
 def _choices(mechanism: Any) -> Release:
-    def release(scores: Scores, count: int) -> NDArray[Any]:
+    def release(scores: Scores, count: int, entropy: Entropy) -> NDArray[Any]:
         values = np.array(scores)
-        return np.array([mechanism.release(values) for _ in range(count)])
+        return np.array([mechanism.release(values, entropy) for _ in range(count)])
 
     return release
 
@@ -196,9 +204,9 @@ def _rise_and_fall(mechanism: AboveThreshold) -> tuple[Scores, Scores]:
 def _ranges(mechanism: ExponentialOverRanges, effort: Effort) -> list[Check]:
     """Ten points of one score and one of another: a record moves one up, the other down, or cuts the larger range."""
 
-    def release(table: Any, count: int) -> NDArray[Any]:
+    def release(table: Any, count: int, entropy: Entropy) -> NDArray[Any]:
         scores, sizes = np.array(table[0]), table[1]
-        points = (mechanism.release(scores, sizes) for _ in range(count))
+        points = (mechanism.release(scores, sizes, entropy) for _ in range(count))
         return np.array([sum(sizes[:chosen]) + offset for chosen, offset in points])
 
     up, down = mechanism.sensitivity, 0 if mechanism.monotone else -mechanism.sensitivity

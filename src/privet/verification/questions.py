@@ -22,6 +22,7 @@ from privet.kernel import (
     PermuteAndFlip,
     Releases,
     WeightedMax,
+    WorstLoss,
     open_table,
     race,
     worst_loss,
@@ -142,7 +143,7 @@ def subjects() -> Iterator[Subject]:
 def _checks(question: Question) -> Callable[[Fraction, Effort], list[Check]]:
     def checks(epsilon: Fraction, effort: Effort) -> list[Check]:
         pairs = (*known_pairs(), _climbed(question, effort.seed))
-        cases = [(pair.name, _publishes(question, epsilon), *_opened(question, pair)) for pair in pairs]
+        cases = [(pair.name, _enumerated(question, pair, epsilon)) for pair in pairs]
         sample = _copies if question.copied else _again
         sampled = [
             Neighbours(pair.name, sample(question, pair.left, epsilon), sample(question, pair.right, epsilon))
@@ -154,18 +155,16 @@ def _checks(question: Question) -> Callable[[Fraction, Effort], list[Check]]:
     return checks
 
 
-def _opened(question: Question, pair: Pair) -> tuple[Any, Any]:
-    left, right = (open_table(rows, DOMAIN, budget=UNLIMITED) for rows in (pair.left, pair.right))
-    return left, right
+def _enumerated(question: Question, pair: Pair, epsilon: Fraction) -> Callable[..., WorstLoss]:
+    def publish(table: Any) -> Hashable:
+        return tuple(observe.seen(question.ask(table, epsilon)).items())
 
-
-def _publishes(question: Question, epsilon: Fraction) -> Callable[[Any], Hashable]:
-    return lambda table: tuple(observe.seen(question.ask(table, epsilon)).items())
+    return partial(worst_loss, publish, pair.left, pair.right, DOMAIN)
 
 
 def _loss(question: Question, pair: Pair) -> float:
     """The exact loss of a pair at epsilon 1."""
-    return worst_loss(_publishes(question, Fraction(1)), *_opened(question, pair)).loss
+    return _enumerated(question, pair, Fraction(1))().loss
 
 
 @lru_cache

@@ -402,6 +402,7 @@ def _count_points(nodes: Any, index: Any, points: int, label: Any, classes: int,
 
 @njit(cache=True)
 def _sum_grid(grid: Any, nodes: Any, weights: Any, exact: Any) -> None:
+    """Sums of numbers at or above 0, which stop at the largest: 2^32 rows at the end of a fine grid reach it."""
     for row in range(len(nodes)):
         if nodes[row] >= 0 and grid[row] >= 0:
             weight = weights[row] if len(weights) else 1

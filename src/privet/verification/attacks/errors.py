@@ -10,7 +10,6 @@ import pandas as pd
 
 from privet.domain import Domain
 from privet.errors import PrivetError
-from privet.kernel import seeded_noise
 from privet.verification.attacks.planted import (
     CANARY,
     EXACT,
@@ -209,8 +208,7 @@ def timing(layer: Layer) -> list[str]:
     heavy = ["9" * 20_000] * len(domain.columns)
     seen = []
     for frame in (plain, joined(plain, plain.iloc[0].tolist(), heavy)):
-        with layer.open(frame, domain, budget=LARGE) as table:
-            seen.append([_course(table, ask) for ask in _steady(domain)])
+        seen.append([_course(layer, frame, domain, ask) for ask in _steady(domain)])
     if seen[0] != seen[1]:
         return ["how much is done for an answer, or a refusal, depends on one row."]
     raise Undecided(
@@ -226,10 +224,9 @@ def _steady(domain: Domain) -> list[Ask]:
     return [*(asks[name] for name in steady if name in asks), *_REFUSED]
 
 
-def _course(table: Any, ask: Ask) -> tuple[int, int]:
+def _course(layer: Layer, frame: pd.DataFrame, domain: Domain, ask: Ask) -> tuple[int, int]:
     """The steps and the entries of a question; the second time, when everything it needs once is there."""
-    before = len(table.budget.entries)
-    for _ in range(2):
-        with seeded_noise(1):  # the same noise takes the same steps
+    with layer.open(frame, domain, budget=LARGE, seed=1) as table:  # the same noise takes the same steps
+        for _ in range(2):
             taken = steps(table, lambda each: refused(each, ask))
-    return taken, len(table.budget.entries) - before
+        return taken, len(table.budget.entries)
