@@ -220,91 +220,10 @@ WITH numbered AS (
                   WHEN CAST(DATALENGTH(
                     CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2
                   ) AS BIGINT) / 2 <= 65536
-                  THEN CASE
-                    WHEN (
-                      NOT CASE
-                        WHEN LEFT(
-                          LTRIM(
-                            RTRIM(
-                              REPLACE(
-                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                NCHAR(9),
-                                N' '
-                              )
-                            )
-                          ),
-                          CHARINDEX(
-                            N'E',
-                            UPPER(
-                              LTRIM(
-                                RTRIM(
-                                  REPLACE(
-                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                    NCHAR(9),
-                                    N' '
-                                  )
-                                )
-                              )
-                            ) + N'E'
-                          ) - 1
-                        ) LIKE N'[+-]%'
-                        THEN SUBSTRING(
-                          LEFT(
-                            LTRIM(
-                              RTRIM(
-                                REPLACE(
-                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                  NCHAR(9),
-                                  N' '
-                                )
-                              )
-                            ),
-                            CHARINDEX(
-                              N'E',
-                              UPPER(
-                                LTRIM(
-                                  RTRIM(
-                                    REPLACE(
-                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                      NCHAR(9),
-                                      N' '
-                                    )
-                                  )
-                                )
-                              ) + N'E'
-                            ) - 1
-                          ),
-                          2,
-                          2147483647
-                        )
-                        ELSE LEFT(
-                          LTRIM(
-                            RTRIM(
-                              REPLACE(
-                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                NCHAR(9),
-                                N' '
-                              )
-                            )
-                          ),
-                          CHARINDEX(
-                            N'E',
-                            UPPER(
-                              LTRIM(
-                                RTRIM(
-                                  REPLACE(
-                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                    NCHAR(9),
-                                    N' '
-                                  )
-                                )
-                              )
-                            ) + N'E'
-                          ) - 1
-                        )
-                      END LIKE N'%[^0-9.]%'
-                      AND (
-                        CASE
+                  THEN COALESCE(
+                    CASE
+                      WHEN (
+                        NOT CASE
                           WHEN LEFT(
                             LTRIM(
                               RTRIM(
@@ -384,24 +303,10 @@ WITH numbered AS (
                               ) + N'E'
                             ) - 1
                           )
-                        END LIKE N'%[0-9]%'
-                      )
-                    )
-                    AND (
-                      NOT CASE
-                        WHEN LEFT(
-                          LTRIM(
-                            RTRIM(
-                              REPLACE(
-                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                NCHAR(9),
-                                N' '
-                              )
-                            )
-                          ),
-                          CHARINDEX(
-                            N'E',
-                            UPPER(
+                        END LIKE N'%[^0-9.]%'
+                        AND (
+                          CASE
+                            WHEN LEFT(
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
@@ -410,12 +315,82 @@ WITH numbered AS (
                                     N' '
                                   )
                                 )
-                              )
-                            ) + N'E'
-                          ) - 1
-                        ) LIKE N'[+-]%'
-                        THEN SUBSTRING(
-                          LEFT(
+                              ),
+                              CHARINDEX(
+                                N'E',
+                                UPPER(
+                                  LTRIM(
+                                    RTRIM(
+                                      REPLACE(
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        NCHAR(9),
+                                        N' '
+                                      )
+                                    )
+                                  )
+                                ) + N'E'
+                              ) - 1
+                            ) LIKE N'[+-]%'
+                            THEN SUBSTRING(
+                              LEFT(
+                                LTRIM(
+                                  RTRIM(
+                                    REPLACE(
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      NCHAR(9),
+                                      N' '
+                                    )
+                                  )
+                                ),
+                                CHARINDEX(
+                                  N'E',
+                                  UPPER(
+                                    LTRIM(
+                                      RTRIM(
+                                        REPLACE(
+                                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                          NCHAR(9),
+                                          N' '
+                                        )
+                                      )
+                                    )
+                                  ) + N'E'
+                                ) - 1
+                              ),
+                              2,
+                              2147483647
+                            )
+                            ELSE LEFT(
+                              LTRIM(
+                                RTRIM(
+                                  REPLACE(
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    NCHAR(9),
+                                    N' '
+                                  )
+                                )
+                              ),
+                              CHARINDEX(
+                                N'E',
+                                UPPER(
+                                  LTRIM(
+                                    RTRIM(
+                                      REPLACE(
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        NCHAR(9),
+                                        N' '
+                                      )
+                                    )
+                                  )
+                                ) + N'E'
+                              ) - 1
+                            )
+                          END LIKE N'%[0-9]%'
+                        )
+                      )
+                      AND (
+                        NOT CASE
+                          WHEN LEFT(
                             LTRIM(
                               RTRIM(
                                 REPLACE(
@@ -439,66 +414,9 @@ WITH numbered AS (
                                 )
                               ) + N'E'
                             ) - 1
-                          ),
-                          2,
-                          2147483647
-                        )
-                        ELSE LEFT(
-                          LTRIM(
-                            RTRIM(
-                              REPLACE(
-                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                NCHAR(9),
-                                N' '
-                              )
-                            )
-                          ),
-                          CHARINDEX(
-                            N'E',
-                            UPPER(
-                              LTRIM(
-                                RTRIM(
-                                  REPLACE(
-                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                    NCHAR(9),
-                                    N' '
-                                  )
-                                )
-                              )
-                            ) + N'E'
-                          ) - 1
-                        )
-                      END LIKE N'%.%.%'
-                      AND (
-                        CHARINDEX(
-                          N'E',
-                          UPPER(
-                            LTRIM(
-                              RTRIM(
-                                REPLACE(
-                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                  NCHAR(9),
-                                  N' '
-                                )
-                              )
-                            )
-                          ) + N'E'
-                        ) = LEN(
-                          UPPER(
-                            LTRIM(
-                              RTRIM(
-                                REPLACE(
-                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                  NCHAR(9),
-                                  N' '
-                                )
-                              )
-                            )
-                          ) + N'E'
-                        )
-                        OR (
-                          NOT CASE
-                            WHEN SUBSTRING(
+                          ) LIKE N'[+-]%'
+                          THEN SUBSTRING(
+                            LEFT(
                               LTRIM(
                                 RTRIM(
                                   REPLACE(
@@ -521,10 +439,150 @@ WITH numbered AS (
                                     )
                                   )
                                 ) + N'E'
-                              ) + 1,
-                              2147483647
-                            ) LIKE N'[+-]%'
-                            THEN SUBSTRING(
+                              ) - 1
+                            ),
+                            2,
+                            2147483647
+                          )
+                          ELSE LEFT(
+                            LTRIM(
+                              RTRIM(
+                                REPLACE(
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  NCHAR(9),
+                                  N' '
+                                )
+                              )
+                            ),
+                            CHARINDEX(
+                              N'E',
+                              UPPER(
+                                LTRIM(
+                                  RTRIM(
+                                    REPLACE(
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      NCHAR(9),
+                                      N' '
+                                    )
+                                  )
+                                )
+                              ) + N'E'
+                            ) - 1
+                          )
+                        END LIKE N'%.%.%'
+                        AND (
+                          CHARINDEX(
+                            N'E',
+                            UPPER(
+                              LTRIM(
+                                RTRIM(
+                                  REPLACE(
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    NCHAR(9),
+                                    N' '
+                                  )
+                                )
+                              )
+                            ) + N'E'
+                          ) = LEN(
+                            UPPER(
+                              LTRIM(
+                                RTRIM(
+                                  REPLACE(
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    NCHAR(9),
+                                    N' '
+                                  )
+                                )
+                              )
+                            ) + N'E'
+                          )
+                          OR (
+                            NOT CASE
+                              WHEN SUBSTRING(
+                                LTRIM(
+                                  RTRIM(
+                                    REPLACE(
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      NCHAR(9),
+                                      N' '
+                                    )
+                                  )
+                                ),
+                                CHARINDEX(
+                                  N'E',
+                                  UPPER(
+                                    LTRIM(
+                                      RTRIM(
+                                        REPLACE(
+                                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                          NCHAR(9),
+                                          N' '
+                                        )
+                                      )
+                                    )
+                                  ) + N'E'
+                                ) + 1,
+                                2147483647
+                              ) LIKE N'[+-]%'
+                              THEN SUBSTRING(
+                                SUBSTRING(
+                                  LTRIM(
+                                    RTRIM(
+                                      REPLACE(
+                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                        NCHAR(9),
+                                        N' '
+                                      )
+                                    )
+                                  ),
+                                  CHARINDEX(
+                                    N'E',
+                                    UPPER(
+                                      LTRIM(
+                                        RTRIM(
+                                          REPLACE(
+                                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                            NCHAR(9),
+                                            N' '
+                                          )
+                                        )
+                                      )
+                                    ) + N'E'
+                                  ) + 1,
+                                  2147483647
+                                ),
+                                2,
+                                2147483647
+                              )
+                              ELSE SUBSTRING(
+                                LTRIM(
+                                  RTRIM(
+                                    REPLACE(
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      NCHAR(9),
+                                      N' '
+                                    )
+                                  )
+                                ),
+                                CHARINDEX(
+                                  N'E',
+                                  UPPER(
+                                    LTRIM(
+                                      RTRIM(
+                                        REPLACE(
+                                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                          NCHAR(9),
+                                          N' '
+                                        )
+                                      )
+                                    )
+                                  ) + N'E'
+                                ) + 1,
+                                2147483647
+                              )
+                            END LIKE N'%[^0-9]%'
+                            AND (
                               SUBSTRING(
                                 LTRIM(
                                   RTRIM(
@@ -550,107 +608,13 @@ WITH numbered AS (
                                   ) + N'E'
                                 ) + 1,
                                 2147483647
-                              ),
-                              2,
-                              2147483647
+                              ) LIKE N'%[0-9]%'
                             )
-                            ELSE SUBSTRING(
-                              LTRIM(
-                                RTRIM(
-                                  REPLACE(
-                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                    NCHAR(9),
-                                    N' '
-                                  )
-                                )
-                              ),
-                              CHARINDEX(
-                                N'E',
-                                UPPER(
-                                  LTRIM(
-                                    RTRIM(
-                                      REPLACE(
-                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                        NCHAR(9),
-                                        N' '
-                                      )
-                                    )
-                                  )
-                                ) + N'E'
-                              ) + 1,
-                              2147483647
-                            )
-                          END LIKE N'%[^0-9]%'
-                          AND (
-                            SUBSTRING(
-                              LTRIM(
-                                RTRIM(
-                                  REPLACE(
-                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                    NCHAR(9),
-                                    N' '
-                                  )
-                                )
-                              ),
-                              CHARINDEX(
-                                N'E',
-                                UPPER(
-                                  LTRIM(
-                                    RTRIM(
-                                      REPLACE(
-                                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                        NCHAR(9),
-                                        N' '
-                                      )
-                                    )
-                                  )
-                                ) + N'E'
-                              ) + 1,
-                              2147483647
-                            ) LIKE N'%[0-9]%'
                           )
                         )
                       )
-                    )
-                    THEN COALESCE(
-                      TRY_CAST(LTRIM(
-                        RTRIM(
-                          REPLACE(
-                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                            NCHAR(9),
-                            N' '
-                          )
-                        )
-                      ) AS FLOAT),
-                      CASE
-                        WHEN SUBSTRING(
-                          LTRIM(
-                            RTRIM(
-                              REPLACE(
-                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                NCHAR(9),
-                                N' '
-                              )
-                            )
-                          ),
-                          CHARINDEX(
-                            N'E',
-                            UPPER(
-                              LTRIM(
-                                RTRIM(
-                                  REPLACE(
-                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                    NCHAR(9),
-                                    N' '
-                                  )
-                                )
-                              )
-                            ) + N'E'
-                          ) + 1,
-                          2147483647
-                        ) LIKE N'-%'
-                        THEN CAST(0 AS FLOAT)
-                        WHEN LTRIM(
+                      THEN COALESCE(
+                        TRY_CAST(LTRIM(
                           RTRIM(
                             REPLACE(
                               CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
@@ -658,12 +622,76 @@ WITH numbered AS (
                               N' '
                             )
                           )
-                        ) LIKE N'-%'
-                        THEN CAST(-1.7e+308 AS FLOAT)
-                        ELSE CAST(1.7e+308 AS FLOAT)
-                      END
-                    )
-                  END
+                        ) AS FLOAT),
+                        CASE
+                          WHEN SUBSTRING(
+                            LTRIM(
+                              RTRIM(
+                                REPLACE(
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  NCHAR(9),
+                                  N' '
+                                )
+                              )
+                            ),
+                            CHARINDEX(
+                              N'E',
+                              UPPER(
+                                LTRIM(
+                                  RTRIM(
+                                    REPLACE(
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      NCHAR(9),
+                                      N' '
+                                    )
+                                  )
+                                )
+                              ) + N'E'
+                            ) + 1,
+                            2147483647
+                          ) LIKE N'-%'
+                          THEN CAST(0 AS FLOAT)
+                          WHEN LTRIM(
+                            RTRIM(
+                              REPLACE(
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                NCHAR(9),
+                                N' '
+                              )
+                            )
+                          ) LIKE N'-%'
+                          THEN CAST(-1.7e+308 AS FLOAT)
+                          ELSE CAST(1.7e+308 AS FLOAT)
+                        END
+                      )
+                    END,
+                    CASE
+                      WHEN (
+                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                      ) = N'true|'
+                      THEN CAST(1 AS FLOAT)
+                      WHEN (
+                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                      ) = N'True|'
+                      THEN CAST(1 AS FLOAT)
+                      WHEN (
+                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                      ) = N'TRUE|'
+                      THEN CAST(1 AS FLOAT)
+                      WHEN (
+                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                      ) = N'false|'
+                      THEN CAST(0 AS FLOAT)
+                      WHEN (
+                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                      ) = N'False|'
+                      THEN CAST(0 AS FLOAT)
+                      WHEN (
+                        CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                      ) = N'FALSE|'
+                      THEN CAST(0 AS FLOAT)
+                    END
+                  )
                 END AS x3,
                 CASE
                   WHEN (

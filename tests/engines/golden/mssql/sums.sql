@@ -190,91 +190,10 @@ WITH numbered AS (
             WHEN CAST(DATALENGTH(
               CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2
             ) AS BIGINT) / 2 <= 65536
-            THEN CASE
-              WHEN (
-                NOT CASE
-                  WHEN LEFT(
-                    LTRIM(
-                      RTRIM(
-                        REPLACE(
-                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                          NCHAR(9),
-                          N' '
-                        )
-                      )
-                    ),
-                    CHARINDEX(
-                      N'E',
-                      UPPER(
-                        LTRIM(
-                          RTRIM(
-                            REPLACE(
-                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                              NCHAR(9),
-                              N' '
-                            )
-                          )
-                        )
-                      ) + N'E'
-                    ) - 1
-                  ) LIKE N'[+-]%'
-                  THEN SUBSTRING(
-                    LEFT(
-                      LTRIM(
-                        RTRIM(
-                          REPLACE(
-                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                            NCHAR(9),
-                            N' '
-                          )
-                        )
-                      ),
-                      CHARINDEX(
-                        N'E',
-                        UPPER(
-                          LTRIM(
-                            RTRIM(
-                              REPLACE(
-                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                NCHAR(9),
-                                N' '
-                              )
-                            )
-                          )
-                        ) + N'E'
-                      ) - 1
-                    ),
-                    2,
-                    2147483647
-                  )
-                  ELSE LEFT(
-                    LTRIM(
-                      RTRIM(
-                        REPLACE(
-                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                          NCHAR(9),
-                          N' '
-                        )
-                      )
-                    ),
-                    CHARINDEX(
-                      N'E',
-                      UPPER(
-                        LTRIM(
-                          RTRIM(
-                            REPLACE(
-                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                              NCHAR(9),
-                              N' '
-                            )
-                          )
-                        )
-                      ) + N'E'
-                    ) - 1
-                  )
-                END LIKE N'%[^0-9.]%'
-                AND (
-                  CASE
+            THEN COALESCE(
+              CASE
+                WHEN (
+                  NOT CASE
                     WHEN LEFT(
                       LTRIM(
                         RTRIM(
@@ -354,24 +273,10 @@ WITH numbered AS (
                         ) + N'E'
                       ) - 1
                     )
-                  END LIKE N'%[0-9]%'
-                )
-              )
-              AND (
-                NOT CASE
-                  WHEN LEFT(
-                    LTRIM(
-                      RTRIM(
-                        REPLACE(
-                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                          NCHAR(9),
-                          N' '
-                        )
-                      )
-                    ),
-                    CHARINDEX(
-                      N'E',
-                      UPPER(
+                  END LIKE N'%[^0-9.]%'
+                  AND (
+                    CASE
+                      WHEN LEFT(
                         LTRIM(
                           RTRIM(
                             REPLACE(
@@ -380,12 +285,82 @@ WITH numbered AS (
                               N' '
                             )
                           )
-                        )
-                      ) + N'E'
-                    ) - 1
-                  ) LIKE N'[+-]%'
-                  THEN SUBSTRING(
-                    LEFT(
+                        ),
+                        CHARINDEX(
+                          N'E',
+                          UPPER(
+                            LTRIM(
+                              RTRIM(
+                                REPLACE(
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  NCHAR(9),
+                                  N' '
+                                )
+                              )
+                            )
+                          ) + N'E'
+                        ) - 1
+                      ) LIKE N'[+-]%'
+                      THEN SUBSTRING(
+                        LEFT(
+                          LTRIM(
+                            RTRIM(
+                              REPLACE(
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                NCHAR(9),
+                                N' '
+                              )
+                            )
+                          ),
+                          CHARINDEX(
+                            N'E',
+                            UPPER(
+                              LTRIM(
+                                RTRIM(
+                                  REPLACE(
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    NCHAR(9),
+                                    N' '
+                                  )
+                                )
+                              )
+                            ) + N'E'
+                          ) - 1
+                        ),
+                        2,
+                        2147483647
+                      )
+                      ELSE LEFT(
+                        LTRIM(
+                          RTRIM(
+                            REPLACE(
+                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                              NCHAR(9),
+                              N' '
+                            )
+                          )
+                        ),
+                        CHARINDEX(
+                          N'E',
+                          UPPER(
+                            LTRIM(
+                              RTRIM(
+                                REPLACE(
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  NCHAR(9),
+                                  N' '
+                                )
+                              )
+                            )
+                          ) + N'E'
+                        ) - 1
+                      )
+                    END LIKE N'%[0-9]%'
+                  )
+                )
+                AND (
+                  NOT CASE
+                    WHEN LEFT(
                       LTRIM(
                         RTRIM(
                           REPLACE(
@@ -409,66 +384,9 @@ WITH numbered AS (
                           )
                         ) + N'E'
                       ) - 1
-                    ),
-                    2,
-                    2147483647
-                  )
-                  ELSE LEFT(
-                    LTRIM(
-                      RTRIM(
-                        REPLACE(
-                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                          NCHAR(9),
-                          N' '
-                        )
-                      )
-                    ),
-                    CHARINDEX(
-                      N'E',
-                      UPPER(
-                        LTRIM(
-                          RTRIM(
-                            REPLACE(
-                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                              NCHAR(9),
-                              N' '
-                            )
-                          )
-                        )
-                      ) + N'E'
-                    ) - 1
-                  )
-                END LIKE N'%.%.%'
-                AND (
-                  CHARINDEX(
-                    N'E',
-                    UPPER(
-                      LTRIM(
-                        RTRIM(
-                          REPLACE(
-                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                            NCHAR(9),
-                            N' '
-                          )
-                        )
-                      )
-                    ) + N'E'
-                  ) = LEN(
-                    UPPER(
-                      LTRIM(
-                        RTRIM(
-                          REPLACE(
-                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                            NCHAR(9),
-                            N' '
-                          )
-                        )
-                      )
-                    ) + N'E'
-                  )
-                  OR (
-                    NOT CASE
-                      WHEN SUBSTRING(
+                    ) LIKE N'[+-]%'
+                    THEN SUBSTRING(
+                      LEFT(
                         LTRIM(
                           RTRIM(
                             REPLACE(
@@ -491,10 +409,150 @@ WITH numbered AS (
                               )
                             )
                           ) + N'E'
-                        ) + 1,
-                        2147483647
-                      ) LIKE N'[+-]%'
-                      THEN SUBSTRING(
+                        ) - 1
+                      ),
+                      2,
+                      2147483647
+                    )
+                    ELSE LEFT(
+                      LTRIM(
+                        RTRIM(
+                          REPLACE(
+                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                            NCHAR(9),
+                            N' '
+                          )
+                        )
+                      ),
+                      CHARINDEX(
+                        N'E',
+                        UPPER(
+                          LTRIM(
+                            RTRIM(
+                              REPLACE(
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                NCHAR(9),
+                                N' '
+                              )
+                            )
+                          )
+                        ) + N'E'
+                      ) - 1
+                    )
+                  END LIKE N'%.%.%'
+                  AND (
+                    CHARINDEX(
+                      N'E',
+                      UPPER(
+                        LTRIM(
+                          RTRIM(
+                            REPLACE(
+                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                              NCHAR(9),
+                              N' '
+                            )
+                          )
+                        )
+                      ) + N'E'
+                    ) = LEN(
+                      UPPER(
+                        LTRIM(
+                          RTRIM(
+                            REPLACE(
+                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                              NCHAR(9),
+                              N' '
+                            )
+                          )
+                        )
+                      ) + N'E'
+                    )
+                    OR (
+                      NOT CASE
+                        WHEN SUBSTRING(
+                          LTRIM(
+                            RTRIM(
+                              REPLACE(
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                NCHAR(9),
+                                N' '
+                              )
+                            )
+                          ),
+                          CHARINDEX(
+                            N'E',
+                            UPPER(
+                              LTRIM(
+                                RTRIM(
+                                  REPLACE(
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    NCHAR(9),
+                                    N' '
+                                  )
+                                )
+                              )
+                            ) + N'E'
+                          ) + 1,
+                          2147483647
+                        ) LIKE N'[+-]%'
+                        THEN SUBSTRING(
+                          SUBSTRING(
+                            LTRIM(
+                              RTRIM(
+                                REPLACE(
+                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                  NCHAR(9),
+                                  N' '
+                                )
+                              )
+                            ),
+                            CHARINDEX(
+                              N'E',
+                              UPPER(
+                                LTRIM(
+                                  RTRIM(
+                                    REPLACE(
+                                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                      NCHAR(9),
+                                      N' '
+                                    )
+                                  )
+                                )
+                              ) + N'E'
+                            ) + 1,
+                            2147483647
+                          ),
+                          2,
+                          2147483647
+                        )
+                        ELSE SUBSTRING(
+                          LTRIM(
+                            RTRIM(
+                              REPLACE(
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                NCHAR(9),
+                                N' '
+                              )
+                            )
+                          ),
+                          CHARINDEX(
+                            N'E',
+                            UPPER(
+                              LTRIM(
+                                RTRIM(
+                                  REPLACE(
+                                    CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                    NCHAR(9),
+                                    N' '
+                                  )
+                                )
+                              )
+                            ) + N'E'
+                          ) + 1,
+                          2147483647
+                        )
+                      END LIKE N'%[^0-9]%'
+                      AND (
                         SUBSTRING(
                           LTRIM(
                             RTRIM(
@@ -520,107 +578,13 @@ WITH numbered AS (
                             ) + N'E'
                           ) + 1,
                           2147483647
-                        ),
-                        2,
-                        2147483647
+                        ) LIKE N'%[0-9]%'
                       )
-                      ELSE SUBSTRING(
-                        LTRIM(
-                          RTRIM(
-                            REPLACE(
-                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                              NCHAR(9),
-                              N' '
-                            )
-                          )
-                        ),
-                        CHARINDEX(
-                          N'E',
-                          UPPER(
-                            LTRIM(
-                              RTRIM(
-                                REPLACE(
-                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                  NCHAR(9),
-                                  N' '
-                                )
-                              )
-                            )
-                          ) + N'E'
-                        ) + 1,
-                        2147483647
-                      )
-                    END LIKE N'%[^0-9]%'
-                    AND (
-                      SUBSTRING(
-                        LTRIM(
-                          RTRIM(
-                            REPLACE(
-                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                              NCHAR(9),
-                              N' '
-                            )
-                          )
-                        ),
-                        CHARINDEX(
-                          N'E',
-                          UPPER(
-                            LTRIM(
-                              RTRIM(
-                                REPLACE(
-                                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                                  NCHAR(9),
-                                  N' '
-                                )
-                              )
-                            )
-                          ) + N'E'
-                        ) + 1,
-                        2147483647
-                      ) LIKE N'%[0-9]%'
                     )
                   )
                 )
-              )
-              THEN COALESCE(
-                TRY_CAST(LTRIM(
-                  RTRIM(
-                    REPLACE(
-                      CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                      NCHAR(9),
-                      N' '
-                    )
-                  )
-                ) AS FLOAT),
-                CASE
-                  WHEN SUBSTRING(
-                    LTRIM(
-                      RTRIM(
-                        REPLACE(
-                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                          NCHAR(9),
-                          N' '
-                        )
-                      )
-                    ),
-                    CHARINDEX(
-                      N'E',
-                      UPPER(
-                        LTRIM(
-                          RTRIM(
-                            REPLACE(
-                              CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
-                              NCHAR(9),
-                              N' '
-                            )
-                          )
-                        )
-                      ) + N'E'
-                    ) + 1,
-                    2147483647
-                  ) LIKE N'-%'
-                  THEN CAST(0 AS FLOAT)
-                  WHEN LTRIM(
+                THEN COALESCE(
+                  TRY_CAST(LTRIM(
                     RTRIM(
                       REPLACE(
                         CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
@@ -628,12 +592,76 @@ WITH numbered AS (
                         N' '
                       )
                     )
-                  ) LIKE N'-%'
-                  THEN CAST(-1.7e+308 AS FLOAT)
-                  ELSE CAST(1.7e+308 AS FLOAT)
-                END
-              )
-            END
+                  ) AS FLOAT),
+                  CASE
+                    WHEN SUBSTRING(
+                      LTRIM(
+                        RTRIM(
+                          REPLACE(
+                            CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                            NCHAR(9),
+                            N' '
+                          )
+                        )
+                      ),
+                      CHARINDEX(
+                        N'E',
+                        UPPER(
+                          LTRIM(
+                            RTRIM(
+                              REPLACE(
+                                CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                                NCHAR(9),
+                                N' '
+                              )
+                            )
+                          )
+                        ) + N'E'
+                      ) + 1,
+                      2147483647
+                    ) LIKE N'-%'
+                    THEN CAST(0 AS FLOAT)
+                    WHEN LTRIM(
+                      RTRIM(
+                        REPLACE(
+                          CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2,
+                          NCHAR(9),
+                          N' '
+                        )
+                      )
+                    ) LIKE N'-%'
+                    THEN CAST(-1.7e+308 AS FLOAT)
+                    ELSE CAST(1.7e+308 AS FLOAT)
+                  END
+                )
+              END,
+              CASE
+                WHEN (
+                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                ) = N'true|'
+                THEN CAST(1 AS FLOAT)
+                WHEN (
+                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                ) = N'True|'
+                THEN CAST(1 AS FLOAT)
+                WHEN (
+                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                ) = N'TRUE|'
+                THEN CAST(1 AS FLOAT)
+                WHEN (
+                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                ) = N'false|'
+                THEN CAST(0 AS FLOAT)
+                WHEN (
+                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                ) = N'False|'
+                THEN CAST(0 AS FLOAT)
+                WHEN (
+                  CAST(LEFT([source_rows].[read], 1048577) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2 + N'|'
+                ) = N'FALSE|'
+                THEN CAST(0 AS FLOAT)
+              END
+            )
           END AS x3,
           CASE
             WHEN (
@@ -673,9 +701,18 @@ SELECT
   CAST([node] AS BIGINT) AS k,
   COUNT_BIG(*) AS n,
   CAST(CASE
-    WHEN SUM(CAST(CAST([g1] AS BIGINT) AS NUMERIC(38, 0))) > 9223372036854775807
-    THEN 9223372036854775807
-    ELSE SUM(CAST(CAST([g1] AS BIGINT) AS NUMERIC(38, 0)))
+    WHEN 9223372036854775807 IS NULL
+    OR CASE
+      WHEN SUM(CAST(CAST([g1] AS BIGINT) AS NUMERIC(38, 0))) > 9223372036854775807
+      THEN 9223372036854775807
+      ELSE SUM(CAST(CAST([g1] AS BIGINT) AS NUMERIC(38, 0)))
+    END < 9223372036854775807
+    THEN CASE
+      WHEN SUM(CAST(CAST([g1] AS BIGINT) AS NUMERIC(38, 0))) > 9223372036854775807
+      THEN 9223372036854775807
+      ELSE SUM(CAST(CAST([g1] AS BIGINT) AS NUMERIC(38, 0)))
+    END
+    ELSE 9223372036854775807
   END AS BIGINT) AS s
 FROM numbered
 WHERE
