@@ -436,6 +436,7 @@ def test_no_time_out_of_a_role_or_an_address_ends_a_question(server: Server) -> 
         link = table._session.engine._link
         assert [link.rows(f"SHOW {each}", ())[0][0] for each in outs] == ["0"] * 4
         assert link.rows("SHOW enable_parallel_hash", ()) == [("off",)]  # its memory is what /dev/shm has
+        assert link.rows("SHOW client_connection_check_interval", ()) == [("10s",)]
         assert table.count(300).value == 30
 
 
