@@ -477,7 +477,9 @@ def test_a_quantile_over_neighbours_never_exceeds_its_loss(rank: Fraction) -> No
 
     def probabilities(rows: tuple[Record, ...]) -> dict[Any, float]:
         engine = engine_of(rows, domain)
-        return distribution(mechanism, lambda spy: answers.quantile(engine, Rows(), column, rank, [spy], SYSTEM)[0])
+        return distribution(
+            mechanism, lambda spy: answers.quantile(engine, Rows(), column, rank, domain, [spy], SYSTEM)[0]
+        )
 
     records = [(value,) for value in range(points)]
     worst, *_ = worst_loss(multisets(records, 4), records, probabilities)

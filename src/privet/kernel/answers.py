@@ -124,13 +124,13 @@ def quantile(
     for part, ((index, exact_counts, _),) in enumerate(_grids(engine, rows, (column.name,), None, domain)):
         start, size, score = quantile_ranges(index, exact_counts.sum(axis=1), column.grid_size, rank)
         chosen, offset = mechanisms[part].release(score, size, entropy=entropy)
-        answers.append(start[chosen] + offset)
+        answers.append(int(start[chosen]) + offset)
     return answers
 
 
 def quantile_ranges(
     index: Counts, exact_counts: Counts, points: int, rank: Fraction
-) -> tuple[list[int], list[int], Counts]:
+) -> tuple[Counts, Counts, NDArray[Any]]:
     """Ranges of grid points with equal score: first point, number of points, score.
 
     With `below`, `at` and `above` rows beside a point and the rank a / b, its score is
@@ -144,16 +144,17 @@ def quantile_ranges(
     # an occupied point each, and before each and after the last a range of empty ones
     start = np.empty(2 * len(index) + 1, dtype=np.int64)
     start[0], start[1::2], start[2::2] = 0, index, index + 1
-    end = np.append(start[1:], points)
-    below = np.empty_like(start, dtype=exact_counts.dtype)
+    size = np.diff(start, append=points)
+    full = np.flatnonzero(size)
+    start, size = start[full], size[full]
+    below = np.empty(2 * len(index) + 1, dtype=exact_counts.dtype)
     below[0::2], below[1::2] = before, before[:-1]
     at = np.zeros_like(below)
     at[1::2] = exact_counts
+    below, at = below[full], at[full]
     above = before[-1] - below - at
     too_high, too_low = (b - a) * below - a * (at + above), a * above - (b - a) * (below + at)
-    score = -np.maximum(0, np.maximum(too_high, too_low))
-    full = np.flatnonzero(end > start)
-    return start[full].tolist(), (end - start)[full].tolist(), score[full]
+    return start, size, -np.maximum(0, np.maximum(too_high, too_low))
 
 
 def attribute(
@@ -236,8 +237,9 @@ def threshold(
     exact_grids = _grids(engine, rows, names, domain.target, domain)
     for part, (own, exact_columns) in enumerate(zip(attributes, exact_grids, strict=True)):
         tables = dict(zip(names, exact_columns, strict=True))
-        owner: list[tuple[str, int, int]] = []  # attribute, first grid index, weight of a grid point
-        weights: list[int] = []
+        kind = np.int64 if whole * len(own) < 2**62 else object  # of weights, which add up to this
+        ranges: list[tuple[str, Counts | None, int]] = []  # attribute, first grid indices, weight of a grid point
+        weights: list[NDArray[Any]] = []
         scores: list[NDArray[Any]] = []
         for name in own:
             column = domain[name]
@@ -245,24 +247,27 @@ def threshold(
             if isinstance(column, Numeric):
                 start, size, score = threshold_ranges(column, index, exact_counts, exact_missing, criterion)
                 point = whole // (column.grid_size - 1)
-                owner += [(name, first, point) for first in start]
-                weights += [points * point for points in size]
+                ranges.append((name, start, point))
+                weights.append(size.astype(kind) * point)
                 scores.append(score)
             else:
                 dense = np.zeros((index_count(column), exact_counts.shape[1]), dtype=np.int64)
                 dense[index] = exact_counts
-                owner.append((name, -1, 1))
-                weights.append(whole)
+                ranges.append((name, None, 1))
+                weights.append(np.array([whole], dtype=kind))
                 scores.append(criterion.exact_scores(dense[None]))
-        chosen, offset = mechanisms[part].release(np.concatenate(scores), weights, entropy=entropy)
-        name, first, point = owner[chosen]
-        answers.append((name, None if first < 0 else first + offset // point))
+        chosen, offset = mechanisms[part].release(np.concatenate(scores), np.concatenate(weights), entropy=entropy)
+        ends = np.cumsum([len(sizes) for sizes in weights])
+        which = int(np.searchsorted(ends, chosen, side="right"))
+        name, starts, point = ranges[which]
+        first = None if starts is None else int(starts[chosen - ends[which]])  # counted from the last of the attribute
+        answers.append((name, None if first is None else first + offset // point))
     return answers
 
 
 def threshold_ranges(
     column: Numeric, index: Counts, exact_counts: Counts, exact_missing: Counts, criterion: Criterion
-) -> tuple[list[int], list[int], NDArray[Any]]:
+) -> tuple[Counts, Counts, NDArray[Any]]:
     """Ranges of thresholds s (rows with index <= s go left) with equal score: first s, number of them, score."""
     classes = exact_counts.shape[1]
     left = np.concatenate([np.zeros((1, classes), dtype=np.int64), np.cumsum(exact_counts, axis=0)])
@@ -273,7 +278,7 @@ def threshold_ranges(
     start = np.concatenate([[0], index])
     size = np.diff(np.concatenate([start, [column.grid_size - 1]]))
     full = np.flatnonzero(size > 0)
-    return start[full].tolist(), size[full].tolist(), score[full]
+    return start[full], size[full], score[full]
 
 
 def _grids(

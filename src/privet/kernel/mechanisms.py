@@ -363,7 +363,7 @@ class ExponentialOverRanges(Selection):
     """
 
     def release(
-        self, exact_scores: NDArray[Any], exact_sizes: Sequence[int], entropy: Entropy = SYSTEM
+        self, exact_scores: NDArray[Any], exact_sizes: Sequence[int] | NDArray[Any], entropy: Entropy = SYSTEM
     ) -> tuple[int, int]:
         """The chosen range and the chosen point's offset in it."""
         if (script := entropy.script) is not None:

@@ -196,12 +196,13 @@ def _lies_below(drawn: int, bits: int, gap: int, rate: Fraction) -> bool | None:
     return None
 
 
-def weighted_choice(sizes: Sequence[int], gaps: NDArray[Any], rate: Fraction, entropy: Entropy) -> int:
+def weighted_choice(sizes: Sequence[int] | NDArray[Any], gaps: NDArray[Any], rate: Fraction, entropy: Entropy) -> int:
     """Index i with probability exactly proportional to sizes[i] * exp(-gaps[i] * rate), as `accepts` decides."""
     bits, drawn = 64, entropy.bits(64)
     approximate = _float(rate)
-    if approximate and max(sizes).bit_length() <= 900:  # a float cannot hold a size larger than that
-        weights = np.array([float(size) for size in sizes]) * np.exp(-gaps.astype(np.float64) * approximate)
+    whole = sizes if isinstance(sizes, np.ndarray) else np.array(sizes, dtype=object)
+    if approximate and int(whole.max()).bit_length() <= 900:  # a float cannot hold a size larger than that
+        weights = whole.astype(np.float64) * np.exp(-gaps.astype(np.float64) * approximate)
         cumulative = np.cumsum(weights) / weights.sum()
         margin = max(_MARGIN, len(weights) * 2.0**-50)
         point = drawn / 2**64
@@ -217,7 +218,9 @@ def weighted_choice(sizes: Sequence[int], gaps: NDArray[Any], rate: Fraction, en
             return certain
 
 
-def _decide(sizes: Sequence[int], gaps: NDArray[Any], rate: Fraction, drawn: int, bits: int) -> int | None:
+def _decide(
+    sizes: Sequence[int] | NDArray[Any], gaps: NDArray[Any], rate: Fraction, drawn: int, bits: int
+) -> int | None:
     """The index whose share surely contains [drawn, drawn + 1] / 2^bits; None where more bits are needed."""
     with localcontext(_decimals(bits)):
         margin = Decimal(2) ** -(bits - 32)
