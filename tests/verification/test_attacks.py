@@ -25,7 +25,7 @@ import privet
 from privet.column import Nominal, Numeric
 from privet.domain import Domain
 from privet.errors import BudgetExceeded, DataError, PrivetError, UndeclaredDomain
-from privet.kernel import Count, Ledger, as_epsilon
+from privet.kernel import SYSTEM, Count, IntegerLaplace, Ledger, as_epsilon, opening
 from privet.verification.attacks import ATTACKS, AttackResult, attack
 from privet.verification.attacks.planted import CANARY, SMALL, rows
 from privet.verification.attacks.steps import stopped_late
@@ -475,6 +475,12 @@ class InheritedNoise(Proxy):
         return int(self.table.count(epsilon, **more)) * 0 + int(self.noise.geometric(0.001))
 
 
+class SeededFromOutside(Proxy):
+    def count(self, epsilon: Any, **more: Any) -> Any:
+        source = opening._seeded.get() or SYSTEM
+        return IntegerLaplace(as_epsilon("0.001")).release(np.array([len(self.rows)]), source)[0]
+
+
 class UnchargedCopies(Proxy):
     def count(self, epsilon: Any, **more: Any) -> Any:
         with suppress(PrivetError):
@@ -587,6 +593,7 @@ BROKEN: list[tuple[int, Any, str]] = [
     (13, DropsEmptyCells, "other cells than the public domain"),
     (13, NoNoiseOnEmptyCells, "empty cells have no noise"),
     (14, NumpyNoise, "sets a seed"),
+    (14, SeededFromOutside, "opened before it"),
     (14, InheritedNoise, "two forked processes draw the same noise"),
     (14, UnchargedCopies, "forked copy of an open table answers for nothing"),
     (14, UnstampedSeeds, "passes for a private one"),

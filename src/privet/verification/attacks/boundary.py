@@ -315,10 +315,14 @@ def _seeded_for_tests(layer: Layer) -> list[str]:
                 drawn.append(_draws(table))
         if drawn[0] == drawn[1]:
             found.append("a seed for tests gives the noise of a table that was opened before it.")
-    with layer.open(rows(SMALL), SMALL, budget=LARGE, seed=1) as table:
-        answers = [table.count(LITTLE, key="seeded") for _ in range(2)]
-        if any(getattr(each, "private", True) for each in answers):
-            found.append("an answer with noise from a seed passes for a private one.")
+    again, passing = [], []
+    for _ in range(2):
+        with layer.open(rows(SMALL), SMALL, budget=LARGE, seed=1) as table:
+            again.append(_draws(table))
+            answers = [table.count(LITTLE, key="seeded") for _ in range(2)]  # the second is read from the ledger
+            passing += [getattr(each, "private", True) for each in answers]
+    if again[0] == again[1] and any(passing):
+        found.append("an answer with noise from a seed passes for a private one.")
     return found
 
 
