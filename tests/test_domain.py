@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from privet.column import Column, Nominal, Numeric, text_of
 from privet.domain import Domain
 from privet.errors import DomainError, QuestionError, UndeclaredDomain
+from privet.kernel import print_outside
 
 PROPERTY = settings(derandomize=True, deadline=None)
 
@@ -330,3 +331,19 @@ def test_printing_shows_every_column_on_its_own_line() -> None:
     assert lines[0] == "target income, about 45000 rows, 1 row per person"
     assert [line.split()[0] for line in lines[1:]] == ["column", *GOOD.names]
     assert all(len(a) <= 140 for a, _ in itertools.pairwise(lines))
+
+
+def test_the_owner_is_told_which_column_loses_how_many_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values are cut: a text of a row may be as long as a book."""
+    domain = Domain((Nominal("a", ("x", "y")), Nominal("b", (0, 1))))
+    rows = ["x,0", "y,1", "z,1", "z,1", "w,7", "x," + "9" * 5000]
+    (tmp_path / "rows.csv").write_text("a,b\n" + "\n".join(rows) + "\n")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    print_outside(tmp_path / "rows.csv", domain)
+    told = capsys.readouterr().out
+    assert "2 of 6 rows fit the domain, 4 are left out" in told
+    assert "  a: leaves out 3 rows, 'z' (2), 'w' (1)\n" in told
+    assert "  b: leaves out 2 rows, " in told and "'7' (1)" in told and "9" * 200 not in told
+    assert "a row that several columns leave out is counted with each of them" in told

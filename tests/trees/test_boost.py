@@ -177,7 +177,7 @@ def test_a_column_with_a_comma_is_no_pair() -> None:
 
 
 def test_rows_beyond_all_reason_make_a_plan_that_ends() -> None:
-    domain = domain_of([2], rows=10**400)
+    domain = domain_of([2], rows=10**15)
     found = boost(
         privet.open(rows_of(50, 2)[["a0", "y"]].clip(0, 1), domain, budget=1), Fraction(1), np.random.default_rng(0)
     )

@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from privet.bounds import LONGEST_MODEL, LONGEST_TEXT, read_text, shown
 from privet.errors import ModelError, QuestionError
 
 FORMAT = 1
+_LONGEST = 2**25  # characters of a policy
 ADVICE_ROWS = 5.0  # what advice weighs, in rows of a history
 ADVICE_BONUS = 3.0  # points that a branch is ahead if it is advised
 
@@ -219,11 +219,10 @@ class CautiousForest(Policy):
     @classmethod
     def load(cls, path: str | Path) -> CautiousForest:
         try:
-            text = read_text(path, LONGEST_MODEL)
-        except (OSError, UnicodeDecodeError):
-            text = None
-        if text is None:
-            raise ModelError(f"cannot read the policy '{shown(str(path), LONGEST_TEXT)}'; check the path.")
+            with open(path, encoding="utf-8") as file:
+                text = file.read(_LONGEST)  # of a longer one the end is missing, so that it is no policy
+        except (OSError, ValueError):  # also of a name that no file can have
+            raise ModelError(f"cannot read the policy '{path}'; check the path.") from None
         return cls.parse(text)
 
     def check(self, fingerprints: Mapping[str, str], features: Sequence[str]) -> None:
