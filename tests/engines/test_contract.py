@@ -78,9 +78,15 @@ def check_paths(
     with stores.open(storage, domain, types, rows, shortcuts=shortcuts) as (engine, held):
         reference = ReferenceEngine(domain, held)
         expected = [ask(reference, query) for query in queries]
+        if hasattr(engine, "_passing"):
+            engine._passing = _fell_back
         for path in paths(engine):
             for query, answer in zip(queries, expected, strict=True):
                 assert_same(ask(path, query), answer)
+
+
+def _fell_back() -> None:
+    raise AssertionError("DuckDB refused a statement; the rows in passing would have answered in its place")
 
 
 # --- the same answers ------------------------------------------------------------------------------------------------

@@ -75,6 +75,7 @@ class ReferenceEngine:
     name = "reference"
     holds_rows = True
     closed = False
+    holds_rows = True
     version = FIXED
 
     def __init__(self, domain: Domain, rows: Iterable[Sequence[object]], weights: Iterable[int] | None = None) -> None:
