@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from privet.errors import QuestionError
 from privet.kernel import IntegerLaplace, ResidualLaplace, as_epsilon
 from privet.trees.estimator import PrivateClassifier
 from privet.verification import estimators, functions, mechanisms, membership, reconstruction
-from privet.verification.attacks import AttackResult, attack
+from privet.verification.attacks import AttackResult, attack, attack_by_paths
 from privet.verification.checks import Check
 from privet.verification.layer import Layer, LocalLayer
 from privet.verification.registry import FALSE_ALARM, registry, trials
@@ -147,7 +148,18 @@ def attack_curves(progress: Progress = lambda text: None) -> tuple[dict[str, Any
     return *found, {"curve": "reconstruction", "subject": "jagannathan", "points": points}
 
 
+PATHS = {"by the default path": "auto", "by push-down": "push-down"}
+
+
 def attack_table(data: Any, domain: Domain | str | Path, *, progress: Progress = lambda text: None) -> Report:
-    """The attacks on a privacy layer, against a table; nothing is charged to its ledger and no answer is kept."""
-    with LocalLayer(data, domain) as layer:
-        return Report(attacks=tuple(attack(layer, progress)), layer=layer.name)
+    """The attacks on a privacy layer, against a table; nothing is charged to its ledger and no answer is kept.
+
+    A file is attacked by the path that `privet.open` chooses and by push-down, a frame in memory once.
+    """
+    with ExitStack() as stack:
+        layers = {name: stack.enter_context(LocalLayer(data, domain, path=path)) for name, path in PATHS.items()}
+        first = next(iter(layers.values()))
+        if first.in_memory:
+            return Report(attacks=tuple(attack(first, progress)), layer=first.name)
+        results = attack_by_paths(layers, progress)
+        return Report(attacks=tuple(results), layer=f"{first.name}, {' and '.join(layers)}")
