@@ -24,15 +24,16 @@ import pytest
 import privet
 from privet.column import Nominal, Numeric
 from privet.domain import Domain
-from privet.errors import BudgetExceeded, DataError, PrivetError, UndeclaredDomain
+from privet.errors import BudgetExceeded, DataError, EngineFailed, PrivetError, UndeclaredDomain
 from privet.kernel import SYSTEM, Count, IntegerLaplace, Ledger, as_epsilon, opening
-from privet.verification.attacks import ATTACKS, AttackResult, attack
+from privet.verification.attacks import ATTACKS, AttackResult, attack, attack_by_paths, boundary
 from privet.verification.attacks.planted import CANARY, SMALL, rows
 from privet.verification.attacks.steps import stopped_late
 from privet.verification.layer import LocalLayer
 
+MEMORY, TYPES, HATCHES, FORGOTTEN = 16, 17, 18, 19
 TIMING = 11  # what no clock is asked about cannot be decided
-SOURCES = ("frame", "csv", "parquet", "duckdb", "snapshot", "stream")
+SOURCES = ("frame", "csv", "parquet", "duckdb", "snapshot", "stream", "auto")
 FRAME = rows(SMALL, 60)
 
 
@@ -41,7 +42,7 @@ def store(frame: pd.DataFrame, kind: str, folder: Path) -> Any:
     if kind == "frame":
         return frame
     frame.to_csv(folder / "people.csv", index=False)
-    if kind in ("csv", "snapshot", "stream"):
+    if kind in ("csv", "snapshot", "stream", "auto"):
         return folder / "people.csv"
     with duckdb.connect(str(folder / "people.db")) as connection:
         connection.execute(f"CREATE TABLE people AS FROM read_csv('{folder}/people.csv')")
@@ -52,7 +53,7 @@ def store(frame: pd.DataFrame, kind: str, folder: Path) -> Any:
 
 
 def path(kind: str) -> str:
-    return kind if kind in ("snapshot", "stream") else "push-down"
+    return kind if kind in ("snapshot", "stream", "auto") else "push-down"
 
 
 def assert_held(results: list[AttackResult]) -> None:
@@ -60,9 +61,9 @@ def assert_held(results: list[AttackResult]) -> None:
     assert [result.number for result in results if result.held is None] == [TIMING]
 
 
-def test_there_are_fifteen_attacks_in_order() -> None:
-    assert [each.number for each in ATTACKS] == list(range(1, 16))
-    assert len({each.name for each in ATTACKS}) == 15
+def test_attacks_are_numbered_in_order() -> None:
+    assert [each.number for each in ATTACKS] == list(range(1, 20))
+    assert len({each.name for each in ATTACKS}) == 19
     for each in ATTACKS:
         assert each.leak.endswith(".") and each.run.__doc__
 
@@ -130,7 +131,7 @@ def test_the_census_holds(tmp_path: Path) -> None:
         assert layer.name == "csv file census.csv"
         results = attack(layer, said.append)
     assert_held(results)
-    assert said[0] == "attack 1 of 15: low-order bits of float noise" and len(said) == 15
+    assert said[0] == "attack 1 of 19: low-order bits of float noise" and len(said) == 19
     told = json.loads(json.dumps([result.to_dict() for result in results]))
     assert told[TIMING - 1]["held"] is None and "not hidden" in told[TIMING - 1]["found"][0]
     assert told[0] == {**told[0], "number": 1, "held": True, "found": []}
@@ -153,7 +154,7 @@ def test_rows_of_an_attack_are_stored_as_the_table_is(tmp_path: Path) -> None:
             Nominal("t", ("a",), missing=True),
         )
     )
-    names = ("a frame", "csv file", "parquet file", "duckdb table people of", "csv", "csv")
+    names = ("a frame", "csv file", "parquet file", "duckdb table people of", "csv", "csv", "csv")
     for kind, name in zip(SOURCES, names, strict=True):
         folder = tmp_path / kind
         folder.mkdir()
@@ -193,7 +194,7 @@ def test_an_error_nobody_expected_is_told_by_its_type_alone() -> None:
         ("the layer raised RuntimeError where it should have answered.",),
         (),
     }
-    assert sum(result.held is False for result in results) == 13  # the others look at the live table alone
+    assert sum(result.held is False for result in results) == 17  # the others look at the live table alone
 
 
 def test_a_table_that_cannot_be_opened_is_no_finding() -> None:
@@ -513,6 +514,59 @@ class OneAnswerForAKey(Proxy):
         return answer
 
 
+class GivesUp(Proxy):
+    """An engine whose memory ends where many rows match."""
+
+    def where(self, *words: Any, **more: Any) -> Any:
+        part, wanted = self.table.where(*words, **more), more.get("w", (None, None))[1]
+        if wanted is not None and int((self.rows["w"] < wanted).sum()) > 100_000:
+            return SimpleNamespace(median=self.fail)
+        return part
+
+    def fail(self, *_: Any) -> Any:
+        raise EngineFailed("the engine could not answer.")
+
+
+class Wraps(Proxy):
+    """Cells of an int8 column by a difference in the type of the column."""
+
+    def histogram(self, *columns: str, **more: Any) -> Any:
+        found = self.table.histogram(*columns, **more)
+        column = self.rows[columns[0]] if len(columns) == 1 else None
+        if column is not None and column.dtype == np.int8 and int(column.max()) - int(column.min()) > 127:
+            found.values = np.roll(found.values, 1)
+        return found
+
+
+class RepeatsItself(Proxy):
+    def count(self, epsilon: Any, **more: Any) -> Any:
+        return int(self.table.count(epsilon, **more)) * 0 + len(self.rows)
+
+
+class RefusesLongTexts(LocalLayer):
+    def open(self, frame: pd.DataFrame, *words: Any, **settings: Any) -> Any:
+        if frame.astype(str).map(len).to_numpy().max(initial=0) > 10**6:
+            raise DataError("cannot read the table.")
+        return super().open(frame, *words, **settings)
+
+
+class LedgerForEachDeclaration(LocalLayer):
+    def open(self, frame: pd.DataFrame, domain: Domain, *, ledger: Any = None, **settings: Any) -> Any:
+        own = ledger.with_name(f"{ledger.name} {domain.rows_per_person}") if ledger else None
+        return super().open(frame, domain, ledger=own, **settings)
+
+
+class OpensFilesAfresh(LocalLayer):
+    """Files whose ledger is in memory, whoever opens them."""
+
+    def store(self, frame: pd.DataFrame, folder: Path) -> Path:
+        frame.to_csv(folder / "planted.csv", index=False)
+        return folder / "planted.csv"
+
+    def reopen(self, file: Path, domain: Domain, **settings: Any) -> Any:
+        return privet.open(pd.read_csv(file), domain, budget=1)
+
+
 class Wrapped(LocalLayer):
     """A layer whose tables are wrapped."""
 
@@ -600,11 +654,19 @@ BROKEN: list[tuple[int, Any, str]] = [
     (15, FreshNoiseForAKey, "fresh noise"),
     (15, OneAnswerForAKey, "a larger epsilon"),
     (15, lambda: NoNames(FRAME, SMALL), "someone else's key"),
+    (16, GivesUp, "depends on how many rows match"),
+    (16, lambda: RefusesLongTexts(FRAME, SMALL), "one row with a long text"),
+    (17, Wraps, "in a column of type int8."),
+    (18, RepeatsItself, "a seed for tests reaches a table"),
+    (18, RepeatsItself, "opened with a seed for tests"),
+    (19, lambda: LedgerForEachDeclaration(FRAME, SMALL), "declared anew"),
+    (19, lambda: OpensFilesAfresh(FRAME, SMALL), "with a ledger in memory"),
+    (19, lambda: OpensFilesAfresh(FRAME, SMALL), "by a hard link"),
 ]
 
 
 def test_every_attack_has_a_layer_to_catch() -> None:
-    assert {number for number, _, _ in BROKEN} == set(range(1, 16))
+    assert {number for number, _, _ in BROKEN} == set(range(1, 20))
 
 
 def test_a_layer_that_is_only_wrapped_holds() -> None:
@@ -619,3 +681,30 @@ def test_a_broken_layer_is_caught_by_its_attack(number: int, broken: Any, words:
     assert result.held is False
     assert words in " ".join(result.found)
     assert CANARY not in " ".join(result.found)
+
+
+def test_outcomes_of_an_open_table_that_can_be_listed_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An enumeration that takes tables which somebody else opened, as themselves and as shadows of a race."""
+    listed = SimpleNamespace(outcomes=([7],))
+    monkeypatch.setattr(boundary, "worst_loss", lambda run, left, right, *more: listed)
+    with LocalLayer(FRAME, SMALL) as layer:
+        result = ATTACKS[HATCHES - 1].against(layer)
+    assert "the outcomes of an open table can be listed" in " ".join(result.found)
+    assert "a candidate of a race can list the outcomes" in " ".join(result.found)
+
+
+# -- several paths to one table -------------------------------------------------------------------
+
+
+def test_every_path_is_attacked_and_what_one_of_them_lets_through_is_said(tmp_path: Path) -> None:
+    """Would catch attacks that try push-down, which nobody gets by default."""
+    source = store(FRAME, "csv", tmp_path)
+    said: list[str] = []
+    with LocalLayer(source, SMALL, path="auto") as default, LocalLayer(source, SMALL) as other, Wrapped(NaNSum) as bad:
+        assert str(default.live(budget=1)).count("snapshot") or "memory" in str(default.live(budget=1))
+        held = attack_by_paths({"one": default, "other": other}, said.append)
+        through = attack_by_paths({"one": default, "other": bad})
+    assert [result.held for result in held] == [None if result.number == TIMING else True for result in held]
+    assert len(said) == 2 * len(ATTACKS) and said[0].endswith(", one") and said[-1].endswith(", other")
+    poison = through[3]
+    assert poison.held is False and poison.found[0].startswith("other: NaN")

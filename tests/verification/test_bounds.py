@@ -13,82 +13,11 @@ from scipy.stats import binom
 from privet.verification.bounds import (
     CONFIDENCE,
     detectable_guesses,
-    detectable_loss,
+    detectable_rarity,
     guesses_at_least,
-    loss_at_least,
 )
 
-CHANCES = (0.001, 0.02, 0.1, 0.3, 0.5, 0.8, 0.99, 1.0)
 ALPHAS = st.floats(1e-12, 0.5)
-
-
-@st.composite
-def seen(draw: st.DrawFn) -> tuple[int, int, int]:
-    """Runs, and how often an event was seen on either table."""
-    runs = draw(st.integers(1, 5_000))
-    return runs, draw(st.integers(0, runs)), draw(st.integers(0, runs))
-
-
-# -- two tables -------------------------------------------------------------------------------
-
-
-@given(seen(), ALPHAS, ALPHAS)
-@settings(derandomize=True, deadline=None)
-def test_a_bound_stays_below_what_was_seen_and_grows_with_the_evidence(
-    counts: tuple[int, int, int], alpha: float, other: float
-) -> None:
-    """Would catch bounds taken from the wrong side: each stays below the ratio seen, and less doubt means less loss."""
-    runs, likely, unlikely = counts
-    bound = float(loss_at_least(likely, unlikely, runs, alpha))
-    if likely:
-        assert bound <= (math.log(likely / unlikely) if unlikely else math.inf)
-        assert math.isfinite(bound)
-    else:
-        assert bound == -math.inf
-    if likely < runs:
-        assert loss_at_least(likely + 1, unlikely, runs, alpha) >= bound
-    if unlikely < runs:
-        assert loss_at_least(likely, unlikely + 1, runs, alpha) <= bound
-    low, high = sorted((alpha, other))
-    assert loss_at_least(likely, unlikely, runs, low) <= loss_at_least(likely, unlikely, runs, high)
-
-
-def test_more_runs_of_the_same_kind_show_more() -> None:
-    bounds = [float(loss_at_least(3 * runs // 4, runs // 4, runs, 1e-8)) for runs in (40, 400, 4_000, 40_000)]
-    assert bounds == sorted(bounds)
-    assert bounds[-1] == pytest.approx(math.log(3), abs=0.1)
-
-
-def test_bounds_of_many_events_are_those_of_each() -> None:
-    """Would catch events that share a bound."""
-    likely, unlikely = np.array([[0, 5, 30], [30, 30, 12]]), np.array([[0, 5, 30], [0, 30, 3]])
-    together = loss_at_least(likely, unlikely, 30, 0.01)
-    for place in np.ndindex(2, 3):
-        assert together[place] == loss_at_least(likely[place], unlikely[place], 30, 0.01)
-
-
-@pytest.mark.parametrize("alpha", [1e-6, 0.01, 0.2])
-@pytest.mark.parametrize("runs", [1, 2, 5, 12, 60])
-def test_a_bound_exceeds_the_loss_with_probability_alpha_at_most(runs: int, alpha: float) -> None:
-    """For every pair of chances: the sum over all counts at which it is wrong. Would catch an alpha spent twice."""
-    count = np.arange(runs + 1)
-    bounds = loss_at_least(count[:, None], count[None, :], runs, alpha)
-    for here in CHANCES:
-        for there in CHANCES:
-            chances = np.outer(binom.pmf(count, runs, here), binom.pmf(count, runs, there))
-            wrong = float(chances[bounds > math.log(here / there)].sum())
-            assert wrong <= alpha, f"chances {here} and {there}: {wrong:.3g}"
-
-
-def test_a_bound_is_no_looser_than_it_has_to_be() -> None:
-    """Would catch a bound that is never wrong because it says nothing: at some chances half of alpha is used."""
-    runs, alpha, count = 60, 0.2, np.arange(61)
-    bounds = loss_at_least(count[:, None], count[None, :], runs, alpha)
-    used = []
-    for here in np.linspace(0.02, 0.98, 25):
-        chances = np.outer(binom.pmf(count, runs, here), binom.pmf(count, runs, here / 20))
-        used.append(float(chances[bounds > math.log(20)].sum()))
-    assert max(used) > alpha / 10
 
 
 # -- guesses ----------------------------------------------------------------------------------
@@ -111,6 +40,31 @@ def test_guesses_show_no_more_than_their_share_and_more_with_each_right_one(
 
 def test_who_guesses_nobody_shows_nothing() -> None:
     assert guesses_at_least(0, 0, 1e-8) == -math.inf
+
+
+def test_bounds_of_many_guesses_are_those_of_each() -> None:
+    """Would catch bounds that share a count."""
+    right, guesses = np.array([[0, 5], [30, 12]]), np.array([[0, 9], [30, 40]])
+    together = guesses_at_least(right, guesses, 0.01)
+    for place in np.ndindex(2, 2):
+        assert together[place] == guesses_at_least(right[place], guesses[place], 0.01)
+
+
+def test_guesses_about_two_tables_are_wrong_as_seldom_as_they_say() -> None:
+    """An event of these probabilities, a coin for each of seven runs: the sum over all that can be seen.
+
+    The bound is about the larger of two losses: that of the event, on which the left table is guessed.
+    """
+    runs, alpha = 7, 0.2
+    for here, there in ((0.9, 0.3), (0.5, 0.5), (0.02, 0.001), (1.0, 0.5)):
+        hit, miss, none = here / 2, there / 2, 1 - (here + there) / 2
+        missed = 0.0
+        for right in range(runs + 1):
+            for wrong in range(runs + 1 - right):
+                ways = math.comb(runs, right) * math.comb(runs - right, wrong)
+                chance = ways * hit**right * miss**wrong * none ** (runs - right - wrong)
+                missed += chance * (guesses_at_least(right, right + wrong, alpha) > math.log(here / there))
+        assert missed <= alpha
 
 
 @pytest.mark.parametrize("alpha", [1e-6, 0.01, 0.2])
@@ -148,24 +102,6 @@ def test_who_is_guessed_may_depend_on_what_was_published() -> None:
 CLAIM, ALPHA = 1.0, 1e-6
 
 
-def found_by_runs(share: float, loss: float, runs: int) -> float:
-    """The probability that a bound exceeds the claim, for an event of this share and loss."""
-    count = np.arange(runs + 1)
-    bounds = loss_at_least(count[:, None], count[None, :], runs, ALPHA)
-    chances = np.outer(binom.pmf(count, runs, share), binom.pmf(count, runs, share * math.exp(-loss)))
-    return float(chances[bounds > CLAIM].sum())
-
-
-@pytest.mark.parametrize(("share", "runs"), [(0.9, 200), (0.5, 400), (0.2, 1_000)])
-def test_a_detectable_loss_is_found_and_a_clearly_smaller_one_is_not(share: float, runs: int) -> None:
-    """Would catch a stated power that the runs do not have, and one far below what they have."""
-    loss = detectable_loss(share, runs, CLAIM, ALPHA)
-    assert CLAIM < loss < 4
-    assert found_by_runs(share, loss, runs) >= CONFIDENCE
-    assert found_by_runs(share, CLAIM + 0.4 * (loss - CLAIM), runs) < 0.5
-    assert found_by_runs(share, CLAIM, runs) <= ALPHA
-
-
 def found_by_guesses(loss: float, guesses: int) -> float:
     """The probability that a bound from guesses exceeds the claim, where guessing shows all of the loss."""
     bounds = np.array([guesses_at_least(right, guesses, ALPHA) for right in range(guesses + 1)])
@@ -181,10 +117,21 @@ def test_detectable_guesses_are_found_and_clearly_fewer_are_not(guesses: int) ->
     assert found_by_guesses(CLAIM, guesses) <= ALPHA
 
 
+@pytest.mark.parametrize("runs", [500, 5_000])
+def test_a_detectable_event_of_one_table_alone_is_found_and_one_half_as_likely_is_not(runs: int) -> None:
+    """On one table alone: every guess is right, and as many are needed as leave alpha."""
+    rarity = detectable_rarity(runs, CLAIM, ALPHA)
+    needed = next(count for count in range(runs) if guesses_at_least(count, count, ALPHA) > CLAIM)
+
+    def found(chance: float) -> float:
+        return float(binom.sf(needed - 1, 2 * runs, chance / 2))  # a coin says which table it is
+
+    assert found(rarity) >= CONFIDENCE > found(0.95 * rarity)
+    assert found(rarity / 2) < 0.5
+
+
 def test_what_few_runs_cannot_show_has_no_power() -> None:
     """Would catch a stated power where not even a certain event would do."""
-    assert detectable_loss(1.0, 5, CLAIM, 1e-8) == math.inf
-    assert detectable_loss(0.001, 100, CLAIM, 1e-8) == math.inf
-    assert detectable_loss(0.0, 10_000, CLAIM, 1e-8) == math.inf
+    assert detectable_rarity(5, CLAIM, 1e-8) == math.inf
     assert detectable_guesses(5, CLAIM, 1e-8) == math.inf
     assert detectable_guesses(0, CLAIM, 1e-8) == math.inf

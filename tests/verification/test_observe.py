@@ -56,7 +56,12 @@ def table(rows: pd.DataFrame = PAIR.right) -> privet.ProtectedTable:
         (np.array([[1], [2]]), {"output[0]": 1, "output[1]": 2, "length of output": 2}),
         (np.array([1, "a"], dtype=object), {"output[0]": 1, "output[1]": "a", "length of output": 2}),
         (pd.Series([1.5]), {"output[0]": 1.5, "length of output": 1}),
-        (pd.DataFrame({"a": [1], "b": ["x"]}), {"output[0]": 1, "output[1]": "x", "length of output": 2}),
+        (pd.Series([1, 2], index=["b", "a"]), {"output[b]": 1, "output[a]": 2, "length of output": 2}),
+        (pd.Series([1, 2], index=["a", "a"]), {"output[0]": 1, "output[1]": 2, "length of output": 2}),
+        (
+            pd.DataFrame({"a": [1], "b": ["x"]}),
+            {"output.a[0]": 1, "output.b[0]": "x", "length of output.a": 1, "length of output.b": 1},
+        ),
         ({"count": 3, "mean": 2.0}, {"count": 3, "mean": 2.0}),
     ],
 )
@@ -84,6 +89,38 @@ def test_a_secret_is_seen_wherever_it_hides(published: Any) -> None:
     one, other = observe.seen(published(5)), observe.seen(published(6))
     assert one != other
     assert all(isinstance(value, int | float | str | None) for value in one.values())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        ({"x": {"a": 1, "b": 2}}, {"x": {"b": 2, "a": 1}}),
+        (pd.Series({"a": 1, "b": 2}), pd.Series({"b": 2, "a": 1})),
+        (pd.DataFrame({"a": [1], "b": [2]}), pd.DataFrame({"b": [2], "a": [1]})),
+        (pd.DataFrame({"n": [1, 2]}, index=["a", "b"]), pd.DataFrame({"n": [2, 1]}, index=["b", "a"])),
+        (3, 3.0),
+        (3, np.int64(3)),
+        (Fraction(3), 3.0),
+        ([1, 2], (1, 2)),
+        (np.zeros((2, 3)), np.zeros((3, 2))),
+        (np.zeros(2, dtype=np.int8), np.zeros(2, dtype=np.int64)),
+    ],
+)
+def test_types_shapes_and_the_order_of_names_are_seen(one: Any, other: Any) -> None:
+    """Equal values in another order, or of another type. Would catch cells told in the order of their exact counts."""
+    frames = [observe.runs(lambda value=value: value, 1) for value in (one, other)]
+    assert frames[0][observe.FORM].tolist() != frames[1][observe.FORM].tolist()
+
+
+def test_what_an_error_says_is_seen() -> None:
+    def run(secret: int) -> int:
+        raise ValueError(f"{secret} rows")
+
+    assert [observe.runs(lambda secret=secret: run(secret), 1)[observe.MESSAGE].tolist() for secret in (1, 2)] == [
+        ["1 rows"],
+        ["2 rows"],
+    ]
 
 
 def test_a_long_array_is_seen_by_its_length_and_its_first_numbers() -> None:
@@ -242,7 +279,7 @@ def test_arrays_of_another_length_in_every_run_are_one_frame() -> None:
     frame = observe.runs(lambda: np.ones(next(lengths)), 4)
     assert frame["length of output"].tolist() == [0, 3, 1, 200]
     assert frame["output[2]"].isna().tolist() == [True, False, True, False]
-    assert len(frame.columns) == observe.MOST_NUMBERS + 1
+    assert len(frame.columns) == observe.MOST_NUMBERS + 2  # and the length, and the form
 
 
 # -- low bits ---------------------------------------------------------------------------------

@@ -212,7 +212,7 @@ SAMPLED = {
     "hanisch-tree": 0.8,
     "diffpid3": 0.35,
     "sulq-id3": 0.35,
-    "bootstrap-count": 1.3,
+    "bootstrap-count": 1.05,  # a first look is enough
 }
 LOOSEST = 0.4  # what computed probabilities must show of every honest claim of 1, on the tables of the bench
 
@@ -251,7 +251,8 @@ def test_an_honest_claim_holds_and_a_known_bad_one_is_caught(
 
 # -- mutants ----------------------------------------------------------------------------------
 
-LOOSE = Fraction(5, 4)
+LOOSE = Fraction(11, 10)
+LOOSER = Fraction(5, 4)  # for what does not show all of its claim on the tables of the bench
 
 
 @pytest.mark.parametrize(
@@ -265,14 +266,14 @@ LOOSE = Fraction(5, 4)
         PermuteAndFlip(LOOSE, 1, False),
         Exponential(LOOSE, 1, True),
         NoisyMax(LOOSE, 1, True),
-        ExponentialOverRanges(LOOSE, 1, False),
+        ExponentialOverRanges(LOOSER, 1, False),
     ],
     ids=str,
 )
 def test_noise_for_more_than_it_is_sold_for_is_caught(mutant: Any) -> None:
-    """Noise for 1.25 sold as 1. Few runs, because probabilities are computed too and have no doubt."""
+    """Noise for 1.1 sold as 1. Few runs, because probabilities are computed too and have no doubt."""
     verdict = privet.verify(mutant, 1, effort=0.02)
-    assert not verdict.passed and verdict.lower_bound <= LOOSE + 1e-6
+    assert verdict.outcome == "broken" and verdict.lower_bound <= mutant.epsilon + 1e-6
 
 
 @dataclass(frozen=True)
@@ -301,10 +302,10 @@ def test_draws_that_do_not_follow_their_formulas_are_caught_by_sampling(mutant: 
     verdict = privet.verify(mutant, 1, effort=2)
     computed = [finding.bound for finding in verdict.findings if not finding.alpha]
     assert max(computed) == pytest.approx(1, abs=1e-6)
-    assert not verdict.passed and 1 < sampled(verdict) <= LOOSE
+    assert verdict.outcome == "broken" and 1 < sampled(verdict) <= LOOSE
 
 
 def test_a_tree_that_spends_more_than_it_says_is_caught_by_canaries_alone() -> None:
     """A miss has probability below 1e-6: the bound is ten standard errors above the claim."""
-    found = canaries(privet.HanischTreeClassifier(LOOSE, max_depth=2), CANARY_FITS).find(1.0, 1e-8)
-    assert 1 < found.bound <= LOOSE
+    found = canaries(privet.HanischTreeClassifier(LOOSER, max_depth=2), CANARY_FITS).find(1.0, 1e-8)
+    assert 1 < found.bound <= LOOSER

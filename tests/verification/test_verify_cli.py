@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from fractions import Fraction
 from pathlib import Path
 
 import command
 import pytest
 
 import privet
-from privet.verification import registry
+from privet.verification import Finding, Verdict, registry
 
 
 def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -34,7 +35,8 @@ def test_an_honest_name_holds(tmp_path: Path) -> None:
     """A claim that holds is 0 for a shell, also with so few runs that they show nothing."""
     done = run("count", "--epsilon", "1/3", "--effort", "0.01", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("count: claims epsilon 1/3, loses at least 0.333: no more than that was found\n")
+    assert done.stdout.startswith("count: holds as far as tested\n  claims epsilon 1/3, loses at least 0.333\n")
+    assert max(map(len, done.stdout.splitlines())) <= 80
     assert "every outcome" in done.stdout and "neighbours" in done.stdout
     assert "wrong with probability 1e-08 at most" in done.stdout
     assert list(tmp_path.iterdir()) == []  # nothing is left behind
@@ -44,9 +46,20 @@ def test_a_known_bad_name_is_caught_and_that_is_as_it_should_be(tmp_path: Path) 
     """Would catch a bench in a pipeline that stops it for working: catching what is bad is 0, missing it is not."""
     caught = run("cheap-noise", cwd=tmp_path)
     assert caught.returncode == 0, caught.stderr
-    assert "IT LOSES MORE THAN IT SAYS" in caught.stdout
+    assert caught.stdout.startswith("cheap-noise: BROKEN, it loses more than it says")
     missed = run("cheap-noise", "--effort", "0.0001", cwd=tmp_path)
-    assert missed.returncode == 1 and "no more than that was found" in missed.stdout
+    assert missed.returncode == 1 and "no power is no pass" in missed.stdout
+
+
+def test_what_is_undecided_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
+    """The record of a search with a verdict without power: would catch a pipeline that takes it for a pass."""
+    found = Finding("neighbours", "a pair", "nothing that tells the tables apart", 0.0, 100, 1e-8)
+    for count in (1, 2):  # one is printed as a verdict, several as a table
+        verdicts = [Verdict(f"s{i}", "function", "a line", Fraction(1), (found,)) for i in range(count)]
+        lines = [{"trial": f"round 0: {each.subject} at 1", **each.to_dict()} for each in verdicts]
+        (tmp_path / "found.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        done = run("--hours", "0", "--record", "found.jsonl", cwd=tmp_path)
+        assert done.returncode == 3 and "UNDECIDED" in done.stdout and "no power is no pass" in done.stdout
 
 
 def test_a_program_reads_json(tmp_path: Path) -> None:
@@ -81,8 +94,9 @@ def test_a_table_is_attacked_and_pays_nothing(tmp_path: Path) -> None:
     privet.datasets.census_domain().save(tmp_path / "people.toml")
     done = run("--attacks", "people.csv", "--html", "report.html", cwd=tmp_path)  # people.toml is beside it
     assert done.returncode == 0, done.stdout + done.stderr
-    words = [line.rsplit(": ", 1)[1] for line in done.stdout.splitlines() if not line.startswith("   ")]
-    assert words.count("held") == 14 and words.count("not decided") == 1
+    assert done.stdout.startswith("attacks on csv file people.csv, by the default path and by push-down\n")
+    words = [line.rsplit(": ", 1)[1] for line in done.stdout.splitlines()[1:] if not line.startswith("   ")]
+    assert words.count("held") == 18 and words.count("not decided") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "people.toml", "report.html"]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -15,7 +16,10 @@ from privet.domain import Domain
 from privet.errors import QuestionError
 
 if TYPE_CHECKING:
-    from privet.verification import Report
+    from privet.verification import Report, Verdict
+
+
+EXIT_CODES = {"holds": 0, "broken": 1, "undecided": 3}
 
 
 def verify(
@@ -47,11 +51,15 @@ def verify(
     For a claim of epsilon, look for two tables that differ by one person and an event that is more
     than exp(epsilon) times as likely on one of them. What is printed is a lower bound of the
     loss; the event that shows it; how many runs that took; how probable a wrong bound is; and
-    the power: the smallest epsilon that, sold as the claim, would have been found. The command
-    fails where something honest is caught, or something known to be bad is not.
+    the power: the smallest epsilon that, sold as the claim, would have been found.
 
-    --attacks runs fifteen attacks on the layer that answers questions about a table. It works
-    on a ledger of its own that it throws away, with all answers; nothing is charged.
+    A claim is broken, holds as far as tested, or is undecided: a test that would miss twice the
+    claim is no pass. The exit code is 0 where everything honest holds and everything known to
+    be bad is caught, 3 where a claim is undecided, else 1.
+
+    --attacks runs all known attacks on the layer that answers questions about a table, by the
+    way that it is opened by default and by statements where the rows lie. It works on ledgers
+    of its own that it throws away, with all answers; nothing is charged.
 
     \b
     Examples:
@@ -90,7 +98,7 @@ def verify(
     _print(report, as_json)
     if html is not None:
         say(f"wrote {html}")
-    raise typer.Exit(0 if report.passed else 1)
+    raise typer.Exit(EXIT_CODES[report.outcome])
 
 
 def _domain(data: str, given: Path | None) -> Domain:
@@ -134,41 +142,47 @@ def _print(report: Report, as_json: bool) -> None:
         print(report.verdicts[0])
     elif report.verdicts:
         _print_verdicts(report)
-    for result in report.attacks:
-        word = {True: "held", False: "GOT THROUGH", None: "not decided"}[result.held]
-        print(f"{result.number:>2} {result.name}: {word}")
-        for sentence in result.found:
-            print(f"     {sentence}")
+    if report.attacks:
+        _print_attacks(report)
 
 
 def _print_verdicts(report: Report) -> None:
     from privet.verification.verdict import number
 
+    console = Console(width=None if Console().is_terminal else 160)
+    wide = console.width >= 120  # narrower than this, the event of a claim is on the page and in the JSON alone
     table = Table(show_edge=False)
-    for heading in ("what", "claim", "loses at least", "power", "runs", "verdict", "shown by"):
+    for heading in ("what", "claim", "loses at least", "power", "verdict", *(("shown by",) if wide else ())):
         table.add_column(heading, overflow="fold", justify="right" if heading in _NUMBERS else "left")
     for verdict in report.verdicts:
-        table.add_row(
-            verdict.subject,
-            decimal_text(verdict.claim),
-            number(verdict.lower_bound),
-            number(verdict.power),
-            str(sum(finding.runs for finding in verdict.findings)),
-            _word(verdict),
-            f"{verdict.worst.method}: {verdict.worst.event}"[:70],
-        )
-    Console(width=None if Console().is_terminal else 160).print(table)
+        numbers = decimal_text(verdict.claim), number(verdict.lower_bound), number(verdict.power)
+        event = f"{verdict.worst.method}: {verdict.worst.event}"[:70]
+        table.add_row(verdict.subject, *numbers, _word(verdict), *((event,) if wide else ()))
+    console.print(table)
     honest = [verdict for verdict in report.verdicts if not verdict.must_fail]
     bad = [verdict for verdict in report.verdicts if verdict.must_fail]
-    print(f"{sum(v.passed for v in honest)} of {len(honest)} honest claims held, ", end="")
-    print(f"{sum(not v.passed for v in bad)} of {len(bad)} known-bad ones were caught; ", end="")
+    outcomes = [verdict.outcome for verdict in honest]
+    print(f"{len(honest)} honest claims: {outcomes.count('holds')} hold as far as tested, ", end="")
+    print(f"{outcomes.count('undecided')} undecided, {outcomes.count('broken')} broken")
+    print(f"{sum(verdict.as_expected for verdict in bad)} of {len(bad)} known-bad ones were caught")
     print(f"a false alarm anywhere had probability {sum(verdict.alpha for verdict in honest):.1g} at most")
+    if report.outcome == "undecided":
+        print("UNDECIDED: no power is no pass; raise --effort")
 
 
-_NUMBERS = ("claim", "loses at least", "power", "runs")
+def _print_attacks(report: Report) -> None:
+    print(f"attacks on {report.layer}")
+    for result in report.attacks:
+        word = {True: "held", False: "GOT THROUGH", None: "not decided"}[result.held]
+        print(f"{result.number:>2} {result.name}: {word}")
+        for sentence in result.found:
+            print(textwrap.fill(sentence, 80, initial_indent=" " * 5, subsequent_indent=" " * 5))
 
 
-def _word(verdict: Any) -> str:
+_NUMBERS = ("claim", "loses at least", "power")
+
+
+def _word(verdict: Verdict) -> str:
     if verdict.must_fail:
-        return "caught" if not verdict.passed else "MISSED"
-    return "held" if verdict.passed else "LOSES MORE"
+        return "caught" if verdict.as_expected else "MISSED"
+    return verdict.outcome if verdict.passed else verdict.outcome.upper()

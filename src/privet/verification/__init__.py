@@ -9,7 +9,8 @@ proofs are in docs/privacy.md; a bound above it is a disproof.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,13 @@ from privet.domain import Domain
 from privet.errors import QuestionError
 from privet.kernel import IntegerLaplace, ResidualLaplace, as_epsilon
 from privet.trees.estimator import PrivateClassifier
-from privet.verification import estimators, mechanisms, membership, observe, reconstruction
-from privet.verification.attacks import AttackResult, attack
-from privet.verification.checks import Check, NeighbourCheck, Neighbours
+from privet.verification import estimators, functions, mechanisms, membership, reconstruction
+from privet.verification.attacks import AttackResult, attack, attack_by_paths
+from privet.verification.checks import Check
 from privet.verification.layer import Layer, LocalLayer
 from privet.verification.registry import FALSE_ALARM, registry, trials
 from privet.verification.search import search
 from privet.verification.subject import Effort, Progress, Subject
-from privet.verification.tables import known_pairs
 from privet.verification.verdict import Finding, Report, Verdict
 
 __all__ = [
@@ -43,8 +43,6 @@ __all__ = [
 ]
 
 TAKES_PAIRS = ("function", "peer")
-RUNS = 3_000  # of somebody's function, on each table
-PILOT = 100
 
 
 def verify(
@@ -103,7 +101,7 @@ def _subject(subject: Any, pairs: Sequence[tuple[Any, Any]] | None) -> Subject:
             name, "peer", "a classifier", lambda claim, effort: estimators.peer_checks(subject, effort, pairs)
         )
     if callable(subject):
-        return Subject(name, "function", "a function", lambda claim, effort: _function(subject, pairs, effort))
+        return Subject(name, "function", "a function", lambda claim, effort: functions.checks(subject, effort, pairs))
     raise QuestionError(
         f"cannot verify a {type(subject).__name__}; pass a name, a classifier, a mechanism or a function of a table."
     )
@@ -124,20 +122,6 @@ def _classifier(classifier: PrivateClassifier, claim: Any, effort: Effort) -> li
     if parameters["epsilon"] is None:
         parameters["epsilon"] = claim
     return estimators.checks(type(classifier)(**parameters), effort)
-
-
-def _function(function: Callable[[Any], Any], pairs: Sequence[tuple[Any, Any]] | None, effort: Effort) -> list[Check]:
-    """A function of a table, on the pairs that were given or on frames of a small public domain."""
-    given = pairs or [(pair.left, pair.right) for pair in known_pairs()]
-
-    def sampler(table: Any) -> Callable[[int], Any]:
-        return lambda runs: observe.with_low_bits(observe.runs(lambda: function(table), runs))
-
-    found = [
-        Neighbours(f"{'given ' if pairs else ''}pair {number + 1}", sampler(left), sampler(right))
-        for number, (left, right) in enumerate(given)
-    ]
-    return [NeighbourCheck(found, effort.of(RUNS), PILOT)]
 
 
 def verify_all(*, effort: float = 1.0, curves: bool = True, progress: Progress = lambda text: None) -> Report:
@@ -164,7 +148,18 @@ def attack_curves(progress: Progress = lambda text: None) -> tuple[dict[str, Any
     return *found, {"curve": "reconstruction", "subject": "jagannathan", "points": points}
 
 
+PATHS = {"by the default path": "auto", "by push-down": "push-down"}
+
+
 def attack_table(data: Any, domain: Domain | str | Path, *, progress: Progress = lambda text: None) -> Report:
-    """The attacks on a privacy layer, against a table; nothing is charged to its ledger and no answer is kept."""
-    with LocalLayer(data, domain) as layer:
-        return Report(attacks=tuple(attack(layer, progress)), layer=layer.name)
+    """The attacks on a privacy layer, against a table; nothing is charged to its ledger and no answer is kept.
+
+    A file is attacked by the path that `privet.open` chooses and by push-down, a frame in memory once.
+    """
+    with ExitStack() as stack:
+        layers = {name: stack.enter_context(LocalLayer(data, domain, path=path)) for name, path in PATHS.items()}
+        first = next(iter(layers.values()))
+        if first.in_memory:
+            return Report(attacks=tuple(attack(first, progress)), layer=first.name)
+        results = attack_by_paths(layers, progress)
+        return Report(attacks=tuple(results), layer=f"{first.name}, {' and '.join(layers)}")

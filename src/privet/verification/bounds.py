@@ -12,50 +12,22 @@ from scipy.stats import beta, binom
 CONFIDENCE = 0.99
 
 
-def loss_at_least(likely: ArrayLike, unlikely: ArrayLike, runs: int, alpha: float) -> NDArray[np.float64]:
-    """How much more likely an event is on one table than on the other, in logarithms.
-
-    An event that was fixed before was seen `likely` times in `runs` runs on one table and `unlikely`
-    times in as many on the other. Clopper and Pearson bound the first probability from below and the
-    second from above, each wrong with probability alpha / 2; a pure promise of epsilon bounds the ratio.
-
-    >>> float(loss_at_least(7_310, 2_690, 10_000, alpha=1e-8).round(3))
-    0.871
-    """
-    seen, rare = np.asarray(likely, dtype=np.float64), np.asarray(unlikely, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        lowest = np.where(seen > 0, beta.ppf(alpha / 2, seen, runs - seen + 1), 0.0)
-        highest = np.where(rare < runs, beta.ppf(1 - alpha / 2, rare + 1, runs - rare), 1.0)
-        return np.asarray(np.log(lowest / highest))
-
-
-def guesses_at_least(right: int, guesses: int, alpha: float) -> float:
-    """A loss from guesses which of many people are in a table, each of them there by a fair coin of its own.
+def guesses_at_least(right: ArrayLike, guesses: ArrayLike, alpha: float) -> NDArray[np.float64]:
+    """A lower bound of the loss from guesses which of two tables a run was on, chosen by a fair coin for each run.
 
     Whatever was published, the odds of a coin move by exp(epsilon) at most, also when all other coins are known:
     the right guesses are at most as many as heads of a coin that shows heads with probability
     exp(epsilon) / (1 + exp(epsilon)) (Steinke, Nasr and Jagielski 2023, theorem 5.2 for pure epsilon). Nobody has
-    to be guessed, and who is may depend on what was published. Runs add up.
+    to guess at every run, and where one does may depend on what was published. Runs add up. The same holds for
+    guesses which of many people are in a table, each of them there by a coin of its own.
 
-    >>> round(guesses_at_least(7_310, 10_000, alpha=1e-8), 3)
+    >>> float(guesses_at_least(7_310, 10_000, alpha=1e-8).round(3))
     0.874
     """
-    if right == 0:
-        return -math.inf
-    lowest = float(beta.ppf(alpha, right, guesses - right + 1))
-    return math.log(lowest / (1 - lowest))
-
-
-def detectable_loss(share: float, runs: int, claim: float, alpha: float) -> float:
-    """The smallest loss of an event this likely that `loss_at_least` would have put above the claim."""
-    missed = (1 - CONFIDENCE) / 2
-    seen = binom.ppf(missed, runs, share)
-
-    def found(loss: float) -> bool:
-        rare = binom.ppf(1 - missed, runs, share * math.exp(-loss))
-        return bool(loss_at_least(seen, rare, runs, alpha) > claim)
-
-    return _smallest(found, claim)
+    hits, tries = np.asarray(right, dtype=np.float64), np.asarray(guesses, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lowest = np.where(hits > 0, beta.ppf(alpha, hits, tries - hits + 1), 0.0)
+        return np.asarray(np.log(lowest / (1 - lowest)))
 
 
 def detectable_guesses(guesses: int, claim: float, alpha: float) -> float:
@@ -63,9 +35,24 @@ def detectable_guesses(guesses: int, claim: float, alpha: float) -> float:
 
     def found(loss: float) -> bool:
         right = int(binom.ppf(1 - CONFIDENCE, guesses, 1 / (1 + math.exp(-loss))))
-        return guesses_at_least(right, guesses, alpha) > claim
+        return bool(guesses_at_least(right, guesses, alpha) > claim)
 
     return _smallest(found, claim)
+
+
+def detectable_rarity(runs: int, claim: float, alpha: float) -> float:
+    """The smallest probability of an event of one table alone that as many runs on each would have put above the claim.
+
+    So many right guesses and no wrong one are needed: those after which alpha is left. One in a hundred runs, for a
+    claim of 1 and alpha 1e-8, takes 59 of them, so 7,900 runs on each table.
+
+    >>> round(1 / detectable_rarity(7_900, 1.0, 1e-8))
+    100
+    """
+    needed = math.floor(math.log(1 / alpha) / math.log1p(math.exp(-claim))) + 1
+    # the number of runs on that table is itself a coin's, with as many on average
+    rare = float(beta.ppf(CONFIDENCE, needed, max(1e-9, 2 * runs - needed + 1))) * 2
+    return rare if needed <= runs and rare <= 1 else math.inf
 
 
 def _smallest(found: object, claim: float) -> float:

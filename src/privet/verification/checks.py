@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,8 +19,8 @@ from numpy.typing import NDArray
 
 from privet.errors import QuestionError
 from privet.kernel import WorstLoss
-from privet.verification.bounds import detectable_guesses, detectable_loss, guesses_at_least, loss_at_least
-from privet.verification.events import Observations, choose
+from privet.verification.bounds import detectable_guesses, detectable_rarity, guesses_at_least
+from privet.verification.events import Guess, Observations, choose
 from privet.verification.verdict import Finding
 
 RAISED = "raised"  # the column that says which error a run ended with
@@ -48,35 +49,51 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class NeighbourCheck(Check):
-    """Run on neighbouring tables; choose the pair, then an event, then test it, each on runs of its own."""
+    """Run on neighbouring tables; choose the pair, then rules to guess the table, then test them, each on own runs.
+
+    A fair coin says for each tested run which table it is on, so that the bound is that of guesses.
+    """
 
     pairs: Sequence[Neighbours]
-    runs: int  # on each table: a third to choose the event, the others to test it
+    runs: int  # on each table, on average: a third to choose the rules, the others to test them
     pilot: int = 0  # runs on each table of each pair to choose the pair; needed for more than one
 
     def find(self, claim: float, alpha: float) -> Finding:
         pair, tried = self._chosen(alpha)
-        tested = max(1, self.runs - self.runs // 3)
-        training = _aligned(pair.left(self.runs // 3), pair.right(self.runs // 3))
-        event, _ = choose(*training, tested, alpha)
-        first, second = _aligned(pair.left(tested), pair.right(tested), columns=training[0].columns)
-        runs = tried + 2 * self.runs
-        frames = (*training, first, second)
+        trained, tested = self.runs // 3, max(1, self.runs - self.runs // 3)
+        training = _aligned(_sampled(pair.left, trained), _sampled(pair.right, trained))
+        rules, _ = choose(*training, tested, alpha)
+        samples: list[tuple[Observations, Observations]] = []
+        look = tested // 10  # at so many runs first: they are enough where much is lost
+        for runs, part in ((look, alpha / 10), (tested - look, 9 * alpha / 10)):
+            if not runs:
+                continue
+            samples.append(_by_coins(pair, runs, training[0].columns))
+            first, second = (_joined(frames) for frames in zip(*samples, strict=True))
+            finding = self._tested(pair, rules, (*training, first, second), claim, part)
+            if finding.bound > claim:
+                break
+        return replace(finding, runs=tried + 2 * trained + len(first) + len(second), alpha=alpha)
+
+    def _tested(
+        self, pair: Neighbours, rules: Sequence[Guess], frames: Sequence[Observations], claim: float, alpha: float
+    ) -> Finding:
+        """What guesses by these rules show; the frames are of training and of tests, on the left and on the right."""
         if kinds := _raised_always(frames):
             raise QuestionError(f"every run ended with an error ({kinds}), so there is nothing to verify.")
+        tests = len(frames[2]) + len(frames[3])
+        rarity = detectable_rarity(tests // 2, claim, alpha / len(rules))
+        finding = partial(Finding, "neighbours", pair.name, runs=tests, alpha=alpha, rarity=rarity)
         # so many errors on one side alone are more than the claim allows, and no noise: the loss has no bound
-        if (raised := _raised_on_one(frames)) and loss_at_least(tested, 0, tested, alpha) > claim:
-            return Finding("neighbours", pair.name, raised, math.inf, runs, alpha, power=claim)
-        here, there = (int(np.count_nonzero(event.happens(frame))) for frame in (first, second))
-        likely, unlikely = (here, there) if event.on_left else (there, here)
-        bound = float(loss_at_least(likely, unlikely, tested, alpha))
-        share, rare = likely / tested, max(unlikely, 0.5) / tested
-        note = f"seen in {100 * share:.3g}% of {tested} runs and in {100 * unlikely / tested:.3g}% on the neighbour"
-        shown = math.log(share / rare) if share > rare else 0.0
-        # a looser mechanism shows more on the same event, in proportion to its epsilon
-        power = claim * detectable_loss(share, tested, claim, alpha) / shown if shown else math.inf
-        text = event.text if bound > 0 else "nothing that tells the tables apart"
-        return Finding("neighbours", pair.name, text, bound, runs, alpha, max(power, claim), note)
+        if (raised := _raised_on_one(frames)) and guesses_at_least(tests, tests, alpha) > claim:
+            return finding(raised, math.inf, power=claim)
+        counts = [rule.counts(*frames[2:]) for rule in rules]
+        bounds = [float(guesses_at_least(*count, alpha / len(rules))) for count in counts]
+        best = int(np.argmax(bounds))
+        (right, guesses), bound = counts[best], bounds[best]
+        note = f"{right} of {guesses} guesses right, {100 * right / max(guesses, 1):.3g}%, in {tests} runs"
+        text = rules[best].text if bound > 0 else "nothing that tells the tables apart"
+        return finding(text, bound, power=_power(right, guesses, bound, claim, alpha / len(rules)), note=note)
 
     def _chosen(self, alpha: float) -> tuple[Neighbours, int]:
         """The pair that looks worst in a few runs."""
@@ -92,6 +109,33 @@ class NeighbourCheck(Check):
         return self.pairs[int(np.argmax(looks))], 2 * self.pilot * len(self.pairs)
 
 
+def _sampled(sampler: Sampler, runs: int) -> Observations:
+    return sampler(runs) if runs else pd.DataFrame()
+
+
+def _by_coins(pair: Neighbours, runs: int, columns: Any) -> tuple[Observations, Observations]:
+    """Twice as many runs, each on the table that a fair coin says."""
+    on_left = int(np.random.default_rng().binomial(2 * runs, 0.5))
+    return _aligned(_sampled(pair.left, on_left), _sampled(pair.right, 2 * runs - on_left), columns)
+
+
+def _joined(frames: Sequence[Observations]) -> Observations:
+    full = [frame for frame in frames if len(frame)]
+    return pd.concat(full, ignore_index=True) if full else frames[0]
+
+
+def _power(right: int, guesses: int, bound: float, claim: float, alpha: float) -> float:
+    """The smallest epsilon whose noise, sold as the claim, as many guesses would have shown.
+
+    A looser mechanism shows more by the same guesses, in proportion to its epsilon. Where nothing was shown it is
+    infinite: there is nothing to be in proportion to. What is above the claim counts as the claim: it may be chance.
+    """
+    if bound <= 0:
+        return math.inf
+    shown = math.log(right / (guesses - right)) if right < guesses else math.inf
+    return claim * detectable_guesses(guesses, claim, alpha) / min(shown, claim)
+
+
 def _aligned(left: Observations, right: Observations, columns: Any = None) -> tuple[Observations, Observations]:
     """The same columns for both: what one table's runs never showed is absent there."""
     if columns is None:
@@ -100,7 +144,7 @@ def _aligned(left: Observations, right: Observations, columns: Any = None) -> tu
 
 
 def _shares_raised(frames: Sequence[Observations]) -> list[float]:
-    return [float(frame[RAISED].notna().mean()) if RAISED in frame else 0.0 for frame in frames]
+    return [float(frame[RAISED].notna().mean()) if RAISED in frame and len(frame) else 0.0 for frame in frames]
 
 
 def _raised_always(frames: Sequence[Observations]) -> str:
@@ -137,17 +181,13 @@ class CanaryCheck(Check):
         high, low = thresholds(*self.sample(max(1, self.runs // 3)), alpha)
         there, scores = self.sample(max(1, self.runs - self.runs // 3))
         right, guesses = guessed(there, scores, high, low)
-        bound = guesses_at_least(right, guesses, alpha)
+        bound = float(guesses_at_least(right, guesses, alpha))
         told = f"in where {self.published} is at least {high:g}" if math.isfinite(high) else ""
         told += " and " if told and math.isfinite(low) else ""
         told += f"out where it is at most {low:g}" if math.isfinite(low) else ""
         note = f"{right} of {guesses} guesses right: {100 * right / max(guesses, 1):.3g}%"
-        share = right / max(guesses, 1)
-        shown = math.log(share / (1 - share)) if 0.5 < share < 1 else math.inf if share == 1 else 0.0
-        power = claim * detectable_guesses(guesses, claim, alpha) / shown if shown else math.inf
-        return Finding(
-            "canaries", self.name, f"guess {told or 'nobody'}", bound, self.runs, alpha, max(power, claim), note
-        )
+        power = _power(right, guesses, bound, claim, alpha)
+        return Finding("canaries", self.name, f"guess {told or 'nobody'}", bound, self.runs, alpha, power, note)
 
     published: str = "the count of their cell"
 
@@ -169,7 +209,8 @@ def thresholds(there: NDArray[np.bool_], scores: NDArray[np.float64], alpha: flo
     if len(values) > 40:
         values = np.unique(np.quantile(scores, np.linspace(0, 1, 40), method="nearest"))
     rules = [(float(high), float(low)) for high in (*values, math.inf) for low in (-math.inf, *values) if low < high]
-    return max(rules, key=lambda rule: guesses_at_least(*guessed(there, scores, *rule), alpha))
+    counts = np.array([guessed(there, scores, *rule) for rule in rules])
+    return rules[int(np.argmax(guesses_at_least(counts[:, 0], counts[:, 1], alpha)))]
 
 
 @dataclass(frozen=True)
@@ -193,7 +234,7 @@ class ExactCheck(Check):
             event = f"the mechanisms release {_shown(worst.outcomes)}"
         whole = all(each.complete for each, _ in found)
         note = f"{'all' if whole else 'some'} {tried} outcomes of {len(found)} pairs of tables"
-        # the smallest excess: a loss is computed, so a mechanism that is looser by any factor shows it
+        # a loss is computed, so a mechanism that is looser by any factor shows it, in proportion to its epsilon
         power = claim * claim / worst.loss if worst.loss > 0 else math.inf
         return Finding("every outcome", name, event, worst.loss, tried, 0.0, max(power, claim), note)
 

@@ -27,7 +27,7 @@ from privet.trees.estimators import (
     JagannathanForestClassifier,
     MaxForestClassifier,
 )
-from privet.verification import estimators, observe
+from privet.verification import estimators, functions, observe
 from privet.verification.checks import Check, ExactCheck, FiniteCheck, NeighbourCheck, Neighbours
 from privet.verification.events import Observations
 from privet.verification.subject import Checks, Effort, Subject
@@ -46,7 +46,11 @@ def subjects() -> Iterator[Subject]:
         ("domain-from-data", "classes and values read from the rows, E-12", _domain_from_data),
         ("float-noise", "Laplace noise in floating point, by its low bits, E-14", _sampled(_float_noise, 3_000)),
         ("stored-seed", "a model that keeps the seed of its noise", _stored_seed),
-        ("cheap-noise", "charged for epsilon, noise for 1.25 epsilon", _sampled(_cheap_noise, 150_000)),
+        ("cheap-noise", "charged for epsilon, noise for 1.1 epsilon", _sampled(_cheap_noise, 80_000)),
+        ("rounded-count", "a count that is rounded to fives before its noise", _function(_rounded_count)),
+        ("ordered-cells", "noisy cells, told in the order of their exact counts", _function(_ordered_cells)),
+        ("ordered-names", "the same cells, as names of a dictionary", _function(_ordered_names)),
+        ("rare-exact", "a noisy count, and the exact one in 1 of 100 runs", _function(_rare_exact)),
     ):
         yield Subject(name, "known-bad", line, checks, must_fail=True)
     if importlib.util.find_spec("diffprivlib"):
@@ -74,7 +78,7 @@ def _bootstrap_count(epsilon: Fraction, matching: int, runs: int) -> NDArray[Any
 
 
 def _cheap_noise(epsilon: Fraction, count: int, runs: int) -> NDArray[Any]:
-    return IntegerLaplace(epsilon * Fraction(5, 4)).release(np.full(runs, count))
+    return IntegerLaplace(epsilon * Fraction(11, 10)).release(np.full(runs, count))
 
 
 def _float_noise(epsilon: Fraction, count: int, runs: int) -> NDArray[Any]:
@@ -94,6 +98,42 @@ def _rounded_noise(epsilon: Fraction, effort: Effort) -> list[Check]:
     noise = np.rint(-np.sign(uniform) * np.log1p(-2 * np.abs(uniform)) / float(epsilon)).astype(int)
     left, right = ({k: n / noise.size for k, n in Counter((noise + count).tolist()).items()} for count in (0, 1))
     return [FiniteCheck("a count of 0 and of 1", left, right)]
+
+
+# -- functions of a table, on the tables that everybody's functions get --------------------------
+
+TableFunction = Callable[[pd.DataFrame, Fraction], Any]
+
+
+def _function(function: TableFunction) -> Checks:
+    return lambda epsilon, effort: functions.checks(lambda table: function(table, epsilon), effort)
+
+
+def _noisy(exact_count: int, epsilon: Fraction, unit: int = 1) -> int:
+    """A number with noise; one person moves it by `unit`."""
+    return int(IntegerLaplace(epsilon, unit).release(np.array([exact_count]))[0])
+
+
+def _rounded_count(table: pd.DataFrame, epsilon: Fraction) -> int:
+    """One person moves it by 5 or by nothing."""
+    return _noisy(5 * round(len(table) / 5), epsilon)
+
+
+def _ordered_cells(table: pd.DataFrame, epsilon: Fraction) -> list[tuple[str, int]]:
+    ones = int(np.count_nonzero(table["a"].to_numpy() == "1"))
+    exact_cells = {"0": len(table) - ones, "1": ones}
+    return [(cell, _noisy(exact_cells[cell], epsilon)) for cell in sorted(exact_cells, key=lambda c: -exact_cells[c])]
+
+
+def _ordered_names(table: pd.DataFrame, epsilon: Fraction) -> dict[str, int]:
+    return dict(_ordered_cells(table, epsilon))
+
+
+def _rare_exact(table: pd.DataFrame, epsilon: Fraction) -> float:
+    """Noise on a grid of 1/1024, as for a sum of reals: it is exactly 0 in 1 of 2000 runs."""
+    if np.random.default_rng().random() < 0.01:
+        return float(len(table))
+    return _noisy(1024 * len(table), epsilon, 1024) / 1024
 
 
 # -- published algorithms, on rows that are public ----------------------------------------------

@@ -1,15 +1,16 @@
 """What is attacked: something that answers questions about rows to people who must not see them.
 
-An attack knows a layer by two verbs. `live` is the table under attack; `open` stores
+An attack knows a layer by four verbs. `live` is the table under attack; `open` stores
 rows that the attack made up the way the table under attack is stored and opens them, for attacks
-that need particular rows. Nothing here looks at a private row.
+that need particular rows. `store` leaves such rows in a file of an owner who is made up too, and
+`reopen` opens that file as anybody would. Nothing here looks at a private row.
 """
 
 from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 
 MEMORY = ":memory:"  # a ledger that is thrown away with its table
 _PLANTED = "planted"
+_SLICE = 50_000  # rows that are written at once
+_TYPES = {
+    **{f"int{bits}": name for bits, name in ((8, "TINYINT"), (16, "SMALLINT"), (32, "INTEGER"), (64, "BIGINT"))},
+    **{f"uint{bits}": name for bits, name in ((8, "UTINYINT"), (16, "USMALLINT"), (32, "UINTEGER"), (64, "UBIGINT"))},
+    **{"float16": "FLOAT", "float32": "FLOAT", "float64": "DOUBLE", "bool": "BOOLEAN"},
+}
 _READ = {"snapshot": ", read into memory", "stream": ", read in passing"}
 
 
@@ -53,11 +60,21 @@ class Layer(Protocol):
         analyst: str = "local",
         ledger: Path | None = None,
         seed: int | None = None,
+        memory: int | None = None,
     ) -> Any:
         """Rows that an attack made, stored as the table under attack is; with `ledger` their spending goes on there.
 
-        With a `seed` they are opened as a test opens them: the ledger is in memory, and noise can be repeated.
+        With a `seed` they are opened as a test opens them: the ledger is in memory, and noise can be repeated. With
+        `memory` the engine that answers gets so many bytes: how a layer behaves on many rows shows on few.
         """
+        ...
+
+    def store(self, rows: pd.DataFrame, folder: Path) -> Path | None:
+        """A file of these rows in a folder, of the kind under attack; None where a layer keeps no files."""
+        ...
+
+    def reopen(self, file: Path, domain: Domain, **settings: Any) -> Any:
+        """A file that `store` made, opened with the settings of `privet.open`; its ledger lies beside it."""
         ...
 
 
@@ -83,6 +100,11 @@ class LocalLayer:
         self._scratch = tempfile.TemporaryDirectory(prefix="privet-attacks-")
         self._live: dict[object, Any] = {}
 
+    @property
+    def in_memory(self) -> bool:
+        """True of a frame: there is one path to its rows."""
+        return self._kind == "frame"
+
     def live(self, *, budget: int | str | Fraction) -> Any:
         """The table under attack; opened once for each budget, because opening reads every row."""
         if budget not in self._live:
@@ -100,12 +122,13 @@ class LocalLayer:
         analyst: str = "local",
         ledger: Path | None = None,
         seed: int | None = None,
+        memory: int | None = None,
     ) -> Any:
         """Rows of an attack, stored and opened as the table under attack; with a `seed`, as a test opens it."""
         stored = self._stored(rows)
         if seed is not None:
             return open_seeded(stored, domain, budget, seed=seed, name=_PLANTED, analyst=analyst, path=self.path)
-        return open_table(
+        table = open_table(
             stored,
             domain,
             budget=budget,
@@ -115,6 +138,21 @@ class LocalLayer:
             path=self.path,
             ignore_spending=True,  # the rows are the attack's own
         )
+        if memory is not None:
+            limit_memory(table, memory)
+        return table
+
+    def store(self, rows: pd.DataFrame, folder: Path) -> Path | None:
+        """A file of these rows; None where the table under attack is a frame."""
+        if self._kind == "frame":
+            return None
+        file = folder / f"{_PLANTED}.{self._kind}"
+        _write(rows, file)
+        return file
+
+    def reopen(self, file: Path, domain: Domain, **settings: Any) -> Any:
+        """A file that `store` made, by its address."""
+        return open_table(self._address(file), domain, path=self.path, **settings)
 
     def close(self) -> None:
         """Close the table under attack and remove all that was written."""
@@ -133,15 +171,14 @@ class LocalLayer:
         """Where the rows are now; the same rows are at the same place, so that a ledger knows them again."""
         if self._kind == "frame":
             return rows
-        columns = {str(name): rows[name].astype(object).tolist() for name in rows.columns}
-        place = Path(self._scratch.name, hashlib.sha256(repr(columns).encode()).hexdigest())
-        file = place / f"{_PLANTED}.{self._kind}"
+        content = repr((_columns(rows), rows.dtypes.tolist()))
+        place = Path(self._scratch.name, hashlib.sha256(content.encode(errors="backslashreplace")).hexdigest())
         if not place.exists():
             place.mkdir()
-            if self._kind == "csv":
-                rows.to_csv(file, index=False)
-            else:
-                _write(columns, file)
+            self.store(rows, place)
+        return self._address(place / f"{_PLANTED}.{self._kind}")
+
+    def _address(self, file: Path) -> Any:
         return f"duckdb:///{quote(str(file))}?table={_PLANTED}" if self._kind == "duckdb" else file
 
 
@@ -159,24 +196,50 @@ def _described(source: Any, path: str) -> tuple[str, str]:
     )
 
 
-def _write(columns: Mapping[str, Sequence[Any]], file: Path) -> None:
-    """Columns as a DuckDB table or a Parquet file, each in the narrowest type that holds its values."""
+def limit_memory(table: Any, size: int) -> None:
+    """Let the DuckDB that answers for an open table have so many bytes; a table of another engine stays as it is.
+
+    For attacks and tests on tables that they made: what a table needs where memory is short must not depend on it.
+    """
+    engine = table._session.engine
+    owner = getattr(getattr(engine, "_close", None), "__self__", engine)  # of an engine that reads it in passing
+    connection: Any = getattr(owner, "_connection", None)
+    if type(connection).__module__.partition(".")[0] in ("duckdb", "_duckdb"):
+        connection.execute(f"SET memory_limit = '{size // 1000}KB'")
+
+
+def _columns(rows: pd.DataFrame) -> dict[str, list[Any]]:
+    return {str(name): rows[name].astype(object).tolist() for name in rows.columns}
+
+
+def _write(rows: pd.DataFrame, file: Path) -> None:
+    """Rows as a CSV file, a DuckDB table or a Parquet file, each column in the narrowest type that holds its values."""
     import duckdb
 
-    types = {name: _type(values) for name, values in columns.items()}
+    if file.suffix == ".csv":
+        rows.to_csv(file, index=False)
+        return
+    columns = _columns(rows)
+    types = {name: _declared(rows[name]) or _type(values) for name, values in columns.items()}
     declared = ", ".join(f"{_quoted(name)} {each}" for name, each in types.items())
-    cells = [
-        [text_of(value) for value in values] if types[name] == "VARCHAR" else values for name, values in columns.items()
-    ]
-    rows = list(zip(*cells, strict=True))
+    cells = {
+        name: [text_of(value) for value in values] if types[name] == "VARCHAR" else values
+        for name, values in columns.items()
+    }
     with duckdb.connect(str(file) if file.suffix == ".duckdb" else MEMORY) as connection:
         connection.execute(f"CREATE TABLE {_PLANTED} ({declared})")
-        if rows:
-            slots = ", ".join([f"({', '.join('?' * len(types))})"] * len(rows))
-            connection.execute(f"INSERT INTO {_PLANTED} VALUES {slots}", [cell for row in rows for cell in row])
+        for start in range(0, len(rows), _SLICE):
+            block = [cells[name][start : start + _SLICE] for name in types]
+            slots = ", ".join(f"unnest(CAST(? AS {each}[]))" for each in types.values())
+            connection.execute(f"INSERT INTO {_PLANTED} SELECT {slots}", block)
         if file.suffix == ".parquet":
             place = str(file).replace("'", "''")
             connection.execute(f"COPY {_PLANTED} TO '{place}' (FORMAT parquet)")
+
+
+def _declared(column: pd.Series) -> str | None:
+    """The type of a column that has one of its own, as a narrow integer."""
+    return _TYPES.get(str(column.dtype).lower())
 
 
 def _quoted(name: str) -> str:

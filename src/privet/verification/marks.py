@@ -10,6 +10,7 @@ MARKS = {
     "caught": '<path class="mark" d="M0 -7L7 0L0 7L-7 0Z"/>',
     "failed": '<path class="cross" d="M-5 -5L5 5M-5 5L5 -5"/>',
     "unknown": '<circle class="hollow" r="4.5"/>',
+    "undecided": '<circle class="hollow" r="5.5"/>',
     "other": '<path class="hollow" d="M0 -6L6 0L0 6L-6 0Z"/>',
     "attack": '<circle class="mark" r="5"/>',
     "claim": '<path class="claim" d="M0 -8V8"/>',

@@ -25,6 +25,8 @@ from privet.verification.checks import RAISED
 from privet.verification.events import Observations
 
 OUTPUT = "output"
+FORM = "form"  # the column that says how an output is built: its types, its lengths, its names and their order
+MESSAGE = "message"  # of the error a run ended with
 MOST_NUMBERS = 48  # of one array: a longer one is observed by its length and its first numbers
 
 
@@ -37,8 +39,33 @@ def _one(run: Callable[[], Any], probe: Any) -> dict[str, Any]:
     try:
         published = run()
     except Exception as error:  # what a mechanism raises is an output like any other
-        return {RAISED: type(error).__name__}
-    return seen(published, probe=probe)
+        return {RAISED: type(error).__name__, MESSAGE: str(error)[:200]}
+    return {**seen(published, probe=probe), FORM: form(published)}
+
+
+def form(published: Any, depth: int = 3) -> str:
+    """How an output is built, without its numbers: types, lengths, names and the order of names.
+
+    >>> form({"b": 2, "a": [1.5, 2.5]})
+    'dict(b: int, a: list(float, float))'
+    """
+    kind = type(published).__name__
+    if depth == 0 or isinstance(published, Release | Model):
+        return kind
+    if isinstance(published, Mapping):
+        parts = [f"{name}: {form(published[name], depth - 1)}" for name in islice(published, MOST_NUMBERS)]
+    elif isinstance(published, pd.DataFrame):
+        parts = [f"{name}: {dtype}" for name, dtype in published.dtypes.items()][:MOST_NUMBERS]
+        parts += [str(label) for label in published.index[:MOST_NUMBERS]]
+    elif isinstance(published, pd.Series):
+        parts = [str(published.dtype), *(str(label) for label in published.index[:MOST_NUMBERS])]
+    elif isinstance(published, np.ndarray):
+        parts = [str(published.dtype), str(published.shape)]
+    elif isinstance(published, list | tuple):
+        parts = [form(part, depth - 1) for part in published[:MOST_NUMBERS]]
+    else:
+        return kind
+    return f"{kind}({', '.join(parts)})"
 
 
 def seen(published: Any, name: str = OUTPUT, probe: Any = None) -> dict[str, Any]:
@@ -58,6 +85,13 @@ def seen(published: Any, name: str = OUTPUT, probe: Any = None) -> dict[str, Any
         return {name: published}
     if isinstance(published, Real | Decimal | np.bool_):
         return {name: int(published) if isinstance(published, Integral) else float(published)}
+    if isinstance(published, pd.DataFrame) and published.columns.is_unique:
+        columns = [seen(published[word], f"{name}.{word}") for word in published.columns[:MOST_NUMBERS]]
+        return {key: value for column in columns for key, value in column.items()}
+    if isinstance(published, pd.Series) and published.index.is_unique:  # by label: the order is part of the form
+        labelled = zip(published.index[:MOST_NUMBERS], published[:MOST_NUMBERS].tolist(), strict=True)
+        parts = [seen(value, f"{name}[{label}]") for label, value in labelled]
+        return {**{key: value for part in parts for key, value in part.items()}, f"length of {name}": len(published)}
     if isinstance(published, np.ndarray | pd.Series | pd.DataFrame):
         values = np.asarray(published)
         return seen(values.ravel().tolist(), name) if values.dtype == object else _array(values, name)

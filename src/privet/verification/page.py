@@ -12,7 +12,7 @@ from privet.trees.layout import safe
 from privet.verification import curves
 from privet.verification.attacks.result import AttackResult
 from privet.verification.marks import MARKS, cell, heads, icon, key_of
-from privet.verification.verdict import Finding, Report, Verdict, number
+from privet.verification.verdict import BROKEN, HOLDS, POOR, UNDECIDED, Finding, Report, Verdict, number
 
 KINDS = {
     "mechanism": "Mechanisms",
@@ -40,8 +40,10 @@ ul { margin: .4rem 0; padding-left: 1.2rem; }
 .soft { color: var(--soft); } .big { font-size: 1.5rem; font-weight: 600; line-height: 1.3; margin: 0; }
 .good { border: 2px solid var(--leaf); background: var(--held); } .good .big { color: var(--leaf); }
 .alarm { border: 2px solid var(--alarm); background: var(--alarmed); } .alarm .big { color: var(--alarm); }
+.unsure { border: 2px solid var(--truth); } .unsure .big { color: var(--truth); }
 .passed { color: var(--leaf); } .caught { color: var(--caught); } .failed { color: var(--alarm); font-weight: 700; }
-.unknown { color: var(--soft); } .other { color: var(--truth); } .word { white-space: nowrap; }
+.unknown { color: var(--soft); } .undecided { color: var(--truth); font-weight: 700; }
+.other { color: var(--truth); } .word { white-space: nowrap; }
 .tiles { display: flex; flex-wrap: wrap; gap: .6rem 2rem; margin: .9rem 0 .2rem; }
 .tiles div { display: flex; flex-direction: column; line-height: 1.35; } .tiles b { font-size: 1.25rem; }
 .key { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; font-size: .9rem; margin: .5rem 0; align-items: center; }
@@ -132,13 +134,20 @@ class _Row:
 
     @property
     def word(self) -> str:
-        if self.verdict.as_expected:
-            return "caught" if self.verdict.must_fail else "passed"
-        return "NOT CAUGHT" if self.verdict.must_fail else "FAILED"
+        if self.verdict.must_fail:
+            return "caught" if self.verdict.as_expected else "NOT CAUGHT"
+        return {HOLDS: "holds", UNDECIDED: "UNDECIDED", BROKEN: "BROKEN"}[self.verdict.outcome]
 
     @property
     def style(self) -> str:
-        return self.word if self.verdict.as_expected else "failed"
+        if self.verdict.as_expected:
+            return "caught" if self.verdict.must_fail else "passed"
+        return "undecided" if self.undecided else "failed"
+
+    @property
+    def undecided(self) -> bool:
+        """An honest subject that no test with power was held against."""
+        return self.verdict.outcome == UNDECIDED and not self.verdict.must_fail
 
     @property
     def name(self) -> str:
@@ -178,7 +187,7 @@ def _bound(bound: float, verdict: Verdict) -> str:
     """Three digits, or as many as it takes to see that a bound is above the claim."""
     bound, claim = max(0.0, bound), float(verdict.claim)
     digits = next((few for few in (3, 5) if bound <= claim or round(bound, few) > claim), 8)
-    return number(bound, 3 if verdict.passed else digits)
+    return number(bound, 3 if verdict.outcome != BROKEN else digits)
 
 
 def _power(power: float, claim: str) -> str:
@@ -204,29 +213,36 @@ def _many(count: int, thing: str) -> str:
 
 
 def _headline(report: Report, groups: Groups) -> str:
-    wrong = [row for group in groups.values() for row in group if not row.verdict.as_expected]
+    rows = [row for group in groups.values() for row in group]
+    wrong = [row for row in rows if not row.verdict.as_expected and not row.undecided]
+    unsure = [row for row in rows if row.undecided]
     through = [result for result in report.attacks if result.held is False]
     above = [told for curve in report.curves for told in curves.above(curve)]
-    said = _what_held(report) if report.passed else _what_failed(wrong, through)
-    items = [_failure(row) for row in wrong]
+    said = _what_held(report) if report.passed else _what_failed(wrong, unsure, through, len(rows))
+    items = [_failure(row) for row in wrong] + [_doubt(row) for row in unsure]
     items += [f"Attack {each.number}, {safe(each.name)}, got through: {safe(' '.join(each.found))}" for each in through]
     items += [f'<b class="failed">Look at the curves:</b> {told}' for told in above]
     listed = f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>" if items else ""
     tested = bool(report.verdicts or report.attacks)
     style = ' class="good"' * (tested and not above) if report.passed else ' class="alarm"'
+    style = ' class="unsure"' if report.outcome == UNDECIDED else style
     return f'<section{style}><p class="big">{said}</p>{listed}{_totals(report)}</section>'
 
 
-def _what_failed(wrong: list[_Row], through: list[AttackResult]) -> str:
+def _what_failed(wrong: list[_Row], unsure: list[_Row], through: list[AttackResult], tested: int) -> str:
     looser = sum(not row.verdict.must_fail for row in wrong)
     missed = len(wrong) - looser
     said = []
     if looser:
-        said.append(f"{looser} subjects lose more than they say" if looser > 1 else "1 subject loses more than it says")
+        more = "loses more than it says" if looser == 1 else "lose more than they say"
+        said.append(f"Broken: {_many(looser, 'subject')} {more}")
     if missed:
         said.append(f"{_many(missed, 'known-bad fixture')} {'was' if missed == 1 else 'were'} not caught")
     if through:
         said.append(f"{_many(len(through), 'attack')} got through")
+    if unsure:
+        about = f" about {_many(len(unsure), 'subject')}" if tested > 1 else ""
+        said.append(f"Undecided{about}: no power is no pass")
     return ", ".join(said)
 
 
@@ -234,11 +250,11 @@ def _what_held(report: Report) -> str:
     honest = any(not verdict.must_fail for verdict in report.verdicts) or any(each.held for each in report.attacks)
     bad = any(verdict.must_fail for verdict in report.verdicts)
     if len(report.verdicts) == 1 and not report.attacks:
-        return "Known to be bad, and caught" if bad else "No more than the claim was found"
+        return "Known to be bad, and caught" if bad else "It holds as far as tested"
     if honest and bad:
-        return "Everything honest held, everything known to be bad was caught"
+        return "Everything honest holds as far as tested, everything known to be bad was caught"
     if honest or bad:
-        return "Everything held" if honest else "Everything known to be bad was caught"
+        return "Everything holds as far as tested" if honest else "Everything known to be bad was caught"
     if report.attacks:
         return "Nothing was decided"
     return "No claim was tested" if report.curves else "Nothing was tested"
@@ -250,6 +266,13 @@ def _failure(row: _Row) -> str:
         return f"{shown}: it is known to be bad and was not caught: with these runs such a flaw is missed."
     worst = row.verdict.worst
     return f"{shown}: {safe(worst.event)} ({safe(worst.method)} on {safe(worst.tables)})."
+
+
+def _doubt(row: _Row) -> str:
+    return (
+        f"{row.link} claims epsilon {row.claim} and no more than {row.bound} was shown, by a test that would miss "
+        f"{POOR} times the claim: {safe(row.verdict.power_sentences[0])}."
+    )
 
 
 def _totals(report: Report) -> str:
@@ -292,9 +315,10 @@ def _chart(groups: Groups) -> str:
         f"<h3>{_title(kind)}</h3>" + "".join(_drawn(row, axis) for row in group) for kind, group in groups.items()
     )
     words = {
-        "passed": "passed: no more than the claim was found",
+        "passed": "holds: no more than the claim was found, by a test that would have found it",
+        "undecided": f"UNDECIDED: the test would miss {POOR} times the claim",
         "caught": "caught: known to be bad, and shown to be",
-        "failed": "FAILED: not what it should be",
+        "failed": "BROKEN, or known to be bad and NOT CAUGHT",
     }
     used = {row.style for row in rows}
     key = [(style, style, told) for style, told in words.items() if style in used]
@@ -321,7 +345,7 @@ def _scale(verdicts: Sequence[Verdict]) -> Axis:
 
 def _hidden(row: _Row) -> bool:
     """True where some looser noise might have passed as well."""
-    return row.verdict.passed and row.verdict.power > float(row.verdict.claim) * 1.001
+    return row.verdict.outcome != BROKEN and row.verdict.drawn_power > float(row.verdict.claim) * 1.001
 
 
 def _drawn(row: _Row, axis: Axis) -> str:
@@ -329,7 +353,7 @@ def _drawn(row: _Row, axis: Axis) -> str:
     claim, bound = axis.at(float(verdict.claim)), axis.at(verdict.lower_bound)
     parts = [_gridline(axis.at(tick)) for tick in axis.ticks]
     if _hidden(row):
-        width = axis.at(verdict.power) - claim
+        width = axis.at(verdict.drawn_power) - claim
         parts.append(f'<rect class="band" x="{claim:.2f}%" y="{middle - 5}" width="{width:.2f}%" height="10"/>')
     parts.append(f'<line class="stem" x1="0" x2="{bound:.2f}%" y1="{middle}" y2="{middle}"/>')
     parts.append(f'<line class="claim" x1="{claim:.2f}%" x2="{claim:.2f}%" y1="2" y2="{_HEIGHT - 2}"/>')
@@ -392,11 +416,13 @@ def _lines(row: _Row) -> str:
     """Two lines of the table: the numbers, and the evidence."""
     verdict = row.verdict
     runs = sum(finding.runs for finding in verdict.findings)
-    power = _power(verdict.power, row.claim) if verdict.passed else "more than the claim was found"
+    power = "more than the claim was found"
+    if verdict.outcome != BROKEN:
+        power = "; ".join(verdict.power_sentences[:2])
     shown = f"{safe(verdict.worst.method)} on {safe(verdict.worst.tables)}: {safe(verdict.worst.event)}"
     return (
         f'<tr class="first" id="v{row.place}"><td><b>{row.name}</b><small class="soft">{safe(verdict.line)}</small>'
-        f"</td><td>{_word(row)}</td>{cell(row.claim)}{cell(row.bound)}<td><small>{power}</small></td>"
+        f"</td><td>{_word(row)}</td>{cell(row.claim)}{cell(row.bound)}<td><small>{safe(power)}</small></td>"
         f'{cell(f"{runs:,}")}</tr><tr class="line2 rule"><td colspan="6"><details><summary>{shown}</summary>'
         f"{_findings(row)}</details></td></tr>"
     )
@@ -462,7 +488,13 @@ def _reading(report: Report) -> str:
         (
             "Power",
             "How sharp the test was: noise that is made for this larger epsilon, and sold as the claim, would have "
-            "been found with probability 99%. What lies between the claim and it could still hide.",
+            "been found with probability 99%. What lies between the claim and it could still hide. What is computed "
+            "shows any excess if draws follow their formulas; by draws alone the power is that of samples.",
+        ),
+        (
+            "Undecided",
+            f"A test that would miss {POOR} times the claim decides nothing, and is no pass: the usual mistakes cost a "
+            "factor of two. More runs, or tables that differ more, may decide.",
         ),
         (
             "Alpha",
@@ -480,7 +512,7 @@ def _reading(report: Report) -> str:
         )
     listed = "".join(f"<dt>{term}</dt><dd>{words}</dd>" for term, words in terms)
     return (
-        "<section><h2>How to read this</h2><p>To pass is not a proof: it says that what was tried found no more than "
-        "the claim. The proofs are in docs/privacy.md. To fail is a disproof, which is wrong with probability alpha "
+        "<section><h2>How to read this</h2><p>To hold is not a proof: it says that what was tried found no more than "
+        "the claim. The proofs are in docs/privacy.md. Broken is a disproof, which is wrong with probability alpha "
         f"at most.</p><dl>{listed}</dl></section>"
     )

@@ -31,10 +31,11 @@ from privet.verification import observe
 from privet.verification.checks import Check, ExactCheck, FiniteCheck, NeighbourCheck, Neighbours
 from privet.verification.events import Observations
 from privet.verification.subject import Effort, Subject
-from privet.verification.tables import DOMAIN, ROW, Pair, climb, known_pairs, random_pair
+from privet.verification.tables import DOMAIN, ROW, Pair, boundary_pairs, climb, known_pairs, random_pair
 
 UNLIMITED = 10**6
 CLIMBED = 15  # steps of a hill climb
+CROSSED = 40  # outcomes of each pair that crosses a boundary
 PILOT = 300
 REOPEN = 100  # questions to one opened table: a ledger in memory grows with every charge
 CERTAIN = 2**15  # a logit beyond which the other class has probability 0
@@ -143,14 +144,18 @@ def subjects() -> Iterator[Subject]:
 def _checks(question: Question) -> Callable[[Fraction, Effort], list[Check]]:
     def checks(epsilon: Fraction, effort: Effort) -> list[Check]:
         pairs = (*known_pairs(), _climbed(question, effort.seed))
-        cases = [(pair.name, _enumerated(question, pair, epsilon)) for pair in pairs]
+        # a boundary that exact values cross shows in what is computed, so that these need no runs and few outcomes
+        known, crossed = (
+            [(pair.name, _enumerated(question, pair, epsilon)) for pair in some] for some in (pairs, boundary_pairs())
+        )
         sample = _copies if question.copied else _again
         sampled = [
             Neighbours(pair.name, sample(question, pair.left, epsilon), sample(question, pair.right, epsilon))
             for pair in pairs
         ]
         pilot = effort.of(PILOT if question.copied else PILOT // 5)
-        return [ExactCheck(cases), NeighbourCheck(sampled, effort.of(question.runs), pilot)]
+        runs = effort.of(question.runs)
+        return [ExactCheck(known), ExactCheck(crossed, limit=CROSSED), NeighbourCheck(sampled, runs, pilot)]
 
     return checks
 

@@ -1,7 +1,9 @@
 """Tables to test with: a small public domain, and pairs of tables that differ by one person.
 
-The worst pairs are known for each kind of score, so they come first; random ones follow, and
-`climb` looks for worse ones in small steps.
+The worst pairs are known for each kind of score, so they come first. Others cross a boundary
+that only careless code has: a count that is rounded before its noise, cells that are told in
+the order of their exact counts, a cell that begins to be. Random ones follow, and `climb`
+looks for worse ones in small steps.
 """
 
 from __future__ import annotations
@@ -73,6 +75,40 @@ def known_pairs() -> tuple[Pair, ...]:
         # a: the person spoils a pure cell; b: a cell of their own; the extreme of gini and infogain
         Pair("a person of another class in a pure cell", _times(30), {**ROW, "b": "1", "y": "1"}),
         Pair("a person who joins two equal halves", (*_times(4, a="1", y="1"), *_times(4, x=HIGH)), {**ROW, "x": HIGH}),
+    )
+
+
+def boundary_pairs(large: bool = False) -> tuple[Pair, ...]:
+    """Pairs that cross roundings, ties, orders and empty cells; with `large`, more rows than `DOMAIN` allows for.
+
+    There are two kinds of rows and the person is of the second. A count is rounded down at a multiple, up
+    after one, and to the nearest one halfway between two, whichever way halves go; the number of all
+    rows and of those like the person cross such a place for 2, 3, 5, 10, 20, 25, 50, 64, 100 and 1000.
+    """
+    small = (
+        # all rows 14 -> 15: the nearest 10 and 2, down to 5 and 3
+        ("a person who begins a cell", 14, 0),
+        # of their kind 14 -> 15, all 29 -> 30; in rising order of size the cells change places
+        ("a person who makes a tie", 15, 14),
+        # of their kind 25 -> 26, all 50 -> 51: up to 25 and 50; in falling order the cells change places
+        ("a person who breaks a tie of many", 25, 25),
+        # of their kind 7 -> 8, all 47 -> 48: the nearest 5, 3 and 6, down to 8 and 16
+        ("a person in the eighth place of a cell", 40, 7),
+        # all rows 63 -> 64
+        ("a person who fills a table", 63, 0),
+    )
+    larger = (
+        ("a fiftieth person of their kind", 25, 49),  # all rows 74 -> 75: the nearest 50
+        ("a hundredth person", 0, 99),
+        ("a person who breaks a tie of hundreds", 100, 100),  # 100 -> 101: up to 100
+        ("a person who makes a tie of 75", 75, 74),  # the nearest 50; all rows 149 -> 150, the nearest 100 and 20
+        ("a 38th person of their kind", 50, 37),  # the nearest 25; all rows 87 -> 88, the same
+        ("a thousandth person", 0, 999),
+    )
+    person = {**ROW, "a": "1", "b": "1", "x": HIGH, "y": "1"}
+    return tuple(
+        Pair(name, (*_times(others), *_times(like, **person)), person)
+        for name, others, like in (*small, *(larger if large else ()))
     )
 
 

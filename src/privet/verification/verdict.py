@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +14,12 @@ from privet.column import decimal_text
 
 # Probabilities that are computed and not sampled are floats: what they say of a loss is less exact than this.
 FLOAT_ERROR = 1e-6
+
+# A test that would miss twice the claim decides nothing: the usual mistakes cost a factor of two (two answers for the
+# price of one, a person who is in two counts, the half that is forgotten in the exponential mechanism).
+POOR = 2
+
+BROKEN, HOLDS, UNDECIDED = "broken", "holds", "undecided"
 
 
 @dataclass(frozen=True)
@@ -28,9 +35,20 @@ class Finding:
     # the smallest epsilon whose noise, sold as the claim, would have been found with probability 99%
     power: float = math.inf
     note: str = ""
+    # the smallest probability of an event of one table alone that would have been found with probability 99%
+    rarity: float = math.inf
 
     def to_dict(self) -> dict[str, Any]:
         return {name: _plain(value) for name, value in asdict(self).items()}
+
+
+HEADLINES = {
+    BROKEN: "BROKEN, it loses more than it says",
+    HOLDS: "holds as far as tested",
+    UNDECIDED: "UNDECIDED, no power is no pass",
+}
+WIDTH = 80  # of a line of text
+WHAT_TO_DO = "raise the effort, or bring pairs of tables that differ more"
 
 
 @dataclass(frozen=True)
@@ -61,22 +79,35 @@ class Verdict:
 
     @property
     def power(self) -> float:
-        """The smallest epsilon whose noise, sold as the claim, would have been found: by sampling, where there is any.
+        """The smallest epsilon whose noise, sold as the claim, would have been found, by whatever was tried."""
+        return min(finding.power for finding in self.findings)
 
-        Computed probabilities find any excess, but only what is drawn shows that they are those of the product.
-        """
-        sampled = [finding.power for finding in self.findings if finding.alpha]
-        return min(sampled or [finding.power for finding in self.findings])
+    @property
+    def drawn_power(self) -> float:
+        """The same by samples alone: what is computed shows what the code does if its draws follow their formulas."""
+        return min((finding.power for finding in self.findings if finding.alpha), default=math.inf)
+
+    @property
+    def rarity(self) -> float:
+        """The smallest probability of an event of one table alone that samples would have found."""
+        return min(finding.rarity for finding in self.findings)
+
+    @property
+    def outcome(self) -> str:
+        """One of "broken" (more than the claim was shown), "holds" (as far as tested) and "undecided" (no power)."""
+        if self.lower_bound > float(self.claim) * (1 + FLOAT_ERROR) + FLOAT_ERROR:
+            return BROKEN
+        return HOLDS if self.power <= POOR * float(self.claim) * (1 + FLOAT_ERROR) else UNDECIDED
 
     @property
     def passed(self) -> bool:
-        """True where no more than the claim was shown."""
-        return self.lower_bound <= float(self.claim) * (1 + FLOAT_ERROR) + FLOAT_ERROR
+        """True where no more than the claim was shown by a test that would have shown more."""
+        return self.outcome == HOLDS
 
     @property
     def as_expected(self) -> bool:
         """An honest subject passed, or a known-bad one was caught."""
-        return self.passed != self.must_fail
+        return self.outcome == (BROKEN if self.must_fail else HOLDS)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -85,18 +116,21 @@ class Verdict:
             "line": self.line,
             "claim": decimal_text(self.claim),
             "lower_bound": _plain(self.lower_bound),
+            "outcome": self.outcome,
             "passed": self.passed,
             "must_fail": self.must_fail,
             "alpha": self.alpha,
             "power": _plain(self.power),
+            "drawn_power": _plain(self.drawn_power),
+            "rarity": _plain(self.rarity),
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> Verdict:
         findings = tuple(
-            Finding(**{**each, "bound": float(each["bound"]), "power": float(each["power"])})
-            for each in facts["findings"]
+            Finding(**{**facts, **{name: float(facts[name]) for name in ("bound", "power", "rarity")}})
+            for facts in facts["findings"]
         )
         return cls(
             facts["subject"], facts["kind"], facts["line"], Fraction(facts["claim"]), findings, facts["must_fail"]
@@ -104,19 +138,33 @@ class Verdict:
 
     def __str__(self) -> str:
         claim = decimal_text(self.claim)
-        said = "no more than that was found" if self.passed else "IT LOSES MORE THAN IT SAYS"
-        lines = [f"{self.subject}: claims epsilon {claim}, loses at least {number(self.lower_bound)}: {said}"]
-        for each in sorted(self.findings, key=lambda finding: -finding.bound):
-            lines.append(
-                f"  {number(max(0.0, each.bound)):>8}  {each.method} ({each.runs} runs), {each.tables}: {each.event}"
-            )
+        lines = [f"{self.subject}: {HEADLINES[self.outcome]}"]
+        lines.append(f"  claims epsilon {claim}, loses at least {number(self.lower_bound)}")
+        for finding in sorted(self.findings, key=lambda finding: -finding.bound):
+            shown = number(max(0.0, finding.bound))
+            lines.append(f"  {shown:>8}  {finding.method} ({finding.runs} runs), {finding.tables}: {finding.event}")
         if self.alpha:
             lines.append(f"  wrong with probability {self.alpha:.1g} at most")
-        if self.passed and math.isfinite(self.power):
-            lines.append(
-                f"  noise for {number(self.power)}, sold as {claim}, would have been found in 99 of 100 such runs"
-            )
-        return "\n".join(lines)
+        if self.outcome != BROKEN:
+            lines += [f"  {sentence}" for sentence in self.power_sentences]
+        return "\n".join(textwrap.fill(line, WIDTH, subsequent_indent=" " * 12) for line in lines)
+
+    @property
+    def power_sentences(self) -> list[str]:
+        """What would have been found, had it been there, in 99 of 100 such tests."""
+        claim = decimal_text(self.claim)
+        if math.isinf(self.power):
+            sentences = ["nothing told the tables apart, so that nothing looser is sure to be found"]
+        else:
+            sentences = [f"noise for {number(self.power)}, sold as {claim}, is found in 99 of 100 such tests"]
+        if self.alpha and self.drawn_power > self.power * (1 + FLOAT_ERROR):
+            drawn = "nothing" if math.isinf(self.drawn_power) else f"noise for {number(self.drawn_power)}"
+            sentences[0] += f"; by draws alone {drawn}"
+        if math.isfinite(self.rarity) and self.rarity < 1:
+            sentences.append(f"and so is what one table alone shows in 1 of {math.floor(1 / self.rarity)} runs")
+        if self.outcome == UNDECIDED:
+            sentences.append(f"a test that would miss {POOR} times the claim decides nothing: {WHAT_TO_DO}")
+        return sentences
 
     def to_html(self, path: str | Path | None = None) -> str:
         """A page with all evidence; written to a file if one is named."""
@@ -133,13 +181,25 @@ class Report:
     curves: tuple[dict[str, Any], ...] = ()
 
     @property
+    def outcome(self) -> str:
+        """ "broken" where anything honest is, a known-bad one is missed or an attack got through; else as verdicts say.
+
+        An attack that cannot be decided on a layer says so itself and does not count here.
+        """
+        if any(result.held is False for result in self.attacks):
+            return BROKEN
+        if any(v.outcome == BROKEN or v.must_fail for v in self.verdicts if not v.as_expected):
+            return BROKEN
+        return HOLDS if all(verdict.as_expected for verdict in self.verdicts) else UNDECIDED
+
+    @property
     def passed(self) -> bool:
-        """Everything honest held and everything known to be bad was caught."""
-        held = all(result.held is not False for result in self.attacks)
-        return held and all(verdict.as_expected for verdict in self.verdicts)
+        """Everything honest held, with power, and everything known to be bad was caught."""
+        return self.outcome == HOLDS
 
     def to_dict(self) -> dict[str, Any]:
         return {
+            "outcome": self.outcome,
             "passed": self.passed,
             "alpha": sum(verdict.alpha for verdict in self.verdicts if not verdict.must_fail),
             "verdicts": [verdict.to_dict() for verdict in self.verdicts],

@@ -1,4 +1,4 @@
-"""Fifteen attacks known on privacy layers, run against a live one.
+"""The attacks known on privacy layers, run against a live one.
 
 The table under attack is asked on a ledger that is thrown away, its answers are thrown away too, and
 all that is told is whether an attack got through. Rows that an attack needs are made from the
@@ -15,14 +15,15 @@ public domain and stored as the table is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from privet.verification.attacks import boundary, errors, ledger, numbers
+from privet.verification.attacks import boundary, engines, errors, ledger, numbers
 from privet.verification.attacks.planted import LARGE
 from privet.verification.attacks.result import Attack, AttackResult, Undecided
 from privet.verification.layer import Layer
 
-__all__ = ["ATTACKS", "Attack", "AttackResult", "Undecided", "attack"]
+__all__ = ["ATTACKS", "Attack", "AttackResult", "Undecided", "attack", "attack_by_paths"]
 
 ATTACKS = (
     Attack(
@@ -115,6 +116,30 @@ ATTACKS = (
         "Fresh noise for nothing averages away, and a stored answer may be someone else's.",
         ledger.result_cache,
     ),
+    Attack(
+        16,
+        "memory as a channel",
+        "An engine that gives up where its memory ends tells how many rows match, or that one of them is long.",
+        engines.memory_as_a_channel,
+    ),
+    Attack(
+        17,
+        "one row recodes others",
+        "Arithmetic in the type of a column wraps around: one person more moves everybody to other cells.",
+        engines.recoded_rows,
+    ),
+    Attack(
+        18,
+        "hatches for tests",
+        "Noise from a seed and lists of all outcomes are for tests: on a private table they give exact counts.",
+        boundary.hatches,
+    ),
+    Attack(
+        19,
+        "spending that is forgotten",
+        "Other rows per person, another ledger or another name of a file: what was lost before is not counted.",
+        ledger.forgotten_spending,
+    ),
 )
 
 
@@ -133,3 +158,28 @@ def attack(layer: Layer, progress: Callable[[str], None] = _silent) -> list[Atta
         progress(f"attack {each.number} of {len(ATTACKS)}: {each.name}")
         results.append(each.against(layer))
     return results
+
+
+def attack_by_paths(layers: Mapping[str, Layer], progress: Callable[[str], None] = _silent) -> list[AttackResult]:
+    """Every attack against the same table opened in several ways, each of which has a name; one result for each."""
+
+    def told(path: str) -> Callable[[str], None]:
+        return lambda text: progress(f"{text}, {path}")
+
+    results = [attack(layer, told(path)) for path, layer in layers.items()]
+    return [_together(dict(zip(layers, several, strict=True))) for several in zip(*results, strict=True)]
+
+
+def _together(results: Mapping[str, AttackResult]) -> AttackResult:
+    """One result: held where all held; what not every way has shown says in which way it was."""
+    kinds = {result.held for result in results.values()}
+    held = False if False in kinds else None if None in kinds else True
+    sentences: dict[str, list[str]] = {}
+    for path, result in results.items():
+        for sentence in result.found:
+            sentences.setdefault(sentence, []).append(path)
+    found = (
+        sentence if len(paths) == len(results) else f"{' and '.join(paths)}: {sentence}"
+        for sentence, paths in sentences.items()
+    )
+    return replace(next(iter(results.values())), held=held, found=tuple(found))

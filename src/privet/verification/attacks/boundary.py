@@ -15,7 +15,8 @@ import numpy as np
 
 from privet.column import Column
 from privet.domain import Domain
-from privet.kernel import seeded_noise
+from privet.errors import PrivetError
+from privet.kernel import Public, race, seeded_noise, worst_loss
 from privet.question import Question
 from privet.verification.attacks.planted import (
     CANARY,
@@ -324,6 +325,60 @@ def _seeded_for_tests(layer: Layer) -> list[str]:
     if again[0] == again[1] and any(passing):
         found.append("an answer with noise from a seed passes for a private one.")
     return found
+
+
+# -- 18 -----------------------------------------------------------------------------------------
+
+
+def hatches(layer: Layer) -> list[str]:
+    """Turn what is made for tests on a table with a durable ledger: noise from a seed, and the list of all outcomes."""
+    found = []
+    with tempfile.TemporaryDirectory(prefix="privet-attacks-") as folder:
+        with layer.open(rows(SMALL), SMALL, budget=LARGE, ledger=Path(folder, "ledger")) as table:
+            if _repeats(lambda: _draws(table)):
+                found.append("a seed for tests reaches a table that was opened before it.")
+            if _enumerates(table):
+                found.append("the outcomes of an open table can be listed, and with them its exact counts.")
+            if _enumerates_in_a_race(table):
+                found.append("a candidate of a race can list the outcomes of its table, and with them exact counts.")
+
+        def opened() -> list[int]:
+            with layer.open(rows(SMALL), SMALL, budget=LARGE, ledger=Path(folder, "seeded")) as table:
+                return _draws(table)
+
+        if _repeats(opened):
+            found.append("a table with a durable ledger can be opened with a seed for tests.")
+    return found
+
+
+def _repeats(draw: Callable[[], list[int]]) -> bool:
+    """Whether a seed for tests gives the same answers twice; where it is refused it does not."""
+    drawn = []
+    for _ in range(2):
+        with suppress(PrivetError), seeded_noise(1):
+            drawn.append(draw())
+    return len(drawn) == 2 and drawn[0] == drawn[1]
+
+
+def _enumerates(table: Any) -> bool:
+    """Whether `worst_loss` takes a table that is open, in the place of rows that the caller made."""
+    enumerate_outcomes: Any = worst_loss
+    for domain in ((), (SMALL,)):
+        with suppress(Exception):  # in whatever way it is refused
+            return bool(enumerate_outcomes(lambda each: int(each.count("1e-9")), table, table, *domain).outcomes)
+    return False
+
+
+def _enumerates_in_a_race(table: Any) -> bool:
+    told = []
+
+    def candidate(shadow: Any) -> tuple[int, Any]:
+        told.append(_enumerates(shadow))
+        return 0, Public(0)
+
+    with suppress(Exception):  # a table on the other side of a server runs no race
+        race(table, [candidate], LITTLE)
+    return any(told)
 
 
 def _forked(layer: Layer) -> list[str]:

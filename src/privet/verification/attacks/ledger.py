@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privet.errors import BudgetExceeded
+from privet.errors import BudgetExceeded, PrivetError
 from privet.verification.attacks.planted import LARGE, LITTLE, SMALL, Ask, cost, narrowest, questions, refused, rows
 from privet.verification.attacks.steps import Changes, Say, in_child, kill, stopped_late
 from privet.verification.layer import Layer
@@ -138,6 +140,78 @@ def _killed(layer: Layer, folder: Path) -> list[str]:
         if table.budget.spent != len(said) * LITTLE:
             found.append("a retry under the same key is charged again, or not at all.")
     return found
+
+
+# -- 19 -----------------------------------------------------------------------------------------
+
+TEN = 10  # rows of one person
+
+
+def forgotten_spending(layer: Layer) -> list[str]:
+    """Change what charges mean after they were made, or open a spent file so that nobody knows that it is spent."""
+    with tempfile.TemporaryDirectory(prefix="privet-attacks-") as folder:
+        return _repriced(layer, Path(folder)) + _uncounted(layer, Path(folder))
+
+
+def _repriced(layer: Layer, folder: Path) -> list[str]:
+    """Declare that a person has one row, pay, declare ten: what was paid for one row is lost ten times over."""
+    frame = rows(SMALL)
+    for number, declared in enumerate(((1, TEN), (TEN, 1, TEN))):
+        path, lost = folder / f"declared{number}", Fraction(0)
+        try:
+            for rows_per_person in declared:
+                domain = replace(SMALL, rows_per_person=rows_per_person)
+                with layer.open(frame, domain, budget=1, ledger=path) as table:
+                    table.count("0.3")
+                    lost += Fraction(3, 10) * TEN / rows_per_person  # of a person with ten rows
+        except PrivetError:
+            continue
+        if lost > 1:
+            return ["a person's rows can be declared anew: one with ten rows has lost more than the budget."]
+    return []
+
+
+def _uncounted(layer: Layer, folder: Path) -> list[str]:
+    """A file whose budget is spent: open it with another ledger, with none, or by another name."""
+    file = layer.store(rows(SMALL), folder)
+    if file is None:
+        return []
+    link = folder / "links" / file.name
+    link.parent.mkdir()
+    with layer.reopen(file, SMALL, budget=1) as table:
+        table.count(1)
+    try:
+        os.link(file, link)
+    except OSError:
+        links: dict[str, tuple[Path, dict[str, Any]]] = {}
+    else:
+        links = {"by a hard link": (link, {}), "by a hard link beside it": (_beside(file), {})}
+    ways: dict[str, tuple[Path, dict[str, Any]]] = {
+        "with another ledger": (file, {"ledger": folder / "other.ledger"}),
+        "with a ledger in memory": (file, {"ledger": ":memory:"}),
+        "under another name of the data set": (file, {"name": "another"}),
+        **links,
+    }
+    return [
+        f"a file whose budget is spent is opened {what}, and nothing is spent there."
+        for what, (path, settings) in ways.items()
+        if _afresh(layer, path, settings)
+    ]
+
+
+def _beside(file: Path) -> Path:
+    link = file.with_name(f"link{file.suffix}")
+    os.link(file, link)
+    return link
+
+
+def _afresh(layer: Layer, file: Path, settings: dict[str, Any]) -> bool:
+    """Whether a question about the file is answered."""
+    try:
+        with layer.reopen(file, SMALL, budget=1, **settings) as table:
+            return not refused(table, _count(TENTH))
+    except PrivetError:
+        return False
 
 
 # -- 12 -----------------------------------------------------------------------------------------
