@@ -27,6 +27,7 @@ TYPES = {
     "FLOAT": pa.float32(),
     "DOUBLE": pa.float64(),
     "DECIMAL(12,3)": pa.decimal128(12, 3),
+    "DECIMAL(38,20)": pa.decimal128(38, 20),
 }
 SETTINGS = {
     "spark.ui.enabled": "false",
