@@ -75,7 +75,7 @@ def test_arrays_have_numbered_columns_and_classes_of_any_type() -> None:
     frame, sensitive = people(50)
     fitted = DecisionTreeClassifier(max_depth=2).fit(frame.to_numpy(), (sensitive == "flu").to_numpy())
     tree = published(fitted, ["True", "False"])
-    assert tree.values == ("True", "False") and set(tree.columns) <= {"feature_0", "feature_1", "feature_2"}
+    assert tree.values == ("true", "false") and set(tree.columns) <= {"feature_0", "feature_1", "feature_2"}
     assert published(fitted).values == ("false", "true")
     assert published(DecisionTreeClassifier(max_depth=1).fit([[1], [2]], [2.0, 10.0])).values == ("2", "10")
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from privet.column import canonical_text
 from privet.errors import ModelError
 from privet.risk.conditions import Above, AtMost, Condition, Equals
 from privet.risk.lines import UNSAID
@@ -204,7 +205,7 @@ COUNTS = st.floats(0, 1e9, allow_nan=False)
 @st.composite
 def trees(draw: st.DrawFn) -> PublishedTree:
     """A tree in the order of its text: each split is by cells, by one value, or by a threshold."""
-    values = tuple(draw(st.lists(NASTY, min_size=1, max_size=4, unique=True)))
+    values = tuple(draw(st.lists(NASTY.map(canonical_text), min_size=1, max_size=4, unique=True)))
     nodes: list[Node] = []
 
     def grow(parent: int, condition: Condition | None, depth: int) -> None:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.column import Column, Numeric, decimal_text, number_of, text_of
+from privet.column import Column, Numeric, canonical_text, decimal_text, number_of, text_of
 from privet.trees.model import told
 
 Mask = NDArray[np.bool_]
@@ -36,7 +36,8 @@ class Equals:
     value: str
 
     def holds(self, values: Sequence[object]) -> Mask:
-        return np.array([text_of(value) == self.value for value in values], dtype=np.bool_)
+        wanted = canonical_text(self.value)  # a tree writes it as the program that grew it does
+        return np.array([text_of(value) == wanted for value in values], dtype=np.bool_)
 
     def __str__(self) -> str:
         return told(self.column, self.value)
