@@ -17,7 +17,7 @@ import privet
 from privet.column import Nominal, Numeric
 from privet.domain import Domain
 from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning
-from privet.trees.own_rows import labels_of, mismatches, table_of
+from privet.trees.own_rows import as_pandas, labels_of, mismatches, table_of
 
 DIGITS = Domain((Nominal("x", (0, 1)), Nominal("y", (0, 1))), target="y")
 WORDS = Domain((Nominal("x", (0, 1)), Nominal("y", ("no", "yes"))), target="y")
@@ -179,3 +179,13 @@ def test_a_table_that_was_opened_warns_of_nothing() -> None:
 def test_elements_keep_their_types() -> None:
     assert [type(label) for label in labels_of([0.0, True, "x", 1])] == [float, bool, str, int]
     assert [type(cell) for cell in table_of([[0.0, True], ["x", 1]]).ravel()] == [float, bool, str, int]
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_a_missing_value_changes_no_whole_number_beside_it(library: str) -> None:
+    """pandas alone would read both columns of numbers as floats, in which 2^53 and 2^53 + 1 are one."""
+    module = pytest.importorskip(library)
+    make = module.DataFrame if library == "polars" else module.table
+    frame = as_pandas(make({"id": [2**53 + 1, None, 7], "word": ["a", None, "b"]}))
+    assert Nominal("id", (2**53, 2**53 + 1), other=True, missing=True).encode(frame["id"]).tolist() == [1, 3, 2]
+    assert Nominal("word", ("a", "b"), missing=True).encode(frame["word"]).tolist() == [0, 2, 1]

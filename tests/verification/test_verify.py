@@ -195,7 +195,11 @@ def test_a_cell_that_is_rounded_before_its_noise_is_caught(column: str) -> None:
 
 
 @pytest.mark.parametrize("falling", [True, False])
-@pytest.mark.parametrize("shape", [dict, list, pd.Series, lambda cells: pd.DataFrame([cells])], ids=str)
+@pytest.mark.parametrize(
+    "shape",
+    [dict, list, pd.Series, lambda cells: pd.DataFrame([cells])],
+    ids=["dict", "list", "series", "frame"],
+)
 def test_cells_in_the_order_of_their_exact_counts_are_caught(shape: Any, falling: bool) -> None:
     """Every number has its noise, and the order has none."""
 

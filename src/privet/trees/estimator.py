@@ -28,7 +28,7 @@ from privet.domain import Domain
 from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, QuestionError
 from privet.kernel import ProtectedTable, PublicTable, as_epsilon, open_table
 from privet.trees.inference import infer
-from privet.trees.own_rows import labels_of, mismatches, table_of, warning_about
+from privet.trees.own_rows import as_pandas, labels_of, mismatches, table_of, warning_about
 from privet.trees.progress import Progress
 from privet.trees.published import Model
 from privet.trees.record import Privacy
@@ -294,7 +294,7 @@ def checked(X: Any) -> Any:
             )
         return X
     if hasattr(X, "to_pandas"):
-        return checked(X.to_pandas())
+        return checked(as_pandas(X))
     return check_array(X, dtype=None, ensure_all_finite=False)
 
 

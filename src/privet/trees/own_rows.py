@@ -26,12 +26,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from privet.bounds import shown
-from privet.column import Column, Numeric, number_of, text_of
+from privet.column import Column, Numeric, as_series, number_of, text_of
 from privet.domain import Domain
 from privet.errors import DataError
 
 NUMBERS, TRUTH_VALUES = "numbers", "truth values"
 _LISTED = 5  # columns, and values of a column, that a warning names
+
+
+def as_pandas(frame: Any) -> pd.DataFrame:
+    """Return a polars or Arrow frame as a pandas frame, every element as it is.
+
+    Their own `to_pandas` reads whole numbers beside a missing one as floats: one row would change others.
+    """
+    names = frame.column_names if hasattr(frame, "column_names") else frame.columns
+    return pd.DataFrame({name: as_series(frame[name]) for name in names})
 
 
 def table_of(X: Any) -> Any:
@@ -47,7 +56,7 @@ def table_of(X: Any) -> Any:
     if isinstance(X, pd.DataFrame):
         return X
     if hasattr(X, "to_pandas"):
-        return X.to_pandas()
+        return as_pandas(X)
     array: NDArray[Any] | None = None
     try:
         array = np.asarray(X, dtype=object if isinstance(X, list | tuple) else None)
