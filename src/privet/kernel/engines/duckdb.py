@@ -96,8 +96,8 @@ _KINDS = {
 
 _THREADS = 8  # at most: each groups rows by 14 keys on its own before they are merged
 _PASSING_THREADS = 2  # they read batches faster than one core counts them
-_MEMORY = 2**30  # bytes for DuckDB, whatever the size of the table
-_PASSING_MEMORY = 2**28  # the same while rows are read in passing
+_READING_MEMORY = 2**30  # bytes for DuckDB while it codes a CSV file, whatever the size of that
+_MEMORY = 2**28  # bytes for a question: one that needs more is answered from disk, or in passing
 _BATCH = 2**17  # rows
 _KEPT = 3  # node numberings kept for the next level; others are computed again from these
 
@@ -121,7 +121,7 @@ class DuckDBEngine:
             config={
                 "threads": str(_threads()),
                 # of a Parquet file or a table it needs whole row groups, and those as large as their longest text
-                "memory_limit": _limit(_MEMORY if source.kind == "csv" else machine_memory()),
+                "memory_limit": _limit(_READING_MEMORY if source.kind == "csv" else machine_memory()),
                 "temp_directory": str(self._scratch.folder),
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
@@ -237,6 +237,7 @@ class DuckDBEngine:
         from privet.kernel.engines.memory import MemoryEngine
 
         with self._lock:
+            self._connection.execute(f"SET memory_limit = '{_limit(machine_memory())}'")  # it is the table's opening
             answer = self._fetched(sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain))
         return MemoryEngine.merged(self._domain, answer, shortcuts=self._shortcuts)
 
@@ -245,7 +246,6 @@ class DuckDBEngine:
         from privet.kernel.engines.stream import StreamEngine
 
         self._connection.execute(f"SET threads = {min(_PASSING_THREADS, _threads())}")
-        self._connection.execute(f"SET memory_limit = '{_limit(_PASSING_MEMORY)}'")
         return StreamEngine("duckdb", self._domain, self._batches, self.close, shortcuts=self._shortcuts)
 
     def _passing(self) -> StreamEngine:
@@ -273,9 +273,13 @@ class DuckDBEngine:
             for number, relation in enumerate(self._reading.relations([column])):
                 counted = exp.select(field.as_("v"), exp.Count(this=exp.Star()).as_("n")).from_(relation)
                 counted = counted.group_by(field.copy())
-                self._run(_insert("found", counted) if number else _create("found", counted, replace=True))
+                self._run(
+                    _insert("source_values", counted) if number else _create("source_values", counted, replace=True)
+                )
             value = sql.col("v")
-            answer = self._run(exp.select(value, sql.big(exp.Sum(this=sql.col("n")))).from_("found").group_by(value))
+            answer = self._run(
+                exp.select(value, sql.big(exp.Sum(this=sql.col("n")))).from_("source_values").group_by(value)
+            )
             narrow = self._kinds[column] is Kind.SINGLE  # Python's floats are wider, and have other texts
             while rows := answer.fetchmany(10_000):
                 yield from ((np.float32(value), n) if narrow and value is not None else (value, n) for value, n in rows)
