@@ -137,8 +137,7 @@ def on_duckdb(name: str, path: Path, folder: Path, fits: int) -> Found:
         start = time.process_time()
         table = privet.open(file, domain(), budget=LARGE, path="stream")
     else:
-        ledger = folder / "ledger"
-        table = privet.open(f"duckdb:///{path}?table=t", domain(), budget=LARGE, ledger=ledger, path=name)
+        table = privet.open(f"duckdb:///{path}?table=t", domain(), budget=LARGE, ledger=":memory:", path=name)
     opened = time.process_time() - start
     before = read()
     (least,) = least_cpu([lambda: fit(table)], time.process_time, fits)

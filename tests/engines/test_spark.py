@@ -138,7 +138,7 @@ builder = SparkSession.builder.master("local[2]").config("spark.driver.maxResult
 for setting, value in SETTINGS.items():
     builder = builder.config(setting, value)
 spark = builder.getOrCreate()
-domain = privet.Domain((Numeric("x", Fraction(0), Fraction(2**30), Fraction(1), bins=2),))
+domain = privet.Domain((Numeric("x", Fraction(0), Fraction(2**24 - 1), Fraction(1), bins=2),))
 for rows in map(int, sys.argv[2:]):
     try:
         engine = spark_frame(spark.range(rows).toDF("x")).open(domain)

@@ -203,11 +203,6 @@ class MssqlEngine(StatementEngine):
         fields = {name: name for name in domain.names}
         coded = coding.coded(source, domain, fields, kinds, DIALECT, self._types)
         super().__init__(domain, coded, shortcuts=shortcuts)
-        for column in domain:
-            if any(len(text.encode("utf-16-le")) > 2 * _LONGEST for text in getattr(column, "texts", ())):
-                raise DataError(
-                    f"column '{column.name}' declares a value of more than {_LONGEST} letters; take it out."
-                )
 
     def _stored(self, table: tuple[str, ...]) -> dict[str, str]:
         """How columns are stored, by the catalogue: no row is read."""
