@@ -167,12 +167,12 @@ def test_low_order_bits(kind: str, tmp_path: Path) -> None:
 
 def test_large_values_swallowing_noise() -> None:
     """Where the true value is large, small float noise rounds away (Haney) and the exact answer shows."""
-    domain = Domain((Numeric("x", Fraction(0), Fraction(2**53), Fraction(2**23)),))
+    domain = Domain((Numeric("x", Fraction(0), Fraction(2**53), Fraction(2**30)),))
     frame = pd.DataFrame({"x": [2.0**53] * 500})
     table = privet.open(frame, domain, budget=LARGE)
     answers = {float(table.sum("x", 1)) for _ in range(30)}
     assert len(answers) == 30
-    assert all((answer / 2**23).is_integer() for answer in answers)
+    assert all((answer / 2**30).is_integer() for answer in answers)
 
 
 def test_noise_at_the_ends_of_64_bits_is_still_noise() -> None:
@@ -210,7 +210,7 @@ def test_extreme_epsilons_are_answered(kind: str, tmp_path: Path, epsilon: Any) 
 @each_source
 def test_float_sums(kind: str, tmp_path: Path) -> None:
     """2^53 plus a thousand ones is 2^53 in floats, or not, by the order of rows: a sum must be exact and orderless."""
-    low, high = -(2**30), 2**30 - 1
+    low, high = -(2**23), 2**23 - 1
     domain = Domain((Numeric("x", Fraction(low), Fraction(high), Fraction(1)),))
     values = [2.0**53, -(2.0**53), 1e300, -1e300, *[1.0] * 1000]
     truth = 2 * (high - low) + 0 + 1000 * (1 - low)  # in steps above the lower bound, clamped to the bounds
@@ -317,7 +317,7 @@ def test_an_open_quote_is_refused_before_anyone_pays(tmp_path: Path, line: bytes
     body = people().to_csv(index=False).encode().splitlines()
     body.insert(at, line)
     (tmp_path / "people.csv").write_bytes(b"\n".join(body) + b"\n")
-    with pytest.raises(DataError, match="an open quote"):
+    with pytest.raises(DataError, match="ends inside quotes"):
         privet.open(tmp_path / "people.csv", DOMAIN, budget=LARGE)
     assert not (tmp_path / "people.csv.ledger").exists()
 
@@ -878,15 +878,25 @@ def test_error_texts_and_chained_exceptions(
     assert "".join(capfd.readouterr()) == ""
 
 
+def misread(connection: Any) -> Any:
+    """Run a statement that DuckDB answers with an error which quotes a value."""
+    return connection.execute(f"SELECT CAST('{CANARY}' AS INTEGER)")
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet", "duckdb"])
 def test_real_engine_errors_stay_inside(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DuckDB prints the value that a cast could not read."""
+    """DuckDB prints the value that a cast could not read. What no statement answers is read in passing."""
     with opened(people(), kind, tmp_path) as table:
         engine = table._session.engine
-        connection = engine._connection
         with pytest.raises(duckdb.Error, match=CANARY):
-            connection.execute(f"SELECT CAST('{CANARY}' AS INTEGER)")
-        monkeypatch.setattr(engine, "_run", lambda tree: connection.execute(f"SELECT CAST('{CANARY}' AS INTEGER)"))
+            misread(engine._connection)
+        monkeypatch.setattr(engine, "_run", lambda tree: misread(engine._connection))
+        for ask in QUESTIONS.values():
+            ask(table)
+    with opened(people(), kind, tmp_path / "again") as table:
+        broken = table._session.engine
+        monkeypatch.setattr(broken, "_run", lambda tree: misread(broken._connection))
+        monkeypatch.setattr(broken, "_batches", lambda columns: misread(broken._connection))
         for ask in QUESTIONS.values():
             with pytest.raises(EngineFailed) as caught:
                 ask(table)
@@ -1209,10 +1219,9 @@ class Secret:
     __hash__ = __str__  # type: ignore[assignment]
 
 
-def test_a_value_that_cannot_be_read_speaks_of_no_row() -> None:
-    """An error from inside a frame would quote the value it stumbled over."""
+def test_a_value_that_cannot_be_read_fits_no_cell() -> None:
+    """An error from inside a frame would tell that the value is there, and quote it."""
     frame = people().assign(job=pd.Series([Secret(), *["clerk"] * 39], dtype=object))
-    with pytest.raises(DataError, match="cannot read the frame") as caught:
-        privet.open(frame, DOMAIN, budget=1)
-    assert CANARY not in "".join(traceback.format_exception(caught.value))
-    assert caught.value.__cause__ is None and caught.value.__context__ is None
+    table = privet.open(frame, DOMAIN, budget=LARGE)
+    assert table.count(EXACT) in (39, 40)
+    assert table.where(job="clerk").count(EXACT) == 39

@@ -109,9 +109,9 @@ def _function(function: TableFunction) -> Checks:
     return lambda epsilon, effort: functions.checks(lambda table: function(table, epsilon), effort)
 
 
-def _noisy(exact_count: int, epsilon: Fraction, unit: int = 1) -> int:
+def _noisy(count: int, epsilon: Fraction, unit: int = 1) -> int:
     """A number with noise; one person moves it by `unit`."""
-    return int(IntegerLaplace(epsilon, unit).release(np.array([exact_count]))[0])
+    return int(IntegerLaplace(epsilon, unit).release(np.array([count]))[0])
 
 
 def _rounded_count(table: pd.DataFrame, epsilon: Fraction) -> int:
@@ -121,8 +121,8 @@ def _rounded_count(table: pd.DataFrame, epsilon: Fraction) -> int:
 
 def _ordered_cells(table: pd.DataFrame, epsilon: Fraction) -> list[tuple[str, int]]:
     ones = int(np.count_nonzero(table["a"].to_numpy() == "1"))
-    exact_cells = {"0": len(table) - ones, "1": ones}
-    return [(cell, _noisy(exact_cells[cell], epsilon)) for cell in sorted(exact_cells, key=lambda c: -exact_cells[c])]
+    cells = {"0": len(table) - ones, "1": ones}
+    return [(cell, _noisy(cells[cell], epsilon)) for cell in sorted(cells, key=lambda c: -cells[c])]
 
 
 def _ordered_names(table: pd.DataFrame, epsilon: Fraction) -> dict[str, int]:

@@ -48,7 +48,7 @@ def income(trial: Trial) -> Mapping[str, Any]:
     The learner is the question. `sum / 100` is what the text computes: the sum, whose noise is that of a billion,
     divided by a hundred that everybody knows.
     """
-    domain = Domain((Numeric("income", Fraction(0), Fraction(BILLION), Fraction(1), bins=10),))
+    domain = Domain((Numeric("income", Fraction(0), Fraction(BILLION), Fraction(100), bins=10),))
     answers: dict[str, Floats] = {}
     with seeded_noise(seed(trial)):
         for name, billionaire in (("without", False), ("with", True)):
