@@ -40,7 +40,10 @@ def read(path: str | Path) -> Iterator[pd.DataFrame]:
     except pd.errors.EmptyDataError:
         raise DataError(f"'{path}' is empty; it needs a first line with the names of the columns.") from None
     except (pd.errors.ParserError, UnicodeDecodeError, duckdb.Error):
-        raise DataError(f"'{path}' is not what its name says; mend it.") from None
+        raise DataError(
+            f"'{path}' is not a well-formed {path.suffix[1:]} file in UTF-8; save it as UTF-8, close its quotes, and "
+            "give every line as many fields as the header."
+        ) from None
 
 
 def _text(name: str) -> Any:

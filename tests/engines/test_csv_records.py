@@ -142,3 +142,17 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     rows, grown = map(int, re.findall(r"\d+", done.stdout))
     assert rows == 7_500_000
     assert grown < 600 * 2**20
+
+
+def test_records_with_another_number_of_fields_are_counted_apart(path: Path) -> None:
+    path.write_bytes(b"x,y\n1,2\n3\n4,5,6\n\n7,8\n")
+    file = CsvFile(path)
+    assert b"".join(file.pieces(["x"])) == b'"1"\n"7"\n'
+    assert (file.records, file.misshapen) == (4, 2)
+
+
+def test_a_header_without_end_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_records, "LONGEST_HEADER", 10)
+    path.write_bytes(b"x,y,longer,than,allowed\n1,2,3,4,5\n")
+    with pytest.raises(DataError, match="more than 10 characters"):
+        CsvFile(path)

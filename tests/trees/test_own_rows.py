@@ -189,3 +189,17 @@ def test_a_missing_value_changes_no_whole_number_beside_it(library: str) -> None
     frame = as_pandas(make({"id": [2**53 + 1, None, 7], "word": ["a", None, "b"]}))
     assert Nominal("id", (2**53, 2**53 + 1), other=True, missing=True).encode(frame["id"]).tolist() == [1, 3, 2]
     assert Nominal("word", ("a", "b"), missing=True).encode(frame["word"]).tolist() == [0, 2, 1]
+
+
+@pytest.mark.parametrize("kind", ["polars", "polars frame", "arrow", "arrow table"])
+def test_a_missing_class_changes_no_other(kind: str) -> None:
+    """A null would turn whole numbers into floats, in which 2^53 + 1 is another class."""
+    pa = pytest.importorskip("pyarrow")
+    classes = [0, 2**53 + 1, None]
+    y = {
+        "polars": lambda: pl.Series("y", classes),
+        "polars frame": lambda: pl.DataFrame({"y": classes}),
+        "arrow": lambda: pa.chunked_array([classes]),
+        "arrow table": lambda: pa.table({"y": classes}),
+    }[kind]()
+    assert Nominal("y", (0, 2**53 + 1)).encode(pd.Series(labels_of(y))).tolist() == [0, 1, -1]

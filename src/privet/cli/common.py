@@ -11,6 +11,8 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
+from privet.errors import LedgerError
+
 STYLE: dict[str, Any] = {
     "no_args_is_help": True,
     "rich_markup_mode": None,
@@ -95,3 +97,13 @@ def print_json(value: object) -> None:
 
 def say(text: str) -> None:
     print(text, file=sys.stderr)
+
+
+def lasting(ledger: str | None, ignore_spending: bool) -> str | None:
+    """Return where the ledger is; refuse one that ends with the command, unless the owner insists."""
+    if ledger == ":memory:" and not ignore_spending:
+        raise LedgerError(
+            "a ledger in memory ends with this command, so that its spending would be forgotten; name a file, or, as "
+            "the owner of the data, insist with --ignore-spending."
+        )
+    return ledger

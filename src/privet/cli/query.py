@@ -18,6 +18,7 @@ from privet.cli.common import (
     LimitOption,
     NameOption,
     PathOption,
+    lasting,
     print_json,
     say,
 )
@@ -69,7 +70,7 @@ def query(
         data,
         declared,
         budget=budget,
-        ledger=ledger,
+        ledger=lasting(ledger, ignore_spending),
         name=name,
         analyst=analyst,
         path=path,

@@ -17,6 +17,7 @@ from privet.column import Column, Numeric, number_of
 from privet.domain import Domain
 from privet.errors import DataError
 from privet.kernel.addresses import source_of
+from privet.kernel.engines.duckdb import DuckDBEngine
 
 _EXAMPLES = 5
 _LONGEST = 100  # characters of an example
@@ -53,6 +54,7 @@ def print_outside(data: str | Path, domain: Domain) -> None:
     engine = source.open(domain)
     try:
         exact_all, exact_fitting = engine.exact_fit()
+        exact_misshapen = engine.exact_misshapen() if isinstance(engine, DuckDBEngine) else 0
         lines = [line for column in domain for line in _outside(column, engine.exact_values(column.name))]
         problem = False
     except Exception:  # raised outside this block: the engine's words may quote a row
@@ -62,7 +64,12 @@ def print_outside(data: str | Path, domain: Domain) -> None:
     if problem:
         raise DataError(f"cannot read {source.title}; check it.")
     print("not a release: exact facts about private rows, for the data owner alone")
-    print(f"{exact_fitting} of {exact_all} rows fit the domain, {exact_all - exact_fitting} are left out")
+    exact_out = exact_all - exact_fitting
+    print(
+        f"{exact_fitting} of {exact_all} rows fit the domain, {exact_out} {'is' if exact_out == 1 else 'are'} left out"
+    )
+    if exact_misshapen:
+        print(f"  {exact_misshapen} of them for having more or fewer fields than the header")
     print("\n".join(lines) if lines else "every value of every declared column fits")
     if sum(": leaves out " in line for line in lines) > 1:
         print("a row that several columns leave out is counted with each of them")

@@ -274,8 +274,8 @@ def _refuse_uncounted(beside: Path, chosen: str | Path | Ledger, instead: str = 
                 )
     if others > 0:
         raise PrivacyError(
-            f"'{file}' has another name (a hard link) in another folder, where its spending may be recorded; open it "
-            f"by that name, or, {mend}."
+            f"'{file}' has another name (a hard link) in another folder, where its spending may be recorded. If it was "
+            f"opened there, open it by that name; if it was never opened, {mend}: its ledger is then kept here."
         )
 
 

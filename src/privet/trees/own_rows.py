@@ -78,6 +78,8 @@ def labels_of(y: Any) -> Any:
     DataError
         They are no column. The text quotes none of them, nor says how many there are.
     """
+    if type(y).__module__.partition(".")[0] in ("polars", "pyarrow"):  # their arrays make floats beside a missing one
+        y = as_pandas(y) if hasattr(y, "columns") else as_series(y)
     if isinstance(y, pd.DataFrame) and y.shape[1] == 1:
         y = y.iloc[:, 0]
     if isinstance(y, pd.Series):

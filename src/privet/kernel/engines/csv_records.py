@@ -20,6 +20,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 from numba import njit
@@ -29,8 +30,8 @@ from privet.column import LONGEST_NUMBER
 from privet.errors import DataError
 
 LONGEST_FIELD = LONGEST_NUMBER + 1  # bytes
-LONGEST_HEADER = 2**20  # bytes
-PIECE = 2**25  # bytes: a piece of the file as it is written anew ends at the first record beyond
+LONGEST_HEADER = 2**24  # characters
+PIECE = 2**25  # bytes: a piece ends with the first record at or beyond this size
 _CHUNK = 2**22  # bytes read at once
 _QUOTE_MARK, _COMMA, _LINE_FEED, _RETURN = b'",\n\r'
 _ORDER_MARK = b"\xef\xbb\xbf"
@@ -38,7 +39,7 @@ _ORDER_MARK = b"\xef\xbb\xbf"
 # Where the scanner is inside a record.
 _NEW, _PLAIN, _QUOTED, _QUOTE = range(4)  # _QUOTE: after a quote inside quotes, which ends them unless another follows
 # What the scanner remembers between two calls, by place in an array.
-_MODE, _FIELD, _LENGTH, _START, _AFTER_RETURN, _RECORDS, _WRITTEN = range(7)
+_MODE, _FIELD, _LENGTH, _START, _AFTER_RETURN, _RECORDS, _MISSHAPEN, _WRITTEN = range(8)
 
 
 class CsvFile:
@@ -59,7 +60,8 @@ class CsvFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.names = _header(path)
-        self.records = 0  # that were read, the header and what is left out among them
+        self.records = 0  # that `pieces` has read, without the header
+        self.misshapen = 0  # those of them that have more or fewer fields than the header
 
     def fields(self, names: Sequence[str]) -> list[str]:
         """Those of the names that the file has, in its order: the fields of `pieces`."""
@@ -71,12 +73,12 @@ class CsvFile:
         Raises
         ------
         DataError
-            Where the file ends inside quotes. It is raised after the last piece.
+            If the file ends inside quotes. It is raised in place of the last piece.
         """
         keep = np.array([name in names for name in self.names])
         largest = int(keep.sum()) * (2 * LONGEST_FIELD + 3)  # a record, with every quote doubled
         out = np.empty(PIECE + largest + 3 * _CHUNK, dtype=np.uint8)
-        state = np.zeros(7, dtype=np.int64)
+        state = np.zeros(8, dtype=np.int64)
         first = True
         for chunk in _chunks(self._path):
             at = 0
@@ -84,17 +86,20 @@ class CsvFile:
                 at = _scan(chunk, at, out, keep, state, LONGEST_FIELD, 0 if first else PIECE)
                 if first and state[_RECORDS]:  # the header
                     first = False
-                    _drop(out, state)
+                    _take(out, state)
                 elif state[_START] >= PIECE:
-                    yield _taken(out, state)
+                    yield _take_utf8(out, state)
         if state[_MODE] == _QUOTED:
-            raise DataError(f"'{self._path}' ends inside quotes: a quote is open; close it, and double quotes inside.")
+            raise DataError(
+                f"'{self._path}' ends inside quotes: a double quote was never closed. Close it, and write two for one "
+                "inside a quoted field."
+            )
         if state[_MODE] != _NEW or state[_FIELD]:  # the last line has no end
             _scan(np.frombuffer(b"\n", dtype=np.uint8), 0, out, keep, state, LONGEST_FIELD, PIECE)
             if first:
-                _drop(out, state)
-        self.records = max(0, int(state[_RECORDS]) - 1)
-        yield _taken(out, state)
+                _take(out, state)
+        self.records, self.misshapen = max(0, int(state[_RECORDS]) - 1), int(state[_MISSHAPEN])
+        yield _take_utf8(out, state)
 
 
 def _chunks(path: Path) -> Iterator[NDArray[np.uint8]]:
@@ -105,8 +110,8 @@ def _chunks(path: Path) -> Iterator[NDArray[np.uint8]]:
             chunk = file.read(_CHUNK)
 
 
-def _drop(out: NDArray[np.uint8], state: NDArray[np.int64]) -> bytes:
-    """Take the whole records out of the buffer, keep what has begun."""
+def _take(out: NDArray[np.uint8], state: NDArray[np.int64]) -> bytes:
+    """Remove the finished records from the buffer and return them; keep the unfinished one."""
     start, written = int(state[_START]), int(state[_WRITTEN])
     taken = out[:start].tobytes()
     out[: written - start] = out[start:written].copy()
@@ -114,8 +119,9 @@ def _drop(out: NDArray[np.uint8], state: NDArray[np.int64]) -> bytes:
     return taken
 
 
-def _taken(out: NDArray[np.uint8], state: NDArray[np.int64]) -> bytes:
-    taken = _drop(out, state)
+def _take_utf8(out: NDArray[np.uint8], state: NDArray[np.int64]) -> bytes:
+    """Return the same, with bytes that are not UTF-8 replaced by U+FFFD."""
+    taken = _take(out, state)
     try:
         taken.decode()
     except UnicodeDecodeError:
@@ -165,6 +171,7 @@ def _scan(chunk, at, out, keep, state, longest, enough):  # type: ignore[no-unty
                     out[written - 1] = _LINE_FEED  # for the comma after the last field
                 else:
                     written = start
+                    state[_MISSHAPEN] += 1
                 start, field = written, 0
             kept = field < fields and keep[field]
             if ends and start >= enough:
@@ -191,13 +198,24 @@ def _scan(chunk, at, out, keep, state, longest, enough):  # type: ignore[no-unty
     return at
 
 
+def _lines(file: TextIO, path: Path) -> Iterator[str]:
+    """Yield the lines of a header, and refuse one of more than `LONGEST_HEADER` characters."""
+    left = LONGEST_HEADER
+    while line := file.readline(left + 1):
+        if len(line) > left:
+            raise DataError(
+                f"the header of '{path}' has more than {LONGEST_HEADER} characters; shorten the names of its columns."
+            )
+        left -= len(line)
+        yield line
+
+
 def _header(path: Path) -> list[str]:
     """The column names of a CSV file: its first record, whatever bytes come after it."""
     names: list[str] = []
     try:
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            lines = iter(lambda: file.readline(LONGEST_HEADER), "")
-            names = next((record for record in csv.reader(lines) if record), [])
+            names = next((record for record in csv.reader(_lines(file, path)) if record), [])
         for name in names:
             name.encode()
     except (OSError, UnicodeEncodeError, csv.Error):

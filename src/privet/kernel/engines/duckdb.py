@@ -96,7 +96,7 @@ _KINDS = {
 
 _THREADS = 8  # at most: each groups rows by 14 keys on its own before they are merged
 _PASSING_THREADS = 2  # they read batches faster than one core counts them
-_READING_MEMORY = 2**30  # bytes for DuckDB while it codes a CSV file, whatever the size of that
+_READING_MEMORY = 2**29  # bytes for DuckDB while it codes a CSV file, whatever the size of that
 _MEMORY = 2**28  # bytes for a question: one that needs more is answered from disk, or in passing
 _BATCH = 2**17  # rows
 _KEPT = 3  # node numberings kept for the next level; others are computed again from these
@@ -230,7 +230,7 @@ class DuckDBEngine:
             return statement()
         except duckdb.Error:
             pass  # its words are about rows: nothing of it is kept
-        return in_passing(self._passing())
+        return in_passing(self._in_passing(close=lambda: None))
 
     def snapshot(self) -> MemoryEngine:
         """The merged, weighted table in memory: one row for all that share their codes."""
@@ -243,15 +243,13 @@ class DuckDBEngine:
 
     def stream(self) -> StreamEngine:
         """The coded rows in passing: the in-memory kernel counts them batch by batch."""
-        from privet.kernel.engines.stream import StreamEngine
-
         self._connection.execute(f"SET threads = {min(_PASSING_THREADS, _threads())}")
-        return StreamEngine("duckdb", self._domain, self._batches, self.close, shortcuts=self._shortcuts)
+        return self._in_passing(self.close)
 
-    def _passing(self) -> StreamEngine:
+    def _in_passing(self, close: Callable[[], None]) -> StreamEngine:
         from privet.kernel.engines.stream import StreamEngine
 
-        return StreamEngine("duckdb", self._domain, self._batches, close=lambda: None, shortcuts=self._shortcuts)
+        return StreamEngine("duckdb", self._domain, self._batches, close, shortcuts=self._shortcuts)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         statement = DIALECT.sql(exp.select(*(sql.col(name) for name in columns)).from_("coded"))
@@ -265,6 +263,10 @@ class DuckDBEngine:
         with self._lock:
             fitting = self._run(exp.select(exp.Count(this=exp.Star())).from_("coded")).fetchone()[0]
             return self._reading.exact_rows(), int(fitting)
+
+    def exact_misshapen(self) -> int:
+        """The number of records of a CSV file that have more or fewer fields than its header."""
+        return self._reading.exact_misshapen()
 
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
         """Every distinct value of a source column and how often it occurs."""

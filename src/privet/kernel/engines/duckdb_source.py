@@ -91,6 +91,10 @@ class Reading:
         counted = exp.select(exp.Count(this=exp.Star())).from_(self._relation)
         return int(self._connection.execute(_sql(counted)).fetchone()[0])
 
+    def exact_misshapen(self) -> int:
+        """The number of records that have more or fewer fields than the header."""
+        return 0
+
 
 class _CsvReading(Reading):
     """A CSV file, written anew piece by piece: DuckDB reads a piece in one buffer, where it cannot lose its place."""
@@ -108,9 +112,7 @@ class _CsvReading(Reading):
     def relations(self, names: Sequence[str]) -> Iterator[exp.Expr]:
         fields = [f"f{i}" for i in range(len(self._file.fields(names)))]
         for number, piece in enumerate(self._file.pieces(names)):
-            path = (
-                self._folder / f"records{number}.csv"
-            )  # another name for each: DuckDB may keep what it read of a file
+            path = self._folder / f"records{number}.csv"  # a new name: DuckDB may keep what it read of a file
             path.write_bytes(piece)
             try:
                 view = f"CREATE OR REPLACE TEMP VIEW records AS FROM {_sql(_records(path, fields, len(piece)))}"
@@ -121,6 +123,9 @@ class _CsvReading(Reading):
 
     def exact_rows(self) -> int:
         return self._file.records
+
+    def exact_misshapen(self) -> int:
+        return self._file.misshapen
 
 
 def _records(path: Path, fields: Sequence[str], size: int) -> exp.Expr:

@@ -1,8 +1,8 @@
 """A private folder for the files of one engine, removed when the engine closes or its process ends.
 
 Only this user may enter it. Its owner holds a lock on a file in it, which the operating system releases when the last
-process that has it open ends, however it ends. Whoever can take that lock may remove the folder: that needs no process
-number, which processes in other containers that share the folder for temporary files could not judge.
+process that has the file open ends. A folder whose lock is free is left over and may be removed. Process numbers would
+not do: containers that share the folder for temporary files do not see each other's.
 """
 
 from __future__ import annotations
