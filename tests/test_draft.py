@@ -103,9 +103,9 @@ def test_the_draft_warns_and_leaves_the_public_facts_to_the_owner(tmp_path: Path
         ([f"{k}.0" for k in range(20)], "0", "20", "1"),
         ([f"0.{k:02}" for k in range(1, 20)], "0", "0.2", "0.01"),
         ([f"{k}e3" for k in range(20)], "0", "20000", "1"),
-        ([10.0**-k for k in range(60)], "0", "1", "0.000000001"),  # p-values: the grid stops somewhere
+        ([10.0**-k for k in range(60)], "0", "1", "0.0000001"),  # p-values: the grid stops somewhere
         ([f"{10**8 + k}.5" for k in range(20)], "100000000", "100000020", "1"),
-        ([k / 7 for k in range(20)], "0", "3", "0.00000001"),
+        ([k / 7 for k in range(20)], "0", "3", "0.000001"),
         ([1_600_000_000_000 + k for k in range(50)], "1600000000000", "1600000000050", "1"),  # milliseconds
     ],
 )

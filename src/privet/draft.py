@@ -25,7 +25,8 @@ from privet.errors import DataError, DomainError
 
 FEW_NUMBERS = 12  # up to here different numbers are drafted as a list of values
 MANY_TEXTS = 1000  # from here on different texts are taken for an identifier
-FINEST_GRID = 10**7  # bounds are at most this many steps apart, and where steps are decimals, from zero
+FINEST_GRID = 10**7  # steps from bound to bound, at most
+FARTHEST = 10**9  # steps from zero, at most, where steps are decimals: floats must tell them apart
 BLANKS = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})  # what stands for no number among numbers
 
 
@@ -191,8 +192,8 @@ def _numeric(name: str, low: Decimal, high: Decimal, decimals: int, missing: boo
     bottom, top = Fraction(low) // unit * unit, -(-Fraction(high) // unit) * unit
     step = Fraction(1, 10 ** min(decimals, 15))
     # Floats hold whole numbers exactly; decimals far from zero they do not.
-    reach = top - bottom if decimals == 0 else max(abs(bottom), abs(top), top - bottom)
-    while reach / step > FINEST_GRID:
+    reach = Fraction(0) if decimals == 0 else max(abs(bottom), abs(top))
+    while (top - bottom) / step > FINEST_GRID or reach / step > FARTHEST:
         step *= 10
     return Numeric(name, bottom, top, step, bins=10, missing=missing)
 
