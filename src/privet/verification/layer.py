@@ -125,9 +125,10 @@ class LocalLayer:
         memory: int | None = None,
     ) -> Any:
         """Rows of an attack, stored and opened as the table under attack; with a `seed`, as a test opens it."""
-        stored = self._stored(rows)
         if seed is not None:
+            stored = self._stored_apart(rows)
             return open_seeded(stored, domain, budget, seed=seed, name=_PLANTED, analyst=analyst, path=self.path)
+        stored = self._stored(rows)
         table = open_table(
             stored,
             domain,
@@ -177,6 +178,11 @@ class LocalLayer:
             place.mkdir()
             self.store(rows, place)
         return self._address(place / f"{_PLANTED}.{self._kind}")
+
+    def _stored_apart(self, rows: pd.DataFrame) -> Any:
+        """The rows in a file that nobody has spent on: a seed is refused where a ledger lies beside the rows."""
+        file = self.store(rows, Path(tempfile.mkdtemp(dir=self._scratch.name)))
+        return self._stored(rows) if file is None else self._address(file)
 
     def _address(self, file: Path) -> Any:
         return f"duckdb:///{quote(str(file))}?table={_PLANTED}" if self._kind == "duckdb" else file

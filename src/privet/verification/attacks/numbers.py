@@ -55,13 +55,13 @@ def _on_grid(value: float, column: Numeric) -> bool:
 
 def swallowed_noise(layer: Layer) -> list[str]:
     """Ask for a sum so large that small float noise rounds away (Haney): the same answer again is the exact one."""
-    domain = Domain((Numeric("x", Fraction(0), Fraction(2**53), Fraction(2**23)),))
+    domain = Domain((Numeric("x", Fraction(0), Fraction(2**53), Fraction(2**30)),))
     with layer.open(pd.DataFrame({"x": [2.0**53] * 500}), domain, budget=LARGE) as table:
         answers = [float(table.sum("x", 1)) for _ in range(_TRIES)]
     found = []
     if len(set(answers)) < _TRIES / 2:
         found.append("sums of large values come back without noise.")
-    if not all(_whole(answer, Fraction(2**23)) for answer in answers):
+    if not all(_whole(answer, Fraction(2**30)) for answer in answers):
         found.append("sums of large values have bits that no multiple of their unit has.")
     return found
 
@@ -82,7 +82,7 @@ def float_sums(layer: Layer) -> list[str]:
 
 def _overflow(layer: Layer) -> list[str]:
     high, size = 2**53, 1100  # together more than 2^63
-    domain = Domain((Numeric("x", Fraction(0), Fraction(high), Fraction(2**23)),))
+    domain = Domain((Numeric("x", Fraction(0), Fraction(high), Fraction(2**30)),))
     with layer.open(pd.DataFrame({"x": [float(high)] * size}), domain, budget=LARGE) as table:
         total = float(table.sum("x", EXACT))
     return [] if abs(total / (high * size) - 1) < 0.01 else ["a sum overflows."]
