@@ -251,4 +251,4 @@ def test_explaining_sends_no_statement_by_the_servers_own_log() -> None:
         assert "on the server" in table.explain()
         assert sent() == 0
         table.count(1)
-        assert sent() == 1  # the log would have shown it
+        assert sent() > 0  # the log would have shown it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -19,6 +20,7 @@ from privet.column import Nominal, Numeric
 from privet.domain import Domain
 from privet.kernel.engines import coding, mssql
 from privet.kernel.engines.coding import Kind
+from privet.kernel.engines.duckdb_source import Source
 from privet.kernel.query import CountQuery, Rows
 
 SPELLED = {
@@ -132,3 +134,16 @@ def test_a_decimal_of_sql_server_is_compared_in_its_own_type() -> None:
     statement = mssql.DIALECT.sql(tree)
     assert "CAST('0.5' AS NUMERIC(5, 2))" in statement  # others do not fit the type
     assert "0.0625" not in statement and "123456789012" not in statement
+
+
+@pytest.mark.parametrize("kind", ["UTINYINT", "UBIGINT", "UHUGEINT"])
+def test_a_type_without_a_sign_is_compared_with_no_negative_number(tmp_path: Path, kind: str) -> None:
+    """DuckDB would cast the rows to the type of the number, and one large row would refuse the whole table."""
+    largest = {"UTINYINT": 2**8, "UBIGINT": 2**64, "UHUGEINT": 2**128}[kind] - 1
+    with duckdb.connect(str(tmp_path / "t.db")) as connection:
+        connection.execute(f"CREATE TABLE t AS SELECT CAST(unnest(['0', '100', '{largest}']) AS {kind}) AS n")
+    domain = Domain((Nominal("n", (-5, 0, 100), other=True),))
+    engine = Source(tmp_path / "t.db", "t").open(domain)
+    (counts,) = engine.exact_counts(CountQuery(Rows(), (("n",),)))
+    engine.close()
+    assert counts.tolist() == [[0, 1, 1, 1]]

@@ -70,7 +70,7 @@ def coded(
             code = _code_of_float(value, column, kind, dialect)
         elif kind is Kind.DECIMAL:
             code = _code_of_decimal(value, column, (types or {}).get(column.name, "DECIMAL"))
-        elif kind is Kind.INTEGER and (whole := _whole_numbers(column)) is not None:
+        elif kind is Kind.INTEGER and (whole := _whole_numbers(column, (types or {}).get(column.name, ""))) is not None:
             code = _code(value.is_(exp.Null()), column, _codes_of_whole(value, whole))
         elif len(column.values) > _JOIN_FROM and dialect.join_values:
             text = _text(value, kind, dialect)
@@ -144,9 +144,13 @@ def _has_one_point(text: Sql, dialect: Dialect) -> Sql:
     return exp.and_(short, one, exp.not_(two))
 
 
-def _whole_numbers(column: Nominal) -> list[tuple[int, int]] | None:
-    """Codes and values that whole numbers can match; None where there are too many, or too large ones."""
-    whole = sorted((code, number) for number, code in column.whole_numbers)
+def _whole_numbers(column: Nominal, stored: str) -> list[tuple[int, int]] | None:
+    """Codes and values that whole numbers can match; None where there are too many, or too large ones.
+
+    A type without a sign (DuckDB's begin with U) has no negative ones: to compare it with one, DuckDB would cast the
+    rows, and fail at a large one.
+    """
+    whole = sorted((code, n) for n, code in column.whole_numbers if n >= 0 or not stored.startswith("U"))
     return None if len(whole) > _JOIN_FROM or any(abs(number) >= 10**18 for _, number in whole) else whole
 
 

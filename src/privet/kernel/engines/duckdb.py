@@ -96,7 +96,7 @@ _KINDS = {
 
 _THREADS = 8  # at most: each groups rows by 14 keys on its own before they are merged
 _PASSING_THREADS = 2  # they read batches faster than one core counts them
-_READING_MEMORY = 2**29  # bytes for DuckDB while it codes a CSV file, whatever the size of that
+_READING_MEMORY = 2**29  # bytes for DuckDB while it codes a table, unless a row group of that needs more
 _MEMORY = 2**28  # bytes for a question: one that needs more is answered from disk, or in passing
 _BATCH = 2**17  # rows
 _KEPT = 3  # node numberings kept for the next level; others are computed again from these
@@ -120,8 +120,7 @@ class DuckDBEngine:
             str(self._scratch.folder / "coded.duckdb"),
             config={
                 "threads": str(_threads()),
-                # of a Parquet file or a table it needs whole row groups, and those as large as their longest text
-                "memory_limit": _limit(_READING_MEMORY if source.kind == "csv" else machine_memory()),
+                "memory_limit": _limit(_READING_MEMORY),
                 "temp_directory": str(self._scratch.folder),
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
@@ -156,18 +155,23 @@ class DuckDBEngine:
         fields, types = ({name: columns[name][at] for name in names} for at in (0, 1))
         # The order of coded rows does not matter, but it must stay: node tables are aligned with it.
         self._connection.execute("SET preserve_insertion_order = false")
-        try:
-            for number, relation in enumerate(self._reading.relations(names)):
-                coded = coding.coded(relation, self._domain, fields, kinds, DIALECT, types)
-                self._run(_insert("coded", coded) if number else _create("coded", coded))
-        except (duckdb.Error, OSError):
-            return (
-                f"cannot read {what} to its end: it is damaged, a row group of it is larger than half of this "
-                "machine's memory, or the disk is full; mend the file, or give it more room."
-            )
-        self._connection.execute("SET preserve_insertion_order = true")
-        self._connection.execute("CHECKPOINT")
-        return None
+        for memory in (_READING_MEMORY, machine_memory()):  # a row group is held whole, with its longest text
+            self._connection.execute(f"SET memory_limit = '{_limit(memory)}'")
+            try:
+                for number, relation in enumerate(self._reading.relations(names)):
+                    coded = coding.coded(relation, self._domain, fields, kinds, DIALECT, types)
+                    self._run(_insert("coded", coded) if number else _create("coded", coded, replace=True))
+                self._connection.execute("SET preserve_insertion_order = true")
+                self._connection.execute("CHECKPOINT")
+                return None
+            except duckdb.OutOfMemoryException:
+                continue
+            except (duckdb.Error, OSError):
+                break
+        return (
+            f"cannot read {what} to its end: it is damaged, a row group of it is larger than half of this machine's "
+            "memory, or the disk is full; mend the file, or give it more room."
+        )
 
     def close(self) -> None:
         self.closed = True
