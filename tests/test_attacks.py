@@ -1171,7 +1171,7 @@ def test_fewer_rows_per_person_than_promised_are_refused(tmp_path: Path) -> None
     """The budget spent so far protects persons with two rows; a domain that says one would break that promise."""
     frame, ledger = people(), tmp_path / "ledger"
     privet.open(frame, replace(DOMAIN, rows_per_person=2), budget=1, ledger=ledger).count(0.5)
-    with pytest.raises(PrivacyError, match="up to 2 rows"):
+    with pytest.raises(PrivacyError, match=r"up to 2 row\(s\)"):
         privet.open(frame, DOMAIN, ledger=ledger)
 
 

@@ -703,7 +703,7 @@ def people_of(rows_per_person: int) -> Domain:
 def test_a_person_with_ten_rows_does_not_lose_more_than_the_budget(path: Path | str) -> None:
     """One row a person, then ten, then one again: 10 * 0.4 + 0.5 + 10 * 0.1 was lost of 1."""
     table_at(path).count("0.4")
-    with pytest.raises(PrivacyError, match=r"up to 1 rows.*10 times as much.*privet budget declare") as refused:
+    with pytest.raises(PrivacyError, match=r"up to 1 row\(s\).*10 times as much.*privet budget declare") as refused:
         table_at(path, domain=people_of(10))
     one_sentence(refused.value)
     ledger = Ledger.open(path)
@@ -712,7 +712,7 @@ def test_a_person_with_ten_rows_does_not_lose_more_than_the_budget(path: Path | 
     with pytest.raises(BudgetExceeded):
         table_at(path, domain=people_of(10)).count("0.1")
     for fewer in (lambda: table_at(path), lambda: ledger.declare(DATASET, people_of(9))):
-        with pytest.raises(PrivacyError, match="up to 10 rows") as refused:
+        with pytest.raises(PrivacyError, match=r"up to 10 row\(s\)") as refused:
             fewer()
         one_sentence(refused.value)
 
@@ -804,11 +804,11 @@ def test_the_owner_declares_a_domain_by_command(tmp_path: Path) -> None:
     privet.open(data, DOMAIN, budget=1).count("0.2")
     people_of(3).save(tmp_path / "three.toml")
     done = run_command("budget", "declare", "people.csv", "-d", "three.toml", cwd=tmp_path)
-    said = "'people' is now opened with three.toml; 0.6 is spent, 0.4 more than before\n"
+    said = "'people' may be opened with three.toml from now on; 0.6 is spent, 0.4 more than before\n"
     assert (done.returncode, done.stderr) == (0, said)
     DOMAIN.save(tmp_path / "one.toml")
     done = run_command("budget", "declare", "people.csv", "-d", "one.toml", cwd=tmp_path)
-    assert done.returncode != 0 and "up to 3 rows" in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode != 0 and "up to 3 row(s)" in done.stderr and done.stderr.count("\n") == 1
 
 
 # -- one record of the spending on a file -------------------------------------------------------

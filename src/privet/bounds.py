@@ -17,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-LONGEST_NUMBER = 64  # characters of a number in words
+LONGEST_WRITTEN = 64  # characters of a number in words
+LONGEST_DECLARED = 40  # characters of low, high, step and edges in a domain file
 LONGEST_NAME = 200  # characters of a key, an analyst or a data set
 LONGEST_TEXT = 1000  # characters of a column's name, or of a declared value
 LONGEST_QUESTION = 10_000  # characters of a question in words
@@ -27,8 +28,8 @@ LONGEST_MODEL = 2**25  # characters of a model or of a published tree: as JSON t
 DEEPEST_TREE = 1000  # levels of a published tree
 MOST_COLUMNS = 10_000  # of a domain
 MOST_CELLS = 2**20  # of all columns of a domain together
-LARGEST_WHOLE = 10**15  # rows of a table
-LARGEST_PERSON = 10**6  # rows of a person: epsilon is divided by it, and noise must stay within 64 bits
+MOST_ROWS = 10**15  # rows of a table
+MOST_ROWS_PER_PERSON = 10**6  # rows of a person: epsilon is divided by it, and noise must stay within 64 bits
 SHOWN = 60  # characters of the input that an error quotes
 
 _BITS = 1100  # every float, and every decimal of its size, is a fraction of two integers this long
@@ -45,7 +46,7 @@ def fraction_of(value: object) -> Fraction | None:
     Parameters
     ----------
     value : object
-        A text (`0.1`, `1e-3`, `1/3`) of at most `LONGEST_NUMBER` characters, a Python or numpy number, a
+        A text (`0.1`, `1e-3`, `1/3`) of at most `LONGEST_WRITTEN` characters, a Python or numpy number, a
         Decimal or a Fraction.
 
     Returns
@@ -74,7 +75,7 @@ def fraction_of(value: object) -> Fraction | None:
 
 
 def _from_text(text: str) -> Fraction | None:
-    if len(text) > LONGEST_NUMBER:
+    if len(text) > LONGEST_WRITTEN:
         return None
     text = text.strip()
     if _DECIMAL.fullmatch(text):

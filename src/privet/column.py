@@ -36,8 +36,8 @@ UNWRITABLE = "<unwritable>"  # the text of a value that has none, or a numeral t
 Scalar = str | int | float | bool
 Codes = NDArray[np.int64]
 
-# No letter can be taken by two repetitions in a row: otherwise those who look back would try every way to share many
-# digits, and one long text would be seen in the time of a question.
+# No character can be matched by two neighbouring repetitions. Otherwise a backtracking matcher would try every way to
+# divide a long run of digits, and the time of a question would show that such a text exists.
 NUMBER = r"[ \t]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ \t]*"
 LONGEST_NUMBER = 2**16  # characters: a longer text is no number, for not every engine could match it
 _number = re.compile(NUMBER)
@@ -63,8 +63,8 @@ MAX_BOUND = 2**53
 def text_of(value: object) -> str | None:
     """Return the text by which a nominal value is compared on every engine; None where it is missing.
 
-    Booleans, numbers and the texts that spell them have one text: `canonical_text` says which. Of two values that are
-    equal in a database but not as numbers, say decimals that round to one float, each has its own.
+    Booleans, numbers and the texts that spell them have one text: `canonical_text` says which. Two decimals
+    that round to the same float are different values and have different texts.
 
     >>> text_of(1.0), text_of(True), text_of("True"), text_of("a"), text_of(float("nan")), text_of("")
     ('1', 'true', 'true', 'a', None, '')
@@ -194,7 +194,9 @@ def _text_of_decimal(value: Decimal) -> str | None:
 
 
 def number_of(value: object) -> float | None:
-    """The number a numeric column reads from a value; None where there is none.
+    """Return the number that a value is or spells; None if there is none.
+
+    `Numeric.grid` also reads the words for booleans.
 
     >>> number_of(" 1.5e1 "), number_of("abc"), number_of(10**400), number_of(True)
     (15.0, None, inf, 1.0)
@@ -659,7 +661,10 @@ def _by_value(
 
 
 def _elements(array: Any) -> list[Any]:
-    """Return the elements of an array; for one that Python has no value for, as a date after 9999, a text for none."""
+    """Return the elements of an array.
+
+    `UNWRITABLE` stands in place of one that Python cannot represent, such as a date after 9999.
+    """
     try:
         return list(array)
     except Exception:  # it would tell that such a row exists

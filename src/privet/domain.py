@@ -22,12 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.bounds import (
-    LARGEST_PERSON,
-    LARGEST_WHOLE,
+    LONGEST_DECLARED,
     LONGEST_DOMAIN,
     LONGEST_TEXT,
     MOST_CELLS,
     MOST_COLUMNS,
+    MOST_ROWS,
+    MOST_ROWS_PER_PERSON,
     fraction_of,
     quoted,
     read_text,
@@ -90,9 +91,9 @@ class Domain:
             if target.other or target.missing:
                 raise DomainError(f"the target '{self.target}' may not have other or missing cells; list its classes.")
         for name, least, most in (
-            ("rows", 0, LARGEST_WHOLE),
-            ("max_rows", 1, LARGEST_WHOLE),
-            ("rows_per_person", 1, LARGEST_PERSON),
+            ("rows", 0, MOST_ROWS),
+            ("max_rows", 1, MOST_ROWS),
+            ("rows_per_person", 1, MOST_ROWS_PER_PERSON),
         ):
             value = getattr(self, name)
             if value is not None and whole_of(value, least, most) is None:
@@ -316,9 +317,12 @@ def _column(name: str, entry: Mapping[str, Any]) -> Column:
 def _fraction(value: object, where: str, name: str) -> Fraction:
     number = None if isinstance(value, str) else fraction_of(value)
     if number is None:
-        raise DomainError(f"{where} needs a finite number for {name}, of at most 40 characters.")
-    if len(str(value)) > 40 or (number and not Fraction(1, 10**15) <= abs(number) <= 10**18):
-        raise DomainError(f"{where} has a {name} too long, too large or too small; use a coarser unit.")
+        raise DomainError(f"{where} needs a finite number for {name}, of at most {LONGEST_DECLARED} characters.")
+    if len(str(value)) > LONGEST_DECLARED or (number and not Fraction(1, 10**15) <= abs(number) <= 10**18):
+        raise DomainError(
+            f"{where} has a number for {name} of more than {LONGEST_DECLARED} characters, or not between 1e-15 and "
+            "1e18 in size; round it, or use another unit."
+        )
     return number
 
 
@@ -338,9 +342,9 @@ def _flag(entry: Mapping[str, Any], name: str, where: str) -> bool:
 
 
 def _whole(content: Mapping[str, Any], name: str, where: str = "") -> int:
-    value = whole_of(content[name], -LARGEST_WHOLE, LARGEST_WHOLE)
+    value = whole_of(content[name], -MOST_ROWS, MOST_ROWS)
     if value is None:
-        raise DomainError(f"{where}{name} must be a whole number, at most {LARGEST_WHOLE}.")
+        raise DomainError(f"{where}{name} must be a whole number, at most {MOST_ROWS}.")
     return value
 
 

@@ -14,7 +14,7 @@ from privet.verification.bounds import (
     CONFIDENCE,
     detectable_guesses,
     detectable_rarity,
-    guesses_at_least,
+    loss_at_least,
 )
 
 ALPHAS = st.floats(1e-12, 0.5)
@@ -29,25 +29,25 @@ def test_guesses_show_no_more_than_their_share_and_more_with_each_right_one(
     guesses: int, data: st.DataObject, alpha: float, other: float
 ) -> None:
     right = data.draw(st.integers(0, guesses))
-    bound = guesses_at_least(right, guesses, alpha)
+    bound = loss_at_least(right, guesses, alpha)
     assert bound <= (math.log(right / (guesses - right)) if 0 < right < guesses else math.inf if right else -math.inf)
     if right < guesses:
-        assert guesses_at_least(right + 1, guesses, alpha) >= bound
-        assert guesses_at_least(right, guesses + 1, alpha) <= bound
+        assert loss_at_least(right + 1, guesses, alpha) >= bound
+        assert loss_at_least(right, guesses + 1, alpha) <= bound
     low, high = sorted((alpha, other))
-    assert guesses_at_least(right, guesses, low) <= guesses_at_least(right, guesses, high)
+    assert loss_at_least(right, guesses, low) <= loss_at_least(right, guesses, high)
 
 
 def test_who_guesses_nobody_shows_nothing() -> None:
-    assert guesses_at_least(0, 0, 1e-8) == -math.inf
+    assert loss_at_least(0, 0, 1e-8) == -math.inf
 
 
 def test_bounds_of_many_guesses_are_those_of_each() -> None:
     """Would catch bounds that share a count."""
     right, guesses = np.array([[0, 5], [30, 12]]), np.array([[0, 9], [30, 40]])
-    together = guesses_at_least(right, guesses, 0.01)
+    together = loss_at_least(right, guesses, 0.01)
     for place in np.ndindex(2, 2):
-        assert together[place] == guesses_at_least(right[place], guesses[place], 0.01)
+        assert together[place] == loss_at_least(right[place], guesses[place], 0.01)
 
 
 def test_guesses_about_two_tables_are_wrong_as_seldom_as_they_say() -> None:
@@ -63,7 +63,7 @@ def test_guesses_about_two_tables_are_wrong_as_seldom_as_they_say() -> None:
             for wrong in range(runs + 1 - right):
                 ways = math.comb(runs, right) * math.comb(runs - right, wrong)
                 chance = ways * hit**right * miss**wrong * none ** (runs - right - wrong)
-                missed += chance * (guesses_at_least(right, right + wrong, alpha) > math.log(here / there))
+                missed += chance * (loss_at_least(right, right + wrong, alpha) > math.log(here / there))
         assert missed <= alpha
 
 
@@ -74,7 +74,7 @@ def test_guesses_exceed_the_loss_with_probability_alpha_at_most(epsilon: float, 
     """Right guesses are at most as many as heads of a coin of exp(epsilon) to 1: the sum over all that are too many."""
     count = np.arange(guesses + 1)
     chances = binom.pmf(count, guesses, 1 / (1 + math.exp(-epsilon)))
-    bounds = np.array([guesses_at_least(int(right), guesses, alpha) for right in count])
+    bounds = np.array([loss_at_least(int(right), guesses, alpha) for right in count])
     assert float(chances[bounds > epsilon].sum()) <= alpha
 
 
@@ -93,7 +93,7 @@ def test_who_is_guessed_may_depend_on_what_was_published() -> None:
     for one, first in chances.items():
         for two, second in chances.items():
             said = [each for each in (one, two) if each is not None]
-            missed += first * second * (guesses_at_least(sum(said), len(said), alpha) > epsilon)
+            missed += first * second * (loss_at_least(sum(said), len(said), alpha) > epsilon)
     assert missed <= alpha
 
 
@@ -104,7 +104,7 @@ CLAIM, ALPHA = 1.0, 1e-6
 
 def found_by_guesses(loss: float, guesses: int) -> float:
     """The probability that a bound from guesses exceeds the claim, where guessing shows all of the loss."""
-    bounds = np.array([guesses_at_least(right, guesses, ALPHA) for right in range(guesses + 1)])
+    bounds = np.array([loss_at_least(right, guesses, ALPHA) for right in range(guesses + 1)])
     return float(binom.pmf(np.arange(guesses + 1), guesses, 1 / (1 + math.exp(-loss)))[bounds > CLAIM].sum())
 
 
@@ -121,7 +121,7 @@ def test_detectable_guesses_are_found_and_clearly_fewer_are_not(guesses: int) ->
 def test_a_detectable_event_of_one_table_alone_is_found_and_one_half_as_likely_is_not(runs: int) -> None:
     """On one table alone: every guess is right, and as many are needed as leave alpha."""
     rarity = detectable_rarity(runs, CLAIM, ALPHA)
-    needed = next(count for count in range(runs) if guesses_at_least(count, count, ALPHA) > CLAIM)
+    needed = next(count for count in range(runs) if loss_at_least(count, count, ALPHA) > CLAIM)
 
     def found(chance: float) -> float:
         return float(binom.sf(needed - 1, 2 * runs, chance / 2))  # a coin says which table it is

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privet.verification.bounds import guesses_at_least
+from privet.verification.bounds import loss_at_least
 from privet.verification.events import Guess, choose
 
 ALPHA = 1e-8
@@ -28,7 +28,7 @@ def geometric(rng: np.random.Generator, epsilon: float, size: Any) -> np.ndarray
 
 def shown(rule: Guess, left: pd.DataFrame, right: pd.DataFrame) -> float:
     """What runs that the choice has not seen say of a rule."""
-    return float(guesses_at_least(*rule.counts(left, right), ALPHA))
+    return float(loss_at_least(*rule.counts(left, right), ALPHA))
 
 
 def found(make: Any, runs: int = RUNS) -> tuple[Guess, float]:

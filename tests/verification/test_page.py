@@ -130,8 +130,8 @@ def test_every_verdict_is_told_with_its_evidence() -> None:
         for finding in each.findings:
             for told in (finding.method, finding.tables, finding.event, finding.note, f"{finding.runs:,}"):
                 assert told in words
-    assert "1/3" in words and "infinity" in words and "nothing looser is sure to be found" in words
-    assert "noise for 1.295, sold as 1, would have been found" in words
+    assert "1/3" in words and "infinity" in words and "may miss a mechanism of any epsilon" in words
+    assert "a mechanism of epsilon 1.295, sold as 1, would have been found" in words
     assert words.count(" holds ") >= 2 * len(HONEST) and words.count("caught") >= 2 * len(BAD)
     assert "BROKEN" not in words and "UNDECIDED" not in words and "-inf" not in words and "nan" not in words.split()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -331,8 +331,11 @@ def test_a_verdict_is_printed_for_people() -> None:
     text = str(FOUND)
     assert text.startswith("a count: holds as far as tested\n  claims epsilon 1/3, loses at least 0.300\n")
     words = " ".join(text.split())
-    assert "count is at most 0" in words and "wrong with probability 1e-08 at most" in words
-    assert "noise for 0.333, sold as 1/3, is found in 99 of 100 such tests; by draws alone noise for 0.400" in words
+    assert "count is at most 0" in words and "right but for a probability of at most 1e-08 in all" in words
+    assert "any loss above the claim on these tables is found by arithmetic; by samples alone epsilon 0.400 is" in words
+    sampled, blind = (" ".join(str(replace(FOUND, findings=FOUND.findings[k : k + 1])).split()) for k in (0, 2))
+    assert "a mechanism of epsilon 0.400, sold as 1/3, is found in 99 of 100 such tests" in sampled
+    assert "no output told the tables apart, so this test may miss a mechanism of any epsilon" in blind
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "-inf" not in text and str(CAUGHT).startswith("bad: BROKEN, it loses more than it says\n")
 

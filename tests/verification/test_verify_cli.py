@@ -38,7 +38,7 @@ def test_an_honest_name_holds(tmp_path: Path) -> None:
     assert done.stdout.startswith("count: holds as far as tested\n  claims epsilon 1/3, loses at least 0.333\n")
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "every outcome" in done.stdout and "neighbours" in done.stdout
-    assert "wrong with probability 1e-08 at most" in done.stdout
+    assert "right but for a probability of at most 1e-08 in all" in done.stdout
     assert list(tmp_path.iterdir()) == []  # nothing is left behind
 
 

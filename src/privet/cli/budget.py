@@ -122,7 +122,8 @@ def declare(ledger: LedgerArgument, domain: DomainOption, name: DatasetOption = 
     declared = Domain.load(domain)
     more = book.declare(dataset, declared)
     spent = f"{decimal_text(book.spent(dataset))} is spent"
-    say(f"'{dataset}' is now opened with {domain}; {spent}" + (f", {decimal_text(more)} more than before" * (more > 0)))
+    added = f", {decimal_text(more)} more than before" * (more > 0)
+    say(f"'{dataset}' may be opened with {domain} from now on; {spent}{added}")
 
 
 @app.command("release")

@@ -235,7 +235,7 @@ def predict(
                 found.to_csv(out, index=False, header=done == 0, lineterminator="\n")
             done += len(chunk)
             if output is not None:
-                say(f"{done} rows predicted")
+                say(f"{done} row{'s' * (done != 1)} predicted")
 
 
 def _predictions(probabilities: Any, texts: tuple[str, ...], shares: bool) -> Any:

@@ -71,7 +71,11 @@ class _Script:
         return outcome
 
     def noise(self, mechanism: IntegerLaplace, exact_values: NDArray[Any]) -> NDArray[Any]:
-        """A noisy vector: for a loss only the side matters, for what follows perhaps also how far."""
+        """Return a noisy vector.
+
+        Its loss depends on the side of the exact values alone; what the run does next may depend on the distance, so
+        near and far outcomes are tried.
+        """
         near, values = mechanism.sensitivity, exact_values
         wanted = self._next(lambda: [(values + shift).tolist() for shift in (-near, near, -FAR, FAR)])
         rate = float(mechanism.epsilon) / near
@@ -207,7 +211,9 @@ def worst_loss(
 def worst_loss_of_draws(
     run: Callable[[Any, Entropy], Hashable], left: Any, right: Any, *, limit: int = 2_000
 ) -> WorstLoss:
-    """The same of a `run` that draws from mechanisms itself: it takes one of two values and a source for them.
+    """Return the largest loss of a `run` that draws from mechanisms itself.
+
+    It is the largest over all outcomes or, if there are more than `limit`, some.
 
     Parameters
     ----------

@@ -123,12 +123,21 @@ class _Room:
         if loss > self.left:
             left = max(self.left, Fraction(0))
             reserved = f" beside {decimal_text(self.reserved)} in reservations" if self.reserved else ""
+            mend = "Lower epsilon, or ask" if left else "Ask"
             raise BudgetExceeded(
                 f"cannot {asked}: {decimal_text(loss)} of it reaches {self.whose}, which has {decimal_text(left)} left "
-                f"of {decimal_text(self.cap)}{reserved}. Lower epsilon, or ask the data owner for more.",
+                f"of {decimal_text(self.cap)}{reserved}. {mend} the data owner for more.",
                 requested=loss,
                 remaining=left,
             )
+
+
+def no_budget(dataset: str) -> LedgerError:
+    """Return the error of a data set that is opened for the first time without a budget."""
+    return LedgerError(
+        f"the data set '{dataset}' has no budget yet; give one the first time, with --budget 1.0 (in Python "
+        'budget="1.0").'
+    )
 
 
 def _parted(written: str) -> tuple[str, str]:
@@ -254,9 +263,7 @@ class Ledger:
             terms = self._terms(run, dataset)
             if terms is None:
                 if budget is None:
-                    raise LedgerError(
-                        f"the data set '{dataset}' has no budget yet; give one at its first opening, as budget=\"1.0\"."
-                    )
+                    raise no_budget(dataset)
                 run.insert("datasets", name=dataset, source=source, at=self._clock())
                 number = self._write_terms(run, dataset, domain)
                 self._cap(run, dataset, None, budget)
@@ -318,11 +325,28 @@ class Ledger:
     def charge(
         self, dataset: str, analyst: str, charge: Charge, limit: Fraction | None = None, hold: int | None = None
     ) -> tuple[Entry, bool]:
-        """Write a charge; or find the one that stands under the same key. The flag says whether it is new.
+        """Write a charge, or find the one under the same key. Return (entry, whether it is new).
 
-        `limit` caps the data set's total for this call, on top of the recorded caps. A
-        `hold` pays the first epsilon of its charges; what goes beyond is charged as
-        without it.
+        Parameters
+        ----------
+        dataset, analyst : str
+        charge : Charge
+        limit : Fraction, optional
+            Caps the data set's total for this call, on top of the recorded caps.
+        hold : int, optional
+            An open hold of the analyst. It pays for charges until it is used up; what goes beyond is charged as
+            without it.
+
+        Raises
+        ------
+        BudgetExceeded
+            If a cap leaves less than the charge, or the hold has ended.
+        PrivacyError
+            If the owner has declared another domain since the table was opened.
+        KeyReused
+            If the key stands for another scope, question or epsilon.
+        LedgerError
+            If there is no such data set, or the ledger cannot be used.
         """
         with self._transaction(_CHARGE) as run:
             standing = self._standing(run, dataset, analyst, charge.key, charge.fingerprint)
@@ -377,10 +401,26 @@ class Ledger:
         asked: Fraction | None = None,
         within: int | None = None,
     ) -> int:
-        """Hold a part of the budget for an analyst until `end`: nobody else can spend it. The number of the hold.
+        """Reserve a part of the budget for an analyst until `end`. Return the number of the hold.
 
-        `asked` is what the analyst asked for, where less of it reaches the ledger.
-        `within` a hold nothing is written: that one goes on if it has so much left.
+        Parameters
+        ----------
+        dataset, analyst : str
+        epsilon : Fraction
+            What nobody else can spend until then.
+        limit : Fraction, optional
+            Caps the data set's total for this call, on top of the recorded caps.
+        asked : Fraction, optional
+            What the analyst asked for, where less of it reaches the ledger.
+        within : int, optional
+            An open hold of the analyst. Nothing is written then: that one goes on if it has so much left.
+
+        Raises
+        ------
+        BudgetExceeded
+            If a cap, or the outer hold, leaves less than `epsilon`, or the outer hold has ended.
+        LedgerError
+            If the ledger cannot be used.
         """
         text = f"reserve epsilon={decimal_text(epsilon if asked is None else asked)}"
         with self._transaction(_HOLD) as run:
@@ -395,7 +435,22 @@ class Ledger:
             return number
 
     def end(self, hold: int) -> Fraction:
-        """End a hold, once or again; what it had left, which everybody may charge now."""
+        """End a hold; ending it again does nothing. Return what it had left.
+
+        Parameters
+        ----------
+        hold : int
+
+        Returns
+        -------
+        Fraction
+            What everybody may charge now; 0 if the hold had ended before.
+
+        Raises
+        ------
+        LedgerError
+            If there is no such hold, or the ledger cannot be used.
+        """
         with self._transaction(_END) as run:
             found = run("SELECT dataset FROM holds WHERE id = ?", hold).fetchone()
             if found is None:
@@ -640,9 +695,9 @@ class _Terms:
     def refuse_fewer(self, rows_per_person: int) -> None:
         if rows_per_person < self.rows_per_person:
             raise PrivacyError(
-                f"the ledger of '{self.dataset}' was begun for persons with up to {self.rows_per_person} rows, the "
-                f"domain now says {rows_per_person}; the promise made so far is for {self.rows_per_person}: declare "
-                "that or more."
+                f"the charges on '{self.dataset}' protect persons with up to {self.rows_per_person} row(s), and the "
+                f"domain says {rows_per_person}; write rows_per_person = {self.rows_per_person} or more in the domain "
+                "file."
             )
 
     def refuse_others(self, domain: Domain) -> None:
@@ -650,8 +705,8 @@ class _Terms:
         mend = "let its owner record the change with `privet budget declare`, or open it with the domain as it was."
         if domain.rows_per_person > self.rows_per_person:
             raise PrivacyError(
-                f"the ledger of '{self.dataset}' was begun for persons with up to {self.rows_per_person} rows, the "
-                f"domain now says {domain.rows_per_person}: what was spent so far costs such a person "
+                f"the charges on '{self.dataset}' were made for persons with up to {self.rows_per_person} row(s), and "
+                f"the domain says {domain.rows_per_person}: what was spent so far costs such a person "
                 f"{decimal_text(Fraction(domain.rows_per_person, self.rows_per_person))} times as much; {mend}"
             )
         cells = cells_of(domain)

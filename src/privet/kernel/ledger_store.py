@@ -116,7 +116,7 @@ class Store(ABC):
         if os.getpid() != self._process:
             self._leave_to_parent()
             self._process, self._lock = os.getpid(), threading.RLock()
-        # all but the driver's errors: what was read is not what a ledger writes
+        # Besides the driver's errors, those of reading a damaged line.
         expected: tuple[type[Exception], ...] = (*self.errors, ArithmeticError, LookupError, TypeError, ValueError)
         sentence = None
         with self._lock:

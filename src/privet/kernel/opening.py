@@ -12,11 +12,11 @@ from typing import Any
 
 from privet.bounds import LONGEST_NAME, is_name, is_path
 from privet.domain import Domain
-from privet.errors import DataError, LedgerError, PrivacyError, QuestionError, UndeclaredDomain
+from privet.errors import DataError, PrivacyError, QuestionError, UndeclaredDomain
 from privet.kernel.accounting import LARGEST_EPSILON, Scope, as_epsilon
 from privet.kernel.addresses import Source, source_of, spark_frame
 from privet.kernel.engines.duckdb import DuckDBEngine
-from privet.kernel.ledger import MEMORY, Ledger
+from privet.kernel.ledger import MEMORY, Ledger, no_budget
 from privet.kernel.parts import Epsilon
 from privet.kernel.path import IN_MEMORY, SNAPSHOT, STREAM, Way, check, choose, size_of
 from privet.kernel.query import Engine, Rows
@@ -63,20 +63,41 @@ def open_table(
     A file is read and coded here, and a table on a server checked, so that whatever is
     wrong with it is told to whoever opens it and not to an analyst who pays for a question.
 
-    `data` is a .csv or .parquet file, a DuckDB table (`duckdb:///file.db?table=t`), a table
-    of PostgreSQL (`postgresql://user@host/database?table=t`), SQL Server (`mssql://...`) or
-    Spark (`spark:///?table=t`), which need a `ledger`, or a pandas, polars, Arrow or Spark
-    frame. `budget` is what may be spent on the data set in all; it is recorded at the first
-    opening and may be left out afterwards. Files and DuckDB tables have a durable ledger
-    beside them (or at `ledger`, and then a link to it beside them), so that opening again goes
-    on with what is left; any other ledger than the recorded one is refused, unless the owner of
-    the data says `ignore_spending=True`: then what was spent there is not counted here. A frame's
-    ledger lives in memory unless `ledger` names a file. `path` says how questions reach the
-    rows: "snapshot" (merged into memory once), "stream" (read in passing), "push-down"
-    (statements where they lie) or "auto", by what the domain declares about the size: a
-    table that it bounds by `snapshot_limit` ("200MB", or a number of bytes) is merged; without
-    a limit that is 64 MB for a file and nothing for a table on a server. `table.explain()`
-    says which path it is and why.
+    Parameters
+    ----------
+    data : str, Path or frame
+        A .csv or .parquet file, `duckdb:///file.db?table=t`, `postgresql://user@host/database?table=t`, `mssql://...`,
+        `spark:///?table=t`, or a pandas, polars, Arrow or Spark frame.
+    domain : Domain, str or Path
+        The public description of the table, or its file.
+    budget : number or str, optional
+        What may be spent on the data set in all. It is needed at the first opening, and recorded.
+    ledger : str, Path or Ledger, optional
+        Where charges are written. Default: beside a file or a DuckDB table, in memory for a frame; a table on a server
+        or on Spark needs one. If it is elsewhere than beside a file, a link to it is left there.
+    name : str, optional
+        The data set's name in the ledger. Default: the name of the file or table.
+    analyst : str, default "local"
+    path : {"auto", "snapshot", "stream", "push-down"}, default "auto"
+        How questions reach the rows; `table.explain()` says which was taken and why.
+    snapshot_limit : int or str, optional
+        With "auto", merge a table that the domain bounds by this, "200MB" or a number of bytes, into memory. Default:
+        64 MB for a file, nothing for a table on a server.
+    ignore_spending : bool, default False
+        Open although another ledger records spending on the data, which is then not counted. For the owner.
+
+    Returns
+    -------
+    ProtectedTable
+
+    Raises
+    ------
+    DataError
+        If the data cannot be read, or lack a declared column.
+    LedgerError
+        If there is no budget yet, or the ledger cannot be used.
+    PrivacyError
+        If spending would not be counted, the domain is not the recorded one, or the budget is above the recorded one.
 
     >>> import pandas as pd
     >>> from privet.column import Nominal
@@ -170,7 +191,7 @@ def _opened(
     if beside is not None and not ignore_spending:
         _refuse_uncounted(beside, place)
     if allowed is None and not (isinstance(place, Ledger) or Ledger.on_server(place) or _is_there(place)):
-        raise LedgerError(f"the data set '{dataset}' has no budget yet; give one the first time, as budget=\"1.0\".")
+        raise no_budget(dataset)
 
     # The engine first: a ledger must not be made for a table that cannot be opened.
     engine, way = _engine(source, data, domain, path, largest)

@@ -86,7 +86,7 @@ SYSTEM = SystemEntropy()
 
 
 def float_above(number: Fraction) -> float:
-    """The smallest float that is not below."""
+    """Return the smallest float that is not below `number`."""
     value = float(number)
     return value if Fraction(value) >= number else math.nextafter(value, math.inf)
 
@@ -98,7 +98,7 @@ _MARGIN = 1e-9
 
 
 def _float(rate: Fraction) -> float:
-    """A rate as a float that has all its digits and room for products with gaps; 0 where there is none."""
+    """Return a rate as a float; 0.0 if it is too small or too large for products with gaps."""
     try:
         value = rate.numerator / rate.denominator
     except OverflowError:
@@ -126,8 +126,8 @@ def geometric(rate: Fraction, count: int, entropy: Entropy) -> NDArray[Any]:
     P(floor(-ln(u) / rate) >= k) = P(u <= exp(-k * rate)). 64 bits of u leave it in an interval of
     width 2^-64. Where the float of -ln(u) / rate is further from a whole number than its
     error and that interval allow, its floor is that of every u there; elsewhere more
-    bits of the same u are drawn. So they are where all 64 bits are 0: u may then be as small as can be,
-    and -ln(u) as large.
+    bits of the same u are drawn. More bits are also drawn if all 64 are 0: u may then be arbitrarily small, and
+    -ln(u) arbitrarily large.
     """
     words = entropy.words(count)
     if rate * 2**40 < 1:  # beyond what a float tells apart

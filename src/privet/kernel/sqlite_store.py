@@ -115,11 +115,10 @@ class SQLiteStore(Store):
 
     def is_whole(self, run: Run) -> bool:
         found = {name for (name,) in run("SELECT name FROM sqlite_master")}
-        if "format" in found:
-            versions = run("SELECT version FROM format").fetchall()
-            if len(versions) == 1 and isinstance(versions[0][0], int) and versions[0][0] != FORMAT:
-                raise LedgerError(other_format(self.path, versions[0][0]))
-        sound: bool = found >= _NAMES and run("SELECT version FROM format").fetchall() == [(FORMAT,)]
+        versions = run("SELECT version FROM format").fetchall() if "format" in found else []
+        if len(versions) == 1 and isinstance(versions[0][0], int) and versions[0][0] != FORMAT:
+            raise LedgerError(other_format(self.path, versions[0][0]))
+        sound: bool = found >= _NAMES and versions == [(FORMAT,)]
         sound = sound and run("PRAGMA integrity_check(1)").fetchone()[0] == "ok"
         # Numbers are given out one by one and remembered apart: a line that is lost leaves a gap.
         for table in NUMBERED if sound else ():

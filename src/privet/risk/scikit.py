@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.bounds import LARGEST_WHOLE
+from privet.bounds import MOST_ROWS
 from privet.column import number_of, text_of
 from privet.errors import ModelError
 from privet.risk.conditions import Above, AtMost, Condition, Mask
@@ -205,8 +205,8 @@ def _leaf(line: Line) -> _Leaf:
     if found["weights"] is None:
         return _Leaf(line, found["label"], None)
     weights = [number_of(weight) for weight in found["weights"].split(",")]
-    if any(weight is None or not 0 <= weight < LARGEST_WHOLE for weight in weights):
-        raise line.fault(f"expected weights that are numbers of at least 0 and below {LARGEST_WHOLE}.")
+    if any(weight is None or not 0 <= weight < MOST_ROWS for weight in weights):
+        raise line.fault(f"expected weights that are numbers of at least 0 and below {MOST_ROWS}.")
     return _Leaf(line, found["label"], tuple(weight for weight in weights if weight is not None))
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.bounds import LARGEST_WHOLE
+from privet.bounds import MOST_ROWS
 from privet.column import number_of, text_of
 from privet.errors import ModelError
 from privet.risk.conditions import Above, AtMost, Condition, Equals, InCell, Mask, OnSide
@@ -185,8 +185,8 @@ def _leaf(line: Line, text: str) -> _Leaf:
         text = text[: counts.start()]
         # reduced-error pruning prints two groups: the rows it grew on, and in square brackets those it pruned by
         size, wrong = (sum(float(counts[group] or 0) for group in some) for some in ((1, 3), (2, 4)))
-        if not size < LARGEST_WHOLE:
-            raise line.fault(f"a leaf has at most {LARGEST_WHOLE} rows.")
+        if not size < MOST_ROWS:
+            raise line.fault(f"a leaf has at most {MOST_ROWS} rows.")
         if wrong > size:
             raise line.fault(f"the leaf has more rows wrong ({wrong:g}) than it has rows ({size:g}).")
     quoted = _QUOTED.fullmatch(text)

@@ -61,7 +61,7 @@ def check_budget(table: ProtectedTable, name: str, epsilon: Fraction) -> None:
     if epsilon > left:
         raise BudgetExceeded(
             f"cannot fit {name} with epsilon={decimal_text(epsilon)}: the table has {decimal_text(left)} left. "
-            "Lower epsilon, or ask the data owner for more.",
+            f"{'Lower epsilon, or ask' if left else 'Ask'} the data owner for more.",
             requested=epsilon,
             remaining=left,
         )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from privet.errors import QuestionError
 from privet.kernel import WorstLoss
-from privet.verification.bounds import detectable_guesses, detectable_rarity, guesses_at_least
+from privet.verification.bounds import detectable_guesses, detectable_rarity, loss_at_least
 from privet.verification.events import Guess, Observations, choose
 from privet.verification.verdict import Finding
 
@@ -85,10 +85,10 @@ class NeighbourCheck(Check):
         rarity = detectable_rarity(tests // 2, claim, alpha / len(rules))
         finding = partial(Finding, "neighbours", pair.name, runs=tests, alpha=alpha, rarity=rarity)
         # so many errors on one side alone are more than the claim allows, and no noise: the loss has no bound
-        if (raised := _raised_on_one(frames)) and guesses_at_least(tests, tests, alpha) > claim:
+        if (raised := _raised_on_one(frames)) and loss_at_least(tests, tests, alpha) > claim:
             return finding(raised, math.inf, power=claim)
         counts = [rule.counts(*frames[2:]) for rule in rules]
-        bounds = [float(guesses_at_least(*count, alpha / len(rules))) for count in counts]
+        bounds = [float(loss_at_least(*count, alpha / len(rules))) for count in counts]
         best = int(np.argmax(bounds))
         (right, guesses), bound = counts[best], bounds[best]
         note = f"{right} of {guesses} guesses right, {100 * right / max(guesses, 1):.3g}%, in {tests} runs"
@@ -181,7 +181,7 @@ class CanaryCheck(Check):
         high, low = thresholds(*self.sample(max(1, self.runs // 3)), alpha)
         there, scores = self.sample(max(1, self.runs - self.runs // 3))
         right, guesses = guessed(there, scores, high, low)
-        bound = float(guesses_at_least(right, guesses, alpha))
+        bound = float(loss_at_least(right, guesses, alpha))
         told = f"in where {self.published} is at least {high:g}" if math.isfinite(high) else ""
         told += " and " if told and math.isfinite(low) else ""
         told += f"out where it is at most {low:g}" if math.isfinite(low) else ""
@@ -210,7 +210,7 @@ def thresholds(there: NDArray[np.bool_], scores: NDArray[np.float64], alpha: flo
         values = np.unique(np.quantile(scores, np.linspace(0, 1, 40), method="nearest"))
     rules = [(float(high), float(low)) for high in (*values, math.inf) for low in (-math.inf, *values) if low < high]
     counts = np.array([guessed(there, scores, *rule) for rule in rules])
-    return rules[int(np.argmax(guesses_at_least(counts[:, 0], counts[:, 1], alpha)))]
+    return rules[int(np.argmax(loss_at_least(counts[:, 0], counts[:, 1], alpha)))]
 
 
 @dataclass(frozen=True)

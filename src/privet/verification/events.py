@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from privet.verification.bounds import guesses_at_least
+from privet.verification.bounds import loss_at_least
 
 MOST = 64  # values or thresholds of one column that are candidates
 JOINED = 6  # of the best events on either side are tried together
@@ -70,8 +70,8 @@ def choose(left: Observations, right: Observations, runs: int, alpha: float) -> 
     """The rules that `runs` other runs on each table would bound best, and the bound if they went as these did.
 
     The first rule is the best of all, the second the best by an event that one table alone has shown: it may be
-    rare. The bound is a hope and no bound, as the rules were chosen for it. For each value that was picked, one run
-    more than was seen is counted as a wrong guess: what was never seen is not impossible.
+    rare. That bound is optimistic, because the rules were chosen on the same runs. To make up for it, every value that
+    a rule picked counts as one more wrong guess.
     """
     events = [event for name in left.columns for event in _of_column(str(name), left[name], right[name])]
     score = _learned(left, right)
@@ -103,7 +103,7 @@ def choose(left: Observations, right: Observations, runs: int, alpha: float) -> 
 
 def _hopes(right: NDArray[np.int64], wrong: NDArray[np.int64], scale: float, alpha: float) -> NDArray[np.float64]:
     """The bounds of guesses as right and as wrong as these."""
-    return guesses_at_least(scale * right, scale * (right + wrong), alpha)
+    return loss_at_least(scale * right, scale * (right + wrong), alpha)
 
 
 def _not(event: Event) -> Event:

@@ -190,10 +190,12 @@ def _bound(bound: float, verdict: Verdict) -> str:
     return number(bound, 3 if verdict.outcome != BROKEN else digits)
 
 
-def _power(power: float, claim: str) -> str:
-    if math.isinf(power):
-        return "nothing looser is sure to be found"
-    return f"noise for {number(power)}, sold as {claim}, would have been found"
+def _power(finding: Finding, row: _Row) -> str:
+    if math.isinf(finding.power):
+        return "may miss a mechanism of any epsilon"
+    if not finding.alpha and finding.power <= float(row.verdict.claim) * (1 + 1e-3):
+        return "any loss above the claim would have been found"
+    return f"a mechanism of epsilon {number(finding.power)}, sold as {row.claim}, would have been found"
 
 
 def _odds(alpha: float) -> str:
@@ -439,7 +441,7 @@ def _finding(finding: Finding, row: _Row) -> str:
     numbers = (_bound(finding.bound, row.verdict), f"{finding.runs:,}", f"{finding.alpha:.1g}")
     return (
         f'<tr class="rule"><td>{safe(finding.method)}</td><td>{safe(finding.tables)}</td><td>{safe(finding.event)}'
-        f"{note}</td>{''.join(map(cell, numbers))}<td>{_power(finding.power, row.claim)}</td></tr>"
+        f"{note}</td>{''.join(map(cell, numbers))}<td>{_power(finding, row)}</td></tr>"
     )
 
 
@@ -487,9 +489,9 @@ def _reading(report: Report) -> str:
         ),
         (
             "Power",
-            "How sharp the test was: noise that is made for this larger epsilon, and sold as the claim, would have "
+            "How sharp the test was: a mechanism of this larger epsilon, sold as the claim, would have "
             "been found with probability 99%. What lies between the claim and it could still hide. What is computed "
-            "shows any excess if draws follow their formulas; by draws alone the power is that of samples.",
+            "shows any excess if draws follow their formulas; samples alone have a power of their own.",
         ),
         (
             "Undecided",

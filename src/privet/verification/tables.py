@@ -2,7 +2,7 @@
 
 The worst pairs are known for each kind of score, so they come first. Others cross a boundary
 that only careless code has: a count that is rounded before its noise, cells that are told in
-the order of their exact counts, a cell that begins to be. Random ones follow, and `climb`
+the order of their exact counts, a cell that has its first row. Random ones follow, and `climb`
 looks for worse ones in small steps.
 """
 
@@ -81,9 +81,9 @@ def known_pairs() -> tuple[Pair, ...]:
 def boundary_pairs(large: bool = False) -> tuple[Pair, ...]:
     """Pairs that cross roundings, ties, orders and empty cells; with `large`, more rows than `DOMAIN` allows for.
 
-    There are two kinds of rows and the person is of the second. A count is rounded down at a multiple, up
-    after one, and to the nearest one halfway between two, whichever way halves go; the number of all
-    rows and of those like the person cross such a place for 2, 3, 5, 10, 20, 25, 50, 64, 100 and 1000.
+    There are two kinds of rows and the person is of the second. A count is rounded down at a multiple, up after
+    one, and to the nearest one halfway between two. The number of all rows, or of those like the person, crosses such a
+    place for 2, 3, 5, 10, 20, 25, 50 and 100; for 64 and 1000 only where it is rounded down or up.
     """
     small = (
         # all rows 14 -> 15: the nearest 10 and 2, down to 5 and 3
@@ -92,7 +92,7 @@ def boundary_pairs(large: bool = False) -> tuple[Pair, ...]:
         ("a person who makes a tie", 15, 14),
         # of their kind 25 -> 26, all 50 -> 51: up to 25 and 50; in falling order the cells change places
         ("a person who breaks a tie of many", 25, 25),
-        # of their kind 7 -> 8, all 47 -> 48: the nearest 5, 3 and 6, down to 8 and 16
+        # of their kind 7 -> 8, all 47 -> 48: the nearest 5, of their kind the nearest 3; down to 8 and 16
         ("a person in the eighth place of a cell", 40, 7),
         # all rows 63 -> 64
         ("a person who fills a table", 63, 0),

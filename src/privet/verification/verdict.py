@@ -12,7 +12,7 @@ from typing import Any
 
 from privet.column import decimal_text
 
-# Probabilities that are computed and not sampled are floats: what they say of a loss is less exact than this.
+# Probabilities that are computed are floats; a loss found from them is exact to this.
 FLOAT_ERROR = 1e-6
 
 # A test that would miss twice the claim decides nothing: the usual mistakes cost a factor of two (two answers for the
@@ -129,8 +129,8 @@ class Verdict:
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> Verdict:
         findings = tuple(
-            Finding(**{**facts, **{name: float(facts[name]) for name in ("bound", "power", "rarity")}})
-            for facts in facts["findings"]
+            Finding(**{**finding, **{name: float(finding[name]) for name in ("bound", "power", "rarity")}})
+            for finding in facts["findings"]
         )
         return cls(
             facts["subject"], facts["kind"], facts["line"], Fraction(facts["claim"]), findings, facts["must_fail"]
@@ -144,7 +144,7 @@ class Verdict:
             shown = number(max(0.0, finding.bound))
             lines.append(f"  {shown:>8}  {finding.method} ({finding.runs} runs), {finding.tables}: {finding.event}")
         if self.alpha:
-            lines.append(f"  wrong with probability {self.alpha:.1g} at most")
+            lines.append(f"  each bound above is right but for a probability of at most {self.alpha:.1g} in all")
         if self.outcome != BROKEN:
             lines += [f"  {sentence}" for sentence in self.power_sentences]
         return "\n".join(textwrap.fill(line, WIDTH, subsequent_indent=" " * 12) for line in lines)
@@ -153,17 +153,24 @@ class Verdict:
     def power_sentences(self) -> list[str]:
         """What would have been found, had it been there, in 99 of 100 such tests."""
         claim = decimal_text(self.claim)
+        computed = min((finding.power for finding in self.findings if not finding.alpha), default=math.inf)
         if math.isinf(self.power):
-            sentences = ["nothing told the tables apart, so that nothing looser is sure to be found"]
+            sentences = ["no output told the tables apart, so this test may miss a mechanism of any epsilon"]
+        elif computed <= float(self.claim) * (1 + 1e-3):
+            sentences = ["any loss above the claim on these tables is found by arithmetic"]
         else:
-            sentences = [f"noise for {number(self.power)}, sold as {claim}, is found in 99 of 100 such tests"]
+            sentences = [
+                f"a mechanism of epsilon {number(self.power)}, sold as {claim}, is found in 99 of 100 such tests"
+            ]
         if self.alpha and self.drawn_power > self.power * (1 + FLOAT_ERROR):
-            drawn = "nothing" if math.isinf(self.drawn_power) else f"noise for {number(self.drawn_power)}"
-            sentences[0] += f"; by draws alone {drawn}"
+            never = math.isinf(self.drawn_power)
+            drawn = "nothing is sure to be found" if never else f"epsilon {number(self.drawn_power)} is found"
+            sentences[0] += f"; by samples alone {drawn}"
         if math.isfinite(self.rarity) and self.rarity < 1:
-            sentences.append(f"and so is what one table alone shows in 1 of {math.floor(1 / self.rarity)} runs")
+            often = f"1 of {math.floor(1 / self.rarity)} runs"
+            sentences.append(f"an output that only one of the tables can give is found if it comes in {often}")
         if self.outcome == UNDECIDED:
-            sentences.append(f"a test that would miss {POOR} times the claim decides nothing: {WHAT_TO_DO}")
+            sentences.append(f"this test would miss {POOR} times the claim, so it decides nothing: {WHAT_TO_DO}")
         return sentences
 
     def to_html(self, path: str | Path | None = None) -> str:
@@ -182,9 +189,9 @@ class Report:
 
     @property
     def outcome(self) -> str:
-        """ "broken" where anything honest is, a known-bad one is missed or an attack got through; else as verdicts say.
+        """Return "broken" if an honest subject is broken, a known-bad one is missed or an attack got through.
 
-        An attack that cannot be decided on a layer says so itself and does not count here.
+        Else what the verdicts say. An attack that cannot be decided on a layer says so itself and does not count here.
         """
         if any(result.held is False for result in self.attacks):
             return BROKEN

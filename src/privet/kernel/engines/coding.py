@@ -138,7 +138,10 @@ def _numerals(column: Nominal) -> list[tuple[str, int]]:
 
 
 def _has_one_point(text: Sql, dialect: Dialect) -> Sql:
-    """Only with one point can a short text be a numeral after it has lost zeros and a point at its end."""
+    """Return whether a text is short and has exactly one point.
+
+    Only then may zeros at its end be dropped to find a numeral.
+    """
     short = exp.LTE(this=dialect.length(text.copy()), expression=num(LONGEST_NUMERAL))
     one, two = (exp.Like(this=text.copy(), expression=exp.Literal.string(p)) for p in ("%.%", "%.%.%"))
     return exp.and_(short, one, exp.not_(two))
@@ -170,7 +173,7 @@ def _no_text(text: Sql, column: Nominal, dialect: Dialect) -> Sql:
 def _code(absent: Sql, column: Nominal, branches: Sequence[tuple[Sql, Sql]]) -> Sql:
     """`Nominal.code` in SQL: missing, a declared value, or other; NULL where such a cell is not declared."""
     missing = exp.Null() if column.missing_code is None else num(column.missing_code)
-    # no value equals a declared one: where neither cell is declared, NULL is what is left in any case
+    # A missing value equals no declared one, so without either cell the CASE gives NULL anyway.
     first = [] if column.missing_code is None and column.other_code is None else [(absent, missing)]
     return case([*first, *branches], _other(column))
 
@@ -180,7 +183,10 @@ def _other(column: Nominal) -> Sql:
 
 
 def _code_of_float(value: Sql, column: Nominal, kind: Kind, dialect: Dialect) -> Sql:
-    """Floats are compared as numbers: of those of a width at most one has a declared text."""
+    """Return the code of a float, compared as a number.
+
+    At most one float of this width has the text of a declared value.
+    """
     number = dialect.as_double(value)
     floats = column.floats(np.float32 if kind is Kind.SINGLE else np.float64)
     branches = [(number.eq(double(num(float(declared)))), num(k)) for declared, k in floats]
@@ -206,7 +212,7 @@ def _fits(numeral: str, precision: int = 2**31, scale: int = 2**30) -> bool:
 
 
 def _number(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
-    """`number_of` in SQL."""
+    """The number that `Numeric.grid` reads, in SQL: `number_of`, and the words for booleans as 1 and 0."""
     if kind is Kind.BOOLEAN:
         return double(exp.cast(value, exp.DataType.Type.INT))
     if kind is not Kind.TEXT:

@@ -1,7 +1,8 @@
 """The DuckDB engine: CSV and Parquet files and DuckDB tables, coded once into a private scratch database.
 
 The source is opened read-only and read in one pass when the table is opened. What is coded goes to a scratch file in
-a folder of this engine (`scratch.py`). Nothing is loaded into Python but answers.
+a folder of this engine (`scratch.py`). Statements return answers alone; `stream` and `snapshot`
+fetch coded rows.
 
 How much memory a statement needs depends on the rows it meets, so no limit may end it: a statement that DuckDB cannot
 finish is answered by reading the coded rows in passing, in memory that only the domain and the question decide.

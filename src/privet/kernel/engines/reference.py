@@ -73,7 +73,6 @@ class ReferenceEngine:
     """
 
     name = "reference"
-    holds_rows = True
     closed = False
     holds_rows = True
     version = FIXED
