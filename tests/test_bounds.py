@@ -157,7 +157,8 @@ def test_any_condition_is_a_scope_or_refused(wanted: dict[str, Any]) -> None:
 
 
 SCALAR = st.none() | st.booleans() | st.integers() | st.floats() | st.decimals() | st.fractions() | ODD | st.binary()
-CONDITION = SCALAR | st.tuples(SCALAR, SCALAR) | st.lists(SCALAR, max_size=3) | st.frozensets(SCALAR, max_size=3)
+HASHED = SCALAR.filter(lambda value: not (isinstance(value, Decimal) and value.is_snan()))  # that one has no hash
+CONDITION = SCALAR | st.tuples(SCALAR, SCALAR) | st.lists(SCALAR, max_size=3) | st.frozensets(HASHED, max_size=3)
 
 SETTINGS = st.sampled_from(("kind", "values", "low", "high", "step", "bins", "edges", "missing", "other", "ordered"))
 KINDS = st.sampled_from(("nominal", "numeric"))
