@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -117,9 +118,14 @@ def in_duckdb(statement: str) -> str:
             return exp.Paren(this=exp.func("length", *node.expressions) * 2)
         return node
 
-    whole = exp.Paren(this=sqlglot.parse_one(statement, read="tsql"))
-    for node in reversed(list(whole.walk(bfs=True))):
-        other = rewritten(node)
-        if other is not node:
-            node.replace(other)
-    return str(whole.this.sql(dialect="duckdb"))
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(10 * usual)  # sqlglot reads a CASE inside a CASE by recursion, from wherever a test stands
+    try:
+        whole = exp.Paren(this=sqlglot.parse_one(statement, read="tsql"))
+        for node in reversed(list(whole.walk(bfs=True))):
+            other = rewritten(node)
+            if other is not node:
+                node.replace(other)
+        return str(whole.this.sql(dialect="duckdb"))
+    finally:
+        sys.setrecursionlimit(usual)
