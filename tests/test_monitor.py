@@ -39,6 +39,7 @@ from privet.errors import (
     UndeclaredDomain,
 )
 from privet.kernel import AboveThreshold, mechanisms, worst_loss, worst_loss_of_draws
+from privet.kernel import answers as kernel_answers
 
 LARGE = 10**6
 ONE = Fraction(1)
@@ -245,6 +246,14 @@ def test_it_says_no_up_to_the_first_model_that_is_accurate_enough(source: str, t
         stricter = table.monitor("0.85", 10)
         assert not stricter.reached(by_a) and not stricter.closed
         assert table.budget.remaining == 0
+
+
+def test_settings_of_numpy_make_no_score_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No engine underflows today; one that did would tell of a row."""
+    tiny, exact_lead = np.array([5e-324]), kernel_answers.exact_lead
+    monkeypatch.setattr(kernel_answers, "exact_lead", lambda *asked: exact_lead(*asked) + int((tiny / 3)[0]))
+    with np.errstate(all="raise"):
+        assert opened(4, 1).monitor("1/2", 10**5).reached(NO)
 
 
 def test_exactly_the_share_is_enough() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -62,11 +63,10 @@ def test_one_cell_of_another_kind_changes_no_other_row(last: Any) -> None:
         (X, [0] * 99),
         (X, np.zeros((100, 2))),
         (X.to_numpy()[:, 0], [0] * 100),
-        ([["secret"], ["a", "b"]], [0, 1]),
         (np.full((100, 1), 1j), [0] * 100),
         (X.assign(more=1).to_numpy(), [0] * 100),
     ],
-    ids=["lengths", "two columns", "one dimension", "ragged", "complex", "another width"],
+    ids=["lengths", "two columns", "one dimension", "complex", "another width"],
 )
 def test_what_is_no_table_is_refused_without_a_word_about_its_rows(rows: Any, labels: Any) -> None:
     with pytest.raises(DataError) as caught:
@@ -77,9 +77,44 @@ def test_what_is_no_table_is_refused_without_a_word_about_its_rows(rows: Any, la
 
 def test_no_rows_are_fitted_like_any_others() -> None:
     """An error would tell that the last person has left."""
-    for rows, labels in ((X[:0], []), (np.empty((0, 1)), np.empty(0))):
+    for rows, labels in ((X[:0], []), (np.empty((0, 1)), np.empty(0)), ([], [])):
         fitted = privet.DiffPID3Classifier(epsilon=1, domain=DIGITS).fit(rows, labels)
         assert fitted.privacy_.spent == 1 and fitted.privacy_.private
+
+
+@pytest.mark.parametrize("last", [[], [0, 1], None, 0, "0", {0: 0}, np.zeros((2, 2))], ids=str)
+def test_a_row_of_another_length_is_missing_and_changes_no_other(last: Any) -> None:
+    """To refuse it would tell that it is there."""
+    missing = Domain((Nominal("x", (0, 1), missing=True), Nominal("y", (0, 1))), target="y")
+    rows = [[0], (1,), np.array([0]), last]
+    assert counted(DIGITS, rows, [0, 0, 0, 1]) == [3, 0] and counted(missing, rows, [0, 0, 0, 1]) == [3, 1]
+    assert counted(DIGITS, [last, last], [0, 1]) == [0, 0]
+
+
+@pytest.mark.parametrize("odd", ["\ud800", datetime.datetime(2020, 1, 1), np.datetime64("2020-01-01"), [1]], ids=ascii)
+def test_pandas_guesses_no_type_of_objects(odd: Any) -> None:
+    """A text that is no UTF-8 was an error that quoted it, and times were refused only where all rows were times."""
+    for rows in ([0, odd], [odd, odd]):
+        column = np.empty(2, dtype=object)
+        for position, cell in enumerate(rows):
+            column[position] = cell
+        for form in ([[cell] for cell in rows], column[:, None]):
+            assert counted(DIGITS, form, [0, 1]) == [int(rows[0] == 0), 0]
+        for labels in (rows, column, pd.Series(column, dtype=object)):
+            assert counted(DIGITS, X[:2], labels) == [int(rows[0] == 0), 0]
+
+
+def test_an_array_of_texts_may_hold_one_that_is_no_utf8() -> None:
+    texts = np.array(["0", "\ud800", "1"])
+    assert counted(DIGITS, texts[:, None], [0, 0, 1]) == [1, 1]
+    assert counted(DIGITS, X[:3], texts) == [1, 1]
+
+
+def test_settings_of_numpy_make_no_cell_an_error() -> None:
+    domain = Domain((Numeric("x", 0, 10, 3), Nominal("y", (0, 1))), target="y")  # type: ignore[arg-type]
+    with np.errstate(all="raise"):
+        for dtype in ("float64", "Float64", "object"):
+            assert counted(domain, pd.DataFrame({"x": [1, 5e-324]}, dtype=dtype), [0, 1]) == [1, 1]
 
 
 def test_labels_come_as_frames_columns_lists_and_arrays() -> None:
@@ -178,7 +213,7 @@ def test_a_table_that_was_opened_warns_of_nothing() -> None:
 
 def test_elements_keep_their_types() -> None:
     assert [type(label) for label in labels_of([0.0, True, "x", 1])] == [float, bool, str, int]
-    assert [type(cell) for cell in table_of([[0.0, True], ["x", 1]]).ravel()] == [float, bool, str, int]
+    assert [type(cell) for cell in table_of([[0.0, True], ["x", 1]], 2).ravel()] == [float, bool, str, int]
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
@@ -191,15 +226,49 @@ def test_a_missing_value_changes_no_whole_number_beside_it(library: str) -> None
     assert Nominal("word", ("a", "b"), missing=True).encode(frame["word"]).tolist() == [0, 2, 1]
 
 
-@pytest.mark.parametrize("kind", ["polars", "polars frame", "arrow", "arrow table"])
+CLASSES = ["polars", "polars frame", "pandas", "index", "arrow", "chunks", "arrow table"]
+
+
+def classes(kind: str, labels: list[Any], dtype: str) -> Any:
+    """A column of classes of a library; `dtype` is Arrow's name of its type."""
+    pa = pytest.importorskip("pyarrow")
+    array = pa.array(labels, type=pa.type_for_alias(dtype))
+    nullable = pd.array(labels, dtype={"int64": "Int64", "bool": "boolean"}.get(dtype, "string"))
+    return {
+        "polars": lambda: pl.Series("y", array),
+        "polars frame": lambda: pl.DataFrame({"y": array}),
+        "pandas": lambda: nullable,
+        "index": lambda: pd.Index(nullable),
+        "arrow": lambda: array,
+        "chunks": lambda: pa.chunked_array([array]),
+        "arrow table": lambda: pa.table({"y": array}),
+    }[kind]()
+
+
+@pytest.mark.parametrize("kind", CLASSES)
 def test_a_missing_class_changes_no_other(kind: str) -> None:
     """A null would turn whole numbers into floats, in which 2^53 + 1 is another class."""
+    labels = labels_of(classes(kind, [0, 2**53 + 1, None], "int64"))
+    assert Nominal("y", (0, 2**53 + 1)).encode(labels).tolist() == [0, 1, -1]
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_a_missing_class_changes_no_warning(kind: str) -> None:
+    """An array of booleans and a null would be one of objects, which never warn."""
+    for last in (True, None):
+        with pytest.warns(DtypeMismatchWarning, match="'y' holds truth values and declares no, yes"):
+            privet.PriorClassifier(epsilon=1, domain=WORDS).fit(X[:3], classes(kind, [True, False, last], "bool"))
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_texts_are_classes_with_and_without_a_missing_one(kind: str) -> None:
+    for last in ("no", None):
+        assert counted(WORDS, X[:3], classes(kind, ["no", "yes", last], "string")) == [1 + (last == "no"), 1]
+
+
+def test_classes_come_as_a_dictionary_of_arrow_and_as_wide_numbers_of_polars() -> None:
     pa = pytest.importorskip("pyarrow")
-    classes = [0, 2**53 + 1, None]
-    y = {
-        "polars": lambda: pl.Series("y", classes),
-        "polars frame": lambda: pl.DataFrame({"y": classes}),
-        "arrow": lambda: pa.chunked_array([classes]),
-        "arrow table": lambda: pa.table({"y": classes}),
-    }[kind]()
-    assert Nominal("y", (0, 2**53 + 1)).encode(pd.Series(labels_of(y))).tolist() == [0, 1, -1]
+    for last in ("no", None):
+        assert counted(WORDS, X[:3], pa.array(["no", "yes", last]).dictionary_encode()) == [1 + (last == "no"), 1]
+    for number in (1, None):
+        assert counted(DIGITS, X[:3], pl.Series([0, 1, number], dtype=pl.Int128)) == [1, 1 + (number == 1)]

@@ -18,6 +18,8 @@ import threading
 from fractions import Fraction
 from typing import NoReturn
 
+import numpy as np
+
 from privet.column import decimal_text
 from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
 from privet.kernel import answers, filters
@@ -120,7 +122,8 @@ class Monitor:
             raise DataError(f"the table '{self._session.dataset}' was closed; open it again.")
         found = None
         try:
-            found = self._session.steady(lambda: answers.exact_lead(engine, query, self._accuracy))
+            with np.errstate(all="ignore"):  # else a caller's settings could make a number of a row an error
+                found = self._session.steady(lambda: answers.exact_lead(engine, query, self._accuracy))
         except Exception:  # what went wrong may quote a row: the error below is raised outside this block
             pass
         if found is not None:

@@ -10,6 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from privet.bounds import LONGEST_NAME, is_name, is_path
 from privet.domain import Domain
 from privet.errors import DataError, PrivacyError, QuestionError, UndeclaredDomain
@@ -331,7 +333,8 @@ def _coded_frame(frame: Any, domain: Domain) -> Engine:
     from privet.kernel.engines.memory import MemoryEngine
 
     try:
-        return MemoryEngine.from_frame(frame, domain)
+        with np.errstate(all="ignore"):  # else a caller's settings could make a number of a row an error
+            return MemoryEngine.from_frame(frame, domain)
     except DataError:
         raise
     except Exception:  # of a value that cannot be read, and may quote itself: raised anew outside this block

@@ -96,6 +96,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             if table is not X:
                 table.close()
         self.domain_ = self.model_.domain
+        self._domain_inferred = self.domain is None and not isinstance(X, ProtectedTable)
         # scikit-learn takes sorted classes for granted; the model keeps the order of its domain
         self._class_order = _sorted(self.model_.class_values)
         if not inferred:
@@ -151,12 +152,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     def _declared(self, X: Any, y: Any, domain: Domain) -> pd.DataFrame:
         """X and y as one frame. No error, warning or way through depends on a cell, a label or how many there are."""
-        X, labels = table_of(X), labels_of(y)
+        X, labels = table_of(X, len(domain.attributes)), labels_of(y)
         self._note_columns(X)
         if len(X) != len(labels):
             raise DataError("X and y have different numbers of rows; pass one class for each row.")
         frame = named(X, list(domain.attributes))
-        frame[domain.target_column.name] = labels
+        frame[domain.target_column.name] = labels.set_axis(frame.index)  # a column: of arrays pandas guesses the type
         return frame
 
     def _inferred(self, X: Any, y: Any) -> tuple[pd.DataFrame, Domain]:
@@ -306,6 +307,8 @@ def named(X: Any, names: list[str]) -> pd.DataFrame:
         return frame
     if X.shape[1] != len(names):
         raise DataError(f"the rows have {X.shape[1]} columns, the domain declares {len(names)} besides the target.")
+    if X.dtype.kind in "OUST":  # with a dtype, pandas guesses none: one row would decide it, or be an error
+        return pd.DataFrame(X.astype(object), columns=pd.Index(names), dtype=object)
     return pd.DataFrame(X, columns=pd.Index(names))
 
 

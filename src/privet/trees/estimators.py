@@ -115,7 +115,7 @@ class _Fillable(TreeClassifier):
         if classes is not None and set(np.asarray(classes).tolist()) != set(self.classes_.tolist()):
             raise QuestionError("classes differ from those of the first fit.")
         if not isinstance(X, ProtectedTable):
-            X_checked = checked(X) if self.domain is None else table_of(X)
+            X_checked = checked(X) if self._domain_inferred else table_of(X, len(self._names))
             if not self._by_name:
                 validate_data(self, X_checked, reset=False, skip_check_array=True)
             names = getattr(self, "feature_names_in_", None)

@@ -18,7 +18,7 @@ the frame what `X.dtypes` tells them; it is in no model, ledger or file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -43,10 +43,16 @@ def as_pandas(frame: Any) -> pd.DataFrame:
     return pd.DataFrame({name: as_series(frame[name]) for name in names})
 
 
-def table_of(X: Any) -> Any:
+def table_of(X: Any, width: int) -> Any:
     """Return rows as a frame or a two-dimensional array, in which no row changes how another is read.
 
     numpy makes texts of all numbers in a list where one row has a text, so elements of lists keep their types.
+
+    Parameters
+    ----------
+    X : frame, array or sequence of rows
+    width : int
+        How many cells a row of a sequence has. The columns of frames and arrays are theirs, and not looked at here.
 
     Raises
     ------
@@ -55,14 +61,10 @@ def table_of(X: Any) -> Any:
     """
     if isinstance(X, pd.DataFrame):
         return X
-    if hasattr(X, "to_pandas"):
+    if hasattr(X, "to_pandas") and hasattr(X, "columns"):
         return as_pandas(X)
-    array: NDArray[Any] | None = None
-    try:
-        array = np.asarray(X, dtype=object if isinstance(X, list | tuple) else None)
-    except Exception:  # numpy's words may quote a row: raised anew outside this block
-        pass
-    if array is None or array.ndim != 2 or array.dtype.kind == "c":
+    array = _filled(X, width) if _is_sequence(X) else _array(X)
+    if array is None or array.ndim != 2:
         raise DataError(
             f"X is a {type(X).__name__} that is no table of texts, numbers and booleans; pass a frame, or an array "
             "with a row for each record and a column for each attribute."
@@ -70,7 +72,7 @@ def table_of(X: Any) -> Any:
     return array
 
 
-def labels_of(y: Any) -> Any:
+def labels_of(y: Any) -> pd.Series[Any]:
     """Return the classes as one column, in which no row changes how another is read.
 
     Raises
@@ -82,19 +84,61 @@ def labels_of(y: Any) -> Any:
         y = as_pandas(y) if hasattr(y, "columns") else as_series(y)
     if isinstance(y, pd.DataFrame) and y.shape[1] == 1:
         y = y.iloc[:, 0]
-    if isinstance(y, pd.Series):
-        return y.array
-    if isinstance(y, list | tuple):
+    if isinstance(y, pd.Index) and not isinstance(y, pd.MultiIndex):
+        y = y.array
+    if isinstance(y, pd.Series | pd.api.extensions.ExtensionArray):
+        return as_series(pd.Series(y, dtype=y.dtype))
+    if _is_sequence(y):
         column = np.empty(len(y), dtype=object)
         for position, label in enumerate(y):
             column[position] = label
-        return column
-    labels: NDArray[Any] = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
-    if labels.ndim == 2 and labels.shape[1] == 1:
+        return pd.Series(column, dtype=object)
+    labels = _array(y)
+    if labels is not None and labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
-    if labels.ndim != 1:
-        raise DataError("y is not one class for each row; pass a column, a list or an array of one dimension.")
-    return labels
+    if labels is None or labels.ndim != 1:
+        raise DataError(
+            "y is not one class for each row, a text, a number or a boolean; pass a column, a list or an array of one "
+            "dimension."
+        )
+    return as_series(labels)
+
+
+def _is_sequence(values: Any) -> bool:
+    """Is it a list, a tuple or the like, whose elements have a type each?"""
+    return isinstance(values, Sequence) and not isinstance(values, str | bytes | bytearray | memoryview)
+
+
+def _array(values: Any) -> NDArray[Any] | None:
+    """Return texts, numbers, booleans or objects as an array; None where numpy has none of these for them."""
+    try:
+        array = np.asarray(values)
+    except Exception:  # numpy's words may quote a row
+        return None
+    if array.dtype.kind in "UST":  # left to pandas, a text that is no UTF-8 would be an error
+        return array.astype(object)
+    return array if array.dtype.kind in "biufO" else None
+
+
+def _filled(rows: Sequence[Any], width: int) -> NDArray[Any]:
+    """Return rows that are sequences as an array of objects, each row read by itself."""
+    # How many cells a row has is the content of that row: to refuse it, or to say a word, would tell that it is there.
+    # Nobody knows which cell it lacks, so all of them are missing.
+    array = np.full((len(rows), width), None, dtype=object)
+    for position, row in enumerate(rows):
+        cells = _cells(row)
+        if len(cells) == width:
+            for place, cell in enumerate(cells):
+                array[position, place] = cell
+    return array
+
+
+def _cells(row: Any) -> list[Any]:
+    """Return the cells of a row; none where it is not a sequence of them."""
+    try:
+        return [] if isinstance(row, str | bytes | bytearray | Mapping | Set) else list(row)
+    except Exception:  # it would tell that such a row exists
+        return []
 
 
 def mismatches(frame: pd.DataFrame, domain: Domain) -> list[str]:
