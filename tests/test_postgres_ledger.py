@@ -40,7 +40,7 @@ DOMAIN = Domain((Nominal("sex", ("f", "m")),))
 FRAME = pd.DataFrame({"sex": ["f", "m", "m"] * 20})
 TENTH = Fraction(1, 10)
 SECRET = "correcthorse"
-TABLES = ("format", "datasets", "terms", "caps", "entries", "answers", "holds", "ends")
+TABLES = ("format", "datasets", "sources", "terms", "caps", "entries", "answers", "holds", "ends")
 WRITE = Purpose("write to the ledger")
 
 
@@ -727,7 +727,7 @@ def test_the_right_that_is_missing_is_named(server: Server, role: str) -> None:
     server.run(f"GRANT SELECT ON ALL TABLES IN SCHEMA {name} TO {role}")
     assert Ledger.open(address).datasets() == []  # who may read, may look
     refused(opened, f"{who} INSERT on the table '{name}.datasets'")
-    server.run(f"GRANT INSERT ON {name}.datasets, {name}.terms, {name}.caps TO {role}")
+    server.run(f"GRANT INSERT ON {name}.datasets, {name}.sources, {name}.terms, {name}.caps TO {role}")
     ledger = opened()
     refused(lambda: ledger.charge(DATASET, "ada", tenth()), f"{who} INSERT on the table '{name}.entries'")
     assert server.run(charges) == [(0,)]
@@ -745,12 +745,13 @@ def test_select_and_insert_are_all_that_a_server_needs(server: Server, role: str
     server.run(
         f"GRANT USAGE ON SCHEMA {name} TO {role}",
         f"GRANT SELECT ON ALL TABLES IN SCHEMA {name} TO {role}",
-        f"GRANT INSERT ON {name}.entries, {name}.answers, {name}.holds, {name}.ends TO {role}",
+        f"GRANT INSERT ON {name}.sources, {name}.entries, {name}.answers, {name}.holds, {name}.ends TO {role}",
         f"GRANT INSERT, DELETE ON {name}.open_holds TO {role}",
     )
     address = server.address(role, schema=name)
     ledger = Ledger.open(address)
     ledger.register(DATASET, source="here", budget=None)
+    ledger.register(DATASET, source="on another machine", budget=None)
     with contextlib.suppress(BudgetExceeded):
         for number in range(11):
             entry, _ = ledger.charge(DATASET, "ada", tenth(f"k{number}"))

@@ -13,6 +13,9 @@ A data set also has terms, which say what its charges mean: how many rows a pers
 have, and the cells of every declared column. A table whose domain says anything else is
 refused until the owner declares it (`declare`), which re-prices what was spent so far.
 
+A data set also has sources, which say where its rows are or were. A source belongs to one
+data set, so that what was spent on it is never left behind under another name.
+
 A hold reserves a part of a budget for one analyst until it ends. Holds only decide
 who may use what is left: that no cap is passed never depends on them.
 
@@ -24,7 +27,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -239,8 +242,29 @@ class Ledger:
         """Let go of the file or the connection; what was charged stays."""
         self._store.close()
 
-    def register(self, dataset: str, *, source: str, budget: Fraction | None, domain: Domain | None = None) -> int:
+    def register(
+        self,
+        dataset: str,
+        *,
+        source: str,
+        budget: Fraction | None,
+        domain: Domain | None = None,
+        aliases: Sequence[str] = (),
+    ) -> int:
         """Record a data set at its first opening; check its terms and the budget at later ones.
+
+        Every source of a data set is recorded, and none can ever be one of another data set.
+
+        Parameters
+        ----------
+        dataset : str
+        source : str
+            Where the data are.
+        budget : Fraction or None
+            What may be spent in all; None for a data set that has one.
+        domain : Domain, optional
+        aliases : sequence of str, default ()
+            Other sources that are the same data.
 
         Returns
         -------
@@ -255,16 +279,19 @@ class Ledger:
             If the ledger knows the source under another name, or there is no budget yet.
         """
         with self._transaction(_REGISTER) as run:
-            for (name,) in run("SELECT name FROM datasets WHERE source = ? AND name <> ?", source, dataset):
-                raise LedgerError(
-                    f"the ledger '{self.path}' knows this data as '{name}', not as '{dataset}'; open it under that "
-                    "name, so that its spending goes on."
-                )
+            sources = {source: None, **dict.fromkeys(aliases)}
+            names = {each: self._name_of(run, each) for each in sources}
+            for name in names.values():
+                if name not in (None, dataset):
+                    raise LedgerError(
+                        f"the ledger '{self.path}' knows this data as '{name}', not as '{dataset}'; open it under that "
+                        "name, so that its spending goes on."
+                    )
             terms = self._terms(run, dataset)
             if terms is None:
                 if budget is None:
                     raise no_budget(dataset)
-                run.insert("datasets", name=dataset, source=source, at=self._clock())
+                run.insert("datasets", name=dataset, at=self._clock())
                 number = self._write_terms(run, dataset, domain)
                 self._cap(run, dataset, None, budget)
             else:
@@ -278,6 +305,9 @@ class Ledger:
                     f"the budget {decimal_text(budget)} asked for '{dataset}' is above the {decimal_text(recorded)} in "
                     "its ledger; open it with that or less, or let its owner raise it with `privet budget grant`."
                 )
+            for each, name in names.items():
+                if name is None:
+                    run.append("sources", dataset=dataset, source=each, at=self._clock())
         return number
 
     def declare(self, dataset: str, domain: Domain) -> Fraction:
@@ -500,6 +530,16 @@ class Ledger:
         with self._transaction(READ, write=False) as run:
             return [name for (name,) in run("SELECT name FROM datasets ORDER BY name")]
 
+    def name_of(self, sources: Sequence[str]) -> str | None:
+        """The data set that the first known of these sources belongs to."""
+        with self._transaction(READ, write=False) as run:
+            return next((name for each in sources if (name := self._name_of(run, each)) is not None), None)
+
+    def knows_file(self, file: str) -> bool:
+        """Whether a file, or a table in it, is a source of any data set."""
+        with self._transaction(READ, write=False) as run:
+            return any(source == file or source.startswith(f"{file}?table=") for *_, source, _ in run.lines("sources"))
+
     def analysts(self, dataset: str) -> list[str]:
         """Everyone with an entry, a reservation or a cap of their own."""
         with self._transaction(READ, write=False) as run:
@@ -511,6 +551,10 @@ class Ledger:
     def _known(self, run: Run, dataset: str) -> None:
         if run("SELECT 1 FROM datasets WHERE name = ?", dataset).fetchone() is None:
             raise LedgerError(f"the ledger '{self.path}' has no data set '{dataset}'; `privet budget show` lists them.")
+
+    def _name_of(self, run: Run, source: str) -> str | None:
+        line = run.line("sources", "source = ?", source)
+        return None if line is None else str(line[1])
 
     def _analysts(self, run: Run, dataset: str) -> list[str]:
         query = (
@@ -650,6 +694,9 @@ class Ledger:
             for table in ("datasets", "caps", "answers"):
                 for _ in run.lines(table):
                     pass
+            names: dict[str, str] = {}
+            for _, dataset, source, _ in run.lines("sources"):
+                sound = sound and names.setdefault(source, dataset) == dataset
             people: dict[str, int] = {}
             for _, dataset, rows_per_person, *_ in run.lines("terms", "TRUE ORDER BY id"):
                 sound = sound and rows_per_person >= people.get(dataset, 1)

@@ -24,7 +24,8 @@ FORMAT = 3
 WAIT_SECONDS = 120.0
 # What a line of each table says, besides its number and its checksum.
 COLUMNS = {
-    "datasets": ("name", "source", "at"),
+    "datasets": ("name", "at"),
+    "sources": ("dataset", "source", "at"),
     "terms": ("dataset", "rows_per_person", "cells", "at"),
     "caps": ("dataset", "analyst", "cap", "at"),
     "entries": (
@@ -36,7 +37,7 @@ COLUMNS = {
     "ends": ("hold", "at"),
 }
 TABLES = tuple(COLUMNS)
-NUMBERED = ("terms", "caps", "entries", "holds")
+NUMBERED = ("sources", "terms", "caps", "entries", "holds")
 # The holds that have not ended, so that a charge need not look at all others. It follows from `holds` and `ends`, and
 # is the one table whose lines go.
 OPEN_HOLDS = "open_holds"

@@ -78,7 +78,7 @@ def open_table(
         Where charges are written. Default: beside a file or a DuckDB table, in memory for a frame; a table on a server
         or on Spark needs one. If it is elsewhere than beside a file, a link to it is left there.
     name : str, optional
-        The data set's name in the ledger. Default: the name of the file or table.
+        The data set's name in the ledger. Default: the recorded one, else the name of the file or table.
     analyst : str, default "local"
     path : {"auto", "snapshot", "stream", "push-down"}, default "auto"
         How questions reach the rows; `table.explain()` says which was taken and why.
@@ -190,6 +190,7 @@ def _opened(
     if entropy is None:
         entropy = _entropy_here(dataset, source, place)
     beside = source.ledger if source and not source.remote else None
+    continued = beside is not None and os.path.lexists(beside)
     if beside is not None and not ignore_spending:
         _refuse_uncounted(beside, place)
     if allowed is None and not (isinstance(place, Ledger) or Ledger.on_server(place) or _is_there(place)):
@@ -200,7 +201,14 @@ def _opened(
     address = source.address if source else f"frame {dataset}"
     try:
         book = place if isinstance(place, Ledger) else Ledger.open(place, create=allowed is not None)
-        terms = book.register(dataset, source=address, budget=allowed, domain=domain)
+        aliases: list[str] = []
+        if beside is not None:
+            if continued and not ignore_spending:
+                _refuse_unknown(beside, book)
+            aliases = _aliases(beside, address, book, links=not ignore_spending)
+        if name is None:
+            dataset = book.name_of([address, *aliases]) or dataset
+        terms = book.register(dataset, source=address, budget=allowed, domain=domain, aliases=aliases)
         if beside is not None and book.durable:
             _link(beside, book)
             if not ignore_spending:
@@ -264,42 +272,89 @@ def refuse_spent(data: str | Path) -> None:
         _refuse_uncounted(source.ledger, MEMORY, "leave out --unsafe")
 
 
+_INSIST = "with --ignore-spending, in Python ignore_spending=True"
+
+
 def _refuse_uncounted(beside: Path, chosen: str | Path | Ledger, instead: str = "use that ledger") -> None:
     """Refuse a ledger that would not count what was spent on a file: its spending is recorded in one place.
 
     `beside` is the place for its ledger: the ledger itself, or a link to it. A file with several hard links has
     several such places.
     """
-    file = beside.with_name(beside.name.removesuffix(".ledger"))
-    mend = "as the owner of the data, go on without it with --ignore-spending, in Python ignore_spending=True"
-    if os.path.lexists(beside):
-        recorded = Ledger.identity_of(beside)
-        if Ledger.identity_of(chosen) != recorded:
+    file = _beside(beside)
+    mend = f"as the owner of the data, go on without it {_INSIST}"
+    continued = os.path.lexists(beside)
+    if continued and Ledger.identity_of(chosen) != (recorded := Ledger.identity_of(beside)):
+        raise PrivacyError(
+            f"what was spent on '{file}' is recorded in '{recorded}', and would not be counted; {instead}, or, {mend}."
+        )
+    links, elsewhere = _hard_links(file)
+    for other in links:
+        recorded_there = other.with_name(other.name + ".ledger")
+        if os.path.lexists(recorded_there) and Ledger.identity_of(chosen) != Ledger.identity_of(recorded_there):
             raise PrivacyError(
-                f"what was spent on '{file}' is recorded in '{recorded}', and would not be counted; {instead}, or, "
+                f"'{file}' is the same file as '{other}', on which spending is recorded; open it by that name, or, "
                 f"{mend}."
             )
-        return
+    if elsewhere and not continued:  # a ledger that is there may know the file: see `_refuse_unknown`
+        raise _linked_elsewhere(file)
+
+
+def _refuse_unknown(beside: Path, book: Ledger) -> None:
+    """Refuse a file whose ledger was begun for another one: under which name it was spent on, nobody can tell."""
+    file = _beside(beside)
+    if book.datasets() and not any(book.knows_file(name) for name in _names(beside, book)):
+        raise PrivacyError(
+            f"the ledger '{book.path}' beside '{file}' does not know this file, so one of them was moved or renamed "
+            f"without the other; put it back, or, as the owner of the data, open it under its recorded name {_INSIST}."
+        )
+    if _hard_links(file)[1] and not any(book.knows_file(_inode(name, file)) for name in _names(beside, book)):
+        raise _linked_elsewhere(file)
+
+
+def _linked_elsewhere(file: Path) -> PrivacyError:
+    return PrivacyError(
+        f"'{file}' has another name (a hard link) in another folder, where its spending may be recorded. If it was "
+        f"opened there, open it by that name; if it was never opened, as the owner of the data, go on without it "
+        f"{_INSIST}: its ledger is then kept here."
+    )
+
+
+def _beside(ledger: Path) -> Path:
+    """The file that a ledger lies beside."""
+    return ledger.with_name(ledger.name.removesuffix(".ledger"))
+
+
+def _names(beside: Path, book: Ledger) -> list[str]:
+    """What a ledger calls a file: its path; and in the ledger beside it "its file", also after both were moved."""
+    return [str(_beside(beside)), *(["its file"] if Ledger.identity_of(book) == str(beside) else [])]
+
+
+def _inode(name: str, file: Path) -> str:
+    """What a ledger calls a file until another is put in its place."""
+    return f"inode {file.stat().st_ino} of {name}"
+
+
+def _aliases(beside: Path, address: str, book: Ledger, links: bool) -> list[str]:
+    """All that a ledger may know a file by, or a table in it, besides its address."""
+    file = _beside(beside)
+    names = [each for name in _names(beside, book) for each in (name, _inode(name, file))]
+    if links:
+        names += [str(other) for other in _hard_links(file)[0]]
+    table = address.removeprefix(str(file))
+    return [name + table for name in names]
+
+
+def _hard_links(file: Path) -> tuple[list[Path], bool]:
+    """The other names of a file in its folder, and whether it has more in other folders."""
     others = file.stat().st_nlink - 1
-    if others == 0:
-        return
-    for name in sorted(os.listdir(file.parent)):
+    links = []
+    for name in sorted(os.listdir(file.parent)) if others else ():
         other = file.with_name(name)
         with suppress(OSError):
-            if other == file or other.is_symlink() or not other.samefile(file):
-                continue
-            others -= 1
-            recorded_there = other.with_name(name + ".ledger")
-            if os.path.lexists(recorded_there) and Ledger.identity_of(chosen) != Ledger.identity_of(recorded_there):
-                raise PrivacyError(
-                    f"'{file}' is the same file as '{other}', on which spending is recorded; open it by that name, or, "
-                    f"{mend}."
-                )
-    if others > 0:
-        raise PrivacyError(
-            f"'{file}' has another name (a hard link) in another folder, where its spending may be recorded. If it was "
-            f"opened there, open it by that name; if it was never opened, {mend}: its ledger is then kept here."
-        )
+            if other != file and not other.is_symlink() and other.samefile(file):
+                links.append(other)
+    return links, others > len(links)
 
 
 def _link(beside: Path, book: Ledger) -> None:

@@ -55,7 +55,10 @@ _TABLES = re.sub(
     'TEXT COLLATE "C"',
     """
 CREATE TABLE format (version INTEGER NOT NULL);
-CREATE TABLE datasets (name TEXT PRIMARY KEY, source TEXT NOT NULL, at TEXT NOT NULL, checksum TEXT NOT NULL);
+CREATE TABLE datasets (name TEXT PRIMARY KEY, at TEXT NOT NULL, checksum TEXT NOT NULL);
+CREATE TABLE sources (
+    id BIGINT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets, source TEXT NOT NULL, at TEXT NOT NULL,
+    checksum TEXT NOT NULL);
 CREATE TABLE terms (
     id BIGINT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets, rows_per_person BIGINT NOT NULL,
     cells TEXT NOT NULL, at TEXT NOT NULL, checksum TEXT NOT NULL);

@@ -42,7 +42,10 @@ _READER_LOOKS = 0.1  # seconds before a reader queues with the writers
 _SCHEMA = f"""
 BEGIN;
 CREATE TABLE format (version INTEGER NOT NULL);
-CREATE TABLE datasets (name TEXT PRIMARY KEY, source TEXT NOT NULL, at TEXT NOT NULL, checksum TEXT NOT NULL);
+CREATE TABLE datasets (name TEXT PRIMARY KEY, at TEXT NOT NULL, checksum TEXT NOT NULL);
+CREATE TABLE sources (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES datasets, source TEXT NOT NULL,
+    at TEXT NOT NULL, checksum TEXT NOT NULL);
 CREATE TABLE terms (
     id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES datasets, rows_per_person INTEGER NOT NULL,
     cells TEXT NOT NULL, at TEXT NOT NULL, checksum TEXT NOT NULL);
