@@ -64,7 +64,7 @@ def rates(found: dict[str, Any]) -> str:
     lines = ["| engine | whatever the rows, s | a row at a level, ns |", "|---|---|---|"]
     for engine, title in TITLES.items():
         law = cost(found["runs"], engine)
-        if law is not None and law[1] > 0:
+        if law is not None and law[1] > 0 and engine != "median":  # which has no levels
             lines.append(f"| {title} | {law[0]:.1f} | {law[1] / DEPTH * 1e9:.0f} |")
     return "\n".join(lines)
 
