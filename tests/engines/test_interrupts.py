@@ -188,7 +188,7 @@ def test_an_interrupted_opening_leaves_no_scratch_and_no_ledger(
         execute = connection.execute
 
         def press(statement: str, *rest: Any) -> Any:
-            connection._slow = statement.startswith("CREATE TABLE coded")
+            connection._slow = statement.startswith("CREATE OR REPLACE TABLE coded")
             return execute(statement, *rest)
 
         connection.execute = press
