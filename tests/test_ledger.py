@@ -90,7 +90,7 @@ def test_a_charge_takes_no_longer_when_there_are_many_entries() -> None:
 
 def one_sentence(error: BaseException) -> str:
     text = str(error)
-    assert "\n" not in text and text.endswith(".") and len(text) < 400
+    assert "\n" not in text and text.endswith(".") and len(text) < 500
     assert error.__cause__ is None
     return text
 
