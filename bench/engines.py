@@ -27,8 +27,7 @@ import privet
 from bench import ROOT, bare
 from bench.kernel import ATTRIBUTES, CLASSES, VALUES
 from bench.result import Result
-from privet.column import MAX_GRID, Nominal, Numeric
-from privet.domain import Domain
+from privet.kernel import MAX_GRID, Domain, Nominal, Numeric
 
 EPSILON, DEPTH = 100, 5
 ROWS = {"duckdb": 10**7, "large": 10**8, "postgres": 10**7, "spark": 2 * 10**6}

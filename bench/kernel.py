@@ -22,8 +22,7 @@ from numba import njit
 
 import privet
 from bench.result import Result
-from privet.column import Nominal
-from privet.domain import Domain
+from privet.kernel import Domain, Nominal
 
 ATTRIBUTES, VALUES, CLASSES = 14, 8, 2
 SMALL, LARGE = 10**6, 10**7

@@ -9,7 +9,7 @@ import numpy as np
 
 from bench import data
 from bench.trees import generate
-from privet.domain import Domain
+from privet.kernel import Domain
 from privet.studies import Trial
 from privet.studies.part import Part, Parts
 

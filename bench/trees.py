@@ -23,8 +23,7 @@ import privet
 from bench import PEERS
 from bench.kernel import ATTRIBUTES, CLASSES, SMALL, VALUES, cpu
 from bench.result import Result
-from privet.column import Nominal
-from privet.domain import Domain
+from privet.kernel import Domain, Nominal
 
 ROUNDS = 4
 DEPTH = 5

@@ -26,9 +26,8 @@ import privet
 from bench import data
 from bench.data.random_trees import classified
 from evidence.numbers import BOOSTED, EPSILONS
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.errors import DataError
+from privet.kernel import Domain, Nominal
 from privet.studies import Outcome, Trial, run
 from privet.trees.plan import DEEPER, SHARPER
 

@@ -18,8 +18,7 @@ import pandas as pd
 
 import privet
 from evidence.numbers import EPSILONS, FRONTIER
-from privet.column import Nominal
-from privet.domain import Domain
+from privet.kernel import Domain, Nominal
 from privet.studies.papers.friedman_schuster.claims import table_1
 from privet.studies.papers.friedman_schuster.closed_form import (
     BITS,

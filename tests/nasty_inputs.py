@@ -20,12 +20,12 @@ import numpy as np
 import pandas as pd
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import PrivetError
 from privet.kernel import Ledger, as_epsilon, race, source_of
-from privet.kernel.path import size_of
-from privet.question import Question
+from privet.kernel.access import size_of
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.question_text import TextQuestion
 from privet.risk.reading import read_tree
 
 MEMORY = 2**30  # bytes beyond what the imports take
@@ -273,7 +273,7 @@ NUMBERS: dict[str, Any] = {
 def _cases() -> dict[str, Callable[[], object]]:
     found: dict[str, Callable[[], object]] = {}
     for name, text in QUESTIONS.items():
-        found[f"question: {name}"] = lambda text=text: Question.parse(text).ask(table(), "0.1")
+        found[f"question: {name}"] = lambda text=text: TextQuestion.parse(text).ask(table(), "0.1")
     for name, text in DOMAINS.items():
         found[f"domain: {name}"] = lambda text=text: Domain.parse(text)
     found["domain: more cells than can be held"] = lambda: wide(17, 65_536)

@@ -21,11 +21,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import privet
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.errors import BudgetExceeded, QuestionError
 from privet.kernel import Parts, ProtectedTable, Scope, accounting, as_epsilon, charge
 from privet.kernel.accounting import GRAIN, Refused, alone
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
 
 PROPERTY = settings(derandomize=True, deadline=None)
 

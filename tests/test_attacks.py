@@ -29,8 +29,6 @@ import pandas as pd
 import pytest
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import (
     BudgetExceeded,
     DataError,
@@ -43,8 +41,11 @@ from privet.errors import (
     UndeclaredDomain,
 )
 from privet.kernel import GainRatio, Ledger, Release, open_public, published
-from privet.kernel.engines.memory import MemoryEngine
-from privet.kernel.query import CountQuery, GridQuery, ResidualQuery, Rows, SumQuery
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import CountQuery, GridQuery, ResidualQuery, SumQuery
+from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.kernel.rows import Rows
 
 EXACT = 10_000  # at this epsilon no noise is to be seen
 LARGE = 1_000_000
@@ -651,8 +652,7 @@ FORK = """
 import json, os
 from fractions import Fraction
 import numpy as np, pandas as pd, privet
-from privet.column import Nominal
-from privet.domain import Domain
+from privet import Domain, Nominal
 from privet.kernel import ExponentialOverRanges, IntegerLaplace, PermuteAndFlip
 
 def in_child(work):
@@ -918,7 +918,7 @@ def test_a_source_that_changes_after_opening_speaks_of_no_row(kind: str, tmp_pat
 @pytest.mark.parametrize("kind", ["csv", "parquet", "duckdb"])
 def test_opening_speaks_of_no_row(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error while a snapshot is taken would quote a row before any budget is there to pay for it."""
-    from privet.kernel.engines.duckdb import DuckDBEngine
+    from privet.kernel.engines.duckdb.engine import DuckDBEngine
 
     source = store(people(), kind, tmp_path)
     monkeypatch.setattr(DuckDBEngine, "snapshot", _raiser(CANARY))

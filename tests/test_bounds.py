@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from nasty_inputs import CASES, DOMAIN, FRAME
 
 import privet
-from privet import bounds, column
-from privet.bounds import fraction_of, is_host, is_path, quoted, read_text, shown
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.errors import PrivetError
-from privet.kernel import as_epsilon, query, source_of
-from privet.question import Question
+from privet.kernel import as_epsilon, column, limits, rows, source_of
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
+from privet.kernel.engines import contract
+from privet.kernel.limits import fraction_of, is_host, is_path, quoted, read_text, shown
+from privet.question_text import TextQuestion
 from privet.risk.reading import read_tree
 
 FUZZ = settings(derandomize=True, deadline=None, max_examples=300)
@@ -78,7 +78,7 @@ def test_nothing_of_the_list_is_charged() -> None:
     table = privet.open(FRAME, DOMAIN, budget=1)
     for text in ("count where age < 1e100000000", "count where age in 50..20", "quantile age 1e-9999999"):
         with pytest.raises(PrivetError):
-            Question.parse(text).ask(table, "0.1")
+            TextQuestion.parse(text).ask(table, "0.1")
     assert table.budget.spent == 0 and table.budget.entries == []
 
 
@@ -147,7 +147,7 @@ ODD = st.text(max_size=20)
 @FUZZ
 def test_any_question_is_answered_or_refused(text: str) -> None:
     table = privet.open(FRAME, DOMAIN, budget=10)
-    refused(lambda: Question.parse(text).ask(table, "0.01"))
+    refused(lambda: TextQuestion.parse(text).ask(table, "0.01"))
 
 
 @given(st.dictionaries(st.sampled_from(("age", "sex", "y")) | ODD, st.deferred(lambda: CONDITION), max_size=3))
@@ -281,9 +281,9 @@ def test_a_scope_of_many_values_has_a_short_text() -> None:
 
 def test_the_page_of_limits_has_the_figures_of_the_code() -> None:
     page = (Path(__file__).parents[1] / "docs" / "limits.md").read_text(encoding="utf-8")
-    names = [name for name in vars(bounds) if name.startswith(("LONGEST_", "LARGEST_", "MOST_", "DEEPEST_"))]
-    figures = {name: getattr(bounds, name) for name in names}
-    figures |= {"SHOWN": bounds.SHOWN, "MAX_CELLS": query.MAX_CELLS, "MAX_RELEASED": query.MAX_RELEASED}
-    figures |= {"MAX_PARTS": query.MAX_PARTS, "MAX_CELLS of a column": column.MAX_CELLS}
+    names = [name for name in vars(limits) if name.startswith(("LONGEST_", "LARGEST_", "MOST_", "DEEPEST_"))]
+    figures = {name: getattr(limits, name) for name in names}
+    figures |= {"SHOWN": limits.SHOWN, "MAX_CELLS": contract.MAX_CELLS, "MAX_RELEASED": contract.MAX_RELEASED}
+    figures |= {"MAX_PARTS": rows.MAX_PARTS, "MAX_CELLS of a column": column.MAX_CELLS}
     assert len(figures) > 15
     assert [name for name, figure in figures.items() if f" {figure:,}" not in page] == []

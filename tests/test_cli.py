@@ -474,7 +474,7 @@ def test_an_interrupt_is_one_sentence_and_the_charge_stands(folder: Path, monkey
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("privet.kernel.engines.stream.StreamEngine.exact_counts", interrupt)
+    monkeypatch.setattr("privet.kernel.engines.memory.stream.StreamEngine.exact_counts", interrupt)
     done = run(*FIT, cwd=folder)
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "privet: interrupted; what was charged stands in the ledger\n"

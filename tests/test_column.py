@@ -21,7 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privet
-from privet.column import (
+from privet.errors import DomainError
+from privet.kernel.column import (
     LONGEST_NUMBER,
     LONGEST_NUMERAL,
     MISSING,
@@ -37,8 +38,7 @@ from privet.column import (
     spellings,
     text_of,
 )
-from privet.domain import Domain
-from privet.errors import DomainError
+from privet.kernel.domain import Domain
 
 PROPERTY = settings(derandomize=True, deadline=None)
 BRIEF = settings(PROPERTY, max_examples=40)  # of each of a hundred containers

@@ -14,10 +14,11 @@ import pytest
 
 import privet
 from privet import AdditiveModel
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import BudgetExceeded, KeyReused, QuestionError, UndeclaredDomain
-from privet.kernel import LOGIT_GRID, IntegerLaplace, open_public, worst_loss
+from privet.kernel import LOGIT_GRID, IntegerLaplace, open_public
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.lab import worst_loss
 from privet.trees.record import Privacy
 from privet.trees.tables import Table, Tables
 
@@ -248,7 +249,7 @@ def test_a_wrong_question_is_refused_in_a_sentence_and_not_charged(table: privet
 
 
 def test_a_model_with_too_many_cells_is_refused(table: privet.ProtectedTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privet.kernel.filters.MAX_CELLS", 10)
+    monkeypatch.setattr("privet.kernel.conditions.MAX_CELLS", 10)
     asks: list[Callable[[], Any]] = [
         lambda: table.correct(JOINT, 1),
         lambda: table.best({"a": JOINT, "b": NO}, 1),

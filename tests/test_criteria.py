@@ -18,8 +18,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import privet
-from privet.column import Column, Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import PrivacyError, QuestionError
 from privet.kernel import (
     RESIDUAL_GRID,
@@ -38,9 +36,12 @@ from privet.kernel import (
     answers,
     criteria,
 )
+from privet.kernel.column import Column, Nominal, Numeric
 from privet.kernel.criteria import GRID, criterion
-from privet.kernel.engines.memory import MemoryEngine
-from privet.kernel.query import ResidualQuery, Residuals, Rows
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import ResidualQuery, Residuals
+from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.kernel.rows import Rows
 
 PROPERTY = settings(derandomize=True, deadline=None)
 

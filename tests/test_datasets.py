@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 from privet import datasets
-from privet.column import Numeric
 from privet.datasets import uci
 from privet.errors import DataError
+from privet.kernel.column import Numeric
 
 NAMES = ("adult", "mushroom", "nursery", "house-votes")
 

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from privet.column import Column, Nominal, Numeric, text_of
-from privet.domain import Domain
 from privet.errors import DomainError, QuestionError, UndeclaredDomain
 from privet.kernel import print_outside
+from privet.kernel.column import Column, Nominal, Numeric, text_of
+from privet.kernel.domain import Domain
 
 PROPERTY = settings(derandomize=True, deadline=None)
 

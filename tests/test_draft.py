@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet.column import Nominal, Numeric, number_of
-from privet.domain import Domain
 from privet.draft import draft
 from privet.errors import DataError, DomainError
+from privet.kernel.column import Nominal, Numeric, number_of
+from privet.kernel.domain import Domain
 
 PROPERTY = settings(derandomize=True, deadline=None)
 

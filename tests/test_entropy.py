@@ -19,8 +19,6 @@ import pytest
 
 import privet
 from privet import kernel
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import DataError, NotPrivate, PrivacyError, QuestionError
 from privet.kernel import (
     AdditiveModel,
@@ -33,8 +31,10 @@ from privet.kernel import (
     SystemEntropy,
     as_epsilon,
     race,
-    worst_loss,
 )
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.lab import worst_loss
 from privet.testing import seeded_noise
 
 DOMAIN = Domain(

@@ -21,8 +21,6 @@ import pytest
 from scipy.stats import binom
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import DataError, PrivacyError, QuestionError
 from privet.kernel import (
     SYSTEM,
@@ -33,10 +31,10 @@ from privet.kernel import (
     NoisyMax,
     PermuteAndFlip,
     ResidualLaplace,
-    enumeration,
-    worst_loss,
-    worst_loss_of_draws,
 )
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.lab import enumeration, worst_loss, worst_loss_of_draws
 
 Run = Callable[[Any, Entropy], Hashable]
 

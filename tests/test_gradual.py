@@ -27,8 +27,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import BudgetExceeded, DataError, EngineFailed, PrivetError, QuestionError
 from privet.kernel import (
     Count,
@@ -42,10 +40,11 @@ from privet.kernel import (
     Sum,
     mechanisms,
     open_public,
-    worst_loss,
-    worst_loss_of_draws,
 )
-from privet.kernel.gradual import Gradual
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.kernel.refinement import Gradual
+from privet.lab import worst_loss, worst_loss_of_draws
 
 TENTH, HALF, ONE = Fraction(1, 10), Fraction(1, 2), Fraction(1)
 DOMAIN = Domain(

@@ -33,11 +33,11 @@ from hypothesis import strategies as st
 from postgres_server import shared_server
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import BudgetExceeded, EngineFailed, KeyReused, LedgerError, PrivacyError, PrivetError, QuestionError
 from privet.kernel import Charge, Entry, Ledger, ProtectedTable
-from privet.kernel.ledger_store import Purpose
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.kernel.ledger.store import Purpose
 
 DATASET = "people"
 DOMAIN = Domain((Nominal("sex", ("f", "m")), Nominal("old", ("no", "yes"))))
@@ -1097,7 +1097,7 @@ def after_charge(table: ProtectedTable, trouble: Callable[[], object], monkeypat
 def test_an_answer_that_cannot_be_stored_leaves_a_charge_that_stands(
     file: Path, trouble: str, key: str | None, finish: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privet.kernel.sqlite_store.WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("privet.kernel.ledger.sqlite.WAIT_SECONDS", 0.01)
     table = table_at(file)
     raw = sqlite3.connect(file, isolation_level=None)
     full = "CREATE TRIGGER full BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
@@ -1115,7 +1115,7 @@ def test_an_answer_that_cannot_be_stored_leaves_a_charge_that_stands(
 
 
 def test_a_charge_that_waits_too_long_is_not_made(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privet.kernel.sqlite_store.WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("privet.kernel.ledger.sqlite.WAIT_SECONDS", 0.01)
     table = table_at(file)
     raw = sqlite3.connect(file, isolation_level=None)
     raw.execute("BEGIN IMMEDIATE")
@@ -1235,7 +1235,7 @@ def test_a_queue_that_does_not_move_is_told(file: Path, monkeypatch: pytest.Monk
     ledger = new_ledger(file)
     with open(f"{file}-queue") as stopped:
         fcntl.flock(stopped, fcntl.LOCK_EX)
-        monkeypatch.setattr("privet.kernel.sqlite_store.WAIT_SECONDS", 0.01)
+        monkeypatch.setattr("privet.kernel.ledger.sqlite.WAIT_SECONDS", 0.01)
         with pytest.raises(LedgerError, match="another process holds it for too long; nothing was charged"):
             ledger.charge(DATASET, "ada", tenth())
     monkeypatch.undo()
@@ -1248,7 +1248,7 @@ FORKS = """
 import os, sys
 from fractions import Fraction
 from privet.kernel import Charge, Ledger
-from privet.kernel.ledger_store import Purpose
+from privet.kernel.ledger.store import Purpose
 
 ledger = Ledger.open(sys.argv[1])
 journal = sys.argv[1] + "-journal"

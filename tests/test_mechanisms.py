@@ -23,8 +23,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import privet
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.kernel import (
     SYSTEM,
     AboveThreshold,
@@ -40,6 +38,8 @@ from privet.kernel import (
     SystemEntropy,
     sampling,
 )
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
 
 PROPERTY = settings(derandomize=True, deadline=None)
 

@@ -27,8 +27,6 @@ from hypothesis import strategies as st
 
 import privet
 from privet import AdditiveModel
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.errors import (
     BudgetExceeded,
     DataError,
@@ -38,8 +36,11 @@ from privet.errors import (
     QuestionError,
     UndeclaredDomain,
 )
-from privet.kernel import AboveThreshold, mechanisms, worst_loss, worst_loss_of_draws
+from privet.kernel import AboveThreshold, mechanisms
 from privet.kernel import answers as kernel_answers
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
+from privet.lab import worst_loss, worst_loss_of_draws
 
 LARGE = 10**6
 ONE = Fraction(1)

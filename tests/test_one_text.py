@@ -14,9 +14,9 @@ import pytest
 from command import run
 
 import privet
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.draft import draft
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
 from privet.rows import read
 from privet.trees.published import Model
 

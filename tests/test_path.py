@@ -15,11 +15,11 @@ import spark_session
 from postgres_server import shared_server
 
 import privet
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel.engines.memory import MemoryEngine
-from privet.kernel.path import PATHS, choose, largest_table, size_of
+from privet.kernel.access import PATHS, choose, largest_table, size_of
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
+from privet.kernel.engines.memory.engine import MemoryEngine
 
 SMALL = Domain((Nominal("a", ("x", "y")), Nominal("y", (0, 1))), target="y")
 WIDE = Domain((*(Nominal(f"a{i}", tuple(range(9))) for i in range(30)), Nominal("y", (0, 1))), target="y")

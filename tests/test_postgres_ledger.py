@@ -26,14 +26,14 @@ from command import run
 from postgres_server import Server, shared_server
 
 import privet
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.errors import BudgetExceeded, LedgerError, PrivetError
 from privet.kernel import Charge, Ledger, ProtectedTable
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
 
 psycopg = pytest.importorskip("psycopg")
-from privet.kernel.ledger_store import Purpose, checksum  # noqa: E402
-from privet.kernel.postgres_store import PostgresStore, _lock_number  # noqa: E402
+from privet.kernel.ledger.postgres import PostgresStore, _lock_number  # noqa: E402
+from privet.kernel.ledger.store import Purpose, checksum  # noqa: E402
 
 DATASET = "people"
 DOMAIN = Domain((Nominal("sex", ("f", "m")),))
@@ -319,7 +319,7 @@ def waits(server: Server, what: str) -> bool:
 def test_a_ledger_that_another_process_holds_is_told_after_the_wait(
     own: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privet.kernel.postgres_store.WAIT_SECONDS", 0.5)
+    monkeypatch.setattr("privet.kernel.ledger.postgres.WAIT_SECONDS", 0.5)
     address = own.ledger()
     ledger = new_ledger(address)
     with own.connect() as other:
@@ -876,6 +876,6 @@ def test_what_a_full_disk_refuses_is_told_and_undone(
 
 
 def test_without_the_driver_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "privet.kernel.postgres_store", None)
+    monkeypatch.setitem(sys.modules, "privet.kernel.ledger.postgres", None)
     with pytest.raises(LedgerError, match=r"pip install 'privet\[postgres\]'"):
         Ledger.open("postgresql://ada@host/base")

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import QuestionError, UndeclaredDomain
-from privet.question import Question
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.question_text import TextQuestion
 
 DOMAIN = Domain.parse("""
 target = "income"
@@ -44,7 +44,7 @@ def table() -> privet.ProtectedTable:
 
 def exactly(table: privet.ProtectedTable, question: str) -> list[int]:
     """With so much budget the noise is 0 in all but one of 10^40 runs."""
-    return [int(release) for _, release in Question.parse(question).ask(table, "100")]  # type: ignore[call-overload]
+    return [int(release) for _, release in TextQuestion.parse(question).ask(table, "100")]  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(
@@ -83,11 +83,11 @@ def test_sums_means_histograms_and_choices_can_be_asked(table: privet.ProtectedT
     assert abs(exactly(table, "mean age")[0] - 45) < 20
     assert exactly(table, "quantile age 0")[0] <= 10
     assert 40 <= exactly(table, 'median age where income = ">50K"')[0] <= 80
-    ((_, histogram),) = Question.parse('histogram income, "marital status"').ask(table, "100")
+    ((_, histogram),) = TextQuestion.parse('histogram income, "marital status"').ask(table, "100")
     assert histogram["<=50K", "single"] == 2  # type: ignore[index]
-    ((_, choice),) = Question.parse("select max").ask(table, "100")
+    ((_, choice),) = TextQuestion.parse("select max").ask(table, "100")
     assert choice == "marital status"
-    ((_, choice),) = Question.parse("select gini thresholds").ask(table, "100")
+    ((_, choice),) = TextQuestion.parse("select gini thresholds").ask(table, "100")
     assert choice in ("age", "marital status")
 
 
@@ -132,7 +132,7 @@ def test_sums_means_histograms_and_choices_can_be_asked(table: privet.ProtectedT
 )
 def test_what_is_no_question_gets_one_sentence_and_no_charge(table: privet.ProtectedTable, text: str) -> None:
     with pytest.raises((QuestionError, UndeclaredDomain)) as caught:
-        Question.parse(text).ask(table, "1")
+        TextQuestion.parse(text).ask(table, "1")
     assert "\n" not in str(caught.value)
     assert str(caught.value).endswith(".")
     assert table.budget.spent == 0

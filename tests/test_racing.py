@@ -22,8 +22,6 @@ import pandas as pd
 import pytest
 
 import privet
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.errors import (
     BudgetExceeded,
     DataError,
@@ -33,16 +31,10 @@ from privet.errors import (
     QuestionError,
     UndeclaredDomain,
 )
-from privet.kernel import (
-    AdditiveModel,
-    IntegerLaplace,
-    Public,
-    Raced,
-    SystemEntropy,
-    open_public,
-    race,
-    worst_loss,
-)
+from privet.kernel import AdditiveModel, IntegerLaplace, Public, Raced, SystemEntropy, open_public, race
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
+from privet.lab import worst_loss
 
 LARGE = 10**6
 DOMAIN = Domain((Nominal("a", ("0", "1")), Nominal("y", ("no", "yes"))), target="y")

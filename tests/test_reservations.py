@@ -29,10 +29,10 @@ from hypothesis import strategies as st
 from postgres_server import shared_server
 
 import privet
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.errors import BudgetExceeded, LedgerError, PrivetError, QuestionError
 from privet.kernel import Charge, Ledger, ProtectedTable, PublicTable, open_public
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
 
 DATASET = "people"
 DOMAIN = Domain((Nominal("sex", ("f", "m")), Nominal("old", ("no", "yes"))))

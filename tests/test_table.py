@@ -24,8 +24,6 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import (
     BudgetExceeded,
     DataError,
@@ -56,6 +54,8 @@ from privet.kernel import (
     open_public,
     published,
 )
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
 
 # At this epsilon a count is off with probability below exp(-10000): answers can be compared with the truth.
 EXACT = 10_000

@@ -10,7 +10,7 @@ for rows that lie in the folder PRIVET_DATA as bank.csv, with a domain beside th
 
     from bench.data import folder
     from privet.datasets import Dataset
-    from privet.domain import Domain
+    from privet import Domain
 
 
     def load() -> Dataset:
@@ -35,10 +35,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from privet.column import Nominal
 from privet.datasets import Dataset
-from privet.domain import Domain
 from privet.errors import DataError
+from privet.kernel import Domain, Nominal
 
 Integers = NDArray[np.int64]
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from privet import datasets
-from privet.column import Nominal
+from privet.kernel import Nominal
 
 
 def load() -> datasets.Dataset:

@@ -4,9 +4,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from privet import datasets, errors, testing
-from privet.domain import Domain
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
-from privet.kernel import AdditiveModel, ProtectedTable, Public, Release, WeightedMax
+from privet.kernel import AdditiveModel, Domain, Nominal, Numeric, ProtectedTable, Public, Release, WeightedMax
 from privet.kernel import open_table as open
 
 if TYPE_CHECKING:
@@ -63,7 +62,9 @@ __all__ = [
     "MohammedTreeClassifier",
     "NaiveBayesClassifier",
     "NoisyIf",
+    "Nominal",
     "NotPrivate",
+    "Numeric",
     "PatilSinghForestClassifier",
     "PriorClassifier",
     "PrivacyError",

@@ -17,8 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from privet import datasets
-from privet.column import decimal_text, short_text
-from privet.kernel import Budget, Count, Mean, ProtectedTable, open_table
+from privet.kernel import Budget, Count, Mean, ProtectedTable, decimal_text, open_table, short_text
 from privet.risk import Audit, audit
 from privet.trees.drawing import svg
 from privet.trees.model import Ensemble

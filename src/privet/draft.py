@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.column import MISSING, OTHER, UNWRITABLE, Column, Nominal, Numeric, number_of, text_of
-from privet.domain import Domain
 from privet.errors import DataError, DomainError
+from privet.kernel import MISSING, OTHER, UNWRITABLE, Column, Domain, Nominal, Numeric, number_of, text_of
 
 FEW_NUMBERS = 12  # up to here different numbers are drafted as a list of values
 MANY_TEXTS = 1000  # from here on different texts are taken for an identifier

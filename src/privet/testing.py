@@ -4,8 +4,7 @@ A table gets its noise when it is opened, and keeps it: a seed reaches tables th
 
 >>> import pandas as pd
 >>> import privet
->>> from privet.column import Nominal
->>> from privet.domain import Domain
+>>> from privet import Domain, Nominal
 >>> people = pd.DataFrame({"sex": ["f"] * 40 + ["m"] * 60})
 >>> with seeded_noise(3):
 ...     table = privet.open(people, Domain((Nominal("sex", ("f", "m")),)), budget=1)

@@ -19,7 +19,8 @@ from privet.choice.auto import AutoClassifier, shipped
 from privet.choice.features import FEATURES, PROBE, context, measured
 from privet.choice.policy import Tree
 from privet.errors import BudgetExceeded, ModelError, QuestionError
-from privet.kernel import Derived, worst_loss
+from privet.kernel import Derived
+from privet.lab import worst_loss
 from privet.trees.published import Model
 
 F = Fraction
@@ -66,8 +67,8 @@ def test_every_arm_finishes_on_every_input(arm: str, rows: int) -> None:
 
 @pytest.mark.parametrize("arm", list(ARMS))
 def test_every_arm_finishes_on_one_class_and_odd_domains(arm: str) -> None:
-    from privet.column import Nominal
-    from privet.domain import Domain
+    from privet.kernel.column import Nominal
+    from privet.kernel.domain import Domain
 
     frame = pd.DataFrame({"a": ["x"] * 50, "y": ["p"] * 50})
     domain = Domain((Nominal("a", ("x",)), Nominal("y", ("p", "q", "r"))), target="y")
@@ -108,8 +109,8 @@ def test_the_features_are_made_of_the_probe() -> None:
 def test_neighbours_with_equal_releases_choose_alike() -> None:
     """Every outcome of whole fits on tiny tables: the loss stays within epsilon, and nothing else is published."""
     people = pd.DataFrame({"a": list("xxyyxy"), "b": list("uvuvuu"), "y": list("ppqqpq")})
-    from privet.column import Nominal
-    from privet.domain import Domain
+    from privet.kernel.column import Nominal
+    from privet.kernel.domain import Domain
 
     domain = Domain((Nominal("a", ("x", "y")), Nominal("b", ("u", "v")), Nominal("y", ("p", "q"))), target="y")
 

@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import privet
 from privet.choice.auto import CLASSIFIERS, AutoClassifier, shipped
 from privet.choice.catalog import ALGORITHMS
-from privet.kernel.engines.memory import MemoryEngine
+from privet.kernel.engines.memory.engine import MemoryEngine
 
 TWO_FITS = "it fits twice and compares: noise is never seeded, so that two private fits may differ"
 MAY_FAIL = {"check_classifier_data_not_an_array": TWO_FITS, "check_fit_idempotent": TWO_FITS}

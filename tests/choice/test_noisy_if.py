@@ -14,8 +14,9 @@ import privet
 from privet import Branch, NoisyIf, Public
 from privet.choice import Advice, Fixed
 from privet.errors import BudgetExceeded, PrivacyError, QuestionError
-from privet.kernel import worst_loss
-from privet.kernel.query import CountQuery, Rows
+from privet.kernel.engines.contract import CountQuery
+from privet.kernel.rows import Rows
+from privet.lab import worst_loss
 
 
 @pytest.fixture

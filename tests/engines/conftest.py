@@ -18,15 +18,15 @@ import pytest
 import spark_session
 from postgres_server import shared_server
 
-from privet.domain import Domain
 from privet.kernel import source_of
 from privet.kernel.addresses import spark_frame
-from privet.kernel.engines.duckdb import DuckDBEngine
-from privet.kernel.engines.duckdb_source import Source
-from privet.kernel.engines.memory import MemoryEngine
-from privet.kernel.engines.mssql import MssqlEngine
+from privet.kernel.domain import Domain
+from privet.kernel.engines.duckdb.engine import DuckDBEngine
+from privet.kernel.engines.duckdb.source import Source
+from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.kernel.engines.memory.stream import StreamEngine
+from privet.kernel.engines.mssql.engine import MssqlEngine
 from privet.kernel.engines.reference import ReferenceEngine
-from privet.kernel.engines.stream import StreamEngine
 
 Row = Sequence[object]
 
@@ -51,7 +51,7 @@ class Stores:
         elif storage == "batches":
             yield in_batches(domain, rows, shortcuts), list(rows)
         elif storage == "postgres":
-            from privet.kernel.engines.postgres import PostgresEngine
+            from privet.kernel.engines.postgres.engine import PostgresEngine
 
             address, held = self.write_postgres(domain.names, types, rows)
             try:
@@ -61,7 +61,7 @@ class Stores:
                 self.drop_postgres(address)
         elif storage == "spark":
             data, held = write_spark(domain.names, types, rows)
-            from privet.kernel.engines.spark import SparkEngine
+            from privet.kernel.engines.spark.engine import SparkEngine
 
             with closing(SparkEngine(spark_frame(data), domain, shortcuts=shortcuts)) as engine:
                 yield engine, _singles(held, types)

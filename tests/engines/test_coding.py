@@ -16,12 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
-from privet.kernel.engines import coding, mssql
-from privet.kernel.engines.coding import Kind
-from privet.kernel.engines.duckdb_source import Source
-from privet.kernel.query import CountQuery, Rows
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import CountQuery
+from privet.kernel.engines.duckdb.source import Source
+from privet.kernel.engines.mssql import engine as mssql
+from privet.kernel.engines.sql import coding
+from privet.kernel.engines.sql.coding import Kind
+from privet.kernel.rows import Rows
 
 SPELLED = {
     "true": ["true", "True", "TRUE"],

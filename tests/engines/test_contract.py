@@ -37,12 +37,17 @@ from mssql_stand_in import in_duckdb
 from postgres_server import shared_server
 from sqlglot import exp
 
-from privet.column import MAX_GRID, Numeric
-from privet.domain import Domain
-from privet.kernel.engines import duckdb as duckdb_engine
-from privet.kernel.engines import margins, memory, mssql, recall, residuals, sql, stream
+from privet.kernel.column import MAX_GRID, Numeric
+from privet.kernel.domain import Domain
+from privet.kernel.engines import margins, recall
+from privet.kernel.engines.contract import LARGEST_SUM, CountQuery, GridQuery, SumQuery
+from privet.kernel.engines.duckdb import engine as duckdb_engine
+from privet.kernel.engines.memory import engine as memory
+from privet.kernel.engines.memory import residuals, stream
+from privet.kernel.engines.mssql import engine as mssql
 from privet.kernel.engines.reference import ReferenceEngine
-from privet.kernel.query import LARGEST_SUM, CountQuery, GridQuery, Rows, SumQuery
+from privet.kernel.engines.sql import sql
+from privet.kernel.rows import Rows
 
 # No explain phase: where an engine is wrong, it takes minutes to say little.
 PROPERTY = settings(derandomize=True, deadline=None, phases=(Phase.generate, Phase.shrink))
@@ -187,7 +192,7 @@ def test_a_sum_of_batches_stops_there_too(stores: Any, monkeypatch: pytest.Monke
 
 
 def on_postgres(tree: Any) -> Any:
-    from privet.kernel.engines import postgres
+    from privet.kernel.engines.postgres import engine as postgres
 
     return shared_server().run(postgres.DIALECT.sql(tree))
 

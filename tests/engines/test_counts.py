@@ -17,28 +17,17 @@ import pytest
 from hypothesis import strategies as st
 
 import privet
-from privet.column import LONGEST_NUMBER, MAX_GRID, Column, Nominal, Numeric, text_of
-from privet.domain import Domain
 from privet.kernel import SYSTEM, Gini, InfoGain, Max, answers
-from privet.kernel.engines import memory
-from privet.kernel.engines.duckdb import DuckDBEngine
-from privet.kernel.engines.duckdb_source import Source
-from privet.kernel.engines.memory import MemoryEngine
+from privet.kernel.additive import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel
+from privet.kernel.column import LONGEST_NUMBER, MAX_GRID, Column, Nominal, Numeric, text_of
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import CorrectQuery, CountQuery, GridQuery, ResidualQuery, SumQuery, cell_count
+from privet.kernel.engines.duckdb.engine import DuckDBEngine
+from privet.kernel.engines.duckdb.source import Source
+from privet.kernel.engines.memory import engine as memory
+from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.reference import ReferenceEngine
-from privet.kernel.query import (
-    LOGIT_GRID,
-    RESIDUAL_GRID,
-    AdditiveModel,
-    Condition,
-    CorrectQuery,
-    CountQuery,
-    GridQuery,
-    ResidualQuery,
-    Rows,
-    Split,
-    SumQuery,
-    cell_count,
-)
+from privet.kernel.rows import Condition, Rows, Split
 
 STORAGES = ("memory", "csv", "parquet", "table", "postgres")
 each_storage = pytest.mark.parametrize("storage", STORAGES)

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.errors import DataError
-from privet.kernel.engines import csv_records
-from privet.kernel.engines.csv_records import LONGEST_FIELD, CsvFile
-from privet.kernel.engines.duckdb_source import Source
-from privet.kernel.query import CountQuery, Rows
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import CountQuery
+from privet.kernel.engines.duckdb import csv_records
+from privet.kernel.engines.duckdb.csv_records import LONGEST_FIELD, CsvFile
+from privet.kernel.engines.duckdb.source import Source
+from privet.kernel.rows import Rows
 
 BODIES = st.text(st.sampled_from(list('ab",,\n\r é"')), max_size=60)
 
@@ -114,10 +115,10 @@ def test_a_long_field_in_quotes_is_one_field_of_one_record(tmp_path: Path, megab
 MEMORY = """
 import resource, sys
 from pathlib import Path
-from privet.column import Nominal
-from privet.domain import Domain
-from privet.kernel.engines.duckdb_source import Source
-from privet.kernel.query import CountQuery, Rows
+from privet import Domain, Nominal
+from privet.kernel.engines.duckdb.source import Source
+from privet.kernel.engines.contract import CountQuery
+from privet.kernel.rows import Rows
 
 few = Path(sys.argv[1]); many = Path(sys.argv[2])
 domain = Domain((Nominal("a", ("v1", "v2"), other=True), Nominal("b", ("x", "y"))))

@@ -12,23 +12,15 @@ import pandas as pd
 import pytest
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import DomainError
-from privet.kernel.engines.duckdb import DuckDBEngine
-from privet.kernel.engines.duckdb_source import Source
-from privet.kernel.engines.memory import MemoryEngine
-from privet.kernel.query import (
-    AdditiveModel,
-    Condition,
-    CorrectQuery,
-    CountQuery,
-    GridQuery,
-    ResidualQuery,
-    Rows,
-    Split,
-    SumQuery,
-)
+from privet.kernel.additive import AdditiveModel
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import CorrectQuery, CountQuery, GridQuery, ResidualQuery, SumQuery
+from privet.kernel.engines.duckdb.engine import DuckDBEngine
+from privet.kernel.engines.duckdb.source import Source
+from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.kernel.rows import Condition, Rows, Split
 
 WIDE = Domain(
     (Numeric("w", Fraction(0), Fraction(10**7), Fraction(1)), Nominal("y", ("a", "b"))),

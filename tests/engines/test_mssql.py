@@ -25,25 +25,18 @@ from mssql_stand_in import StandIn, in_duckdb
 from sqlglot import exp
 
 import privet
-from privet.column import Nominal, Numeric, number_of
-from privet.domain import Domain
 from privet.errors import DataError, EngineFailed
 from privet.kernel import Ledger
-from privet.kernel.engines import mssql, sql
-from privet.kernel.engines.coding import Kind
-from privet.kernel.engines.mssql import DIALECT, MssqlEngine, MssqlSource
-from privet.kernel.engines.sql import _squared
-from privet.kernel.query import (
-    AdditiveModel,
-    Condition,
-    CorrectQuery,
-    CountQuery,
-    GridQuery,
-    ResidualQuery,
-    Rows,
-    Split,
-    SumQuery,
-)
+from privet.kernel.additive import AdditiveModel
+from privet.kernel.column import Nominal, Numeric, number_of
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import CorrectQuery, CountQuery, GridQuery, ResidualQuery, SumQuery
+from privet.kernel.engines.mssql import engine as mssql
+from privet.kernel.engines.mssql.engine import DIALECT, MssqlEngine, MssqlSource
+from privet.kernel.engines.sql import sql
+from privet.kernel.engines.sql.coding import Kind
+from privet.kernel.engines.sql.sql import _squared
+from privet.kernel.rows import Condition, Rows, Split
 
 GOLDEN = Path(__file__).parent / "golden" / "mssql"
 UPDATE = os.environ.get("PRIVET_UPDATE_GOLDEN") == "1"

@@ -26,20 +26,21 @@ from postgres_server import Server, shared_server
 from sqlglot import exp
 
 import privet
-from privet.column import Nominal, Numeric, number_of
-from privet.domain import Domain
 from privet.errors import BudgetExceeded, DataError, EngineFailed, LedgerError, PrivetError, QuestionError
 from privet.kernel import answers, inspection, source_of
-from privet.kernel.engines import sql
-from privet.kernel.engines.memory import MemoryEngine
-from privet.kernel.gradual import Gradual
-from privet.kernel.ledger import Ledger
-from privet.kernel.query import Condition, CountQuery, GridQuery, Rows, Split, SumQuery
+from privet.kernel.column import Nominal, Numeric, number_of
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import CountQuery, GridQuery, SumQuery
+from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.kernel.engines.sql import sql
+from privet.kernel.ledger.ledger import Ledger
+from privet.kernel.refinement import Gradual
+from privet.kernel.rows import Condition, Rows, Split
 
 psycopg = pytest.importorskip("psycopg")
-from privet.kernel.engines import postgres_link  # noqa: E402
-from privet.kernel.engines.postgres import DIALECT  # noqa: E402
-from privet.kernel.engines.postgres_link import PostgresSource  # noqa: E402
+from privet.kernel.engines.postgres import link as postgres_link  # noqa: E402
+from privet.kernel.engines.postgres.engine import DIALECT  # noqa: E402
+from privet.kernel.engines.postgres.link import PostgresSource  # noqa: E402
 
 DOMAIN = Domain((Nominal("sex", ("f", "m"), other=True), Nominal("ill", ("no", "yes"))), target="ill")
 CANARY = "Ann Canary, 31"
@@ -793,7 +794,7 @@ def test_attributes_are_counted_together_or_a_few_at_a_time(
     server: Server, cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the processor has at hand, the statement is one, and counts the same."""
-    monkeypatch.setattr("privet.kernel.engines.postgres._AT_HAND", cells)
+    monkeypatch.setattr("privet.kernel.engines.postgres.engine._AT_HAND", cells)
     domain = Domain(tuple(Nominal(f"a{i}", ("0", "1"), other=True) for i in range(6)))
     rows = np.random.default_rng(3).integers(0, 3, (200, 6))
     table = make(server, ", ".join(f"{name} text" for name in domain.names), rows.tolist())

@@ -16,12 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
 from privet.kernel.engines import margins, recall
-from privet.kernel.engines.memory import MemoryEngine
+from privet.kernel.engines.contract import CountQuery, Counts
+from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.reference import ReferenceEngine
-from privet.kernel.query import Condition, CountQuery, Counts, Rows, Split
+from privet.kernel.rows import Condition, Rows, Split
 
 DOMAIN = Domain(
     (

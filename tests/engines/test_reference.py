@@ -8,23 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
+from privet.kernel.additive import EXP_ONE, LOGIT_GRID, AdditiveModel
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import CorrectQuery, CountQuery, GridQuery, ResidualQuery, SumQuery
 from privet.kernel.engines.reference import ReferenceEngine, exponential
-from privet.kernel.query import (
-    COIN_PRIME,
-    EXP_ONE,
-    LOGIT_GRID,
-    AdditiveModel,
-    Condition,
-    CorrectQuery,
-    CountQuery,
-    GridQuery,
-    ResidualQuery,
-    Rows,
-    Split,
-    SumQuery,
-)
+from privet.kernel.rows import COIN_PRIME, Condition, Rows, Split
 
 DOMAIN = Domain(
     (

@@ -13,12 +13,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from privet.column import Nominal
-from privet.domain import Domain
-from privet.kernel.engines import residuals
-from privet.kernel.engines.memory import MemoryEngine
+from privet.kernel.additive import EXP_BITS, RESIDUAL_GRID, AdditiveModel
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import CorrectQuery, ResidualQuery
+from privet.kernel.engines.memory import residuals
+from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.reference import ReferenceEngine
-from privet.kernel.query import EXP_BITS, RESIDUAL_GRID, AdditiveModel, CorrectQuery, ResidualQuery, Rows
+from privet.kernel.rows import Rows
 
 Codes = dict[str, NDArray[Any]]
 

@@ -19,12 +19,13 @@ import duckdb
 import pandas as pd
 import pytest
 
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import DataError
-from privet.kernel.engines.duckdb import DuckDBEngine
-from privet.kernel.engines.duckdb_source import Source
-from privet.kernel.query import CountQuery, Rows, Split
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import CountQuery
+from privet.kernel.engines.duckdb.engine import DuckDBEngine
+from privet.kernel.engines.duckdb.source import Source
+from privet.kernel.rows import Rows, Split
 
 DOMAIN = Domain((Nominal("sex", ("f", "m")), Numeric("age", Fraction(0), Fraction(100), Fraction(1))))
 
@@ -33,11 +34,11 @@ OPEN = """
 import gc, os, signal, sys
 from pathlib import Path
 from fractions import Fraction
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
-from privet.kernel.engines.duckdb import DuckDBEngine
-from privet.kernel.engines.duckdb_source import Source
-from privet.kernel.query import CountQuery, Rows, Split
+from privet import Domain, Nominal, Numeric
+from privet.kernel.engines.duckdb.engine import DuckDBEngine
+from privet.kernel.engines.duckdb.source import Source
+from privet.kernel.engines.contract import CountQuery
+from privet.kernel.rows import Rows, Split
 
 domain = Domain((Nominal("sex", ("f", "m")), Numeric("age", Fraction(0), Fraction(100), Fraction(1))))
 engine = DuckDBEngine(Source(Path(sys.argv[1])), domain)
@@ -226,7 +227,7 @@ def test_processes_in_other_containers_leave_a_folder_alone(scratch: Path, data:
         pytest.skip("this machine makes no PID namespaces")
     engine = asked(Source(data))
     (mine,) = scratch.iterdir()
-    code = "from privet.kernel.engines.scratch import Scratch; Scratch().close()"
+    code = "from privet.kernel.engines.duckdb.scratch import Scratch; Scratch().close()"
     subprocess.run([*unshare, sys.executable, "-c", code], check=True)
     assert mine.is_dir()
     assert engine.exact_counts(CountQuery(Rows(), (("sex",),)))[0].sum() == 3

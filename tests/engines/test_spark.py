@@ -37,12 +37,13 @@ from spark_session import SETTINGS, frame, shared
 from sqlglot import exp
 
 import privet
-from privet.column import LONGEST_NUMBER, Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import DataError, EngineFailed, LedgerError
 from privet.kernel.addresses import source_of, spark_frame
+from privet.kernel.column import LONGEST_NUMBER, Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import CountQuery, GridQuery
 from privet.kernel.engines.reference import ReferenceEngine
-from privet.kernel.query import Condition, CountQuery, GridQuery, Rows, Split
+from privet.kernel.rows import Condition, Rows, Split
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -101,7 +102,7 @@ def cache(session: Any, level: str) -> Iterator[None]:
 @pytest.mark.parametrize("level", ["MEMORY_AND_DISK", "NONE"])
 def test_a_large_answer_comes_in_slices(spark: Any, monkeypatch: pytest.MonkeyPatch, level: str) -> None:
     """Each of them is small, whatever the number of rows; nothing of it is kept."""
-    from privet.kernel.engines import spark as module
+    from privet.kernel.engines.spark import engine as module
 
     rows = people(200)
     fetched: list[int] = []
@@ -130,9 +131,10 @@ import numpy as np
 from fractions import Fraction
 from pyspark.sql import SparkSession
 import privet
-from privet.column import Numeric
+from privet import Numeric
 from privet.kernel.addresses import spark_frame
-from privet.kernel.query import GridQuery, Rows
+from privet.kernel.engines.contract import GridQuery
+from privet.kernel.rows import Rows
 
 builder = SparkSession.builder.master("local[2]").config("spark.driver.maxResultSize", sys.argv[1])
 for setting, value in SETTINGS.items():
@@ -222,7 +224,7 @@ def test_a_part_of_a_part_of_a_part_of_many_is_answered(spark: Any) -> None:
 
 
 def test_keys_too_large_to_be_packed_are_counted_one_group_after_the_other(spark: Any, monkeypatch: Any) -> None:
-    from privet.kernel.engines import spark as module
+    from privet.kernel.engines.spark import engine as module
 
     engine = engine_over(people(30))
     packed = [ask(engine, query) for query in people_queries(by_sex_and_age())]
@@ -234,7 +236,7 @@ def test_keys_too_large_to_be_packed_are_counted_one_group_after_the_other(spark
 
 
 def test_a_sum_beyond_64_bits_stops_there(spark: Any) -> None:
-    from privet.kernel.engines.spark import DIALECT, _saturating
+    from privet.kernel.engines.spark.engine import DIALECT, _saturating
 
     summed = exp.select(exp.Sum(this=exp.column("x")).as_("s")).from_("numbers")
     large = [f"SELECT {number} AS x" for number in (2**63 - 1, 0, 2**62)]
@@ -388,7 +390,7 @@ def test_settings_of_the_session_do_not_change_what_is_counted(spark: Any, store
 
 def test_no_statement_fails_where_spark_is_strict(spark: Any, stores: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """In ANSI mode a cast, an index or an overflow is an error: no statement has one, whatever the row."""
-    from privet.kernel.engines import spark as module
+    from privet.kernel.engines.spark import engine as module
 
     monkeypatch.setitem(module._MEANING, "spark.sql.ansi.enabled", "true")
     numbers = Domain((Numeric("x", Fraction(0), Fraction(9), Fraction(1), missing=True), Nominal("y", ("a", "b"))))
@@ -403,7 +405,7 @@ def test_no_statement_fails_where_spark_is_strict(spark: Any, stores: Any, monke
 @pytest.fixture(scope="module")
 def compiled() -> dict[str, list[str]]:
     """Every statement the engine runs, by the name of its golden file."""
-    from privet.kernel.engines.spark import SparkEngine
+    from privet.kernel.engines.spark.engine import SparkEngine
 
     statements: dict[str, list[str]] = {}
     seen: list[exp.Expression] = []
@@ -727,8 +729,8 @@ def test_no_ledger_is_made_for_what_cannot_be_opened(
 
 
 def test_without_pyspark_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "privet.kernel.engines.spark_source", None)
-    monkeypatch.delattr("privet.kernel.engines.spark_source", raising=False)
+    monkeypatch.setitem(sys.modules, "privet.kernel.engines.spark.source", None)
+    monkeypatch.delattr("privet.kernel.engines.spark.source", raising=False)
     with pytest.raises(DataError, match=r"pip install 'privet\[spark\]'"):
         source_of("spark:///?table=t")
 
@@ -826,8 +828,7 @@ GONE = """
 import os, signal, sys, threading
 import privet
 from fractions import Fraction
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
+from privet import Domain, Nominal, Numeric
 from pyspark.sql import SparkSession
 
 builder = SparkSession.builder.master("local[2]")

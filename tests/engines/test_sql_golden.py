@@ -20,22 +20,14 @@ import sqlglot
 from postgres_server import shared_server
 from sqlglot import exp
 
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.kernel import source_of
-from privet.kernel.engines.duckdb import DuckDBEngine
-from privet.kernel.engines.duckdb_source import Source
-from privet.kernel.query import (
-    AdditiveModel,
-    Condition,
-    CorrectQuery,
-    CountQuery,
-    GridQuery,
-    ResidualQuery,
-    Rows,
-    Split,
-    SumQuery,
-)
+from privet.kernel.additive import AdditiveModel
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import CorrectQuery, CountQuery, GridQuery, ResidualQuery, SumQuery
+from privet.kernel.engines.duckdb.engine import DuckDBEngine
+from privet.kernel.engines.duckdb.source import Source
+from privet.kernel.rows import Condition, Rows, Split
 
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = os.environ.get("PRIVET_UPDATE_GOLDEN") == "1"
@@ -175,7 +167,7 @@ def _noted(run: Callable[..., Any], statements: list[str]) -> Callable[..., Any]
 def sent() -> Iterator[dict[str, list[str]]]:
     """Every statement that reaches a server, by the name of its golden file."""
     server = shared_server()
-    from privet.kernel.engines.postgres_link import Link
+    from privet.kernel.engines.postgres.link import Link
 
     types = [*TYPES[:2], "numeric", TYPES[3], "char(9)", TYPES[5]]
     quoted = [

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
-from privet.kernel.engines.memory import MemoryEngine
-from privet.kernel.engines.stream import Batch, StreamEngine
-from privet.kernel.query import Condition, CountQuery, Rows, SumQuery
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import CountQuery, SumQuery
+from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.kernel.engines.memory.stream import Batch, StreamEngine
+from privet.kernel.rows import Condition, Rows
 
 DOMAIN = Domain(
     (

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from privet.kernel.engines import waiting
-from privet.kernel.engines.waiting import wait_for
+from privet.kernel.engines.duckdb import waiting
+from privet.kernel.engines.duckdb.waiting import wait_for
 
 
 def nothing() -> None:

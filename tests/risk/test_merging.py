@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import privet
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.errors import ModelError
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
 from privet.risk.merging import best_merge, withheld
 from privet.risk.publication import most_published
 from privet.risk.reading import read_tree

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import ModelError
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
 from privet.risk.people import People
 from privet.risk.privet_model import NOISY, published
 from privet.risk.publication import Publication, most_published

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import privet
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.errors import DataError, ModelError
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
 from privet.risk.conditions import Equals
 from privet.risk.publication import Publication, marginal_of
 from privet.risk.tree import Node, PublishedTree

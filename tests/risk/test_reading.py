@@ -16,9 +16,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import ModelError
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
 from privet.risk.reading import criterion_of, read_tree
 from privet.risk.tree import PublishedTree
 from privet.trees.model import Ensemble

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet.column import canonical_text
 from privet.errors import ModelError
+from privet.kernel.column import canonical_text
 from privet.risk.conditions import Above, AtMost, Condition, Equals
 from privet.risk.lines import UNSAID
 from privet.risk.people import People

@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 
 import privet
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.kernel import IntegerLaplace, Refinement, mechanisms
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
 
 Follows = Callable[..., None]
 Private = Callable[..., None]

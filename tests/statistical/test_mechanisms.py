@@ -22,8 +22,6 @@ from opendp.mod import enable_features
 from scipy.stats import binom
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.kernel import (
     Exponential,
     ExponentialOverRanges,
@@ -33,6 +31,8 @@ from privet.kernel import (
     ResidualLaplace,
     sampling,
 )
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
 
 Follows = Callable[..., None]
 

@@ -18,9 +18,9 @@ import pytest
 
 import privet
 from privet import AdditiveModel
-from privet.column import Column, Nominal, Numeric
-from privet.domain import Domain
 from privet.kernel import RESIDUAL_GRID, ExponentialOverRanges, Parts
+from privet.kernel.column import Column, Nominal, Numeric
+from privet.kernel.domain import Domain
 
 Private = Callable[..., None]
 Row = Mapping[str, object]

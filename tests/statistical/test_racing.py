@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 import privet
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.kernel import SYSTEM, Public, race
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
 
 Follows = Callable[..., None]
 

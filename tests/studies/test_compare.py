@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from privet.datasets import census_domain
-from privet.domain import Domain
 from privet.errors import DataError, QuestionError, UndeclaredDomain
+from privet.kernel.domain import Domain
 from privet.studies import Outcome, Trial
 from privet.studies.compare import Comparison, available, epsilons, rows_needed, table
 from privet.studies.crew import Crew, problems

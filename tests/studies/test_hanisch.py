@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privet.column import Nominal, Numeric
 from privet.datasets import Dataset, domain
 from privet.datasets.rebalanced import rebalanced
-from privet.domain import Domain
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
 from privet.studies import rows
 from privet.studies.catalog import study, work
 from privet.studies.findings import Claim, Findings

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privet.column import Nominal
 from privet.datasets import Dataset
-from privet.domain import Domain
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
 from privet.studies import rows
 from privet.studies.catalog import study, work
 from privet.studies.findings import Claim, Findings

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privet.column import Nominal
 from privet.datasets import Dataset
-from privet.domain import Domain
 from privet.errors import QuestionError
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
 from privet.studies import rows
 from privet.studies.fit import fit
 from privet.studies.papers.liu.walk import Coded, coded, maxtree, walked

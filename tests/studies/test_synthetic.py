@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from privet.column import Nominal
 from privet.datasets import Dataset
 from privet.errors import DataError
+from privet.kernel.column import Nominal
 from privet.studies.synthetic import KINDS, draw, one_digit
 
 SEEDS = range(30)

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
-from privet.kernel import worst_loss
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.lab import worst_loss
 from privet.trees.boost import CONSTANTS, boost, plan
 from privet.trees.learned import Learned
 

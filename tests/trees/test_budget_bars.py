@@ -16,7 +16,7 @@ import pytest
 
 import privet
 from privet import datasets
-from privet.column import Numeric
+from privet.kernel.column import Numeric
 from privet.trees.estimators import CLASSIFIERS
 from privet.trees.plan import Level, Plan, Schedule
 from privet.trees.presets import PRESETS

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from labels import EVIL
 
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
 from privet.trees.drawing import svg, text
 from privet.trees.model import Ensemble, Tree
 from privet.trees.page import page

@@ -27,10 +27,10 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import DataError, DomainError, NotPrivate, PrivacyLeakWarning, QuestionError, UndeclaredDomain
 from privet.kernel import Parts, ProtectedTable
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
 from privet.kernel.session import Session
 from privet.trees.catalog import ALGORITHMS
 from privet.trees.estimator import PrivateClassifier

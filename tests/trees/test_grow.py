@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privet
-from privet.column import Nominal, Numeric, decimal_text
-from privet.domain import Domain
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, PrivetError, QuestionError, UndeclaredDomain
 from privet.kernel import GainRatio, ProtectedTable, WeightedMax, open_public
 from privet.kernel.accounting import GRAIN, as_epsilon
+from privet.kernel.column import Nominal, Numeric, decimal_text
+from privet.kernel.domain import Domain
 from privet.testing import seeded_noise
 from privet.trees import plan as plans
 from privet.trees import splitting

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privet
-from privet.column import Column, Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import DataError, DomainError, PrivacyLeakWarning
+from privet.kernel.column import Column, Nominal, Numeric
+from privet.kernel.domain import Domain
 from privet.trees.inference import infer
 
 NAN, INF = math.nan, math.inf

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet.column import Column, Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import DataError, ModelError
+from privet.kernel.column import Column, Nominal, Numeric
+from privet.kernel.domain import Domain
 from privet.trees.model import Ensemble, Leaf, Split, Tree
 from privet.trees.record import Privacy, Step
 

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
 from privet.trees.own_rows import as_pandas, labels_of, mismatches, table_of
 
 DIGITS = Domain((Nominal("x", (0, 1)), Nominal("y", (0, 1))), target="y")

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet.column import Column, Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import QuestionError
 from privet.kernel.accounting import GRAIN, as_epsilon
+from privet.kernel.column import Column, Nominal, Numeric
+from privet.kernel.domain import Domain
 from privet.trees.plan import (
     Budget,
     Plan,

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from privet.column import Nominal
-from privet.domain import Domain
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
 from privet.trees.model import Floats, Tree
 from privet.trees.prune import by_error, by_signal, least_squares, rescale
 

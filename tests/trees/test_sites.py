@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import privet
-from privet.column import Nominal, Numeric
 from privet.datasets import census, census_domain
-from privet.domain import Domain
 from privet.errors import QuestionError
 from privet.kernel import (
     Count,
@@ -31,9 +29,12 @@ from privet.kernel import (
     Release,
     as_epsilon,
     open_public,
-    worst_loss,
 )
-from privet.kernel.query import CountQuery, Rows
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import CountQuery
+from privet.kernel.rows import Rows
+from privet.lab import worst_loss
 from privet.testing import seeded_noise
 from privet.trees.grow import grow, refill
 from privet.trees.model import Ensemble

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from labels import EVIL
 
-from privet.column import Column, Nominal, Numeric
-from privet.domain import Domain
+from privet.kernel.column import Column, Nominal, Numeric
+from privet.kernel.domain import Domain
 from privet.trees.effects import percent, signed
 from privet.trees.record import Privacy, Step
 from privet.trees.table_drawing import svg

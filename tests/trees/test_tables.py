@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.errors import DataError, ModelError
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
 from privet.trees.model import Ensemble
 from privet.trees.published import Model
 from privet.trees.record import Privacy

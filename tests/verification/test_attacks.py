@@ -22,10 +22,10 @@ import pandas as pd
 import pytest
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import BudgetExceeded, DataError, EngineFailed, PrivetError, UndeclaredDomain
 from privet.kernel import SYSTEM, Count, IntegerLaplace, Ledger, as_epsilon, opening
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
 from privet.verification.attacks import ATTACKS, AttackResult, attack, attack_by_paths, boundary
 from privet.verification.attacks.planted import CANARY, SMALL, rows
 from privet.verification.attacks.steps import stopped_late

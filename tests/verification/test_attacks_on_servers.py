@@ -18,9 +18,9 @@ import spark_session
 from postgres_server import shared_server
 from sqlglot import exp
 
-from privet.column import text_of
 from privet.errors import QuestionError
-from privet.kernel.engines import sql
+from privet.kernel.column import text_of
+from privet.kernel.engines.sql import sql
 from privet.verification.attacks import ATTACKS, AttackResult
 from privet.verification.attacks.errors import NASTY
 from privet.verification.attacks.planted import LARGE, LITTLE, SMALL, cost, joined, questions, rows
@@ -105,7 +105,7 @@ def assert_charged(layer: LocalLayer) -> None:
 
 def careless(monkeypatch: pytest.MonkeyPatch, engine: str, **how: Any) -> None:
     """Let an engine write its statements without one of its precautions."""
-    module = importlib.import_module(f"privet.kernel.engines.{engine}")
+    module = importlib.import_module(f"privet.kernel.engines.{engine}.engine")
     monkeypatch.setattr(module, "DIALECT", replace(module.DIALECT, **how))
 
 

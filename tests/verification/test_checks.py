@@ -17,7 +17,8 @@ import pandas as pd
 import pytest
 
 from privet.errors import QuestionError
-from privet.kernel import Entropy, IntegerLaplace, worst_loss_of_draws
+from privet.kernel import Entropy, IntegerLaplace
+from privet.lab import worst_loss_of_draws
 from privet.verification import observe
 from privet.verification.checks import (
     CanaryCheck,

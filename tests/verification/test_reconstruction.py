@@ -17,9 +17,9 @@ import pytest
 from scipy.special import gammaln
 
 import privet
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
 from privet.kernel import IntegerLaplace, as_epsilon
+from privet.kernel.column import Nominal, Numeric
+from privet.kernel.domain import Domain
 from privet.testing import seeded_noise
 from privet.trees.estimators import TreeClassifier
 from privet.trees.grow import grow

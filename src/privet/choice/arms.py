@@ -15,9 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.column import Nominal
-from privet.domain import Domain
-from privet.kernel import Histogram, ProtectedTable
+from privet.kernel import Domain, Histogram, Nominal, ProtectedTable
 from privet.trees.additive import LEARNERS, SHARE, learn
 from privet.trees.boost import CONSTANTS
 from privet.trees.grow import grow

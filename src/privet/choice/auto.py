@@ -17,9 +17,8 @@ from privet.choice.modes import Probe
 from privet.choice.noisy_if import NoisyIf
 from privet.choice.outcome import Outcome
 from privet.choice.policy import CautiousForest
-from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import Histogram, ProtectedTable, as_epsilon
+from privet.kernel import Domain, Histogram, ProtectedTable, as_epsilon
 from privet.trees.algorithm import check_attributes, check_target
 from privet.trees.estimator import PrivateClassifier
 from privet.trees.estimators import CLASSIFIERS as PLAIN

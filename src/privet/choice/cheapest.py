@@ -17,10 +17,8 @@ from privet.choice.branch import Branch
 from privet.choice.modes import AccuracyFirst
 from privet.choice.noisy_if import NoisyIf
 from privet.choice.outcome import Outcome
-from privet.column import decimal_text
-from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import Histogram, ProtectedTable, as_epsilon
+from privet.kernel import Domain, Histogram, ProtectedTable, as_epsilon, decimal_text
 from privet.trees.additive import SHARE, naive_bayes, published
 from privet.trees.algorithm import check_attributes, check_target
 from privet.trees.record import Step

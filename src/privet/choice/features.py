@@ -12,9 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.column import Nominal
-from privet.domain import Domain
-from privet.kernel import Derived, Histogram
+from privet.kernel import Derived, Domain, Histogram, Nominal
 
 PROBE = Fraction(1, 20)  # of epsilon, for the class counts: every arm of the shipped policy uses them
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from privet.column import decimal_text
+from privet.kernel import decimal_text
 from privet.trees.record import Decision
 
 

@@ -14,11 +14,9 @@ from rich.console import Console
 from rich.text import Text
 
 import privet
-from privet.bounds import LONGEST_DOMAIN, read_text
 from privet.cli.common import JsonOption, print_json, say
-from privet.column import number_of
-from privet.domain import Domain
 from privet.errors import QuestionError
+from privet.kernel import LONGEST_DOMAIN, Domain, number_of, read_text
 
 if TYPE_CHECKING:
     import pandas as pd

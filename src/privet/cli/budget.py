@@ -10,10 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from privet.cli.common import STYLE, DatasetOption, DomainOption, JsonOption, LedgerArgument, print_json, say
-from privet.column import decimal_text
-from privet.domain import Domain
 from privet.errors import LedgerError
-from privet.kernel import Ledger, as_epsilon, ledger_path
+from privet.kernel import Domain, Ledger, as_epsilon, decimal_text, ledger_path
 
 app = typer.Typer(help="What was spent and who may spend how much.", **STYLE)
 

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from privet.cli.common import STYLE, DataArgument, DomainOption, say
-from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import print_outside
+from privet.kernel import Domain, print_outside
 
 app = typer.Typer(help="The public description of a table.", **STYLE)
 

@@ -27,10 +27,8 @@ from privet.cli.common import (
     progress_shown,
     say,
 )
-from privet.column import decimal_text
-from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import refuse_spent
+from privet.kernel import Domain, decimal_text, refuse_spent
 
 _ALGORITHMS = "\n".join(f"      {each.name:<15} {each.line}\n{'':22}{each.citation}" for each in ALGORITHMS.values())
 

@@ -22,10 +22,8 @@ from privet.cli.common import (
     print_json,
     say,
 )
-from privet.column import decimal_text
-from privet.domain import Domain
-from privet.kernel import as_epsilon
-from privet.question import Question
+from privet.kernel import Domain, as_epsilon, decimal_text
+from privet.question_text import TextQuestion
 
 
 def query(
@@ -64,7 +62,7 @@ def query(
       privet query adult.csv "histogram sex, income" -d adult.toml -e 0.1 --json
       privet query "duckdb:///census.db?table=people" "quantile wage 0.9" -d census.toml -e 0.1
     """
-    asked = Question.parse(question)
+    asked = TextQuestion.parse(question)
     declared = Domain.load(domain)
     with privet.open(
         data,

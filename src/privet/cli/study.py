@@ -149,7 +149,7 @@ def compare(
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    from privet.domain import Domain
+    from privet.kernel import Domain
     from privet.studies import folder
     from privet.studies.compare import PEERS, PLAIN, Comparison, available, epsilons, table
     from privet.studies.crew import Crew, problems

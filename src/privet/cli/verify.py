@@ -11,9 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from privet.cli.common import JsonOption, print_json, say
-from privet.column import decimal_text
-from privet.domain import Domain
 from privet.errors import QuestionError
+from privet.kernel import Domain, decimal_text
 
 if TYPE_CHECKING:
     from privet.verification import Report, Verdict

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from privet.domain import Domain
+from privet.kernel import Domain
 
 if TYPE_CHECKING:
     import pandas as pd

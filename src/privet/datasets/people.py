@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.column import Nominal
 from privet.datasets.dataset import packaged
-from privet.domain import Domain
 from privet.errors import DataError
+from privet.kernel import Domain, Nominal
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,10 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from privet.column import Nominal
 from privet.datasets.dataset import Dataset
 from privet.datasets.uci import load
-from privet.domain import Domain
+from privet.kernel import Domain, Nominal
 
 MAJORITY = Fraction(526, 1000)  # the share of the larger class, as the paper has it
 SEED = 0  # of the choice of rows

@@ -8,10 +8,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.column import Column, Nominal, Numeric
 from privet.datasets.dataset import Dataset
-from privet.domain import Domain
 from privet.errors import DataError
+from privet.kernel import Column, Domain, Nominal, Numeric
 
 Codes = NDArray[np.int64]
 

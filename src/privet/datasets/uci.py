@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from privet.datasets.dataset import Dataset, packaged
-from privet.domain import Domain
 from privet.errors import DataError
+from privet.kernel import Domain
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 

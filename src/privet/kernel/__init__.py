@@ -7,7 +7,23 @@ analysts the boundary is a server that holds this package on its side.
 """
 
 from privet.kernel.accounting import SMALLEST_EPSILON, Scope, as_epsilon, charge
+from privet.kernel.additive import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel
 from privet.kernel.addresses import ledger_path, source_of
+from privet.kernel.column import (
+    MAX_GRID,
+    MISSING,
+    OTHER,
+    UNWRITABLE,
+    Column,
+    Nominal,
+    Numeric,
+    as_series,
+    canonical_text,
+    decimal_text,
+    number_of,
+    short_text,
+    text_of,
+)
 from privet.kernel.criteria import (
     Criterion,
     GainRatio,
@@ -20,9 +36,26 @@ from privet.kernel.criteria import (
     criterion,
     public_scores,
 )
-from privet.kernel.enumeration import WorstLoss, worst_loss, worst_loss_of_draws
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import MAX_CELLS, MAX_RELEASED
 from privet.kernel.inspection import print_outside
 from privet.kernel.ledger import Charge, Entry, Ledger
+from privet.kernel.limits import (
+    DEEPEST_TREE,
+    LONGEST_DOMAIN,
+    LONGEST_MODEL,
+    LONGEST_QUESTION,
+    LONGEST_TEXT,
+    MOST_ROWS,
+    SHOWN,
+    clean,
+    finite_of,
+    fraction_of,
+    quoted,
+    read_text,
+    shown,
+    whole_of,
+)
 from privet.kernel.mechanisms import (
     AboveThreshold,
     Exponential,
@@ -34,9 +67,8 @@ from privet.kernel.mechanisms import (
     ResidualLaplace,
 )
 from privet.kernel.monitor import Monitor
-from privet.kernel.opening import open_public, open_seeded, open_table, refuse_spent, seeded_noise
+from privet.kernel.opening import open_public, open_scripted, open_seeded, open_table, refuse_spent, seeded_noise
 from privet.kernel.parts import Parts
-from privet.kernel.query import LOGIT_GRID, MAX_CELLS, MAX_RELEASED, RESIDUAL_GRID, AdditiveModel
 from privet.kernel.racing import Raced, race
 from privet.kernel.release import (
     Choice,
@@ -105,7 +137,6 @@ __all__ = [
     "SystemEntropy",
     "Unrounded",
     "WeightedMax",
-    "WorstLoss",
     "as_epsilon",
     "charge",
     "criterion",
@@ -120,6 +151,45 @@ __all__ = [
     "refuse_spent",
     "seeded_noise",
     "source_of",
-    "worst_loss",
-    "worst_loss_of_draws",
 ]
+
+# columns
+__all__ += [
+    "MAX_GRID",
+    "MISSING",
+    "OTHER",
+    "UNWRITABLE",
+    "Column",
+    "Nominal",
+    "Numeric",
+    "as_series",
+    "canonical_text",
+    "decimal_text",
+    "number_of",
+    "short_text",
+    "text_of",
+]
+
+# domains
+__all__ += ["Domain"]
+
+# limits of what comes from outside, and its texts
+__all__ += [
+    "DEEPEST_TREE",
+    "LONGEST_DOMAIN",
+    "LONGEST_MODEL",
+    "LONGEST_QUESTION",
+    "LONGEST_TEXT",
+    "MOST_ROWS",
+    "SHOWN",
+    "clean",
+    "finite_of",
+    "fraction_of",
+    "quoted",
+    "read_text",
+    "shown",
+    "whole_of",
+]
+
+# for privet.lab
+__all__ += ["open_scripted"]

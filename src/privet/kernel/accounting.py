@@ -35,9 +35,9 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TypeVar
 
-from privet.bounds import fraction_of, quoted
-from privet.column import decimal_text
 from privet.errors import BudgetExceeded, PrivacyError, QuestionError
+from privet.kernel.column import decimal_text
+from privet.kernel.limits import fraction_of, quoted
 
 # Below this no answer is useful and noise would leave 64-bit integers; above it
 # an answer is exact for all purposes and epsilon is no longer a promise.
@@ -57,7 +57,7 @@ def as_epsilon(value: object, name: str = "epsilon") -> Fraction:
     Parameters
     ----------
     value : object
-        A number or its text, as `privet.bounds.fraction_of` reads it.
+        A number or its text, as `privet.kernel.limits.fraction_of` reads it.
     name : str, default "epsilon"
         What the error calls it.
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from privet.bounds import LONGEST_ADDRESS, LONGEST_TEXT, is_host, is_path, shown
-from privet.domain import Domain
 from privet.errors import DataError
-from privet.kernel.engines import duckdb_source, mssql
-from privet.kernel.query import Engine
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import Engine
+from privet.kernel.engines.duckdb import source as duckdb_source
+from privet.kernel.engines.mssql import engine as mssql
+from privet.kernel.limits import LONGEST_ADDRESS, LONGEST_TEXT, is_host, is_path, shown
 
 _POSTGRES = ("postgresql://", "postgres://")
 
@@ -140,7 +141,7 @@ def _parsed(text: str) -> tuple[str, str]:
 
 def _postgres(text: str) -> Source:
     try:
-        from privet.kernel.engines import postgres_link
+        from privet.kernel.engines.postgres import link as postgres_link
     except ImportError:
         raise DataError("a PostgreSQL table is read with psycopg; run pip install 'privet[postgres]'.") from None
     if "\0" in unquote(text):
@@ -154,7 +155,7 @@ def _postgres(text: str) -> Source:
 
 def _spark(data: Any) -> Source:
     try:
-        from privet.kernel.engines import spark_source
+        from privet.kernel.engines.spark import source as spark_source
     except ImportError:
         raise DataError("a Spark table is read with PySpark and Arrow; run pip install 'privet[spark]'.") from None
     if isinstance(data, str):

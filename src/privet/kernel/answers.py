@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.column import Numeric
-from privet.domain import Domain
+from privet.kernel.additive import AdditiveModel
+from privet.kernel.column import Numeric
 from privet.kernel.criteria import Criterion, GainRatio, roomy
-from privet.kernel.mechanisms import ExponentialOverRanges, IntegerLaplace, PermuteAndFlip, ResidualLaplace
-from privet.kernel.query import (
-    AdditiveModel,
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import (
     CorrectQuery,
     CountQuery,
     Counts,
@@ -29,10 +28,11 @@ from privet.kernel.query import (
     GridQuery,
     ResidualQuery,
     Residuals,
-    Rows,
     SumQuery,
     index_count,
 )
+from privet.kernel.mechanisms import ExponentialOverRanges, IntegerLaplace, PermuteAndFlip, ResidualLaplace
+from privet.kernel.rows import Rows
 from privet.kernel.sampling import Entropy
 
 _POINTS = 2**25  # that an engine which does not hold the rows is asked about at once; docs/scale.md tells their memory

@@ -19,8 +19,8 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.domain import Domain
 from privet.errors import NotPrivate, PrivacyError, QuestionError
+from privet.kernel.domain import Domain
 
 Counts = NDArray[np.int64]
 
@@ -243,7 +243,7 @@ def _increments(max_rows: int) -> tuple[Counts, Counts, NDArray[Any]]:
 def criterion(choice: str | Criterion, domain: Domain) -> Criterion:
     """A criterion by name, or one that is of the list already.
 
-    >>> from privet.column import Nominal
+    >>> from privet.kernel.column import Nominal
     >>> criterion("gini", Domain((Nominal("y", ("a", "b")),), target="y")).sensitivity
     2048
     """

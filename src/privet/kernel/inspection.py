@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from privet.bounds import shown
-from privet.column import Column, Numeric, number_of
-from privet.domain import Domain
 from privet.errors import DataError
 from privet.kernel.addresses import source_of
-from privet.kernel.engines.duckdb import DuckDBEngine
+from privet.kernel.column import Column, Numeric, number_of
+from privet.kernel.domain import Domain
+from privet.kernel.engines.duckdb.engine import DuckDBEngine
+from privet.kernel.limits import shown
 
 _EXAMPLES = 5
 _LONGEST = 100  # characters of an example

@@ -20,12 +20,14 @@ from typing import NoReturn
 
 import numpy as np
 
-from privet.column import decimal_text
 from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
-from privet.kernel import answers, filters
+from privet.kernel import answers, conditions
+from privet.kernel.additive import AdditiveModel
+from privet.kernel.column import decimal_text
+from privet.kernel.engines.contract import CorrectQuery
 from privet.kernel.mechanisms import AboveThreshold, Watch
-from privet.kernel.query import AdditiveModel, CorrectQuery, Rows
 from privet.kernel.release import About
+from privet.kernel.rows import Rows
 from privet.kernel.session import Session
 
 
@@ -85,7 +87,7 @@ class Monitor:
 
     def reached(self, model: AdditiveModel) -> bool:
         """Whether a model is accurate enough, noisily; one that does not fit the table is refused and not counted."""
-        filters.released_model(model, self._session.domain)
+        conditions.released_model(model, self._session.domain)
         if os.getpid() != self._process:
             # two processes with one threshold could hear two yeses
             raise PrivacyError("this monitor was begun in another process and died with it; begin another here.")

@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from privet.bounds import LONGEST_NAME, is_name, is_path
-from privet.domain import Domain
 from privet.errors import DataError, PrivacyError, QuestionError, UndeclaredDomain
+from privet.kernel.access import IN_MEMORY, SNAPSHOT, STREAM, Way, check, choose, size_of
 from privet.kernel.accounting import LARGEST_EPSILON, Scope, as_epsilon
 from privet.kernel.addresses import Source, source_of, spark_frame
-from privet.kernel.engines.duckdb import DuckDBEngine
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import Engine
+from privet.kernel.engines.duckdb.engine import DuckDBEngine
 from privet.kernel.ledger import MEMORY, Ledger, no_budget
+from privet.kernel.limits import LONGEST_NAME, is_name, is_path
 from privet.kernel.parts import Epsilon
-from privet.kernel.path import IN_MEMORY, SNAPSHOT, STREAM, Way, check, choose, size_of
-from privet.kernel.query import Engine, Rows
+from privet.kernel.rows import Rows
 from privet.kernel.sampling import SYSTEM, Entropy, SeededEntropy
 from privet.kernel.session import PublicRows, Session
 from privet.kernel.table import ProtectedTable, PublicTable
@@ -102,7 +103,7 @@ def open_table(
         If spending would not be counted, the domain is not the recorded one, or the budget is above the recorded one.
 
     >>> import pandas as pd
-    >>> from privet.column import Nominal
+    >>> from privet.kernel.column import Nominal
     >>> frame = pd.DataFrame({"sex": ["Female"] * 60 + ["Male"] * 40})
     >>> table = open_table(frame, Domain((Nominal("sex", ("Female", "Male")),)), budget="1.0")
     >>> table.where(sex="Female").count(0.5).interval(0.999)[1] > 40
@@ -385,7 +386,7 @@ def _engine(source: Source | None, data: Any, domain: Domain, asked: str, limit:
 
 
 def _coded_frame(frame: Any, domain: Domain) -> Engine:
-    from privet.kernel.engines.memory import MemoryEngine
+    from privet.kernel.engines.memory.engine import MemoryEngine
 
     try:
         with np.errstate(all="ignore"):  # else a caller's settings could make a number of a row an error

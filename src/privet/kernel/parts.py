@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from privet.bounds import whole_of
-from privet.column import Nominal, decimal_text
-from privet.domain import Domain
 from privet.errors import DataError, NotPrivate, PrivacyError, QuestionError
-from privet.kernel import answers, filters
+from privet.kernel import answers, conditions
 from privet.kernel.accounting import Scope, as_epsilon
+from privet.kernel.additive import RESIDUAL_GRID, AdditiveModel
+from privet.kernel.column import Nominal, decimal_text
 from privet.kernel.criteria import Criterion, GainRatio
 from privet.kernel.criteria import criterion as named_criterion
-from privet.kernel.gradual import Gradual, Question
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import MAX_CELLS, MAX_RELEASED, CorrectQuery, ResidualQuery, cell_count
+from privet.kernel.limits import whole_of
 from privet.kernel.mechanisms import (
     SELECTIONS,
     ExponentialOverRanges,
@@ -30,17 +31,7 @@ from privet.kernel.mechanisms import (
     ResidualLaplace,
 )
 from privet.kernel.published import ExactChoice, ExactValues, RoundedLaplace
-from privet.kernel.query import (
-    MAX_CELLS,
-    MAX_PARTS,
-    MAX_RELEASED,
-    RESIDUAL_GRID,
-    AdditiveModel,
-    CorrectQuery,
-    ResidualQuery,
-    Rows,
-    cell_count,
-)
+from privet.kernel.refinement import Gradual, Question
 from privet.kernel.release import (
     About,
     Choice,
@@ -53,6 +44,7 @@ from privet.kernel.release import (
     ResidualSums,
     Sum,
 )
+from privet.kernel.rows import MAX_PARTS, Rows
 from privet.kernel.sampling import Entropy
 from privet.kernel.session import Asked, Session
 
@@ -176,14 +168,14 @@ class Parts:
             [_below(path, f" / {label}") for path in self._paths for label in labels],
         )
 
-    def where(self, conditions: Mapping[str, object] | None = None, /, **more: object) -> Parts:
+    def where(self, given: Mapping[str, object] | None = None, /, **more: object) -> Parts:
         """The rows of each part that meet all conditions; they pay as the parts they come from."""
-        if conditions is not None and not isinstance(conditions, Mapping):
+        if given is not None and not isinstance(given, Mapping):
             raise QuestionError("where takes column=value conditions, or a mapping of them.")
-        twice = set(conditions or {}) & set(more)
+        twice = set(given or {}) & set(more)
         if twice:
             raise QuestionError(f"column '{min(twice)}' stands in two conditions; join them into one.")
-        parsed, text = filters.conditions({**(conditions or {}), **more}, self.domain)
+        parsed, text = conditions.conditions({**(given or {}), **more}, self.domain)
         rows = self._rows.keep(range(len(self)), parsed)
         paths = [_below(path, f" where {text}") if text else path for path in self._paths]
         return Parts(self._session, rows, self._scopes, self._labels, paths)
@@ -199,7 +191,7 @@ class Parts:
         splits: list[SplitLike] = list(by) if isinstance(by, list | Releases) else [by] * len(self)
         if len(splits) != len(self):
             raise QuestionError(f"{len(splits)} splits were given for {len(self)} parts; give one for each.")
-        parsed = [filters.split(each, edges, self.domain) for each in splits]
+        parsed = [conditions.split(each, edges, self.domain) for each in splits]
         children = sum(split.children(self.domain) for split in parsed if split is not None)
         _check_parts(children)
         scopes: list[Scope] = []
@@ -208,10 +200,10 @@ class Parts:
         for part, split in enumerate(parsed):
             if split is None:
                 continue
-            own = filters.split_labels(split, self.domain)
+            own = conditions.split_labels(split, self.domain)
             scopes += self._scopes[part].divide(len(own))
             labels += own
-            paths += [_below(self._paths[part], f" / {path}") for path in filters.split_paths(split, self.domain)]
+            paths += [_below(self._paths[part], f" / {path}") for path in conditions.split_paths(split, self.domain)]
         return Parts(self._session, self._rows.divide(parsed, self.domain), scopes, labels, paths)
 
     # -- counting ---------------------------------------------------------------------------
@@ -331,7 +323,7 @@ class Parts:
     ) -> Releases[Quantile]:
         """A grid point below which about a share `rank` of the rows that have a value lies."""
         numeric = self.domain.numeric(column)
-        exact_rank = filters.rank(rank)
+        exact_rank = conditions.rank(rank)
         reach = max(exact_rank.numerator, exact_rank.denominator - exact_rank.numerator)
         mechanisms = [ExponentialOverRanges(share, reach, monotone=False) for share in self._shares(epsilon)]
         found, about = self._ask(
@@ -370,13 +362,13 @@ class Parts:
         twice as noisy as need be. Both are there to run published algorithms as they are.
         """
         rule = named_criterion(criterion, self.domain)
-        own = filters.attributes(attributes, len(self), self.domain)
+        own = conditions.attributes(attributes, len(self), self.domain)
         if not isinstance(mechanism, str) or mechanism not in SELECTIONS:
             raise QuestionError(f"there is no selection '{mechanism}'; choose one of {', '.join(SELECTIONS)}.")
         kind = ExponentialOverRanges if thresholds else SELECTIONS[mechanism]
         mechanisms = self._selections(rule, epsilon, kind, monotone)
         if thresholds:
-            names = [filters.plain(candidates) for candidates in own]
+            names = [conditions.plain(candidates) for candidates in own]
             details: object = (rule, own, True, monotone)
             # keys of points, too, fit 64 bits then
             _check_cells(len(self) * self.domain.target_column.size, MAX_CELLS)
@@ -466,7 +458,7 @@ class Parts:
 
         Of equal logits the class declared first counts. One record adds at most one.
         """
-        filters.released_model(model, self.domain)
+        conditions.released_model(model, self.domain)
         target = self.domain.target_column.name
 
         def answer(rows: Rows, noises: Sequence[Any]) -> list[Any]:
@@ -483,7 +475,7 @@ class Parts:
         of conditions as `where` takes them, for the rows that meet them. One record adds at
         most one to each of these numbers, so the exponent is monotone.
         """
-        parsed = filters.competitors(candidates, self.domain)
+        parsed = conditions.competitors(candidates, self.domain)
         every = range(len(self))
         asked = [each if isinstance(each, AdditiveModel) else self._rows.keep(every, each) for each in parsed.values()]
         mechanisms = _each(lambda share: PermuteAndFlip(share, 1, monotone=True), self._shares(epsilon))
@@ -592,7 +584,7 @@ class Parts:
         self, model: AdditiveModel, tables: Sequence[tuple[str, ...]], caps: Sequence[int], most: int
     ) -> ResidualQuery:
         target = self.domain.target_column.name
-        filters.residuals(model, tables, caps, self.domain)
+        conditions.residuals(model, tables, caps, self.domain)
         _check_cells(len(self) * sum(cell_count(self.domain, [*columns, target]) for columns in tables), most)
         named = tuple(tuple(str(name) for name in columns) for columns in tables)
         return ResidualQuery(self._rows, model, named, target, tuple(int(cap) for cap in caps))

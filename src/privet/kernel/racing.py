@@ -15,13 +15,13 @@ from typing import Any, cast, overload
 
 import numpy as np
 
-from privet.bounds import fraction_of
 from privet.errors import EngineFailed, PrivacyError, PrivetError, QuestionError
-from privet.kernel import filters
+from privet.kernel import conditions
 from privet.kernel.accounting import Scope, as_epsilon
+from privet.kernel.engines.contract import FIXED, Engine
 from privet.kernel.ledger import MEMORY, Ledger
+from privet.kernel.limits import fraction_of
 from privet.kernel.parts import Epsilon
-from privet.kernel.query import FIXED, Engine
 from privet.kernel.release import Public, Release, known
 from privet.kernel.session import Asked, Session
 from privet.kernel.table import ProtectedTable
@@ -103,8 +103,8 @@ def race(
     tells the number of runs. What it keeps of its table answers no longer when the run is over.
 
     >>> import pandas as pd
-    >>> from privet.column import Nominal
-    >>> from privet.domain import Domain
+    >>> from privet.kernel.column import Nominal
+    >>> from privet.kernel.domain import Domain
     >>> from privet.kernel.opening import open_table
     >>> people = open_table(pd.DataFrame({"sex": ["f"] * 900}), Domain((Nominal("sex", ("f", "m")),)), budget=30)
     >>> women, men = (lambda shadow, sex=sex: (sex, shadow.where(sex=sex).count(5)) for sex in "fm")
@@ -118,7 +118,7 @@ def race(
         raise QuestionError("candidates are a list of at least one function of a table.")
     if not all(callable(candidate) for candidate in candidates):
         raise QuestionError("a candidate is a function that takes a table and returns an output and its score.")
-    each, chance = as_epsilon(epsilon), filters.share(stop, "stop")
+    each, chance = as_epsilon(epsilon), conditions.share(stop, "stop")
     if chance < LEAST_STOP:
         raise QuestionError("stop is at least 1/1000: a race has 1 / stop runs on average.")
     goal = None if target is None else _number(target, "a target")

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.column import Numeric, decimal_text
 from privet.errors import PrivacyError, QuestionError
 from privet.kernel.accounting import as_epsilon
+from privet.kernel.column import Numeric, decimal_text
 from privet.kernel.mechanisms import IntegerLaplace, ResidualLaplace, Selection
 
 if TYPE_CHECKING:

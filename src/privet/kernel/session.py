@@ -14,15 +14,16 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from privet.bounds import LONGEST_NAME, is_name
-from privet.column import decimal_text
-from privet.domain import Domain
 from privet.errors import DataError, EngineFailed, LedgerError, QuestionError
 from privet.kernel import accounting
+from privet.kernel.access import Way
 from privet.kernel.accounting import Scope
+from privet.kernel.column import decimal_text
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import FIXED, Engine, Lost
 from privet.kernel.ledger import Charge, Entry, Ledger
-from privet.kernel.path import Way
-from privet.kernel.query import FIXED, Engine, Lost, Rows
+from privet.kernel.limits import LONGEST_NAME, is_name
+from privet.kernel.rows import Rows
 from privet.kernel.sampling import Entropy
 
 T = TypeVar("T")

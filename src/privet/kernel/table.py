@@ -8,17 +8,18 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import NoReturn, Self
 
-from privet.column import decimal_text
-from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import filters
+from privet.kernel import conditions
 from privet.kernel.accounting import Scope, as_epsilon
+from privet.kernel.additive import AdditiveModel
+from privet.kernel.column import decimal_text
 from privet.kernel.criteria import Criterion
+from privet.kernel.domain import Domain
 from privet.kernel.mechanisms import AboveThreshold
 from privet.kernel.monitor import Monitor
 from privet.kernel.parts import Candidate, Competitor, Epsilon, Parts, SplitLike, refuse_copy
-from privet.kernel.query import AdditiveModel, Rows
 from privet.kernel.release import Choice, Count, Histogram, Mean, Quantile, ResidualSums, Sum
+from privet.kernel.rows import Rows
 from privet.kernel.session import Budget, Session
 
 
@@ -173,7 +174,7 @@ class ProtectedTable:
         """
         if len(self.domain.classes) < 2:
             raise QuestionError("a monitor needs a target with at least two classes.")
-        share = filters.share(accuracy, "an accuracy")
+        share = conditions.share(accuracy, "an accuracy")
         rise, fall = share.denominator - share.numerator, share.numerator  # of `exact_lead`, for one record
         parts = self._alone
         (each,) = parts._shares(epsilon)

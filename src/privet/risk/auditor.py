@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from privet.column import number_of, text_of
 from privet.errors import DataError, ModelError
+from privet.kernel import number_of, text_of
 from privet.risk.beliefs import Belief, marginal_only, uniform
 from privet.risk.constraints import Counted, choices_of, silence
 from privet.risk.exposure import exposures

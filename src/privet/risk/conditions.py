@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.column import Column, Numeric, canonical_text, decimal_text, number_of, text_of
+from privet.kernel import Column, Numeric, canonical_text, decimal_text, number_of, text_of
 from privet.trees.model import told
 
 Mask = NDArray[np.bool_]

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from privet.column import number_of
+from privet.kernel import number_of
 from privet.risk.people import Attribute
 from privet.risk.publication import COUNTS, LABELS, RATES, Publication
 from privet.risk.tree import GINI, SCIKIT, Floats, Integers

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from privet.bounds import DEEPEST_TREE, LONGEST_TEXT, SHOWN
 from privet.errors import ModelError
+from privet.kernel import DEEPEST_TREE, LONGEST_TEXT, SHOWN
 from privet.trees.layout import clean, shortened
 
 UNSAID = "the text does not say which criterion chose its splits"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from privet.column import number_of, text_of
 from privet.errors import DataError
+from privet.kernel import number_of, text_of
 from privet.risk.tree import Floats, Integers
 
 MISSING = "<missing>"

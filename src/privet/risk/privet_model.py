@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from privet.column import Numeric
+from privet.kernel import Numeric
 from privet.risk.conditions import Condition, InCell, OnSide
 from privet.risk.tree import ENTROPY, GINI, Floats, Node, PublishedTree
 from privet.risk.values import Values

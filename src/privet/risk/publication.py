@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.column import number_of
 from privet.errors import DataError, ModelError
+from privet.kernel import number_of
 from privet.risk.conditions import AtMost, Condition, InCell, Mask, cells_of
 from privet.risk.people import Attribute, People
 from privet.risk.tree import SCIKIT, Floats, Integers, PublishedTree

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from privet.bounds import LONGEST_MODEL, LONGEST_TEXT, read_text, shown
 from privet.errors import ModelError
+from privet.kernel import LONGEST_MODEL, LONGEST_TEXT, read_text, shown
 from privet.risk import privet_model, scikit, weka
 from privet.risk.tree import ENTROPY, GINI, PublishedTree
 from privet.trees.model import Ensemble

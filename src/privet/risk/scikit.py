@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.bounds import MOST_ROWS
-from privet.column import number_of, text_of
 from privet.errors import ModelError
+from privet.kernel import MOST_ROWS, number_of, text_of
 from privet.risk.conditions import Above, AtMost, Condition, Mask
 from privet.risk.lines import UNSAID, Line, numbered, parents
 from privet.risk.tree import ENTROPY, GINI, SCIKIT, Node, PublishedTree

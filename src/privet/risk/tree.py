@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.column import Column
 from privet.errors import ModelError
+from privet.kernel import Column
 from privet.risk.conditions import Condition
 
 Floats = NDArray[np.float64]

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from privet.bounds import quoted, shown
-from privet.column import number_of, text_of
 from privet.errors import ModelError
+from privet.kernel import number_of, quoted, shown, text_of
 
 
 @dataclass(frozen=True)

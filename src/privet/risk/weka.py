@@ -19,9 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.bounds import MOST_ROWS
-from privet.column import number_of, text_of
 from privet.errors import ModelError
+from privet.kernel import MOST_ROWS, number_of, text_of
 from privet.risk.conditions import Above, AtMost, Condition, Equals, InCell, Mask, OnSide
 from privet.risk.lines import UNSAID, Line, numbered, parents
 from privet.risk.tree import Node, PublishedTree

@@ -12,9 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from privet.column import Nominal
 from privet.datasets import load
-from privet.domain import Domain
+from privet.kernel import Domain, Nominal
 from privet.trees.estimators import ID3Classifier
 from privet.trees.model import Ensemble
 

@@ -20,11 +20,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from privet.column import decimal_text
 from privet.datasets import Dataset
-from privet.domain import Domain
 from privet.errors import DataError, QuestionError
-from privet.kernel import as_epsilon, seeded_noise
+from privet.kernel import Domain, as_epsilon, decimal_text, seeded_noise
 from privet.rows import read
 from privet.studies.estimate import Estimate, reached
 from privet.studies.findings import Cell, Findings, Panel

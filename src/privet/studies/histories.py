@@ -25,10 +25,8 @@ from numpy.typing import NDArray
 from privet.choice.arms import ARMS
 from privet.choice.features import FEATURES, PROBE, context
 from privet.choice.history import PUBLIC, SYNTHETIC, History
-from privet.column import Column, Nominal, Numeric
 from privet.datasets import Dataset, load
-from privet.domain import Domain
-from privet.kernel import Public, open_table, seeded_noise
+from privet.kernel import Column, Domain, Nominal, Numeric, Public, open_table, seeded_noise
 from privet.studies.processes import processes
 from privet.studies.synthetic import KINDS, draw, one_digit
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from privet.column import Numeric
-from privet.domain import Domain
+from privet.kernel import Domain, Numeric
 
 ROWS = 20_000
 

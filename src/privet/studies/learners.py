@@ -17,8 +17,7 @@ from typing import Any
 
 from privet.choice.auto import CLASSIFIERS
 from privet.choice.catalog import algorithm
-from privet.column import Nominal
-from privet.domain import Domain
+from privet.kernel import Domain, Nominal
 from privet.studies.trial import Trial
 
 DELTA = 1e-6

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from privet.column import Nominal
 from privet.datasets import Dataset
-from privet.domain import Domain
+from privet.kernel import Domain, Nominal
 from privet.studies.histories import auc
 from privet.studies.learners import Learner, bounds
 

@@ -18,11 +18,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from privet.column import Column, Nominal, Numeric
 from privet.datasets import Dataset, census, census_domain, load, random_tree
 from privet.datasets.rebalanced import rebalanced
-from privet.domain import Domain
 from privet.errors import DataError
+from privet.kernel import Column, Domain, Nominal, Numeric
 from privet.studies.histories import public_table
 from privet.studies.synthetic import KINDS, draw, one_digit
 from privet.studies.trial import Trial

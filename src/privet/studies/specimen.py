@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from privet.domain import Domain
+from privet.kernel import Domain
 from privet.trees.layout import clean, shortened
 from privet.trees.model import Ensemble, Leaf, told
 from privet.trees.published import Model

@@ -15,10 +15,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from privet.column import Nominal
 from privet.datasets import Dataset
-from privet.domain import Domain
 from privet.errors import DataError
+from privet.kernel import Domain, Nominal
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.column import decimal_text
-from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import MAX_RELEASED, SMALLEST_EPSILON, Histogram, ProtectedTable
+from privet.kernel import MAX_RELEASED, SMALLEST_EPSILON, Domain, Histogram, ProtectedTable, decimal_text
 from privet.trees.algorithm import Algorithm, check_attributes, check_budget, check_target, paid_for
 from privet.trees.boost import CONSTANTS, boost
 from privet.trees.learned import Asked, Learned, centred_log, class_shares, prior_alone, table_of

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from privet.column import decimal_text
-from privet.domain import Domain
 from privet.errors import BudgetExceeded, QuestionError
-from privet.kernel import Histogram, ProtectedTable
+from privet.kernel import Domain, Histogram, ProtectedTable, decimal_text
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from privet.domain import Domain
-from privet.kernel import LOGIT_GRID, MAX_CELLS, RESIDUAL_GRID, AdditiveModel, Histogram, ProtectedTable, as_epsilon
+from privet.kernel import (
+    LOGIT_GRID,
+    MAX_CELLS,
+    RESIDUAL_GRID,
+    AdditiveModel,
+    Domain,
+    Histogram,
+    ProtectedTable,
+    as_epsilon,
+)
 from privet.trees.learned import Asked, Learned, centred_log, class_shares, prior_alone, table_of
 from privet.trees.log_odds import from_counts, from_residuals, run_of
 from privet.trees.plan import signal

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.domain import Domain
 from privet.errors import NotPrivate, QuestionError
-from privet.kernel import Criterion, GainRatio, Unrounded, WeightedMax, criterion
+from privet.kernel import Criterion, Domain, GainRatio, Unrounded, WeightedMax, criterion
 from privet.trees.plan import BY_SIGNAL, SHARPER, WEIGHTED, Plan, signal
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.domain import Domain
+from privet.kernel import Domain
 from privet.trees.layout import (
     BOLD,
     GAP,

@@ -14,8 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.column import Nominal
-from privet.domain import Domain
+from privet.kernel import Domain, Nominal
 from privet.trees.drawing import COLOURS, class_names
 from privet.trees.layout import LABEL, clean, shortened
 from privet.trees.model import told

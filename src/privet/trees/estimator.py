@@ -24,9 +24,8 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from privet.domain import Domain
 from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, QuestionError
-from privet.kernel import ProtectedTable, PublicTable, as_epsilon, open_table
+from privet.kernel import Domain, ProtectedTable, PublicTable, as_epsilon, open_table
 from privet.trees.inference import infer
 from privet.trees.own_rows import as_pandas, labels_of, mismatches, table_of, warning_about
 from privet.trees.progress import Progress

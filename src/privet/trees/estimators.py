@@ -12,9 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privet.domain import Domain
 from privet.errors import NotPrivate, QuestionError
-from privet.kernel import ProtectedTable, open_public
+from privet.kernel import Domain, ProtectedTable, open_public
 from privet.trees.additive import LEARNERS, learn
 from privet.trees.estimator import PrivateClassifier, checked, named
 from privet.trees.grow import grow, refill

@@ -15,9 +15,8 @@ from functools import partial
 
 import numpy as np
 
-from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import Histogram, ProtectedTable, Public, PublicTable, Release, as_epsilon
+from privet.kernel import Domain, Histogram, ProtectedTable, Public, PublicTable, Release, as_epsilon
 from privet.trees.algorithm import check_attributes, check_budget, check_target, paid_for
 from privet.trees.criteria import followed, usable
 from privet.trees.growth import Begin, Growth

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from privet.column import Column, Nominal, Numeric, text_of
-from privet.domain import Domain
 from privet.errors import DataError
+from privet.kernel import Column, Domain, Nominal, Numeric, text_of
 
 FEW = 20  # whole numbers with at most so many different values are taken for codes
 BINS = 10

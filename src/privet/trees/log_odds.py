@@ -11,9 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from privet.column import Numeric
-from privet.domain import Domain
-from privet.kernel import RESIDUAL_GRID, Histogram, ResidualSums
+from privet.kernel import RESIDUAL_GRID, Domain, Histogram, Numeric, ResidualSums
 from privet.trees.cell_values import Floats, NoisySums, log_ratios
 
 

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.column import Numeric, decimal_text
-from privet.domain import Domain
 from privet.errors import ModelError
+from privet.kernel import Domain, Numeric, decimal_text
 from privet.trees.published import Floats, Integers, Model, column_of, softmax
 from privet.trees.record import Privacy
 

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.domain import Domain
 from privet.errors import PrivacyError, QuestionError
-from privet.kernel import Criterion, Public, Release
+from privet.kernel import Criterion, Domain, Public, Release
 from privet.trees.criteria import usable
 from privet.trees.nodes import Nodes
 from privet.trees.plan import Level, Plan, checked_at_node

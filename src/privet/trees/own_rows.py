@@ -25,10 +25,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from privet.bounds import shown
-from privet.column import Column, Numeric, as_series, number_of, text_of
-from privet.domain import Domain
 from privet.errors import DataError
+from privet.kernel import Column, Domain, Numeric, as_series, number_of, shown, text_of
 
 NUMBERS, TRUTH_VALUES = "numbers", "truth values"
 _LISTED = 5  # columns, and values of a column, that a warning names

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import groupby
 
-from privet.column import short_text
+from privet.kernel import short_text
 from privet.trees.drawing import CLASSES, COLOURS, LEAVES, class_names, counts_text, marks_of, path_to, svg
 from privet.trees.layout import safe
 from privet.trees.model import Ensemble, Tree

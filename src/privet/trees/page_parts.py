@@ -8,8 +8,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from privet.column import Nominal, short_text
-from privet.domain import Domain
+from privet.kernel import Domain, Nominal, short_text
 from privet.trees.drawing import CLASSES
 from privet.trees.layout import safe
 from privet.trees.record import Privacy

@@ -18,10 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.column import Numeric
-from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import Criterion, Public, as_epsilon
+from privet.kernel import Criterion, Domain, Numeric, Public, as_epsilon
 from privet.trees.sites import Decisions, Site, name_of, settled
 
 DEEPER = (500.0, 1200.0, 8000.0, 50_000.0)  # rows times epsilon from which two to five levels are worth their price

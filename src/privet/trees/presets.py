@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from privet.domain import Domain
 from privet.errors import QuestionError
+from privet.kernel import Domain
 from privet.trees.algorithm import Algorithm
 from privet.trees.plan import (
     BY_SIGNAL,

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from privet.domain import Domain
+from privet.kernel import Domain
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.bounds import LONGEST_MODEL, LONGEST_TEXT, read_text, shown
-from privet.column import decimal_text
-from privet.domain import Domain
 from privet.errors import DataError, ModelError
+from privet.kernel import LONGEST_MODEL, LONGEST_TEXT, Domain, decimal_text, read_text, shown
 from privet.trees.record import Privacy
 
 Floats = NDArray[np.float64]

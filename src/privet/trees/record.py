@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privet.bounds import LONGEST_TEXT, finite_of, whole_of
-from privet.column import decimal_text, short_text
 from privet.errors import ModelError
+from privet.kernel import LONGEST_TEXT, decimal_text, finite_of, short_text, whole_of
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.bounds import DEEPEST_TREE, LONGEST_MODEL, finite_of, whole_of
-from privet.column import Numeric
-from privet.domain import Domain
 from privet.errors import DataError, DomainError, ModelError, UndeclaredDomain
+from privet.kernel import DEEPEST_TREE, LONGEST_MODEL, Domain, Numeric, finite_of, whole_of
 from privet.trees.model import VOTES, Ensemble, Tree, plain
 from privet.trees.published import Floats, Model
 from privet.trees.record import Privacy, check_losses, loss_of, text_of

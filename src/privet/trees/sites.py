@@ -16,9 +16,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from privet.column import Nominal
-from privet.domain import Domain
-from privet.kernel import Histogram, Public, Release
+from privet.kernel import Domain, Histogram, Nominal, Public, Release
 from privet.trees.record import Decision
 
 View = Mapping[str, Release | Public]

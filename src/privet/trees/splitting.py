@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.column import Numeric
-from privet.domain import Domain
-from privet.kernel import MAX_CELLS, Criterion, GainRatio, InfoGain, Parts
+from privet.kernel import MAX_CELLS, Criterion, Domain, GainRatio, InfoGain, Numeric, Parts
 from privet.trees.criteria import rule_of
 from privet.trees.plan import Level, Plan
 from privet.trees.sites import settled

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from privet.domain import Domain
 from privet.errors import QuestionError
+from privet.kernel import Domain
 from privet.trees.model import Tree
 from privet.trees.plan import Plan
 from privet.trees.splitting import (

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.column import Numeric, decimal_text
-from privet.domain import Domain
+from privet.kernel import Domain, Numeric, decimal_text
 from privet.trees.drawing import class_names
 from privet.trees.effects import (
     ACROSS,

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from privet.column import short_text
+from privet.kernel import short_text
 from privet.trees.drawing import class_names
 from privet.trees.effects import (
     LESS,

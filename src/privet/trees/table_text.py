@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from privet.domain import Domain
+from privet.kernel import Domain
 from privet.trees.drawing import LINES, class_names
 from privet.trees.effects import (
     CELLS,

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.domain import Domain
 from privet.errors import ModelError
-from privet.kernel import LOGIT_GRID, AdditiveModel
+from privet.kernel import LOGIT_GRID, AdditiveModel, Domain
 from privet.trees.model import Ensemble, Tree, told
 from privet.trees.published import Floats, Integers, Model, column_of, softmax
 from privet.trees.record import Privacy

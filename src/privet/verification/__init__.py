@@ -15,9 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import IntegerLaplace, ResidualLaplace, as_epsilon
+from privet.kernel import Domain, IntegerLaplace, ResidualLaplace, as_epsilon
 from privet.trees.estimator import PrivateClassifier
 from privet.verification import estimators, functions, mechanisms, membership, reconstruction
 from privet.verification.attacks import AttackResult, attack, attack_by_paths

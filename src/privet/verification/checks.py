@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from privet.errors import QuestionError
-from privet.kernel import WorstLoss
+from privet.lab import WorstLoss
 from privet.verification.bounds import detectable_guesses, detectable_rarity, loss_at_least
 from privet.verification.events import Guess, Observations, choose
 from privet.verification.verdict import Finding

@@ -22,10 +22,9 @@ from sklearn.base import clone
 
 from privet.choice.auto import CLASSIFIERS, AutoClassifier
 from privet.choice.catalog import ALGORITHMS
-from privet.column import Nominal
-from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import PublicRows, WorstLoss, open_public, open_table, worst_loss
+from privet.kernel import Domain, Nominal, PublicRows, open_public, open_table
+from privet.lab import WorstLoss, worst_loss
 from privet.trees.estimator import PrivateClassifier
 from privet.trees.estimators import PriorClassifier, TablesClassifier, TreeClassifier
 from privet.trees.model import Ensemble

@@ -19,9 +19,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from privet.column import Nominal
-from privet.domain import Domain
-from privet.kernel import IntegerLaplace, PublicRows, worst_loss
+from privet.kernel import Domain, IntegerLaplace, Nominal, PublicRows
+from privet.lab import worst_loss
 from privet.trees.estimators import (
     DiffPID3Classifier,
     JagannathanForestClassifier,

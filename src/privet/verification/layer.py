@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
-from privet.column import text_of
-from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import open_seeded, open_table, source_of
+from privet.kernel import Domain, open_seeded, open_table, source_of, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +83,7 @@ class LocalLayer:
     the tables of attacks: nothing is written beside the owner's data.
 
     >>> import pandas as pd
-    >>> from privet.column import Nominal
+    >>> from privet import Nominal
     >>> domain = Domain((Nominal("sex", ("f", "m")),))
     >>> with LocalLayer(pd.DataFrame({"sex": ["f", "m", "m"]}), domain) as layer:
     ...     layer.name, layer.live(budget=1).budget

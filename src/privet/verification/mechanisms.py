@@ -23,9 +23,8 @@ from privet.kernel import (
     PermuteAndFlip,
     Refinement,
     ResidualLaplace,
-    WorstLoss,
-    worst_loss_of_draws,
 )
+from privet.lab import WorstLoss, worst_loss_of_draws
 from privet.verification.checks import Check, ExactCheck, NeighbourCheck, Neighbours
 from privet.verification.subject import Effort, Subject
 

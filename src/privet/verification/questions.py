@@ -15,18 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from privet.column import Nominal
-from privet.kernel import (
-    RESIDUAL_GRID,
-    AdditiveModel,
-    PermuteAndFlip,
-    Releases,
-    WeightedMax,
-    WorstLoss,
-    open_table,
-    race,
-    worst_loss,
-)
+from privet.kernel import RESIDUAL_GRID, AdditiveModel, Nominal, PermuteAndFlip, Releases, WeightedMax, open_table, race
+from privet.lab import WorstLoss, worst_loss
 from privet.verification import observe
 from privet.verification.checks import Check, ExactCheck, FiniteCheck, NeighbourCheck, Neighbours
 from privet.verification.events import Observations

@@ -35,10 +35,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from privet.column import OTHER, Column, Nominal, Numeric, text_of
-from privet.domain import Domain
 from privet.errors import QuestionError
-from privet.kernel import as_epsilon
+from privet.kernel import OTHER, Column, Domain, Nominal, Numeric, as_epsilon, text_of
 from privet.trees.estimators import JagannathanForestClassifier, TreeClassifier
 from privet.trees.model import Ensemble
 from privet.trees.published import Floats, Integers

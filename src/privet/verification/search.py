@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from privet.choice.auto import CLASSIFIERS
-from privet.column import decimal_text
 from privet.errors import DataError
+from privet.kernel import decimal_text
 from privet.trees.presets import PRESETS
 from privet.verification import estimators
 from privet.verification.registry import FALSE_ALARM, registry

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from privet.column import Nominal, Numeric
-from privet.domain import Domain
+from privet.kernel import Domain, Nominal, Numeric
 
 BINARY = ("0", "1")
 HIGH = 7  # of the numeric column

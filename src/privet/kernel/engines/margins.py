@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from privet.domain import Domain
-from privet.kernel.query import CountQuery, Counts, cell_count
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import CountQuery, Counts, cell_count
 
 _CELLS = 2**14  # of a table, in all parts: more of them cost more to look up and to send than they save
 

@@ -13,9 +13,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from privet.domain import Domain
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import CountQuery, Counts
 from privet.kernel.engines.margins import margin, repeats
-from privet.kernel.query import CountQuery, Counts, Divide, Keep, Rows
+from privet.kernel.rows import Divide, Keep, Rows
 
 _KEPT = 4  # answers
 _LARGEST = 2**22  # counts that are kept in all

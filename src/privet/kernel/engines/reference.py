@@ -18,32 +18,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from privet.column import Numeric
-from privet.domain import Domain
-from privet.kernel.query import (
-    COIN_PRIME,
-    EXP_BITS,
-    EXP_ONE,
+from privet.kernel.additive import EXP_BITS, EXP_ONE, RESIDUAL_GRID, AdditiveModel, exp_factors
+from privet.kernel.column import Numeric
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import (
     FIXED,
     LARGEST_SUM,
-    RESIDUAL_GRID,
-    AdditiveModel,
-    Condition,
     CorrectQuery,
     CountQuery,
     Counts,
-    Divide,
     GridCounts,
     GridQuery,
-    Keep,
     ResidualQuery,
     Residuals,
-    Rows,
-    Scatter,
     SumQuery,
     cell_count,
-    exp_factors,
 )
+from privet.kernel.rows import COIN_PRIME, Condition, Divide, Keep, Rows, Scatter
 
 _FACTORS = exp_factors()
 

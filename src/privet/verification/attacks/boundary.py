@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from privet.column import Column
-from privet.domain import Domain
 from privet.errors import PrivetError
-from privet.kernel import Public, race, seeded_noise, worst_loss
-from privet.question import Question
+from privet.kernel import Column, Domain, Public, race, seeded_noise
+from privet.lab import worst_loss
+from privet.question_text import TextQuestion
 from privet.verification.attacks.planted import (
     CANARY,
     EXACT,
@@ -74,8 +73,8 @@ def _as_value(column: str, word: str) -> dict[str, Ask]:
         "a list of values": lambda table: table.where({column: [word]}),
         "a condition": lambda table: table.where(word),
         "an epsilon": lambda table: table.count(word),
-        "a value in a question": lambda table: Question.parse(text).ask(table, str(LITTLE)),
-        "a question": lambda table: Question.parse(word).ask(table, str(LITTLE)),
+        "a value in a question": lambda table: TextQuestion.parse(text).ask(table, str(LITTLE)),
+        "a question": lambda table: TextQuestion.parse(word).ask(table, str(LITTLE)),
     }
 
 

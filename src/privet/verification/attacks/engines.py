@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from privet.column import Column, Nominal, Numeric
-from privet.domain import Domain
 from privet.errors import PrivetError
+from privet.kernel import Column, Domain, Nominal, Numeric
 from privet.verification.attacks.planted import EXACT, LARGE, SMALL, joined, rows
 from privet.verification.attacks.result import Undecided
 from privet.verification.layer import Layer

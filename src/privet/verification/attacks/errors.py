@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from privet.domain import Domain
 from privet.errors import PrivetError
+from privet.kernel import Domain
 from privet.verification.attacks.planted import (
     CANARY,
     EXACT,

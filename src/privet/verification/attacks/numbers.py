@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from privet.column import Numeric
-from privet.domain import Domain
+from privet.kernel import Domain, Numeric
 from privet.verification.attacks.planted import EXACT, LARGE, LITTLE, SMALL, joined, narrowest, numbers, rows
 from privet.verification.layer import Layer
 

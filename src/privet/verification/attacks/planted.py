@@ -9,9 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from privet.column import Column, Nominal, Numeric, text_of
-from privet.domain import Domain
 from privet.errors import PrivetError
+from privet.kernel import Column, Domain, Nominal, Numeric, text_of
 
 LARGE = 1_000_000
 EXACT = 10_000  # at this epsilon no noise is to be seen, on `SMALL` and other narrow columns

@@ -13,9 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
-from privet.column import Numeric
-from privet.domain import Domain
-from privet.kernel import ProtectedTable, seeded_noise
+from privet.kernel import Domain, Numeric, ProtectedTable, seeded_noise
 from privet.studies.estimate import Estimate
 from privet.studies.findings import Cell, Claim, Findings, Number, Panel
 from privet.studies.fit import seed

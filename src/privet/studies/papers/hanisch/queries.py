@@ -16,9 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import kurtosis
 
-from privet.column import Nominal
-from privet.domain import Domain
-from privet.kernel import IntegerLaplace, ProtectedTable, open_table, seeded_noise
+from privet.kernel import Domain, IntegerLaplace, Nominal, ProtectedTable, open_table, seeded_noise
 from privet.studies.estimate import Estimate
 from privet.studies.findings import Cell, Findings, Number, Panel
 from privet.studies.fit import seed

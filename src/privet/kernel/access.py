@@ -1,0 +1,123 @@
+"""How questions reach the rows: from memory, from a merged copy of them, in passing, or as statements where they lie.
+
+The path is chosen from what is public (the domain, and where the table is), so that saying which one it is tells
+nothing about the rows.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from privet.errors import QuestionError
+from privet.kernel.column import Numeric
+from privet.kernel.domain import Domain
+
+SNAPSHOT, STREAM, PUSH_DOWN, IN_MEMORY = "snapshot", "stream", "push-down", "memory"
+PATHS = ("auto", SNAPSHOT, STREAM, PUSH_DOWN)
+SNAPSHOT_BYTES = 2**26  # the largest coded table that is copied into memory, and from a server none, unless told
+
+_TOLD = {
+    IN_MEMORY: "the rows are in memory; a level of a tree is one pass over them",
+    SNAPSHOT: "identical coded rows were merged, with a weight, into memory; a level of a tree is one pass over them",
+    STREAM: "a level of a tree reads the coded rows once, in batches, and counts them in memory",
+    PUSH_DOWN: "all nodes and attributes of a level of a tree are counted by {}; counts alone come back",
+}
+_PUSHED = {
+    "postgres": "one statement on the server",
+    "mssql": "one statement on the server",
+    "spark": "one job on the cluster",
+}
+_IN_DUCKDB = "one statement over the coded rows, after one that writes their node numbers"
+_UNITS = {"TB": 2**40, "GB": 2**30, "MB": 2**20, "kB": 2**10}
+_SIZE = re.compile(r"([0-9]{1,15}(?:[.][0-9]{1,15})?) ?([kmgt]b)?", re.IGNORECASE)
+_LARGEST = 2**62
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to the rows, and why it was taken."""
+
+    how: str
+    why: str
+    kind: str = "duckdb"  # of the source
+
+    def __str__(self) -> str:
+        told = _TOLD[self.how].format(_PUSHED.get(self.kind, _IN_DUCKDB))
+        return f"{self.how}: {told}. Taken because {self.why}."
+
+
+def size_of(limit: int | str) -> int:
+    """The bytes of a limit, as people write it.
+
+    >>> size_of("1.5 MB"), size_of("0"), size_of(10**6)
+    (1572864, 0, 1000000)
+    """
+    size: float = -1
+    if isinstance(limit, int) and not isinstance(limit, bool):
+        size = limit
+    elif isinstance(limit, str) and (found := _SIZE.fullmatch(limit.strip())):
+        units = {name.lower(): of for name, of in _UNITS.items()}
+        size = float(found[1]) * units.get((found[2] or "").lower(), 1)
+    if not 0 <= size <= _LARGEST:
+        raise QuestionError("snapshot_limit must be a size such as '200MB', a number of bytes, or 0 for no copy.")
+    return int(size)
+
+
+def check(asked: str, limit: int | None = None) -> None:
+    """Refuse a path that does not exist, and a limit that nothing is chosen by."""
+    if asked not in PATHS:
+        raise QuestionError(f"there is no path '{asked}'; choose one of {', '.join(PATHS)}.")
+    if limit is not None and asked != "auto":
+        raise QuestionError(f"snapshot_limit decides nothing where the path is {asked}; leave out one of them.")
+
+
+def choose(
+    asked: str, domain: Domain, *, remote: bool, streams: bool, limit: int | None = None, kind: str = "duckdb"
+) -> Way:
+    """The path that was asked for, or the one that suits what is public about a table.
+
+    >>> from privet.kernel.column import Nominal
+    >>> print(choose("auto", Domain((Nominal("y", (0, 1)),)), remote=True, streams=False).why)
+    the table is on a server, and its rows stay there unless path="snapshot" or a snapshot_limit fetches them
+    """
+    check(asked, limit)
+    if asked == STREAM and not streams:
+        raise QuestionError("this table cannot be read in passing; choose the path push-down, or leave it out.")
+    if asked != "auto":
+        return Way(asked, "it was asked for", kind)
+    if limit is None and remote:
+        stay = 'its rows stay there unless path="snapshot" or a snapshot_limit fetches them'
+        return Way(PUSH_DOWN, f"the table is on a server, and {stay}", kind)
+    limit = SNAPSHOT_BYTES if limit is None else limit
+    bound = largest_table(domain)
+    if bound <= limit:
+        small = f"the domain bounds the coded table by {_told(bound)}, and up to {_told(limit)} are copied"
+        return Way(SNAPSHOT, small, kind)
+    what = f"bounds it by {_told(bound)}" if math.isfinite(bound) else "declares neither rows nor max_rows"
+    why = f"the coded table may be larger than the {_told(limit)} that are copied: the domain {what}"
+    return Way(STREAM if streams else PUSH_DOWN, why, kind)
+
+
+def largest_table(domain: Domain) -> float:
+    """The most bytes that distinct coded rows may take, by what the domain declares."""
+    width = 8  # the weight
+    distinct = 1.0
+    for column in domain:
+        width += 1 if column.size <= 2**8 else 2 if column.size <= 2**16 else 4
+        distinct *= column.size
+        if isinstance(column, Numeric):
+            width += 4
+            distinct *= column.grid_size / column.bin_count + column.missing
+    rows = [distinct]
+    rows += [domain.max_rows] if domain.max_rows is not None else []
+    rows += [2 * domain.rows] if domain.rows is not None else []  # a round number: twice as many are allowed for
+    return width * min(rows)
+
+
+def _told(size: float) -> str:
+    for unit, of in _UNITS.items():
+        if size >= of:
+            return f"{size / of:{'.0f' if 1000 * of <= size < 1024 * of else '.3g'}} {unit}"
+    return f"{size:.0f} bytes"

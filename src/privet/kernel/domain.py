@@ -1,0 +1,371 @@
+"""The public domain of a table: which columns exist and which values they may take.
+
+A domain is declared by the data owner in a small TOML file, never read from
+private rows. Columns it does not declare do not exist.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.errors import DomainError, QuestionError, UndeclaredDomain
+from privet.kernel.column import Column, Nominal, Numeric, Scalar, decimal_text
+from privet.kernel.limits import (
+    LONGEST_DECLARED,
+    LONGEST_DOMAIN,
+    LONGEST_TEXT,
+    MOST_CELLS,
+    MOST_COLUMNS,
+    MOST_ROWS,
+    MOST_ROWS_PER_PERSON,
+    fraction_of,
+    quoted,
+    read_text,
+    shown,
+    whole_of,
+)
+
+# More parts than this, joined by dots, name no setting: tomllib copies all parts for each of them.
+_DOTTED = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+[.][ \t]*+){20}""")
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The public description of a table.
+
+    >>> domain = Domain.parse('''
+    ... target = "income"
+    ... max_rows = 50000
+    ... [columns.age]
+    ... kind = "numeric"
+    ... low = 17
+    ... high = 90
+    ... bins = 4
+    ... [columns.income]
+    ... kind = "nominal"
+    ... values = ["<=50K", ">50K"]
+    ... ''')
+    >>> print(domain)
+    target income, at most 50000 rows, 1 row per person
+    column  kind     cells  values
+    age     numeric  4      17 to 90, step 1: [17, 36) [36, 54) [54, 72) [72, 90]
+    income  nominal  2      <=50K, >50K
+    >>> Domain.parse(domain.to_toml()) == domain
+    True
+    """
+
+    columns: tuple[Column, ...]
+    target: str | None = None
+    rows: int | None = None
+    max_rows: int | None = None
+    rows_per_person: int = 1
+    _by_name: Mapping[str, Column] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {column.name: column for column in self.columns})
+        if not self.columns:
+            raise DomainError("the domain declares no columns; add a [columns.NAME] section for each.")
+        self._check_sizes()
+        twice = [name for name, times in Counter(self.names).items() if times > 1]
+        if twice:
+            raise DomainError(f"the domain declares the column '{twice[0]}' twice; keep one of them.")
+        if self.target is not None:
+            target = self._by_name.get(self.target)
+            if target is None:
+                raise DomainError(f"the target '{self.target}' is not among the declared columns; declare it.")
+            if not isinstance(target, Nominal):
+                raise DomainError(f"the target '{self.target}' is numeric; a target is nominal: list its classes.")
+            if target.other or target.missing:
+                raise DomainError(f"the target '{self.target}' may not have other or missing cells; list its classes.")
+        for name, least, most in (
+            ("rows", 0, MOST_ROWS),
+            ("max_rows", 1, MOST_ROWS),
+            ("rows_per_person", 1, MOST_ROWS_PER_PERSON),
+        ):
+            value = getattr(self, name)
+            if value is not None and whole_of(value, least, most) is None:
+                raise DomainError(
+                    f"{name} = {quoted(value)} is not possible; it is a whole number, at least {least} and at most "
+                    f"{most}."
+                )
+        if self.rows is not None and self.max_rows is not None and self.rows > self.max_rows:
+            raise DomainError(f"rows = {self.rows} is above max_rows = {self.max_rows}; one of them is wrong.")
+
+    def _check_sizes(self) -> None:
+        """Refuse more columns, cells or letters than can be held and shown."""
+        if len(self.columns) > MOST_COLUMNS:
+            raise DomainError(f"the domain declares {len(self.columns)} columns, at most {MOST_COLUMNS} are possible.")
+        for column in self.columns:
+            values = column.values if isinstance(column, Nominal) else ()
+            if not isinstance(column.name, str) or len(column.name) > LONGEST_TEXT:
+                raise DomainError(
+                    f"the name of a column is a text of at most {LONGEST_TEXT} characters, not {quoted(column.name)}."
+                )
+            if any(isinstance(value, str) and len(value) > LONGEST_TEXT for value in values):
+                raise DomainError(
+                    f"column '{shown(column.name)}' declares a value of more than {LONGEST_TEXT} characters; shorten "
+                    "it, or leave the column out."
+                )
+        cells = sum(column.size for column in self.columns)
+        if cells > MOST_CELLS:
+            raise DomainError(
+                f"the columns of the domain have {cells} cells together, at most {MOST_CELLS} are possible; declare "
+                "fewer values or coarser bins."
+            )
+
+    def __getitem__(self, name: str) -> Column:
+        column = self._by_name.get(name) if isinstance(name, str) else None
+        if column is None:
+            raise UndeclaredDomain(
+                f"column {quoted(name)} has no declared domain. List its values or bounds in the domain file; reading "
+                "them from the table would reveal data without a charge.",
+                column=name,
+            )
+        return column
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    def numeric(self, name: str) -> Numeric:
+        """A numeric column, or one sentence about why it is none."""
+        column = self[name]
+        if not isinstance(column, Numeric):
+            raise QuestionError(f"column '{name}' is nominal; sums, means, quantiles and thresholds need numbers.")
+        return column
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The columns a model may look at: all but the target."""
+        return tuple(name for name in self.names if name != self.target)
+
+    @cached_property
+    def branches(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many children a split of each attribute has, by cells and at a threshold; in the last place 0, for none.
+
+        Computed once: a model may have thousands of trees over thousands of columns.
+        """
+        columns = [self[name] for name in self.attributes]
+        cells, sides = [column.size for column in columns], [2 + column.missing for column in columns]
+        return np.array([*cells, 0], dtype=np.int64), np.array([*sides, 0], dtype=np.int64)
+
+    @property
+    def target_column(self) -> Nominal:
+        if self.target is None:
+            raise UndeclaredDomain('the domain declares no target; add target = "COLUMN" to the domain file.')
+        column = self[self.target]
+        assert isinstance(column, Nominal)
+        return column
+
+    @property
+    def classes(self) -> tuple[Scalar, ...]:
+        return self.target_column.values
+
+    def with_target(self, target: str) -> Domain:
+        return replace(self, target=target)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Domain:
+        """Read a domain file."""
+        where = shown(str(path), LONGEST_TEXT)
+        try:
+            text = read_text(path, LONGEST_DOMAIN, "utf-8-sig")
+        except UnicodeDecodeError:
+            raise DomainError(f"the domain file '{where}' is not UTF-8 text; save it as UTF-8.") from None
+        except OSError as error:
+            raise DomainError(f"cannot read the domain file '{where}' ({error.strerror}); check the path.") from None
+        if text is None:
+            raise DomainError(f"the domain file '{where}' has more than {LONGEST_DOMAIN} characters; shorten it.")
+        try:
+            return cls.parse(text)
+        except DomainError as error:
+            raise DomainError(f"{where}: {error}") from None
+
+    @classmethod
+    def parse(cls, text: str) -> Domain:
+        """Read the text of a domain file."""
+        if len(text) > LONGEST_DOMAIN:
+            raise DomainError(f"the domain has more than {LONGEST_DOMAIN} characters; declare fewer values.")
+        if _DOTTED.search(text):
+            raise DomainError("the domain joins more than 20 words by dots, which names no setting; mend it.")
+        try:
+            content = tomllib.loads(text, parse_float=_decimal)
+        except ValueError as error:
+            raise DomainError(f"the domain is not valid TOML: {shown(str(error), 200)}.") from None
+        except RecursionError:
+            raise DomainError("the domain is not valid TOML: its lists stand too deep in one another.") from None
+        return cls.from_dict(content)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Domain:
+        """Build a domain from the content of a domain file."""
+        _only(content, ("target", "rows", "max_rows", "rows_per_person", "columns"), "the domain")
+        columns = content.get("columns", {})
+        if not isinstance(columns, Mapping) or not all(isinstance(entry, Mapping) for entry in columns.values()):
+            raise DomainError("columns must be sections like [columns.age].")
+        whole = {name: _whole(content, name) for name in ("rows", "max_rows") if name in content}
+        return cls(
+            columns=tuple(_column(str(name), entry) for name, entry in columns.items()),
+            target=_string(content, "target"),
+            rows_per_person=_whole(content, "rows_per_person") if "rows_per_person" in content else 1,
+            **whole,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write a domain file; loading it gives an equal domain."""
+        Path(path).write_text(self.to_toml(), encoding="utf-8")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The same for the same domain, in every process."""
+        return hashlib.sha256(self.to_toml().encode()).hexdigest()
+
+    def to_toml(self) -> str:
+        lines = [f"target = {_toml(self.target)}"] if self.target is not None else []
+        lines += [f"{name} = {value}" for name in ("rows", "max_rows") if (value := getattr(self, name)) is not None]
+        lines += [f"rows_per_person = {self.rows_per_person}"]
+        for column in self.columns:
+            lines += ["", f"[columns.{_toml(column.name)}]"]
+            if isinstance(column, Nominal):
+                lines += ['kind = "nominal"', f"values = {_toml(column.values)}"]
+                lines += [f"{flag} = true" for flag in ("ordered", "other", "missing") if getattr(column, flag)]
+                continue
+            lines += ['kind = "numeric"']
+            lines += [f"{name} = {_toml(getattr(column, name))}" for name in ("low", "high", "step")]
+            binning = {"bins": column.bins, "edges": column.edges}
+            lines += [f"{name} = {_toml(value)}" for name, value in binning.items() if value is not None]
+            lines += ["missing = true"] * column.missing
+        return "\n".join(lines) + "\n"
+
+    def __str__(self) -> str:
+        people = f"{self.rows_per_person} row{'s' * (self.rows_per_person > 1)} per person"
+        facts = [f"target {self.target}" if self.target else "no target"]
+        facts += [f"about {self.rows} rows"] * (self.rows is not None)
+        facts += [f"at most {self.max_rows} rows"] * (self.max_rows is not None)
+        table = [("column", "kind", "cells", "values")]
+        for column in self.columns:
+            if isinstance(column, Nominal):
+                kind, values = "nominal", ", ".join(column.labels)
+            else:
+                kind = "numeric"
+                values = (
+                    f"{decimal_text(column.low)} to {decimal_text(column.high)}, step {decimal_text(column.step)}: "
+                    + " ".join(column.labels)
+                )
+            table.append((column.name, kind, str(column.size), values if len(values) <= 100 else values[:97] + "..."))
+        widths = [max(len(row[i]) for row in table) for i in range(3)]
+        lines = [f"{row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]:{widths[2]}}  {row[3]}" for row in table]
+        return "\n".join([", ".join([*facts, people]), *lines])
+
+
+def _only(content: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for name in content:
+        if name not in known:
+            raise DomainError(f"{where} has an unknown setting {quoted(name)}; known are {', '.join(known)}.")
+
+
+def _column(name: str, entry: Mapping[str, Any]) -> Column:
+    kind = entry.get("kind")
+    where = f"column '{shown(name)}'"
+    if kind == "nominal":
+        _only(entry, ("kind", "values", "ordered", "other", "missing"), where)
+        values = entry.get("values")
+        if not isinstance(values, list) or not all(isinstance(v, str | int | float | bool | Decimal) for v in values):
+            raise DomainError(f"{where} needs values = [...], a list of texts, numbers or true/false.")
+        plain = tuple(float(value) if isinstance(value, Decimal) else value for value in values)
+        return Nominal(name, plain, *(_flag(entry, flag, where) for flag in ("ordered", "other", "missing")))
+    if kind == "numeric":
+        _only(entry, ("kind", "low", "high", "step", "bins", "edges", "missing"), where)
+        missing = [bound for bound in ("low", "high") if bound not in entry]
+        if missing:
+            raise DomainError(f"{where} needs {missing[0]} = ..., a public bound; values beyond it are clamped to it.")
+        low, high = _fraction(entry["low"], where, "low"), _fraction(entry["high"], where, "high")
+        edges = entry.get("edges")
+        if edges is not None and not isinstance(edges, list):
+            raise DomainError(f"{where} needs edges = [...], a rising list of numbers.")
+        points = None if edges is None else tuple(_fraction(edge, where, "edges") for edge in edges)
+        if "step" in entry:
+            step = _fraction(entry["step"], where, "step")
+        elif all(number.denominator == 1 for number in (low, high, *(points or ()))):
+            step = Fraction(1)
+        else:
+            raise DomainError(f"{where} needs step = ..., the resolution at which its values are read, say 0.01.")
+        bins = _whole(entry, "bins", f"{where}: ") if "bins" in entry else None
+        return Numeric(name, low, high, step, points, bins, _flag(entry, "missing", where))
+    raise DomainError(f'{where} needs kind = "nominal" or kind = "numeric".')
+
+
+def _fraction(value: object, where: str, name: str) -> Fraction:
+    number = None if isinstance(value, str) else fraction_of(value)
+    if number is None:
+        raise DomainError(f"{where} needs a finite number for {name}, of at most {LONGEST_DECLARED} characters.")
+    if len(str(value)) > LONGEST_DECLARED or (number and not Fraction(1, 10**15) <= abs(number) <= 10**18):
+        raise DomainError(
+            f"{where} has a number for {name} of more than {LONGEST_DECLARED} characters, or not between 1e-15 and "
+            "1e18 in size; round it, or use another unit."
+        )
+    return number
+
+
+def _decimal(text: str) -> Decimal:
+    """A number of a domain file; one whose exponent has more digits than a Decimal can hold is a ValueError."""
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        raise ValueError("a number has an exponent of too many digits") from None
+
+
+def _flag(entry: Mapping[str, Any], name: str, where: str) -> bool:
+    value = entry.get(name, False)
+    if not isinstance(value, bool):
+        raise DomainError(f"{where} needs {name} = true or {name} = false.")
+    return value
+
+
+def _whole(content: Mapping[str, Any], name: str, where: str = "") -> int:
+    value = whole_of(content[name], -MOST_ROWS, MOST_ROWS)
+    if value is None:
+        raise DomainError(f"{where}{name} must be a whole number, at most {MOST_ROWS}.")
+    return value
+
+
+def _string(content: Mapping[str, Any], name: str) -> str | None:
+    value = content.get(name)
+    if value is not None and not isinstance(value, str):
+        raise DomainError(f"{name} must be a text.")
+    return value
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Fraction):
+        return decimal_text(value)
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, str):
+        escaped = "".join(
+            f"\\u{ord(char):04x}" if ord(char) < 32 or ord(char) == 127 else "\\" + char if char in '"\\' else char
+            for char in value
+        )
+        return f'"{escaped}"'
+    return str(value)

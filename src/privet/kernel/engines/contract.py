@@ -1,0 +1,165 @@
+"""What is asked of an engine: values, never text.
+
+A query asks for exact numbers about all parts of `Rows` at once; an engine answers it in one
+pass. Everything here is public: built from the domain and from released values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.kernel.additive import AdditiveModel
+from privet.kernel.column import Column, Numeric
+from privet.kernel.domain import Domain
+from privet.kernel.rows import Rows
+
+Counts = NDArray[np.int64]
+
+FIXED = 0  # the version of rows that never change
+LARGEST_SUM = 2**63 - 1  # of grid indices
+# What a question may need at most is known before it is charged; each takes less than 1 GB in this process.
+MAX_CELLS = 2**23  # that are counted for a question, or that a model has: some 70 bytes each
+MAX_RELEASED = 2**22  # cells that are released, and written to the ledger: some 140 bytes each
+
+
+@dataclass(frozen=True)
+class CountQuery:
+    """For each group of columns: how many rows of each part lie in each of its cells."""
+
+    rows: Rows
+    groups: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class GridQuery:
+    """For each column: how many rows of each part lie at each occupied index, by class of `target`.
+
+    The index is the grid index of a numeric column and the code of a nominal one.
+    """
+
+    rows: Rows
+    columns: tuple[str, ...]
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class GridCounts:
+    """Occupied (part, grid index) pairs in rising order, with a count for each class. Index -1: no value."""
+
+    part: Counts
+    index: Counts
+    exact_counts: Counts  # [pair, class]
+
+
+@dataclass(frozen=True)
+class SumQuery:
+    """How many rows of each part have a value in a numeric column, and the sum of their grid indices.
+
+    A sum stops at LARGEST_SUM: so no number of rows makes an engine raise, or a sum small again.
+    One row changes the sum by no more than without a limit.
+    """
+
+    rows: Rows
+    column: str
+
+
+@dataclass(frozen=True)
+class ResidualQuery:
+    """Sums of clipped residuals of a released model, for each table of one or two columns.
+
+    With E_c = exp(logit_c - largest logit) and T their sum, a row of class y adds
+    own = min((T - E_y) / T, cap_y) to its cell of class y and, with more than two
+    classes, own * E_c / (T - E_y) to the same cell of every other class c; all in
+    whole multiples of 1 / RESIDUAL_GRID, rounded down. The arithmetic is integer
+    arithmetic, so every engine computes the same numbers.
+    """
+
+    rows: Rows
+    model: AdditiveModel
+    tables: tuple[tuple[str, ...], ...]
+    target: str
+    caps: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Answers to one table of a ResidualQuery: [part, cell, class], cells in row-major order."""
+
+    exact_own: Counts
+    exact_others: Counts | None
+
+
+@dataclass(frozen=True)
+class CorrectQuery:
+    """How many rows of each part a released model classifies right: their own class has the largest logit.
+
+    Of equal logits the one of the class declared first counts as the largest. Logits are
+    whole numbers, so every engine counts the same rows.
+    """
+
+    rows: Rows
+    model: AdditiveModel
+    target: str
+
+
+class Lost(Exception):
+    """The rows were out of reach in the middle of a question; it may be asked again, of those that are there then."""
+
+
+class Engine(Protocol):
+    """Where the rows are. Answers are exact and stay inside the kernel.
+
+    A row's cells depend on that row alone, an exact answer is a sum over rows, and no row, nor any
+    number of rows, makes an engine raise, stop, drop or reread anything. `engines/reference.py` is
+    the definition of every answer.
+
+    Engines take `shortcuts=False` when they are made, in tests alone: then every table of every
+    query is counted from the coded rows. With shortcuts an answer may also come from counts,
+    numberings of parts and logits that were kept from earlier queries (`recall.py`, and each
+    engine), from a larger table that several tables of a query share (`margins.py`,
+    `memory/residuals.py`), or from one pass that counts several tables. Answers must be the same.
+    """
+
+    name: str
+    closed: bool
+    holds_rows: bool  # in memory: an answer as large as the table takes no more than a multiple of what it has
+
+    @property
+    def version(self) -> int:
+        """Of the rows, which do not change within one; `FIXED` where they never do. Told before a question is paid for:
+        where the rows cannot be reached any more it raises a DataError."""
+        ...
+
+    def exact_counts(self, query: CountQuery) -> list[Counts]: ...
+
+    def exact_grid(self, query: GridQuery) -> list[GridCounts]: ...
+
+    def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]: ...
+
+    def exact_residuals(self, query: ResidualQuery) -> list[Residuals]: ...
+
+    def exact_correct(self, query: CorrectQuery) -> Counts: ...
+
+    def close(self) -> None: ...
+
+
+def index_count(column: Column) -> int:
+    """How many indices a column has in a GridQuery."""
+    return column.grid_size if isinstance(column, Numeric) else column.size
+
+
+def cell_count(domain: Domain, columns: Sequence[str]) -> int:
+    """The number of cells of a group of columns."""
+    size = 1
+    for name in columns:
+        size *= domain[name].size
+    return size
+
+
+def numeric_columns(domain: Domain) -> list[Numeric]:
+    return [column for column in domain if isinstance(column, Numeric)]

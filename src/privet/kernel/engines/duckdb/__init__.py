@@ -1,0 +1,1 @@
+"""The embedded engine: files, and tables of DuckDB."""

@@ -1,0 +1,412 @@
+"""The DuckDB engine: CSV and Parquet files and DuckDB tables, coded once into a private scratch database.
+
+The source is opened read-only and read in one pass when the table is opened. What is coded goes to a scratch file in
+a folder of this engine (`scratch.py`). Statements return answers alone; `stream` and `snapshot`
+fetch coded rows.
+
+How much memory a statement needs depends on the rows it meets, so no limit may end it: a statement that DuckDB cannot
+finish is answered by reading the coded rows in passing, in memory that only the domain and the question decide.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import re
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import duckdb
+import numpy as np
+from sqlglot import exp
+
+from privet.errors import DataError
+from privet.kernel.column import NUMBER
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import (
+    FIXED,
+    CorrectQuery,
+    CountQuery,
+    Counts,
+    GridCounts,
+    GridQuery,
+    ResidualQuery,
+    Residuals,
+    SumQuery,
+)
+from privet.kernel.engines.duckdb.scratch import Scratch
+from privet.kernel.engines.duckdb.waiting import wait_for
+from privet.kernel.engines.recall import Recall
+from privet.kernel.engines.sql import coding, sql
+from privet.kernel.engines.sql.coding import Kind
+from privet.kernel.rows import Rows
+
+if TYPE_CHECKING:
+    from privet.kernel.engines.duckdb.source import Source
+    from privet.kernel.engines.memory.engine import MemoryEngine
+    from privet.kernel.engines.memory.stream import StreamEngine
+
+DIALECT = sql.Dialect(
+    name="duckdb",
+    is_nan=lambda number: exp.IsNan(this=number),
+    read_number=lambda value: sql.case(
+        [
+            (
+                exp.func("regexp_full_match", value, exp.Literal.string(NUMBER), dialect="duckdb"),
+                exp.TryCast(this=value.copy(), to=exp.DataType.build("DOUBLE")),
+            )
+        ]
+    ),
+    # list_extract counts from 1
+    look_up=lambda values, index: exp.func(
+        "list_extract", exp.Array(expressions=[sql.num(value) for value in values]), sql.add(index, sql.num(1))
+    ),
+    length=lambda value: exp.Anonymous(this="STRLEN", expressions=[value]),
+    # equal means equal in every byte, whatever the column's collation says: it might find several declared values
+    as_text=lambda value: exp.Collate(this=sql.text(value), expression=exp.to_identifier("binary", quoted=True)),
+)
+
+_KINDS = {
+    **dict.fromkeys(("VARCHAR",), Kind.TEXT),
+    **dict.fromkeys(
+        (
+            "TINYINT",
+            "SMALLINT",
+            "INTEGER",
+            "BIGINT",
+            "HUGEINT",
+            "UTINYINT",
+            "USMALLINT",
+            "UINTEGER",
+            "UBIGINT",
+            "UHUGEINT",
+        ),
+        Kind.INTEGER,
+    ),
+    "FLOAT": Kind.SINGLE,
+    "DOUBLE": Kind.FLOAT,
+    "DECIMAL": Kind.DECIMAL,
+    "BOOLEAN": Kind.BOOLEAN,
+    "ENUM": Kind.TEXT,
+}
+
+_THREADS = 8  # at most: each groups rows by 14 keys on its own before they are merged
+_PASSING_THREADS = 2  # they read batches faster than one core counts them
+_READING_MEMORY = 2**29  # bytes for DuckDB while it codes a table, unless a row group of that needs more
+_MEMORY = 2**28  # bytes for a question: one that needs more is answered from disk, or in passing
+_BATCH = 2**17  # rows
+_KEPT = 3  # node numberings kept for the next level; others are computed again from these
+
+T = TypeVar("T")
+
+
+class DuckDBEngine:
+    """Push-down: every question is one SQL statement over the coded table. `shortcuts`: see `Engine`."""
+
+    name = "duckdb"
+    closed = False
+    holds_rows = False
+    version = FIXED
+
+    def __init__(self, source: Source, domain: Domain, *, shortcuts: bool = True) -> None:
+        """Open the source and code it: what is wrong with it is told here, and not to whoever asks first."""
+        self._domain, self._shortcuts = domain, shortcuts
+        self._scratch = Scratch()
+        self._connection = duckdb.connect(
+            str(self._scratch.folder / "coded.duckdb"),
+            config={
+                "threads": str(_threads()),
+                "memory_limit": _limit(_READING_MEMORY),
+                "temp_directory": str(self._scratch.folder),
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+            },
+        )
+        self._connection.execute("SET enable_progress_bar = false")
+        self._process = os.getpid()
+        _engines.add(self)
+        self._lock = threading.RLock()
+        self._recall = Recall(domain, shortcuts)
+        self._numbered = 0
+        self._nodes: OrderedDict[Rows, str] = OrderedDict()
+        try:
+            problem = self._read(source)
+        except BaseException:  # an interrupt too leaves nothing behind
+            self.close()
+            raise
+        if problem is not None:
+            self.close()
+            raise DataError(problem)
+        self._connection.execute(f"SET memory_limit = '{_limit(_MEMORY)}'")
+
+    def _read(self, source: Source) -> str | None:
+        """Code the source into the scratch database; what stands in the way, without the engine's words."""
+        what, names = source.title, self._domain.names
+        try:
+            self._reading = source.attach(self._connection, names, self._scratch.folder)
+            columns = self._reading.columns(names)
+        except duckdb.Error:
+            return f"cannot open {what}; check that it is what its name says, and that no one writes to it."
+        kinds = self._kinds = {name: _kind(name, columns.get(name, (None, None))[1]) for name in names}
+        fields, types = ({name: columns[name][at] for name in names} for at in (0, 1))
+        # The order of coded rows does not matter, but it must stay: node tables are aligned with it.
+        self._connection.execute("SET preserve_insertion_order = false")
+        for memory in (_READING_MEMORY, machine_memory()):  # a row group is held whole, with its longest text
+            self._connection.execute(f"SET memory_limit = '{_limit(memory)}'")
+            try:
+                for number, relation in enumerate(self._reading.relations(names)):
+                    coded = coding.coded(relation, self._domain, fields, kinds, DIALECT, types)
+                    self._run(_insert("coded", coded) if number else _create("coded", coded, replace=True))
+                self._connection.execute("SET preserve_insertion_order = true")
+                self._connection.execute("CHECKPOINT")
+                return None
+            except duckdb.OutOfMemoryException:
+                continue
+            except (duckdb.Error, OSError):
+                break
+        return (
+            f"cannot read {what} to its end: it is damaged, a row group of it is larger than half of this machine's "
+            "memory, or the disk is full; mend the file, or give it more room."
+        )
+
+    def close(self) -> None:
+        self.closed = True
+        self._recall.forget()
+        if os.getpid() == self._process:
+            self._connection.close()
+        self._scratch.close()
+
+    def exact_counts(self, query: CountQuery) -> list[Counts]:
+        return self._recall.counts(query, self._counts)
+
+    def _counts(self, query: CountQuery) -> list[Counts]:
+        def statement() -> list[Counts]:
+            answer = self._ask(query.rows, lambda rows: sql.counts(query, rows, self._domain))
+            return sql.read_counts(answer, query, self._domain)
+
+        return self._answer(statement, lambda passing: passing.exact_counts(query))
+
+    def exact_grid(self, query: GridQuery) -> list[GridCounts]:
+        def statement() -> list[GridCounts]:
+            answer = self._ask(query.rows, lambda rows: sql.grid(query, rows, self._domain))
+            return sql.read_grid(answer, query, self._domain)
+
+        return self._answer(statement, lambda passing: passing.exact_grid(query))
+
+    def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
+        def statement() -> tuple[Counts, Counts]:
+            return sql.read_sums(self._ask(query.rows, lambda rows: sql.sums(query, rows, self._domain)), query)
+
+        return self._answer(statement, lambda passing: passing.exact_sums(query))
+
+    def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
+        def statement() -> list[Residuals]:
+            with self._lock:
+                # a table, not a subquery: DuckDB knows how few cells it has and sums them in little memory
+                owned = sql.owned(query, self._relation(query.rows), self._domain, DIALECT)
+                try:
+                    self._run(_create("owned", owned, replace=True))  # an interrupt may have left one
+                    answer = self._fetch(sql.residuals(query, "owned", self._domain))
+                finally:
+                    self._connection.execute("DROP TABLE IF EXISTS owned")
+            return sql.read_residuals(answer, query, self._domain)
+
+        return self._answer(statement, lambda passing: passing.exact_residuals(query))
+
+    def exact_correct(self, query: CorrectQuery) -> Counts:
+        def statement() -> Counts:
+            answer = self._ask(query.rows, lambda rows: sql.correct(query, rows, self._domain, DIALECT))
+            return sql.read_correct(answer, query)
+
+        return self._answer(statement, lambda passing: passing.exact_correct(query))
+
+    def _answer(self, statement: Callable[[], T], in_passing: Callable[[StreamEngine], T]) -> T:
+        """Answer by a statement or, where DuckDB cannot finish it, by reading the coded rows in passing.
+
+        What ends a statement is its memory, or the disk it spills to: both depend on how many rows it meets, so that an
+        error would be an exact answer.
+        """
+        try:
+            return statement()
+        except duckdb.Error:
+            pass  # its words are about rows: nothing of it is kept
+        return in_passing(self._in_passing(close=lambda: None))
+
+    def snapshot(self) -> MemoryEngine:
+        """The merged, weighted table in memory: one row for all that share their codes."""
+        from privet.kernel.engines.memory.engine import MemoryEngine
+
+        with self._lock:
+            self._connection.execute(f"SET memory_limit = '{_limit(machine_memory())}'")  # it is the table's opening
+            answer = self._fetched(sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain))
+        return MemoryEngine.merged(self._domain, answer, shortcuts=self._shortcuts)
+
+    def stream(self) -> StreamEngine:
+        """The coded rows in passing: the in-memory kernel counts them batch by batch."""
+        self._connection.execute(f"SET threads = {min(_PASSING_THREADS, _threads())}")
+        return self._in_passing(self.close)
+
+    def _in_passing(self, close: Callable[[], None]) -> StreamEngine:
+        from privet.kernel.engines.memory.stream import StreamEngine
+
+        return StreamEngine("duckdb", self._domain, self._batches, close, shortcuts=self._shortcuts)
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+        statement = DIALECT.sql(exp.select(*(sql.col(name) for name in columns)).from_("coded"))
+        with self._lock:
+            yield from _batches(self._connection, statement, columns)
+
+    # -- for the owner's inspection alone ---------------------------------------------------
+
+    def exact_fit(self) -> tuple[int, int]:
+        """The number of rows of the source, and of those that fit the domain."""
+        with self._lock:
+            fitting = self._run(exp.select(exp.Count(this=exp.Star())).from_("coded")).fetchone()[0]
+            return self._reading.exact_rows(), int(fitting)
+
+    def exact_misshapen(self) -> int:
+        """The number of records of a CSV file that have more or fewer fields than its header."""
+        return self._reading.exact_misshapen()
+
+    def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
+        """Every distinct value of a source column and how often it occurs."""
+        with self._lock:
+            field = sql.col(self._reading.columns([column])[column][0])
+            for number, relation in enumerate(self._reading.relations([column])):
+                counted = exp.select(field.as_("v"), exp.Count(this=exp.Star()).as_("n")).from_(relation)
+                counted = counted.group_by(field.copy())
+                self._run(
+                    _insert("source_values", counted) if number else _create("source_values", counted, replace=True)
+                )
+            value = sql.col("v")
+            answer = self._run(
+                exp.select(value, sql.big(exp.Sum(this=sql.col("n")))).from_("source_values").group_by(value)
+            )
+            narrow = self._kinds[column] is Kind.SINGLE  # Python's floats are wider, and have other texts
+            while rows := answer.fetchmany(10_000):
+                yield from ((np.float32(value), n) if narrow and value is not None else (value, n) for value, n in rows)
+
+    # -- scratch tables ---------------------------------------------------------------------
+
+    def _ask(self, rows: Rows, statement: Callable[[exp.From], exp.Expr]) -> sql.Answer:
+        with self._lock:
+            return self._fetch(statement(self._relation(rows)))
+
+    def _fetch(self, tree: exp.Expr) -> sql.Answer:
+        return {name: np.asarray(values, dtype=np.int64) for name, values in self._fetched(tree).items()}
+
+    def _fetched(self, tree: exp.Expr) -> dict[str, Any]:
+        answer: dict[str, Any] = wait_for(self._run(tree).fetchnumpy, self._connection.interrupt)
+        return answer
+
+    def _run(self, tree: exp.Expr) -> Any:
+        return wait_for(lambda: self._connection.execute(DIALECT.sql(tree)), self._connection.interrupt)
+
+    def _relation(self, rows: Rows) -> exp.From:
+        """The coded rows with their `node`, as a FROM clause."""
+        if rows.parent is None:
+            everything = exp.select(exp.Star(), sql.num(0).as_("node")).from_("coded")
+            return exp.From(this=everything.subquery("everything"))
+        if not self._shortcuts:
+            self._drop_numberings(keep=0)
+        return exp.From(this=exp.to_table("coded"), joins=[_beside(self._numbering(rows))])
+
+    def _numbering(self, rows: Rows) -> str:
+        """The table that holds the part of each coded row, computed from the nearest one that is kept."""
+        found = self._nodes.get(rows)
+        if found is not None:
+            self._nodes.move_to_end(rows)
+            return found
+        assert rows.parent is not None and rows.step is not None
+        if rows.parent.parent is None:
+            tree = exp.select(sql.node(rows.step, sql.num(0), self._domain, DIALECT).as_("node")).from_("coded")
+        else:
+            above = self._numbering(rows.parent)
+            tree = exp.select(sql.node(rows.step, sql.col("node"), self._domain, DIALECT).as_("node")).from_("coded")
+            tree = tree.join(_beside(above))
+        name = f"nodes{self._numbered}"
+        self._numbered += 1
+        self._run(_create(name, tree))
+        self._nodes[rows] = name
+        self._drop_numberings(keep=_KEPT)
+        return name
+
+    def _drop_numberings(self, keep: int) -> None:
+        """Drop all numberings but those that were used last."""
+        while len(self._nodes) > keep:
+            _, old = self._nodes.popitem(last=False)
+            self._connection.execute(f"DROP TABLE {old}")
+
+
+_engines: weakref.WeakSet[DuckDBEngine] = weakref.WeakSet()
+
+
+def _abandon() -> None:
+    """In a forked child DuckDB's threads are gone: destroying its copy of a connection would crash the child."""
+    for engine in _engines:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine._connection))
+
+
+os.register_at_fork(after_in_child=_abandon)
+
+
+def _threads() -> int:
+    return min(_THREADS, os.cpu_count() or 1)
+
+
+def machine_memory() -> int:
+    """The bytes of memory that this process may use: the machine's, or its control group's where that is less."""
+    known = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            text = Path(limit).read_text().strip()
+        except OSError:
+            continue
+        known += [int(text)] if text.isdecimal() else []
+    return min(known)
+
+
+def _limit(size: int) -> str:
+    """A limit for DuckDB: never more than half of what the machine has."""
+    return f"{min(size, machine_memory() // 2) // 2**20}MiB"
+
+
+def _batches(connection: Any, statement: str, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The rows of a statement in batches; pyarrow reads them twice as fast as pandas, where it is installed."""
+    if importlib.util.find_spec("pyarrow") is not None:
+        for batch in connection.sql(statement).to_arrow_reader(_BATCH):
+            yield {name: batch.column(at).to_numpy() for at, name in enumerate(columns)}
+        return
+    answer = connection.execute(statement)
+    while len(chunk := answer.fetch_df_chunk(_BATCH // 2048)):
+        yield {name: chunk[name].to_numpy() for name in columns}
+
+
+def _insert(name: str, query: exp.Select) -> exp.Insert:
+    return exp.Insert(this=exp.to_table(name), expression=query)
+
+
+def _create(name: str, query: exp.Select, replace: bool = False) -> exp.Create:
+    return exp.Create(this=exp.to_table(name), kind="TABLE", expression=query, replace=replace)
+
+
+def _beside(table: str) -> exp.Join:
+    return exp.Join(this=exp.to_table(table), method="POSITIONAL")
+
+
+def _kind(name: str, described: str | None) -> Kind:
+    if described is None:
+        raise DataError(f"the table has no column '{name}', which the domain declares; check the domain file.")
+    plain = re.fullmatch(r"(\w+)(\(.*\))?", described, re.DOTALL)  # a list ends in [], a struct has more
+    kind = _KINDS.get(plain[1]) if plain else None
+    if kind is None:
+        raise DataError(
+            f"column '{name}' has type {described.split('(')[0]}; privet reads texts, numbers and booleans: cast it, "
+            "or take it out of the domain file."
+        )
+    return kind

@@ -1,0 +1,1 @@
+"""The engine of frames and merged rows, and rows in passing."""

@@ -1,0 +1,430 @@
+"""The in-memory engine: coded columns and numba loops."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from privet.errors import DataError
+from privet.kernel.additive import AdditiveModel
+from privet.kernel.column import Numeric, as_series
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import (
+    FIXED,
+    LARGEST_SUM,
+    CorrectQuery,
+    CountQuery,
+    Counts,
+    GridCounts,
+    GridQuery,
+    ResidualQuery,
+    Residuals,
+    SumQuery,
+    cell_count,
+    index_count,
+    numeric_columns,
+)
+from privet.kernel.engines.memory.residuals import (
+    Margins,
+    add_term,
+    constant_margins,
+    count_correct,
+    cover,
+    sum_residuals,
+)
+from privet.kernel.engines.recall import Recall
+from privet.kernel.rows import COIN_PRIME, Divide, Keep, Rows, Scatter
+
+Nodes = NDArray[np.int32]
+
+_DENSE = 2**20  # counts of a grid: with more of them, only points that occur are counted
+_KEPT = 4  # node numberings kept for the next level; others are computed again from these
+
+
+class MemoryEngine:
+    """Rows as small integers: one code per column, one grid index per numeric column, an optional weight per row.
+
+    `shortcuts`: see `Engine`.
+    """
+
+    name = "memory"
+    closed = False
+    holds_rows = True
+    version = FIXED
+
+    def __init__(
+        self,
+        domain: Domain,
+        codes: Mapping[str, NDArray[Any]],
+        grids: Mapping[str, NDArray[Any]],
+        weights: NDArray[np.int64] | None = None,
+        *,
+        shortcuts: bool = True,
+    ) -> None:
+        self._domain, self._shortcuts = domain, shortcuts
+        self._position = {name: position for position, name in enumerate(domain.names)}
+        self._sizes = tuple(column.size for column in domain)
+        largest = max(self._sizes)
+        dtype = np.uint8 if largest <= 2**8 else np.uint16 if largest <= 2**16 else np.uint32
+        self._codes = np.empty((len(domain.names), len(codes[domain.names[0]])), dtype=dtype)
+        for position, name in enumerate(domain.names):
+            self._codes[position] = codes[name]
+        grid_names = [column.name for column in numeric_columns(domain)]
+        self._grid_position = {name: position for position, name in enumerate(grid_names)}
+        size = self._codes.shape[1]
+        self._grids = np.empty((len(grid_names), size), dtype=np.int32)
+        for position, name in enumerate(grid_names):
+            self._grids[position] = grids[name]
+        self._weights = np.empty(0, dtype=np.int64) if weights is None else weights
+        self._lock, self._margins_lock = threading.RLock(), threading.RLock()  # of the two caches below
+        self._nodes: OrderedDict[Rows, Nodes] = OrderedDict()
+        self._recall = Recall(domain, shortcuts)
+        self._margins: tuple[AdditiveModel, Margins] | None = None
+
+    @classmethod
+    def merged(cls, domain: Domain, answer: Mapping[str, NDArray[Any]], *, shortcuts: bool = True) -> MemoryEngine:
+        """From the answer to `sql.snapshot`: every row that occurs, with how often it does."""
+        codes = {column.name: answer[f"c{i}"] for i, column in enumerate(domain)}
+        grids = {column.name: answer[f"g{i}"] for i, column in enumerate(domain) if isinstance(column, Numeric)}
+        return cls(domain, codes, grids, answer["n"].astype(np.int64), shortcuts=shortcuts)
+
+    @classmethod
+    def from_frame(cls, frame: Any, domain: Domain, *, shortcuts: bool = True) -> MemoryEngine:
+        """Code a pandas, polars or Arrow frame; rows that do not fit the domain are left out."""
+        names = list(getattr(frame, "column_names", frame.columns))  # an Arrow table's columns are its data
+        for name in domain.names:
+            if names.count(name) != 1:
+                problem = "no column" if name not in names else "several columns"
+                raise DataError(f"the table has {problem} '{name}', which the domain declares; check both.")
+        codes: dict[str, NDArray[Any]] = {}
+        grids: dict[str, NDArray[Any]] = {}
+        for column in domain:
+            values = as_series(frame[column.name])
+            if getattr(values.dtype, "kind", "") in ("M", "m"):
+                raise DataError(
+                    f"column '{column.name}' holds times; privet reads texts, numbers and booleans: cast it."
+                )
+            if isinstance(column, Numeric):
+                grid = column.to_grid(values)
+                coded = column.bin_of(grid)
+                grids[column.name] = grid.astype(np.int32)
+            else:
+                coded = column.encode(values)
+            codes[column.name] = coded.astype(np.int16 if column.size < 2**15 else np.int32)  # all columns at once
+        if any(code.min(initial=0) < 0 for code in codes.values()):
+            fits = np.logical_and.reduce([code >= 0 for code in codes.values()])
+            codes = {name: code[fits] for name, code in codes.items()}
+            grids = {name: grid[fits] for name, grid in grids.items()}
+        return cls(domain, codes, grids, shortcuts=shortcuts)
+
+    def close(self) -> None:
+        self.closed = True
+        self._nodes.clear()
+        self._recall.forget()
+        self._margins = None
+        # copies: a view of nothing would keep all rows in memory
+        self._codes, self._grids = self._codes[:, :0].copy(), self._grids[:, :0].copy()
+
+    # -- the protocol -----------------------------------------------------------------------
+
+    def exact_counts(self, query: CountQuery) -> list[Counts]:
+        return self._recall.counts(query, self._counts)
+
+    def _counts(self, query: CountQuery) -> list[Counts]:
+        nodes, parts = self._assign(query.rows), query.rows.parts
+        last = {group[-1] for group in query.groups if len(group) == 2}
+        level = len(last) == 1 and len(query.groups) > 1 and all(len(group) == 2 for group in query.groups)
+        if level and self._shortcuts:
+            return self._level(nodes, parts, [group[0] for group in query.groups], last.pop())
+        answers = []
+        for group in query.groups:
+            shape = [self._domain[name].size for name in group]
+            columns = np.array([self._position[name] for name in group], dtype=np.int64)
+            cells = cell_count(self._domain, group)
+            exact = np.zeros((parts + 1) * cells, dtype=np.int64)
+            _count_cells(self._codes, columns, np.array(shape, dtype=np.int64), nodes, parts, self._weights, exact)
+            answers.append(exact[: parts * cells].reshape(parts, *shape))
+        return answers
+
+    def _level(self, nodes: Nodes, parts: int, attributes: list[str], target: str) -> list[Counts]:
+        """All (attribute, class) tables of all parts in one pass over the rows."""
+        classes = self._domain[target].size
+        sizes = [self._domain[name].size * classes for name in attributes]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        stride = int(offsets[-1])
+        columns = np.array([self._position[name] for name in attributes], dtype=np.int64)
+        exact = np.zeros(parts * stride, dtype=np.int64)
+        _count_level(
+            self._codes,
+            columns,
+            offsets,
+            self._codes[self._position[target]],
+            classes,
+            nodes,
+            self._weights,
+            exact,
+        )
+        table = exact.reshape(parts, stride)
+        ends = itertools.pairwise(offsets)
+        return [table[:, start:end].reshape(parts, (end - start) // classes, classes) for start, end in ends]
+
+    def exact_grid(self, query: GridQuery) -> list[GridCounts]:
+        nodes, parts = self._assign(query.rows), query.rows.parts
+        classes = 1 if query.target is None else self._domain[query.target].size
+        label = self._codes[self._position[query.target or self._domain.names[0]]]
+        answers = []
+        for name in query.columns:
+            points = index_count(self._domain[name]) + 1
+            grid = self._grid_position.get(name)
+            index = self._codes[self._position[name]] if grid is None else self._grids[grid]
+            if parts * points * classes <= _DENSE:
+                exact = np.zeros((parts * points, classes), dtype=np.int64)
+                _count_points(nodes, index, points, label, classes, self._weights, exact)
+                distinct = np.flatnonzero(exact.any(axis=1))
+                exact = exact[distinct]
+            else:
+                inside = np.flatnonzero(nodes >= 0)
+                pairs = nodes[inside].astype(np.int64) * points + index[inside] + 1
+                distinct, position = np.unique(pairs, return_inverse=True)
+                exact = np.zeros((len(distinct), classes), dtype=np.int64)
+                weights = self._weights[inside] if self._weights.size else 1
+                own: Any = label[inside] if classes > 1 else 0
+                np.add.at(exact, (position, own), weights)
+            answers.append(GridCounts(distinct // points, distinct % points - 1, exact))
+        return answers
+
+    def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
+        exact = np.zeros((2, query.rows.parts), dtype=np.int64)
+        grid = self._grids[self._grid_position[query.column]]
+        _sum_grid(grid, self._assign(query.rows), self._weights, exact)
+        return exact[0], exact[1]
+
+    def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
+        parts, classes = query.rows.parts, len(query.caps)
+        width = classes if classes == 2 else 2 * classes
+        tables = tuple(tuple(self._position[name] for name in group) for group in query.tables)
+        inner = max(parts, 1) * width  # of no parts, the empty slice of one
+        wanted = cover(tables, self._sizes, inner, self._shortcuts)
+        with self._margins_lock:  # until the margins have been read: the next model changes them in place
+            exact = sum_residuals(
+                self._codes,
+                self._codes[self._position[query.target]],
+                self._assign(query.rows),
+                self._weights,
+                self._score(query.model),
+                query.caps,
+                wanted,
+            )
+        answers = []
+        for start, end in itertools.pairwise(wanted.starts):
+            sums = exact[start:end].reshape(max(parts, 1), width, -1)[:parts].transpose(0, 2, 1)
+            answers.append(Residuals(sums[..., :classes], sums[..., classes:] if classes > 2 else None))
+        return answers
+
+    def exact_correct(self, query: CorrectQuery) -> Counts:
+        exact = np.zeros(query.rows.parts, dtype=np.int64)
+        label = self._codes[self._position[query.target]]
+        with self._margins_lock:
+            count_correct(label, self._assign(query.rows), self._weights, self._score(query.model), exact)
+        return exact
+
+    # -- cached work ------------------------------------------------------------------------
+
+    def _assign(self, rows: Rows) -> Nodes:
+        """The part of each row, -1 for none; one step from the nearest numbering that is kept."""
+        with self._lock:
+            return self._number(rows)
+
+    def _number(self, rows: Rows) -> Nodes:
+        found = self._nodes.get(rows)
+        if found is not None:
+            self._nodes.move_to_end(rows)
+            return found
+        if rows.parent is None:
+            nodes = np.zeros(self._codes.shape[1], dtype=np.int32)
+        elif isinstance(rows.step, Keep):
+            nodes = self._keep(self._number(rows.parent), rows.parent.parts, rows.step)
+        elif isinstance(rows.step, Scatter):
+            nodes = self._scatter(self._number(rows.parent), rows.step)
+        else:
+            assert isinstance(rows.step, Divide)
+            nodes = self._divide(self._number(rows.parent), rows.step)
+        if not self._shortcuts:
+            return nodes
+        self._nodes[rows] = nodes
+        while len(self._nodes) > _KEPT:
+            self._nodes.popitem(last=False)
+        return nodes
+
+    def _keep(self, nodes: Nodes, parts: int, step: Keep) -> Nodes:
+        number = np.full(parts + 1, -1, dtype=np.int32)  # the last entry serves -1
+        number[list(step.parts)] = np.arange(len(step.parts))
+        kept = number[nodes]
+        for condition in step.conditions:
+            if condition.codes is None:
+                grid = self._grids[self._grid_position[condition.column]]
+                kept[(grid < condition.low) | (grid >= condition.high)] = -1
+            else:
+                allowed = np.zeros(self._domain[condition.column].size, dtype=np.bool_)
+                allowed[list(condition.codes)] = True
+                kept[~allowed[self._codes[self._position[condition.column]]]] = -1
+        return kept
+
+    def _divide(self, nodes: Nodes, step: Divide) -> Nodes:
+        parts = len(step.splits)
+        column = np.full(parts, -1, dtype=np.int64)  # position of the code column
+        grid = np.full(parts, -1, dtype=np.int64)  # position of the grid column, for thresholds
+        first = np.zeros(parts, dtype=np.int64)
+        bounds = np.zeros(parts + 1, dtype=np.int64)
+        thresholds: list[int] = []
+        children = 0
+        for part, split in enumerate(step.splits):
+            if split is not None:
+                first[part] = children
+                children += split.children(self._domain)
+                if split.thresholds is None:
+                    column[part] = self._position[split.column]
+                else:
+                    grid[part] = self._grid_position[split.column]
+                    thresholds += split.thresholds
+            bounds[part + 1] = len(thresholds)
+        divided = np.empty_like(nodes)
+        _divide_rows(
+            self._codes, self._grids, nodes, column, grid, first, bounds, np.array(thresholds, dtype=np.int64), divided
+        )
+        return divided
+
+    def _scatter(self, nodes: Nodes, step: Scatter) -> Nodes:
+        *columns, square, last = step.coefficients(self._domain)
+        hashed = np.zeros(len(nodes), dtype=np.int64)
+        for name, (factor, constant) in zip(self._domain.names, columns, strict=True):
+            grid = self._grid_position.get(name)
+            cell = self._codes[self._position[name]] if grid is None else self._grids[grid]
+            hashed += ((cell.astype(np.int64) + 1) * factor + constant) % COIN_PRIME
+        hashed %= COIN_PRIME
+        hashed = (hashed * hashed % COIN_PRIME * square[0] + square[1]) % COIN_PRIME
+        hashed = (hashed * hashed % COIN_PRIME * last[0] + last[1]) % COIN_PRIME
+        coin = hashed * step.parts // COIN_PRIME
+        return np.where(nodes >= 0, nodes * step.parts + coin, -1).astype(np.int32)
+
+    def resampled(self, seed: int) -> MemoryEngine:
+        """As many rows drawn with replacement. A row may come often: for public tables alone (erratum E-1)."""
+        copy = MemoryEngine.__new__(MemoryEngine)
+        copy.__dict__.update(self.__dict__)
+        drawn = np.random.default_rng(seed).integers(0, self._codes.shape[1], self._codes.shape[1])
+        # not [:, drawn], which would lay out one row after the other
+        copy._codes, copy._grids = self._codes.take(drawn, axis=1), self._grids.take(drawn, axis=1)
+        copy._lock, copy._nodes = threading.RLock(), OrderedDict()
+        copy._recall = Recall(self._domain, self._shortcuts)
+        copy._margins_lock, copy._margins = threading.RLock(), None
+        return copy
+
+    def _score(self, model: AdditiveModel) -> Margins:
+        """Margins of a released model, continued from the last one where it only added terms."""
+        known, self._margins = self._margins, None  # what is interrupted half way is of no use
+        if known is not None and self._shortcuts and _continues(model, known[0]):
+            margins, new = known[1], model.terms[len(known[0].terms) :]
+        else:
+            margins, new = constant_margins(model.intercept, self._codes.shape[1]), model.terms
+        for columns, table in new:
+            add_term(self._codes, [self._position[name] for name in columns], table, margins)
+        self._margins = (model, margins)
+        return margins
+
+
+def _continues(model: AdditiveModel, known: AdditiveModel) -> bool:
+    return model is known or (
+        model.intercept == known.intercept
+        and len(model.terms) >= len(known.terms)
+        and all(a[0] == b[0] and np.array_equal(a[1], b[1]) for a, b in zip(model.terms, known.terms, strict=False))
+    )
+
+
+@njit(cache=True)
+def _count_level(
+    codes: Any, columns: Any, offsets: Any, target: Any, classes: int, nodes: Any, weights: Any, exact: Any
+) -> None:
+    # unsigned indices: with signed ones every access asks whether it counts from the end
+    stride, width = np.uint64(offsets[-1]), np.uint64(classes)
+    block = 4096
+    base = np.empty(block, dtype=np.uint64)
+    own = np.empty(block, dtype=np.uint64)  # the rows of the block that lie in a part
+    for start in range(0, len(target), block):
+        size = min(block, len(target) - start)
+        inside = 0
+        for i in range(size):
+            node = nodes[start + i]
+            base[inside] = np.uint64(node) * stride + np.uint64(target[start + i])
+            own[inside] = np.uint64(i)
+            inside += node >= 0
+        for position in range(len(columns)):
+            column = codes[columns[position], start : start + size]
+            offset = np.uint64(offsets[position])
+            if len(weights):
+                for i in range(inside):
+                    row = own[i]
+                    exact[base[i] + offset + np.uint64(column[row]) * width] += weights[np.uint64(start) + row]
+            elif inside == size:
+                for i in range(size):
+                    exact[base[i] + offset + np.uint64(column[i]) * width] += 1
+            else:
+                for i in range(inside):
+                    exact[base[i] + offset + np.uint64(column[own[i]]) * width] += 1
+
+
+@njit(cache=True)
+def _count_cells(codes: Any, columns: Any, shape: Any, nodes: Any, parts: int, weights: Any, exact: Any) -> None:
+    for row in range(len(nodes)):
+        key = nodes[row] if nodes[row] >= 0 else parts
+        for position in range(len(columns)):
+            key = key * shape[position] + codes[columns[position], row]
+        exact[key] += weights[row] if len(weights) else 1
+
+
+@njit(cache=True)
+def _count_points(nodes: Any, index: Any, points: int, label: Any, classes: int, weights: Any, exact: Any) -> None:
+    for row in range(len(nodes)):
+        if nodes[row] >= 0:
+            point = np.int64(nodes[row]) * points + np.int64(index[row]) + 1
+            exact[point, label[row] if classes > 1 else 0] += weights[row] if len(weights) else 1
+
+
+@njit(cache=True)
+def _sum_grid(grid: Any, nodes: Any, weights: Any, exact: Any) -> None:
+    """Sums of numbers at or above 0, which stop at the largest: 2^32 rows at the end of a fine grid reach it."""
+    for row in range(len(nodes)):
+        if nodes[row] >= 0 and grid[row] >= 0:
+            weight = weights[row] if len(weights) else 1
+            index, node = np.int64(grid[row]), nodes[row]
+            exact[0, node] += weight
+            room = LARGEST_SUM - exact[1, node]  # a product beyond 64 bits would be small again
+            enough = index <= room if weight == 1 else index == 0 or weight <= room // index
+            exact[1, node] = exact[1, node] + weight * index if enough else LARGEST_SUM
+
+
+@njit(cache=True)
+def _divide_rows(
+    codes: Any, grids: Any, nodes: Any, column: Any, grid: Any, first: Any, bounds: Any, thresholds: Any, divided: Any
+) -> None:
+    for row in range(len(nodes)):
+        node = nodes[row]
+        divided[row] = -1
+        if node < 0:
+            continue
+        if column[node] >= 0:
+            divided[row] = first[node] + codes[column[node], row]
+        elif grid[node] >= 0:
+            index = grids[grid[node], row]
+            child = bounds[node + 1] - bounds[node] + 1  # no value: the last child
+            if index >= 0:
+                child = 0
+                while child < bounds[node + 1] - bounds[node] and thresholds[bounds[node] + child] <= index:
+                    child += 1
+            divided[row] = first[node] + child

@@ -1,0 +1,415 @@
+"""The SQL Server engine: one statement a question, in T-SQL, with the right to read alone.
+
+Hanisch's procedure `laplacianCount` takes a table, an attribute and a condition as texts from the caller, glues
+them into a statement and adds noise from `rand()` in floating point. Here the statement is compiled from a value, the
+charge is written before it runs, exact counts go to the kernel alone, and the kernel draws the noise.
+
+T-SQL has no truth values outside conditions, no arrays, no regular expressions, and compares texts without regard to
+case and trailing blanks: the dialect below says each of these in other words. Not a row leaves the server.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import numpy as np
+from sqlglot import exp
+
+from privet.errors import DataError
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import FIXED
+from privet.kernel.engines.sql import coding, sql
+from privet.kernel.engines.sql.coding import Kind
+from privet.kernel.engines.sql.sql import Answer, Sql
+from privet.kernel.engines.sql.statement import StatementEngine
+
+if TYPE_CHECKING:
+    from privet.kernel.engines.memory.engine import MemoryEngine
+
+_BYTES = "Latin1_General_100_BIN2"  # a collation that compares code units, so that "A" is not "a"
+_END = "|"  # after a text: trailing blanks do not count in a comparison
+_LARGEST = 1.7e308
+_ALL = sql.num(2**31 - 1)  # letters
+_DIGIT = "%[0-9]%"
+_SEVERAL = 32  # more values than this are looked up in a JSON list
+_LONGEST = 2**20  # letters of a text that are read: a longer one is no number, and no declared value
+_LARGEST_WHOLE = 2**63 - 1
+# What an owner's server or user may be told otherwise, and what a number of rows would meet: the cost that the server
+# expects of a statement, the time it waits, the length of its answer.
+_UNLIMITED = "SET QUERY_GOVERNOR_COST_LIMIT 0; SET LOCK_TIMEOUT -1; SET ROWCOUNT 0"
+_SETTINGS = {"Encrypt": ("yes", "no", "strict"), "TrustServerCertificate": ("yes", "no")}
+_HOST = re.compile(r"[\w.:%\\-]+")  # a sign that ends a setting of the driver is none of a host
+_UNREACHABLE = "cannot reach SQL Server; check host, database, user and password, and that it runs."
+
+_KINDS = {
+    **dict.fromkeys(("char", "varchar", "nchar", "nvarchar", "sysname"), Kind.TEXT),
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), Kind.INTEGER),
+    "real": Kind.SINGLE,
+    "float": Kind.FLOAT,
+    **dict.fromkeys(("decimal", "numeric", "money", "smallmoney"), Kind.DECIMAL),
+    "bit": Kind.BOOLEAN,
+}
+
+# -- the dialect --------------------------------------------------------------------------------
+
+
+def _call(name: str, *arguments: Sql) -> Sql:
+    return exp.Anonymous(this=name, expressions=[argument.copy() for argument in arguments])
+
+
+def _words(text: str) -> Sql:
+    return exp.National(this=text)
+
+
+def _as_text(value: Sql) -> Sql:
+    # 2 GB of letters have no room for two bytes each, nor for the sign at their end: such a row would stop a statement
+    first = _call("LEFT", value, sql.num(_LONGEST + 1))
+    stored = exp.cast(first, exp.DataType.build("NVARCHAR(MAX)", dialect="tsql"))
+    return exp.Collate(this=stored, expression=exp.Var(this=_BYTES))
+
+
+def _same_text(value: Sql, declared: str) -> Sql:
+    return exp.Add(this=value, expression=_words(_END)).eq(_words(declared + _END))
+
+
+def _like(value: Sql, pattern: str) -> Sql:
+    return exp.Like(this=value.copy(), expression=_words(pattern))
+
+
+def _read_number(value: Sql) -> Sql:
+    """`column.number_of` without regular expressions: the text without blanks around it is a mantissa and, after an E,
+    an exponent. One that fits and cannot be cast is too large, or so close to 0 that it is 0."""
+    blank = _call("REPLACE", value, _call("NCHAR", sql.num(9)), _words(" "))
+    number = _call("LTRIM", _call("RTRIM", blank))
+    marked = exp.Add(this=_call("UPPER", number), expression=_words("E"))
+    at = _call("CHARINDEX", _words("E"), marked)
+    mantissa = _unsigned(_call("LEFT", number, exp.Sub(this=at, expression=sql.num(1))))
+    exponent = _call("SUBSTRING", number, exp.Add(this=at.copy(), expression=sql.num(1)), _ALL)
+    without = at.copy().eq(_call("LEN", marked))
+    fits = sql.conjunction(
+        _only(mantissa, "0-9."),
+        _like(mantissa, _DIGIT),
+        exp.not_(_like(mantissa, "%.%.%")),
+        exp.Paren(this=exp.or_(without, sql.conjunction(_only(_unsigned(exponent), "0-9"), _like(exponent, _DIGIT)))),
+    )
+    large = [(_like(exponent, "-%"), sql.num(0)), (_like(number, "-%"), sql.num(-_LARGEST))]
+    beyond = sql.case([(condition, sql.double(end)) for condition, end in large], sql.double(sql.num(_LARGEST)))
+    read = exp.TryCast(this=number.copy(), to=exp.DataType.build("DOUBLE"))
+    return sql.case([(fits, exp.Coalesce(this=read, expressions=[beyond]))])
+
+
+def _without_zeros(value: Sql) -> Sql:
+    """A text with one point loses zeros at its end as another loses blanks, then a point; with blanks it is no
+    numeral."""
+    zeros = _call("RTRIM", _call("REPLACE", value, _words("0"), _words(" ")))
+    short = _call("REPLACE", zeros, _words(" "), _words("0"))
+    pointless = _call("REPLACE", short, _words("."), _words(""))
+    return sql.case([(_like(value, "% %"), value.copy()), (_like(short, "%."), pointless)], short)
+
+
+def _unsigned(number: Sql) -> Sql:
+    """A text without the sign it may begin with."""
+    rest = _call("SUBSTRING", number, sql.num(2), _ALL)
+    return sql.case([(_like(number, "[+-]%"), rest)], number.copy())
+
+
+def _only(value: Sql, letters: str) -> Sql:
+    return exp.not_(_like(value, f"%[^{letters}]%"))
+
+
+def _look_up(values: Sequence[int], index: Sql) -> Sql:
+    if len(values) <= _SEVERAL:
+        cases = [exp.If(this=sql.num(i), true=sql.num(value)) for i, value in enumerate(values)]
+        return exp.Case(this=index, ifs=cases)
+    place = exp.cast(index, exp.DataType.build("NVARCHAR(20)", dialect="tsql"))
+    path = exp.Add(this=exp.Add(this=_words("$["), expression=place), expression=_words("]"))
+    listed = _words("[" + ",".join(map(str, values)) + "]")
+    return sql.big(_call("JSON_VALUE", listed, path))
+
+
+class _Tsql(sql.Dialect):
+    """What sqlglot writes otherwise than T-SQL reads, or than whole numbers need."""
+
+    def sql(self, tree: Sql) -> str:
+        return _rewritten(tree.copy()).sql(dialect="tsql")
+
+
+def _rewritten(tree: Sql) -> Sql:
+    """From the leaves up, so that what is rewritten may hold what was."""
+    whole = exp.Paren(this=tree)
+    for node in reversed(list(whole.walk(bfs=True))):
+        if isinstance(node, exp.IntDiv):  # whole numbers divide without a detour through floats
+            node.replace(exp.Div(this=sql.big(node.this), expression=node.expression, typed=True, safe=False))
+        elif isinstance(node, exp.Count):  # COUNT ends at 2^31
+            node.replace(exp.Anonymous(this="COUNT_BIG", expressions=[node.this]))
+        elif isinstance(node, exp.Sum):  # SUM ends a statement at 2^63; here it stops there
+            total = exp.Sum(this=exp.cast(node.this, exp.DataType.build("DECIMAL(38, 0)")))
+            beyond = exp.GT(this=total, expression=sql.num(_LARGEST_WHOLE))
+            node.replace(sql.case([(beyond, sql.num(_LARGEST_WHOLE))], total.copy()))
+        elif isinstance(node, exp.Least | exp.Greatest):  # functions of the newest versions alone
+            kind = exp.LT if isinstance(node, exp.Least) else exp.GT
+            found: Sql = node.this.copy()
+            for other in node.expressions:
+                first = exp.or_(other.copy().is_(exp.Null()), kind(this=found.copy(), expression=other.copy()))
+                found = sql.case([(first, found)], other.copy())
+            node.replace(found)
+    found = whole.this
+    return found
+
+
+DIALECT = _Tsql(
+    name="tsql",
+    is_nan=lambda number: sql.num(1).eq(sql.num(0)),  # its floats are numbers
+    read_number=_read_number,
+    look_up=_look_up,
+    # two bytes a letter; LEN would not count blanks at the end
+    length=lambda value: sql.quotient(_call("DATALENGTH", value), sql.num(2)),
+    same_text=_same_text,
+    as_text=_as_text,
+    without_zeros=_without_zeros,
+    join_values=False,
+)
+
+
+# -- the engine ---------------------------------------------------------------------------------
+
+
+class MssqlEngine(StatementEngine):
+    """Push-down to SQL Server through ODBC, in one connection that can only read."""
+
+    name = "mssql"
+    dialect = DIALECT
+
+    def __init__(
+        self, connect: Callable[[], Any], table: tuple[str, ...], domain: Domain, *, shortcuts: bool = True
+    ) -> None:
+        """`connect` opens a connection of the Python database interface; `table` is its name, with its schema."""
+        self._connect, self._lock, self._process = connect, threading.RLock(), os.getpid()
+        self._connection: Any = None
+        self._version = FIXED
+        self._table, self._types = table, self._stored(table)
+        self._checked = self._version
+        *schema, name = table
+        source = exp.table_(name, db=schema[-1] if schema else None, quoted=True)
+        kinds = {name: kind_of(name, self._types.get(name)) for name in domain.names}
+        fields = {name: name for name in domain.names}
+        coded = coding.coded(source, domain, fields, kinds, DIALECT, self._types)
+        super().__init__(domain, coded, shortcuts=shortcuts)
+
+    def _stored(self, table: tuple[str, ...]) -> dict[str, str]:
+        """How columns are stored, by the catalogue: no row is read."""
+        schema, name = (None, *table) if len(table) == 1 else table[-2:]
+        asked = "SELECT COLUMN_NAME, DATA_TYPE, NUMERIC_PRECISION, NUMERIC_SCALE FROM INFORMATION_SCHEMA.COLUMNS "
+        asked += "WHERE TABLE_NAME = ?"
+        rows = self._rows(asked + (" AND TABLE_SCHEMA = ?" if schema else ""), [name, *([schema] if schema else [])])
+        if rows is None:
+            raise DataError(_UNREACHABLE)
+        if not rows:
+            shown = ".".join(table)
+            raise DataError(f"there is no table '{shown}' that this user may read; check the name, or GRANT SELECT.")
+        return {str(row[0]): _type(*row[1:]) for row in rows}
+
+    def _fetch(self, tree: Sql, pause: bool = False) -> Answer:
+        statement = self.dialect.sql(tree)
+        rows = self._rows(statement, [])
+        if rows is None:
+            raise ConnectionError("SQL Server did not answer")  # the session tells the analyst, without these words
+        assert isinstance(tree, exp.Query)
+        return {name: np.array([row[at] for row in rows], np.int64) for at, name in enumerate(tree.named_selects)}
+
+    def _rows(self, statement: str, values: Sequence[Any]) -> list[Any] | None:
+        """The rows of a statement; None where the server did not answer, whose words may quote a row."""
+        with self._lock:
+            try:
+                cursor = self._connected().cursor()
+                try:
+                    return list(cursor.execute(statement, *values).fetchall())
+                finally:
+                    with suppress(Exception):  # an interrupt stays one
+                        cursor.close()
+            except DataError:
+                raise
+            except Exception:
+                self._connection = None
+                return None
+
+    def _connected(self) -> Any:
+        """A connection whose statements belong to one transaction, which sees the rows as they were when it began."""
+        if os.getpid() != self._process:
+            raise DataError(
+                "a forked process cannot use the connection of the one it came from; open the table in its own."
+            )
+        if self._connection is None:
+            connection = self._connect()
+            _isolate(connection)
+            self._version += 1
+            self._connection = connection  # last: an interrupt must not leave other rows under the number of before
+        return self._connection
+
+    @property
+    def version(self) -> int:
+        problem = False
+        with self._lock:
+            try:
+                self._connected()
+            except DataError:
+                raise
+            except Exception:  # its words are not for an analyst: raised anew outside this block
+                problem = True
+        if problem:
+            raise DataError(_UNREACHABLE)
+        if self._version != self._checked:
+            if self._stored(self._table) != self._types:
+                raise DataError(f"the table '{'.'.join(self._table)}' was altered since it was opened; open it again.")
+            self._checked = self._version
+        return self._version
+
+    def snapshot(self) -> MemoryEngine:
+        """The merged, weighted table in memory: distinct coded rows leave the server."""
+        from privet.kernel.engines.memory.engine import MemoryEngine
+
+        rows = exp.From(this=self._coded.subquery("coded"))
+        answer = self._fetch(sql.snapshot(rows, self._domain))
+        return MemoryEngine.merged(self._domain, answer, shortcuts=self._shortcuts)
+
+    def exact_fit(self) -> tuple[int, int]:
+        raise DataError("a table of SQL Server cannot be inspected from here; count its rows there.")
+
+    def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
+        raise DataError("a table of SQL Server cannot be inspected from here; look at its values there.")
+
+    def close(self) -> None:
+        self.closed = True
+        self._recall.forget()
+        if self._connection is not None and os.getpid() == self._process:  # a forked copy leaves it to its parent
+            self._connection.close()
+            self._connection = None
+
+
+def _isolate(connection: Any) -> None:
+    """Rows must stay as they were while they are read: one that moves meanwhile could be counted twice.
+
+    And no number of them may end a statement.
+    """
+    connection.execute(_UNLIMITED)
+    asked = "SELECT name, snapshot_isolation_state FROM sys.databases WHERE database_id = DB_ID()"
+    ((database, isolated),) = connection.execute(asked).fetchall()
+    if isolated != 1:
+        name = exp.to_identifier(str(database), quoted=True).sql(dialect="tsql")
+        raise DataError(
+            f"database '{database}' does not keep rows as they were for whoever reads them, so that one that moves "
+            f"could be counted twice; its owner lets it with ALTER DATABASE {name} SET ALLOW_SNAPSHOT_ISOLATION ON."
+        )
+    connection.commit()  # the next transaction is the one
+    connection.execute("SET TRANSACTION ISOLATION LEVEL SNAPSHOT")
+
+
+@dataclass(frozen=True)
+class MssqlSource:
+    """A table of a SQL Server: mssql://user:password@host:1433/database?table=schema.name."""
+
+    host: str
+    port: int | None
+    database: str
+    table: tuple[str, ...]
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    settings: tuple[tuple[str, str], ...] = ()  # of the driver
+
+    kind, remote, streams = "mssql", True, False
+
+    @classmethod
+    def parse(cls, text: str) -> MssqlSource:
+        """Read an address; what is wrong with it is told without its words, one of which is a password."""
+        how = "write mssql://user:password@host:1433/database?table=schema.name"
+        try:
+            found = urlsplit(text, allow_fragments=False)
+            said = {name: values[-1] for name, values in parse_qs(found.query).items()}
+            table = tuple(part for part in said.pop("table", "").split(".") if part)
+            host, port = found.hostname, found.port
+        except ValueError:
+            host, port, table, said = None, None, (), {}
+        database = "" if host is None else unquote(found.path.strip("/"))
+        if not host or not _HOST.fullmatch(host) or not database or not 1 <= len(table) <= 2:
+            raise DataError(f"the address of the SQL Server table is incomplete; {how}.")
+        if not all(name in _SETTINGS and value in _SETTINGS[name] for name, value in said.items()):
+            known = ", ".join(f"{name}={'|'.join(values)}" for name, values in _SETTINGS.items())
+            raise DataError(f"beside table= the address of a SQL Server table takes {known}, and nothing else.")
+        user = None if found.username is None else unquote(found.username)
+        password = None if found.password is None else unquote(found.password)
+        return cls(host, port, database, table, user, password, tuple(said.items()))
+
+    @property
+    def name(self) -> str:
+        return self.table[-1]
+
+    @property
+    def address(self) -> str:
+        """Where the data are, as the ledger remembers them: without user and password."""
+        return f"mssql://{self.host}:{self.port or 1433}/{self.database}?table={'.'.join(self.table)}"
+
+    @property
+    def title(self) -> str:
+        return f"table '{'.'.join(self.table)}' of database '{self.database}'"
+
+    @property
+    def label(self) -> str:
+        return f"mssql table {self.table[-1]} of {self.database}"
+
+    @property
+    def ledger(self) -> Path:
+        raise DataError("a table on a server has no ledger beside it; name one, as ledger='patients.ledger'.")
+
+    def open(self, domain: Domain) -> MssqlEngine:
+        return MssqlEngine(connector(self), self.table, domain)
+
+
+def _type(stored: str, precision: int | None = None, scale: int | None = None) -> str:
+    """How a column is stored; of decimals with their digits, all and after the point."""
+    return f"decimal({precision}, {scale or 0})" if _KINDS.get(stored) is Kind.DECIMAL and precision else str(stored)
+
+
+def kind_of(name: str, stored: str | None) -> Kind:
+    if stored is None:
+        raise DataError(f"the table has no column '{name}', which the domain declares; check the domain file.")
+    stored = stored.partition("(")[0]
+    if stored not in _KINDS:
+        raise DataError(
+            f"column '{name}' has type {stored}; privet reads texts, numbers and bits: cast it, or take it out of the "
+            "domain file."
+        )
+    return _KINDS[stored]
+
+
+def connector(source: MssqlSource) -> Callable[[], Any]:
+    """Opens connections through the ODBC driver of this machine, which promise to read only."""
+
+    def quoted(value: str) -> str:
+        return "{" + value.replace("}", "}}") + "}"
+
+    def connect() -> Any:
+        try:
+            import pyodbc
+        except ImportError:
+            raise DataError('SQL Server needs pyodbc; install it with pip install "privet[mssql]".') from None
+        driver = next((each for each in reversed(pyodbc.drivers()) if "SQL Server" in each), None)
+        if driver is None:
+            raise DataError("this machine has no ODBC driver for SQL Server; install Microsoft's msodbcsql18.")
+        server = f"{source.host},{source.port or 1433}"
+        parts = {"DRIVER": quoted(driver), "SERVER": server, "DATABASE": quoted(source.database)}
+        who = {"UID": quoted(source.user or ""), "PWD": quoted(source.password or "")}
+        parts |= who if source.user else {"Trusted_Connection": "yes"}
+        parts |= {**dict(source.settings), "ApplicationIntent": "ReadOnly", "APP": "privet"}
+        connection = pyodbc.connect(";".join(f"{key}={value}" for key, value in parts.items()), readonly=True)
+        connection.timeout = 0  # none: how long a statement takes depends on the number of rows
+        return connection
+
+    return connect

@@ -1,0 +1,490 @@
+"""The way to a PostgreSQL table: its address, and a connection that can only read and that comes back."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, unquote
+
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+from psycopg import conninfo
+from psycopg.abc import Buffer
+from sqlglot import exp
+
+from privet.errors import DataError, LedgerError
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import FIXED, Lost
+
+if TYPE_CHECKING:
+    from privet.kernel.engines.postgres.engine import PostgresEngine
+
+Cursor = psycopg.Cursor[Any]
+T = TypeVar("T")
+
+_PATIENCE_SECONDS = 60.0  # with a server that says it is starting
+_ABSENCE_SECONDS = 15.0  # of a server that was there before: it may be on its way without a word
+_PAUSE_SECONDS = 0.2
+
+# An address may say otherwise: machine code for a statement that is used once costs more than it saves, a row with its
+# keys costs four times what PostgreSQL thinks to be passed on by a parallel worker, the groups of some thousand parts
+# need no file, and rows are not kept as they were for an analyst who is gone.
+_DEFAULTS = "-c jit=off -c parallel_tuple_cost=0.4 -c work_mem=64MB -c idle_in_transaction_session_timeout=5min"
+# Neither an address nor the settings of a role or a database say otherwise. Notices may quote rows. How long a
+# statement takes, and how much of the memory that parallel workers share (64 MB in a container) its hash tables and
+# bitmaps need, depends on the number of rows, which must end no statement.
+_PROMISES = {
+    "client_min_messages": "error",
+    "default_transaction_read_only": "on",
+    "standard_conforming_strings": "on",
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "transaction_timeout": "0",  # since PostgreSQL 17
+    "idle_session_timeout": "0",
+    "enable_parallel_hash": "off",
+    "enable_bitmapscan": "off",
+}
+_PROMISE = (
+    "SELECT pg_catalog.set_config(name, value, true) FROM pg_catalog.pg_settings "
+    "JOIN unnest(%s::text[], %s::text[]) AS promised(name, value) USING (name)"
+)
+_LIMIT, _UNLIMITED = "temp_file_limit", ("-1", None)
+_IDLE = "idle_in_transaction_session_timeout"
+_AFTERWARDS = (
+    f"SELECT pg_catalog.current_setting('{_LIMIT}', true), pg_catalog.set_config('{_IDLE}', %s, true)".encode()
+)
+_PARAMETERS = {
+    "application_name": "privet",
+    "connect_timeout": "10",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+}
+
+
+@dataclass(frozen=True)
+class PostgresSource:
+    """A table or view of a PostgreSQL database."""
+
+    parameters: Mapping[str, str] = field(repr=False)  # of the connection, the password among them
+    table: str
+    schema: str = ""
+
+    kind = "postgres"
+    remote = True
+    streams = False
+
+    @classmethod
+    def parse(cls, text: str) -> PostgresSource:
+        """From postgresql://user@host:5432/db?table=schema.t; all parameters but `table` are those of libpq.
+
+        >>> PostgresSource.parse("postgresql://ann:secret@db.example/hospital?table=care.stays")
+        PostgresSource(table='stays', schema='care')
+        """
+        place, _, query = text.partition("?")
+        said = [each.partition("=")[::2] for each in query.split("&") if each]
+        own = {name: unquote(value) for name, value in said if name == "table"}
+        schema, table = _names(own.get("table", ""))
+        rest = "&".join(f"{name}={value}" for name, value in said if name not in own)
+        try:
+            parameters = conninfo.conninfo_to_dict(f"{place}?{rest}" if rest else place)
+        except psycopg.Error:  # its words may quote the password: raised anew outside this block
+            parameters = None
+        if parameters is None:
+            raise DataError(
+                "the address is not one that PostgreSQL knows; write postgresql://USER@HOST:5432/DATABASE?table=NAME, "
+                "with % codes for the signs : / ? # [ ] @ & = % in names and passwords."
+            )
+        given = {name: str(value) for name, value in parameters.items() if value is not None}
+        options = f"{_DEFAULTS} {given.get('options', '')}"
+        return cls({**_PARAMETERS, **given, "options": options, "client_encoding": "utf8"}, table, schema)
+
+    @property
+    def name(self) -> str:
+        """The name of the data set unless it is given another."""
+        return self.table
+
+    @property
+    def title(self) -> str:
+        schema = f"{self.schema}." if self.schema else ""
+        return f"table '{schema}{self.table}' of database '{self.database}'"
+
+    @property
+    def label(self) -> str:
+        return f"postgresql table {self.table}"
+
+    @property
+    def database(self) -> str:
+        return _with_defaults(self.parameters)["dbname"]
+
+    @property
+    def quoted(self) -> str:
+        return ".".join(quoted(name) for name in (self.schema, self.table) if name)
+
+    @property
+    def tree(self) -> exp.Expr:
+        """The table as a FROM item."""
+        return exp.table_(self.table, db=self.schema or None, quoted=True)
+
+    @property
+    def address(self) -> str:
+        """Where the data are, as the ledger remembers them: never with a password."""
+        of = _with_defaults(self.parameters)
+        server = f"{quote(of['host'], safe='[]:,')}:{of['port']}"
+        table = ".".join(name if name.isidentifier() else quoted(name) for name in (self.schema, self.table) if name)
+        return f"postgresql://{server}/{quote(of['dbname'], safe='')}?table={quote(table, safe='.')}"
+
+    @property
+    def ledger(self) -> Path:
+        raise LedgerError(
+            f'there is no place for a ledger beside {self.title}; say where it is, as ledger="{self.table}.ledger".'
+        )
+
+    def open(self, domain: Domain) -> PostgresEngine:
+        from privet.kernel.engines.postgres.engine import PostgresEngine
+
+        return PostgresEngine(self, domain)
+
+
+def canonical(source: PostgresSource) -> PostgresSource:
+    """The source under the schema that holds its table."""
+    link = Link(source)
+    try:
+        found = link.rows(
+            "SELECT n.nspname::text, pg_catalog.has_schema_privilege(n.oid, 'USAGE') FROM pg_catalog.pg_class c "
+            "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relname::text = %s "
+            "AND c.relkind IN ('r', 'p', 'v', 'm', 'f') "
+            "AND CASE WHEN %s::text = '' THEN pg_catalog.pg_table_is_visible(c.oid) ELSE n.nspname::text = %s END",
+            (source.table, source.schema, source.schema),
+        )
+        if not found:
+            raise DataError(
+                f"there is no {source.title} for user '{link.user}'; check both names (upper and lower case differ), "
+                "and write table=SCHEMA.NAME unless its schema is searched."
+            )
+        ((schema, usable),) = found
+        if not usable:
+            raise DataError(
+                f"user '{link.user}' may not enter the schema '{schema}'; its owner lets it with "
+                f"GRANT USAGE ON SCHEMA {quoted(schema)} TO {quoted(link.user)}."
+            )
+    finally:
+        link.close()
+    return PostgresSource(source.parameters, source.table, schema)
+
+
+def quoted(name: str) -> str:
+    return exp.to_identifier(name, quoted=True).sql(dialect="postgres")
+
+
+_NAME = r'"((?:[^"]|"")+)"|([^".]+)'
+_TABLE = re.compile(rf"(?:(?:{_NAME})[.])?(?:{_NAME})", re.DOTALL)
+
+
+def _names(text: str) -> tuple[str, str]:
+    """Schema and table of t, schema.t or "a.schema"."a ""table""" ""
+    found = _TABLE.fullmatch(text)
+    if not found:
+        raise DataError(
+            "the address names no table; write postgresql://USER@HOST:5432/DATABASE?table=SCHEMA.NAME, odd names in "
+            "double quotes (%22 in an address)."
+        )
+    in_quotes, plain, own_in_quotes, own_plain = (part or "" for part in found.groups())
+    return in_quotes.replace('""', '"') or plain, own_in_quotes.replace('""', '"') or own_plain
+
+
+def _with_defaults(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Where a connection goes, with what libpq takes from the environment."""
+    defaults = {each.keyword.decode(): each.val.decode() for each in psycopg.pq.Conninfo.get_defaults() if each.val}
+    known = {**defaults, **parameters}
+    user = known.get("user", "")
+    return {
+        "host": known.get("host") or known.get("hostaddr") or "localhost",
+        "port": known.get("port", "5432"),
+        "dbname": known.get("dbname") or user,
+        "user": user,
+    }
+
+
+def _encoded(statement: str) -> bytes:
+    if "\0" in statement:
+        raise ValueError("no statement has a zero byte")
+    return statement.encode()
+
+
+_HEADER = 19  # bytes before the first record of a binary copy
+_END = b"\xff\xff"  # after the last
+_CHUNK = 2**22  # bytes of records that are decoded at a time
+
+
+def _columns(messages: Iterable[Buffer], width: int) -> list[NDArray[np.int64]]:
+    """The columns of a binary copy of whole numbers, none of which is NULL: all records have the same length."""
+    held, begun = bytearray(), False
+    record: np.dtype[Any] | None = None
+    chunks: list[list[NDArray[np.int64]]] = [[np.zeros(0, dtype=np.int64)] for _ in range(width)]
+
+    def decode() -> None:
+        assert record is not None
+        size = len(held) // record.itemsize * record.itemsize
+        decoded = np.frombuffer(bytes(held[:size]), record)
+        if (decoded["fields"] != width).any():
+            raise ValueError("a record of another number of fields")
+        for at in range(width):
+            if (decoded[f"size{at}"] != record[f"value{at}"].itemsize).any():
+                raise ValueError("a field without a value")
+            chunks[at].append(decoded[f"value{at}"].astype(np.int64))
+        del held[:size]
+
+    for message in messages:
+        held += message
+        if not begun:
+            begun = len(held) >= _HEADER
+            del held[: _HEADER if begun else 0]
+        if record is None and begun and held and held[:2] != _END:
+            record = _record(held, width)
+        if record is not None and len(held) >= _CHUNK:
+            decode()
+    if record is not None:
+        decode()
+    if held != _END:
+        raise ValueError("the copy has no end")
+    return [np.concatenate(chunks.pop(0)) for _ in range(width)]
+
+
+def _record(first: bytearray, width: int) -> np.dtype[Any]:
+    """The layout of a record, from the first: the number of its fields, then the size of each and its value."""
+    layout, at = [("fields", ">i2")], 2
+    for number in range(width):
+        size = int.from_bytes(first[at : at + 4], "big")
+        if size not in (2, 4, 8):
+            raise ValueError("a field that is no whole number")
+        layout += [(f"size{number}", ">i4"), (f"value{number}", f">i{size}")]
+        at += 4 + size
+    return np.dtype(layout)
+
+
+class LostConnection(Lost, psycopg.OperationalError):
+    """The network, or the server, broke a statement off."""
+
+
+class Link:
+    """One connection, made when it is needed and made anew when it is lost.
+
+    Its statements belong to one transaction, which only reads and sees the rows as they were at its first statement,
+    whatever others write meanwhile. A statement that fails ends it, and the next transaction may see other rows:
+    `version` counts them. (That it sees the transactions of the same numbers would not show that the rows are the
+    same: what a view computes from the time, or reads elsewhere, has no number, and a crash gives one out again.)
+    """
+
+    def __init__(self, source: PostgresSource) -> None:
+        self._lock = threading.RLock()
+        self._held: list[psycopg.Connection[Any]] = []
+        self._ended = False
+        self._source, self._version = source, FIXED
+        self._idle = ""  # how long the server lets a transaction be without a statement
+        _links.add(self)
+        weakref.finalize(self, _shut, self._held)
+        self.version  # noqa: B018 (connects)
+
+    @property
+    def version(self) -> int:
+        """Of the rows that the next statement sees; a server out of reach is told here, before anyone pays."""
+        problem = None
+        with self._lock:
+            try:
+                self._connected()
+            except psycopg.Error as error:
+                problem = _told(error, self._source)
+        if problem is not None:
+            raise DataError(problem)
+        return self._version
+
+    @property
+    def user(self) -> str:
+        return _with_defaults(self._source.parameters)["user"]
+
+    def run(self, statement: str, read: Callable[[Cursor], T]) -> T:
+        """Run a statement and read its answer."""
+        return self._run(lambda cursor: read(cursor.execute(_encoded(statement))))
+
+    def numbers(self, statement: str, names: Sequence[str], pause: bool = False) -> dict[str, NDArray[np.int64]]:
+        """Run a statement whose answer is whole numbers, and return a column of it under each name.
+
+        The answer is copied out in passing: libpq would hold all of it, at some times its size. With `pause` the
+        transaction may be idle for any time until the next statement. That is decided by the kind of a question, never
+        by its answer: whether a transaction ended meanwhile shows in what later questions cost.
+        """
+
+        def read(cursor: Cursor) -> dict[str, NDArray[np.int64]]:
+            with cursor.copy(b"COPY (" + _encoded(statement) + b") TO STDOUT (FORMAT binary)") as messages:
+                answer = _columns(messages, len(names))
+            limit, _ = cursor.execute(_AFTERWARDS, ("0" if pause else self._idle,)).fetchone() or ("", "")
+            if limit not in _UNLIMITED:  # set meanwhile: whether this statement met it is not to be seen
+                raise DataError(_limited(limit, self.user))
+            return dict(zip(names, answer, strict=True))
+
+        return self._run(read)
+
+    def rows(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """The rows of a question to the server's catalogue."""
+        try:
+            return self._run(lambda cursor: cursor.execute(statement.encode(), values).fetchall())
+        except psycopg.Error:  # raised anew outside this block
+            pass
+        raise DataError("the server does not answer about its tables; try again, or ask its owner.")
+
+    def _run(self, work: Callable[[Cursor], T]) -> T:
+        with self._lock:
+            connection = self._held[0] if self._held else self._connected()
+            try:
+                with connection.cursor(binary=True) as cursor:
+                    return work(cursor)
+            except BaseException as error:  # at an interrupt psycopg has cancelled the statement
+                lost = _lost(error, connection)
+                _shut(self._held)
+                if not lost:
+                    raise
+        raise LostConnection
+
+    def _connected(self) -> psycopg.Connection[Any]:
+        if self._ended:
+            raise psycopg.InterfaceError("closed")
+        if self._held and not _lives(self._held[0]):
+            _shut(self._held)
+        began = time.monotonic()
+        while not self._held:
+            try:
+                connection = _connect(self._source.parameters)
+                self._idle = _setting(connection, _IDLE) or "0"
+            except psycopg.OperationalError as error:
+                starts = "the database system is" in str(error)
+                patience = _PATIENCE_SECONDS if starts else _ABSENCE_SECONDS if self._version > FIXED else 0
+                if time.monotonic() - began >= patience:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
+                continue
+            self._version += 1
+            self._held.append(connection)  # last: an interrupt must not leave other rows under the number of before
+        return self._held[0]
+
+    def close(self) -> None:
+        with self._lock:
+            self._ended = True
+            _shut(self._held)
+
+    def abandon(self) -> None:
+        """In a forked child: the connection is the parent's, which goes on with it; this process makes its own."""
+        _abandoned.extend(self._held)
+        self._held.clear()
+        self._lock = threading.RLock()
+
+
+_links: weakref.WeakSet[Link] = weakref.WeakSet()
+_abandoned: list[psycopg.Connection[Any]] = []
+
+
+def _abandon() -> None:
+    for link in list(_links):
+        link.abandon()
+
+
+os.register_at_fork(after_in_child=_abandon)
+
+
+def _lost(error: BaseException, connection: psycopg.Connection[Any]) -> bool:
+    """Whether a statement may run again: broken off by the network, the server's end, its idle time, or a standby's."""
+    if not isinstance(error, psycopg.Error):
+        return False
+    return connection.closed or (error.sqlstate or "").startswith(("08", "57P", "25P03", "40001"))
+
+
+def _lives(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the server's end is open, as far as this one has heard."""
+    try:
+        for _ in range(2):  # its last words, and its end
+            connection.pgconn.consume_input()
+    except psycopg.Error:
+        return False
+    return not connection.closed
+
+
+def _shut(held: list[psycopg.Connection[Any]]) -> None:
+    while held:
+        held.pop().close()
+
+
+def _connect(parameters: Mapping[str, str]) -> psycopg.Connection[Any]:
+    """A connection in a transaction that only reads, which no number of rows ends."""
+    connection = psycopg.connect(conninfo.make_conninfo(**parameters), prepare_threshold=None)
+    try:
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        connection.read_only = True
+        # For this transaction, which is the only one: a pooler may give the next one to another server process.
+        connection.execute(_PROMISE, (list(_PROMISES), list(_PROMISES.values())))
+        # some servers cannot: without it a statement of a process that is gone runs to its end
+        with suppress(psycopg.DatabaseError), connection.transaction():
+            connection.execute("SET LOCAL client_connection_check_interval = '10s'")
+        if _setting(connection, _LIMIT) not in _UNLIMITED:
+            with suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
+                connection.execute("SET LOCAL temp_file_limit = -1")
+        limit = _setting(connection, _LIMIT)
+        if limit not in _UNLIMITED:
+            raise DataError(_limited(limit, _with_defaults(parameters)["user"]))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _setting(connection: psycopg.Connection[Any], name: str) -> str | None:
+    """A setting of the session; None where the server has none of this name."""
+    (value,) = connection.execute("SELECT pg_catalog.current_setting(%s, true)", (name,)).fetchone() or (None,)
+    return value
+
+
+def _limited(limit: str | None, user: str) -> str:
+    return (
+        f"the server ends every statement of user '{user}' whose temporary files are larger than {limit}, so that the "
+        "number of rows would decide which questions are answered; its superuser lifts the limit with ALTER ROLE "
+        f"{quoted(user)} SET temp_file_limit = -1."
+    )
+
+
+def _told(error: psycopg.Error, source: PostgresSource) -> str:
+    """What stands in the way of a connection. libpq gives no SQLSTATE for these, so words are looked for."""
+    of = _with_defaults(source.parameters)
+    server = f"the server at {of['host']}:{of['port']}"
+    words = str(error)
+    if "permission denied for database" in words:
+        grant = f"GRANT CONNECT ON DATABASE {quoted(of['dbname'])} TO {quoted(of['user'])}"
+        return f"user '{of['user']}' may not enter database '{of['dbname']}'; its owner lets it with {grant}."
+    if re.search(r'database ".*" does not exist', words):
+        return f"{server} has no database '{of['dbname']}'; check its name in the address."
+    if error.sqlstate in ("28P01", "28000") or re.search(
+        r'authentication failed|no password supplied|role ".*" does not exist|pg_hba[.]conf|not permitted to log in',
+        words,
+    ):
+        return f"{server} does not let user '{of['user']}' in; check the user's name and password."
+    if re.search(r"too many (clients|connections)|remaining connection slots", words):
+        return f"{server} has no connection left for user '{of['user']}'; close others, or try again later."
+    if wrong := re.search(r'for connection option "(\w+)"|bad value for (\w+)|^.*invalid (\w+) value: ', words):
+        name = next(filter(None, wrong.groups()))
+        known = "; it is disable, allow, prefer, require, verify-ca or verify-full" if name == "sslmode" else ""
+        return f"the address gives {name} a value that PostgreSQL does not know{known}."
+    if re.search(r"\bSSL\b|certificate", words):
+        return (
+            f"{server} and this machine agree on no encrypted connection; check sslmode and sslrootcert in the "
+            "address, and the server's certificate."
+        )
+    if re.search(r"unrecognized configuration parameter|invalid value for parameter|permission denied to set", words):
+        return f"{server} does not take the parameters of the address; check its options."
+    return f"cannot reach {server}; check host and port in the address, and that the server runs and can be reached."

@@ -1,0 +1,1 @@
+"""Frames and tables of Spark."""

@@ -1,0 +1,1 @@
+"""The compiler that every SQL engine shares."""

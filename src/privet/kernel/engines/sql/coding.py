@@ -1,0 +1,241 @@
+"""From source rows to codes in SQL: `column.py` as syntax trees.
+
+Every expression is total: any value of any row gets a code or NULL, and rows with a
+NULL are left out, so that no row can make the statement fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+import numpy as np
+from sqlglot import exp
+
+from privet.kernel.column import GRID_SLACK, LONGEST_NUMBER, LONGEST_NUMERAL, Nominal, Numeric, is_numeral, spellings
+from privet.kernel.domain import Domain
+from privet.kernel.engines.sql.sql import Dialect, Sql, add, big, case, col, conjunction, double, num
+
+_SOURCE = "source_rows"  # source columns are always named with it: a column may have any name
+_JOIN_FROM = 32  # a nominal column with more values is coded by a join instead of a CASE
+
+
+class Kind(Enum):
+    """How a source column is stored."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    SINGLE = "single"
+    FLOAT = "float"
+    DECIMAL = "decimal"
+    BOOLEAN = "boolean"
+
+
+def coded(
+    source: Sql,
+    domain: Domain,
+    fields: Mapping[str, str],
+    kinds: Mapping[str, Kind],
+    dialect: Dialect,
+    types: Mapping[str, str] | None = None,
+) -> exp.Select:
+    """SELECT every code and grid index FROM source, leaving out the rows that do not fit the domain.
+
+    `fields` and `kinds` say which source column holds each declared one, and how it is stored; `types` name the type
+    of columns of decimals, as DECIMAL(12, 3): without it they have any number of digits.
+    """
+    numbers: list[Sql] = []
+    grids: list[Sql] = []
+    codes: list[Sql] = []
+    narrow: list[Sql] = []
+    joins: list[tuple[Sql, Sql]] = []
+    for i, column in enumerate(domain):
+        value, kind = _of(_SOURCE, fields[column.name]), kinds[column.name]
+        narrow.append(_smallest(f"c{i}", column.size))
+        if isinstance(column, Numeric):
+            numbers.append(_number(value, kind, dialect).as_(f"x{i}"))
+            grids.append(_grid(col(f"x{i}"), column, dialect).as_(f"g{i}"))
+            codes += [_bin(col(f"g{i}"), column).as_(f"c{i}"), col(f"g{i}")]
+            narrow.append(exp.cast(col(f"g{i}"), exp.DataType.Type.INT).as_(f"g{i}"))
+            continue
+        if kind in (Kind.SINGLE, Kind.FLOAT):
+            code = _code_of_float(value, column, kind, dialect)
+        elif kind is Kind.DECIMAL:
+            code = _code_of_decimal(value, column, (types or {}).get(column.name, "DECIMAL"))
+        elif kind is Kind.INTEGER and (whole := _whole_numbers(column, (types or {}).get(column.name, ""))) is not None:
+            code = _code(value.is_(exp.Null()), column, _codes_of_whole(value, whole))
+        elif len(column.values) > _JOIN_FROM and dialect.join_values:
+            text = _text(value, kind, dialect)
+            listed = {f"v{i}": (text, _names(column, kind))}
+            if kind is Kind.TEXT and (numerals := _numerals(column)):
+                listed[f"w{i}"] = case([(_has_one_point(text, dialect), dialect.without_zeros(text.copy()))]), numerals
+            for alias, (key, pairs) in listed.items():
+                joins.append((exp.values(pairs, alias=alias, columns=["t", "k"]), key.eq(_of(alias, "t"))))
+            matched = [(_of(alias, "k").is_(exp.Null()).not_(), _of(alias, "k")) for alias in listed]
+            code = _code(_no_text(text, column, dialect), column, matched)
+        else:
+            code = _code_of_text(_text(value, kind, dialect), kind, column, dialect)
+        numbers.append(code.as_(f"c{i}"))
+        grids.append(col(f"c{i}"))
+        codes.append(col(f"c{i}"))
+    innermost = exp.select(*numbers).from_(exp.select(exp.Star()).from_(source).subquery(_SOURCE))
+    for values, condition in joins:
+        innermost = innermost.join(values, on=condition, join_type="left")
+    fitting = innermost
+    if any(isinstance(column, Numeric) for column in domain):
+        fitting = exp.select(*codes).from_(exp.select(*grids).from_(innermost.subquery("numbers")).subquery("grids"))
+    present = [col(f"c{i}").is_(exp.Null()).not_() for i in range(len(domain.columns))]
+    return exp.select(*narrow).from_(fitting.subquery("fits")).where(conjunction(*present))
+
+
+def _of(table: str, name: str) -> Sql:
+    return exp.column(name, table=table, quoted=True)
+
+
+def _smallest(name: str, size: int) -> Sql:
+    """Codes as 16-bit numbers where they fit: every engine has those."""
+    return exp.cast(col(name), exp.DataType.Type.SMALLINT if size < 2**15 else exp.DataType.Type.INT).as_(name)
+
+
+def _text(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
+    """The text of a stored text, boolean or whole number."""
+    if kind is Kind.BOOLEAN:
+        return case([(value, exp.Literal.string("true")), (value.not_(), exp.Literal.string("false"))])
+    return dialect.as_text(value)
+
+
+def _code_of_text(text: Sql, kind: Kind, column: Nominal, dialect: Dialect) -> Sql:
+    """`column.canonical_text` in SQL: a text is a declared spelling, or one but for the zeros at its end."""
+    branches = [(dialect.same_text(text.copy(), name), num(k)) for name, k in _names(column, kind)]
+    if kind is Kind.TEXT and (numerals := _numerals(column)):
+        cells = [exp.If(this=exp.Literal.string(name), true=num(k)) for name, k in numerals]
+        shortened = exp.Case(this=dialect.without_zeros(text.copy()), ifs=cells, default=_other(column))
+        branches.append((_has_one_point(text, dialect), shortened))
+    return _code(_no_text(text, column, dialect), column, branches)
+
+
+def _names(column: Nominal, kind: Kind) -> list[tuple[str, int]]:
+    """The texts that stored values may have, each with its code; the most likely first."""
+    names = [(text, k) for k, text in enumerate(column.texts)]
+    if kind is not Kind.TEXT:
+        return names
+    # 1.0 is what many programs write for 1, and found sooner than by leaving out its zero
+    names += [(f"{text}.0", k) for text, k in names if is_numeral(text) and "." not in text]
+    return names + [(name, k) for k, text in enumerate(column.texts) for name in spellings(text)[1:]]
+
+
+def _numerals(column: Nominal) -> list[tuple[str, int]]:
+    """The declared numerals, each with its code: what a numeral is without the zeros at its end."""
+    return [(name, k) for k, text in enumerate(column.texts) for name in spellings(text) if is_numeral(name)]
+
+
+def _has_one_point(text: Sql, dialect: Dialect) -> Sql:
+    """Return whether a text is short and has exactly one point.
+
+    Only then may zeros at its end be dropped to find a numeral.
+    """
+    short = exp.LTE(this=dialect.length(text.copy()), expression=num(LONGEST_NUMERAL))
+    one, two = (exp.Like(this=text.copy(), expression=exp.Literal.string(p)) for p in ("%.%", "%.%.%"))
+    return exp.and_(short, one, exp.not_(two))
+
+
+def _whole_numbers(column: Nominal, stored: str) -> list[tuple[int, int]] | None:
+    """Codes and values that whole numbers can match; None where there are too many, or too large ones.
+
+    A type without a sign (DuckDB's begin with U) has no negative ones: to compare it with one, DuckDB would cast the
+    rows, and fail at a large one.
+    """
+    whole = sorted((code, n) for n, code in column.whole_numbers if n >= 0 or not stored.startswith("U"))
+    return None if len(whole) > _JOIN_FROM or any(abs(number) >= 10**18 for _, number in whole) else whole
+
+
+def _codes_of_whole(value: Sql, whole: Sequence[tuple[int, int]]) -> list[tuple[Sql, Sql]]:
+    """A branch for each value; numbers that are their own codes, as 0 to 7 are, need one for all."""
+    if len(whole) > 1 and list(whole) == [(k, k) for k in range(len(whole))]:
+        return [(exp.Between(this=value.copy(), low=num(0), high=num(len(whole) - 1)), value.copy())]
+    return [(value.copy().eq(num(number)), num(k)) for k, number in whole]
+
+
+def _no_text(text: Sql, column: Nominal, dialect: Dialect) -> Sql:
+    """No value, or an empty text unless that is declared."""
+    absent = text.is_(exp.Null())
+    return absent if "" in column.texts else exp.or_(absent, dialect.same_text(text.copy(), ""))
+
+
+def _code(absent: Sql, column: Nominal, branches: Sequence[tuple[Sql, Sql]]) -> Sql:
+    """`Nominal.code` in SQL: missing, a declared value, or other; NULL where such a cell is not declared."""
+    missing = exp.Null() if column.missing_code is None else num(column.missing_code)
+    # A missing value equals no declared one, so without either cell the CASE gives NULL anyway.
+    first = [] if column.missing_code is None and column.other_code is None else [(absent, missing)]
+    return case([*first, *branches], _other(column))
+
+
+def _other(column: Nominal) -> Sql:
+    return exp.Null() if column.other_code is None else num(column.other_code)
+
+
+def _code_of_float(value: Sql, column: Nominal, kind: Kind, dialect: Dialect) -> Sql:
+    """Return the code of a float, compared as a number.
+
+    At most one float of this width has the text of a declared value.
+    """
+    number = dialect.as_double(value)
+    floats = column.floats(np.float32 if kind is Kind.SINGLE else np.float64)
+    branches = [(number.eq(double(num(float(declared)))), num(k)) for declared, k in floats]
+    return _code(exp.or_(value.is_(exp.Null()), dialect.is_nan(number)), column, branches)
+
+
+def _code_of_decimal(value: Sql, column: Nominal, stored: str) -> Sql:
+    """Decimals are compared as numbers of the column's own type: a cast to a common one might not fit a row."""
+    to = exp.DataType.build(stored)
+    digits = [int(size.name) for size in to.expressions]
+    branches = [
+        (value.eq(exp.cast(exp.Literal.string(name), to)), num(k))
+        for k, name in enumerate(column.texts)
+        if is_numeral(name) and _fits(name, *digits)
+    ]
+    return _code(value.is_(exp.Null()), column, branches)
+
+
+def _fits(numeral: str, precision: int = 2**31, scale: int = 2**30) -> bool:
+    """Can a decimal of this type be this number?"""
+    whole, _, fraction = numeral.removeprefix("-").partition(".")
+    return len(whole.lstrip("0")) <= precision - scale and len(fraction) <= scale
+
+
+def _number(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
+    """The number that `Numeric.grid` reads, in SQL: `number_of`, and the words for booleans as 1 and 0."""
+    if kind is Kind.BOOLEAN:
+        return double(exp.cast(value, exp.DataType.Type.INT))
+    if kind is not Kind.TEXT:
+        return dialect.as_double(value)
+    written = dialect.as_text(value)
+    short = exp.LTE(this=dialect.length(written.copy()), expression=num(LONGEST_NUMBER))
+    booleans = [
+        (dialect.same_text(written.copy(), word), double(num(number)))
+        for name, number in (("true", 1), ("false", 0))
+        for word in spellings(name)
+    ]
+    return case([(short, exp.Coalesce(this=dialect.read_number(written), expressions=[case(booleans)]))])
+
+
+def _grid(number: Sql, column: Numeric, dialect: Dialect) -> Sql:
+    """`Numeric.grid` in SQL, with the same three floating-point operations; -1 for no number."""
+    low, high = double(num(float(column.low))), double(num(float(column.high)))
+    clamped = exp.Least(
+        ignore_nulls=True, this=exp.Greatest(ignore_nulls=True, this=number, expressions=[low]), expressions=[high]
+    )
+    steps = exp.Div(
+        this=exp.Paren(this=exp.Sub(this=clamped, expression=low.copy())), expression=double(num(float(column.step)))
+    )
+    index = big(exp.Floor(this=add(exp.Paren(this=steps), double(num(GRID_SLACK)))))
+    inside = exp.Least(ignore_nulls=True, this=index, expressions=[num(column.grid_size - 1)])
+    absent = exp.or_(number.copy().is_(exp.Null()), dialect.is_nan(number.copy()))
+    return case([(absent, num(-1))], inside)
+
+
+def _bin(grid: Sql, column: Numeric) -> Sql:
+    missing = exp.Null() if column.missing_code is None else num(column.missing_code)
+    branches = [(exp.LT(this=grid, expression=num(0)), missing)]
+    branches += [(exp.LT(this=grid.copy(), expression=num(t)), num(i)) for i, t in enumerate(column.thresholds)]
+    return case(branches, num(len(column.thresholds)))

@@ -1,0 +1,165 @@
+"""Questions in words, for the command line: `mean wage by sex where age in 30..40 and region = harbour`.
+
+A question is parsed into values, checked against the public domain and asked of a
+table; nothing of its text reaches an engine.
+
+    count | sum COLUMN | mean COLUMN | median COLUMN | quantile COLUMN RANK
+    histogram COLUMN, COLUMN, ... | select max|gini|infogain [thresholds]
+    ... by COLUMN                  for each value or bin; costs as much as one of them
+    ... where CONDITION and ...    COLUMN = VALUE, COLUMN in {A, B}, COLUMN in 30..40 (40 excluded),
+                                   COLUMN < 40, <= 40, > 30, >= 30; "quote what has spaces or signs"
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from privet.errors import QuestionError
+from privet.kernel import LONGEST_QUESTION, Domain, Numeric, ProtectedTable, Release, fraction_of, quoted, shown
+
+_TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[{},=]|<=|>=|<|>|[^\s{},=<>"]+)')
+_VERBS = ("count", "sum", "mean", "median", "quantile", "histogram", "select")
+
+
+@dataclass(frozen=True)
+class TextQuestion:
+    """One question, parsed.
+
+    >>> TextQuestion.parse("count where sex = Female and age in 30..40")
+    TextQuestion(verb='count', words=(), by=None, where=(('sex', '=', ('Female',)), ('age', 'in', ('30', '40'))))
+    """
+
+    verb: str
+    words: tuple[str, ...] = ()
+    by: str | None = None
+    where: tuple[tuple[str, str, tuple[str, ...]], ...] = field(default=())
+
+    @classmethod
+    def parse(cls, text: str) -> TextQuestion:
+        """Read a question in words.
+
+        Raises
+        ------
+        QuestionError
+            It is no question, or longer than `bounds.LONGEST_QUESTION`.
+        """
+        if not isinstance(text, str) or len(text) > LONGEST_QUESTION:
+            raise QuestionError(f"a question is a text of at most {LONGEST_QUESTION} characters.")
+        tokens = _tokens(text)
+        if not tokens or tokens[0] not in _VERBS:
+            raise QuestionError(f"a question begins with {', '.join(_VERBS)}; for example: count where sex = Female.")
+        verb, rest = tokens[0], tokens[1:]
+        head, conditions = _cut(rest, "where")
+        words, by = _cut(head, "by")
+        if by is not None and len(by) != 1:
+            raise QuestionError("'by' is followed by one column.")
+        names = tuple(_word(word) for word in words if word != ",")
+        needed = {"count": 0, "quantile": 2, "histogram": None, "select": None}.get(verb, 1)
+        if needed is not None and len(names) != needed:
+            example = {"count": "count", "quantile": "quantile age 0.9"}.get(verb, f"{verb} age")
+            raise QuestionError(f"'{verb}' takes {needed} word{'s' * (needed != 1)}, as in: {example}.")
+        return cls(verb, names, _word(by[0]) if by else None, _conditions(conditions))
+
+    def ask(self, table: ProtectedTable, epsilon: str, key: str | None = None) -> list[tuple[str | None, Release]]:
+        """Ask a table; the answers with the label of their part, None without `by`."""
+        wanted = {name: _meaning(table.domain, name, sign, values) for name, sign, values in self.where}
+        if len(wanted) < len(self.where):
+            raise QuestionError("each column stands in one condition only; use in {A, B} or in LOW..HIGH.")
+        rows = table.where(wanted) if wanted else table
+        if self.by is None:
+            return [(None, self._ask(rows, epsilon, key))]
+        parts = rows.partition(self.by)
+        return list(zip(parts.labels, self._ask(parts, epsilon, key), strict=True))
+
+    def _ask(self, rows: Any, epsilon: str, key: str | None) -> Any:
+        if self.verb == "count":
+            return rows.count(epsilon, key=key)
+        if self.verb == "histogram":
+            return rows.histogram(*self.words, epsilon=epsilon, key=key)
+        if self.verb == "select":
+            if not 1 <= len(self.words) <= 2 or self.words[1:] not in ((), ("thresholds",)):
+                raise QuestionError("'select' takes a criterion, as in: select gini, or: select gini thresholds.")
+            return rows.select(self.words[0], epsilon, thresholds=len(self.words) == 2, key=key)
+        if self.verb == "quantile":
+            return rows.quantile(*self.words, epsilon, key=key)
+        return getattr(rows, self.verb)(self.words[0], epsilon, key=key)
+
+
+def _tokens(text: str) -> list[str]:
+    tokens, position, text = [], 0, text.strip()
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise QuestionError(
+                f"cannot read the question at {quoted(text[position : position + 20])}; close the quote."
+            )
+        tokens.append(match[1])
+        position = match.end()
+    return tokens
+
+
+def _word(token: str) -> str:
+    if token.startswith('"'):
+        return re.sub(r"\\(.)", r"\1", token[1:-1])
+    if token in ("{", "}", ",", "=", "<", ">", "<=", ">="):
+        raise QuestionError(f"a name or value was expected, not '{token}'; put \"quotes\" around what has signs.")
+    return token
+
+
+def _cut(tokens: Sequence[str], word: str) -> tuple[list[str], list[str] | None]:
+    if word not in tokens:
+        return list(tokens), None
+    at = list(tokens).index(word)
+    return list(tokens[:at]), list(tokens[at + 1 :])
+
+
+def _conditions(tokens: list[str] | None) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    if tokens is None:
+        return ()
+    conditions = []
+    while True:
+        condition, more = _cut(tokens, "and")
+        conditions.append(_condition(condition))
+        if more is None:
+            return tuple(conditions)
+        tokens = more
+
+
+def _condition(tokens: list[str]) -> tuple[str, str, tuple[str, ...]]:
+    if len(tokens) >= 3 and tokens[1] in ("=", "<", "<=", ">", ">=") and len(tokens) == 3:
+        return _word(tokens[0]), tokens[1], (_word(tokens[2]),)
+    if len(tokens) == 3 and tokens[1] == "in" and ".." in tokens[2]:
+        low, _, high = tokens[2].partition("..")
+        return _word(tokens[0]), "in", (low, high)
+    if len(tokens) >= 5 and tokens[1:3] == ["in", "{"] and tokens[-1] == "}":
+        return _word(tokens[0]), "one of", tuple(_word(token) for token in tokens[3:-1] if token != ",")
+    raise QuestionError(
+        f"cannot read the condition '{shown(' '.join(tokens))}'; write COLUMN = VALUE, COLUMN in {{A, B}}, COLUMN in "
+        '30..40 or COLUMN < 40, with "quotes" around what has spaces or signs.'
+    )
+
+
+def _meaning(domain: Domain, name: str, sign: str, values: tuple[str, ...]) -> object:
+    """What `where` takes for a condition."""
+    column = domain[name]
+    if sign == "one of":
+        return set(values)
+    if sign == "=":
+        number = fraction_of(values[0]) if isinstance(column, Numeric) and values[0] not in column.labels else None
+        return values[0] if number is None else number
+    if not isinstance(column, Numeric):
+        raise QuestionError(f"column '{name}' is nominal and has no ranges; use = or in {{A, B}}.")
+    bounds = [None if text == "" else fraction_of(text) for text in values]
+    for bound, text in zip(bounds, values, strict=True):
+        if bound is None and text != "":
+            raise QuestionError(f"column '{name}' is compared with numbers of ordinary size, not with {quoted(text)}.")
+    if sign == "in":
+        return (bounds[0], bounds[1])
+    bound = bounds[0]
+    assert bound is not None
+    beyond = column.value_at(math.floor((bound - column.low) / column.step) + 1)  # the next grid point
+    return {"<": (None, bound), "<=": (None, beyond), ">": (beyond, None), ">=": (bound, None)}[sign]
