@@ -20,7 +20,7 @@ from bench.kernel import ATTRIBUTES, CLASSES, VALUES
 
 if TYPE_CHECKING:
     from bench.engines import Task
-    from privet.trees.model import Tree
+    from privet.models.tree import Tree
 
 NAMES = tuple(f"a{i}" for i in range(ATTRIBUTES))
 CELLS = tuple((name, VALUES) for name in NAMES)

@@ -28,8 +28,8 @@ from bench.data.random_trees import classified
 from evidence.numbers import BOOSTED, EPSILONS
 from privet.errors import DataError
 from privet.kernel import Domain, Nominal
+from privet.learners.plan import DEEPER, SHARPER
 from privet.studies import Outcome, Trial, run
-from privet.trees.plan import DEEPER, SHARPER
 
 RESULT = Path(__file__).with_name("frontier.json")
 JOURNAL = Path("build/evidence-frontier.jsonl")

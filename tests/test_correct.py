@@ -19,8 +19,8 @@ from privet.kernel import LOGIT_GRID, IntegerLaplace, open_public
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.lab import worst_loss
-from privet.trees.record import Privacy
-from privet.trees.tables import Table, Tables
+from privet.models.privacy_record import Privacy
+from privet.models.tables import Table, Tables
 
 EXACT = 10_000  # at this epsilon an answer is the true one
 LARGE = 10**6

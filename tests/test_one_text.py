@@ -17,8 +17,8 @@ import privet
 from privet.draft import draft
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
+from privet.models.model import Model
 from privet.rows import read
-from privet.trees.published import Model
 
 # what a row may hold, and its text
 VALUES: list[tuple[Any, str]] = [

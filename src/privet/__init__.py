@@ -11,8 +11,7 @@ from privet.kernel import open_table as open
 if TYPE_CHECKING:
     from privet.choice import Branch, History, NoisyIf
     from privet.choice.auto import AutoClassifier
-    from privet.risk import Audit, audit
-    from privet.trees.estimators import (
+    from privet.learners.estimators import (
         BoostedTablesClassifier,
         C45Classifier,
         DiffPC45Classifier,
@@ -31,9 +30,10 @@ if TYPE_CHECKING:
         SNRForestClassifier,
         SuLQID3Classifier,
     )
-    from privet.trees.model import Ensemble
-    from privet.trees.published import Model
-    from privet.trees.tables import Tables
+    from privet.models.model import Model
+    from privet.models.tables import Tables
+    from privet.models.tree import Ensemble
+    from privet.risk import Audit, audit
     from privet.verification import verify
 
 __version__ = "0.1.0"
@@ -89,11 +89,11 @@ _ROOMS = {
     "Audit": "privet.risk",
     "AutoClassifier": "privet.choice.auto",
     "Branch": "privet.choice",
-    "Ensemble": "privet.trees.model",
+    "Ensemble": "privet.models.tree",
     "History": "privet.choice",
-    "Model": "privet.trees.published",
+    "Model": "privet.models.model",
     "NoisyIf": "privet.choice",
-    "Tables": "privet.trees.tables",
+    "Tables": "privet.models.tables",
     "audit": "privet.risk",
 }
 
@@ -107,7 +107,7 @@ def __getattr__(name: str) -> Any:
 
         return verification.verify
     if name.endswith("Classifier") and name in __all__:
-        from privet.trees import estimators
+        from privet.learners import estimators
 
         return getattr(estimators, name)
     raise AttributeError(f"module 'privet' has no attribute '{name}'")

@@ -18,12 +18,12 @@ from rich.table import Table
 
 from privet import datasets
 from privet.kernel import Budget, Count, Mean, ProtectedTable, decimal_text, open_table, short_text
+from privet.models.model import Model
+from privet.models.tables import Tables
+from privet.models.tree import Ensemble
 from privet.risk import Audit, audit
 from privet.trees.drawing import svg
-from privet.trees.model import Ensemble
-from privet.trees.published import Model
 from privet.trees.table_drawing import svg as svg_of_tables
-from privet.trees.tables import Tables
 
 _BUDGET = "2.5"
 _TREE = "1.0"
@@ -166,7 +166,7 @@ def _ask(table: ProtectedTable, people: pd.DataFrame) -> list[Step]:
 def _grow(table: ProtectedTable, people: pd.DataFrame) -> Grown:
     """A private tree, the learner that suits the table, and C4.5 on the rows themselves, for their owner alone."""
     from privet.choice.auto import AutoClassifier
-    from privet.trees.estimators import C45Classifier, DiffPC45Classifier
+    from privet.learners.estimators import C45Classifier, DiffPC45Classifier
 
     target = table.domain.target_column.name
     tree = DiffPC45Classifier(epsilon=_TREE, criterion="gini").fit(table)

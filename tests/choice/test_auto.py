@@ -21,7 +21,7 @@ from privet.choice.policy import Tree
 from privet.errors import BudgetExceeded, ModelError, QuestionError
 from privet.kernel import Derived
 from privet.lab import worst_loss
-from privet.trees.published import Model
+from privet.models.model import Model
 
 F = Fraction
 

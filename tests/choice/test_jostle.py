@@ -12,9 +12,9 @@ import pytest
 import privet
 from privet import Branch, NoisyIf
 from privet.kernel import as_epsilon, open_public
-from privet.trees.grow import grow
-from privet.trees.plan import NODE_SITES, RUN_SITES, Plan
-from privet.trees.presets import PRESETS
+from privet.learners.grow import grow
+from privet.learners.plan import NODE_SITES, RUN_SITES, Plan
+from privet.learners.presets import PRESETS
 
 PEOPLE = privet.datasets.census(2000)
 CENSUS = privet.datasets.census_domain()

@@ -14,7 +14,7 @@ from privet import Branch, NoisyIf
 from privet.choice import AccuracyFirst, Fixed, Probe, Race, Score
 from privet.choice.cheapest import Counts, cheapest_model
 from privet.errors import BudgetExceeded, PrivacyError, QuestionError
-from privet.trees.tables import Tables
+from privet.models.tables import Tables
 
 F = Fraction
 

@@ -13,7 +13,7 @@ import pytest
 from postgres_server import shared_server
 
 import privet
-from privet.trees.estimators import TablesClassifier
+from privet.learners.estimators import TablesClassifier
 
 STORAGES = ("csv", "parquet", "duckdb", "snapshot", "postgres")
 ROWS = privet.datasets.census(1_500, seed=3)

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import privet
-from privet.trees.model import Ensemble
+from privet.models.tree import Ensemble
 
 KNOWN = ["sex", "education", "occupation"]
 ASK = ("--qi", "people.csv", "--sensitive", "income", "--columns", ",".join(KNOWN))

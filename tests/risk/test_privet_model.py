@@ -13,11 +13,11 @@ import privet
 from privet.errors import ModelError
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.models.privacy_record import Privacy, Step
+from privet.models.tree import Ensemble, Tree
 from privet.risk.people import People
 from privet.risk.privet_model import NOISY, published
 from privet.risk.publication import Publication, most_published
-from privet.trees.model import Ensemble, Tree
-from privet.trees.record import Privacy, Step
 
 DOMAIN = Domain(
     (

@@ -19,10 +19,10 @@ import privet
 from privet.errors import ModelError
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.models.model import Model
+from privet.models.tree import Ensemble
 from privet.risk.reading import criterion_of, read_tree
 from privet.risk.tree import PublishedTree
-from privet.trees.model import Ensemble
-from privet.trees.published import Model
 
 X = pd.DataFrame({"age": [20, 30, 40, 50] * 5, "sex": [0, 1, 1, 0] * 5})
 Y = pd.Series(["a", "b", "b", "a"] * 5, name="ill")

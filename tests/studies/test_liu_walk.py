@@ -15,11 +15,11 @@ from privet.datasets import Dataset
 from privet.errors import QuestionError
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
+from privet.learners.presets import preset
 from privet.studies import rows
 from privet.studies.fit import fit
 from privet.studies.papers.liu.walk import Coded, coded, maxtree, walked
 from privet.studies.trial import Trial
-from privet.trees.presets import preset
 
 SIZES = (2, 3, 4, 5)
 

@@ -13,9 +13,9 @@ import pytest
 from privet.choice.auto import CLASSIFIERS
 from privet.datasets import census, census_domain
 from privet.kernel import seeded_noise
+from privet.models.model import Model
+from privet.models.tree import Ensemble
 from privet.studies.specimen import BARS, COLUMNS, LIMIT, LINES, specimen
-from privet.trees.model import Ensemble
-from privet.trees.published import Model
 
 ROWS = census(2000, 1)
 

@@ -16,8 +16,8 @@ import privet
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.lab import worst_loss
-from privet.trees.boost import CONSTANTS, boost, plan
-from privet.trees.learned import Learned
+from privet.learners.boosting import CONSTANTS, boost, plan
+from privet.learners.learned import Learned
 
 BINARY = ("0", "1")
 

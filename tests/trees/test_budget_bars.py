@@ -17,9 +17,9 @@ import pytest
 import privet
 from privet import datasets
 from privet.kernel.column import Numeric
-from privet.trees.estimators import CLASSIFIERS
-from privet.trees.plan import Level, Plan, Schedule
-from privet.trees.presets import PRESETS
+from privet.learners.estimators import CLASSIFIERS
+from privet.learners.plan import Level, Plan, Schedule
+from privet.learners.presets import PRESETS
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"<!-- bar: ([\w-]+) -->\n```text\n(.*?)```", re.DOTALL)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privet.trees import cell_values
-from privet.trees.cell_values import NoisySums, log_ratios
+from privet.learners import cell_values
+from privet.learners.cell_values import NoisySums, log_ratios
 
 CELLS, CAP = 24, 0.5
 

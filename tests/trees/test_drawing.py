@@ -15,10 +15,10 @@ from labels import EVIL
 
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.models.privacy_record import Privacy, Step
+from privet.models.tree import Ensemble, Tree
 from privet.trees.drawing import svg, text
-from privet.trees.model import Ensemble, Tree
 from privet.trees.page import page
-from privet.trees.record import Privacy, Step
 
 PROPERTY = settings(derandomize=True, deadline=None)
 PEOPLE = Domain(

@@ -32,9 +32,9 @@ from privet.kernel import Parts, ProtectedTable
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.session import Session
-from privet.trees.catalog import ALGORITHMS
-from privet.trees.estimator import PrivateClassifier
-from privet.trees.estimators import CLASSIFIERS, TablesClassifier
+from privet.learners.catalog import ALGORITHMS
+from privet.learners.estimator import PrivateClassifier
+from privet.learners.estimators import CLASSIFIERS, TablesClassifier
 
 EVERY = list(CLASSIFIERS.values())
 PRIVATE = [make for make in EVERY if make.algorithm not in ("id3", "c45")]

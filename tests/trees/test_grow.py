@@ -22,16 +22,16 @@ from privet.kernel import GainRatio, ProtectedTable, WeightedMax, open_public
 from privet.kernel.accounting import GRAIN, as_epsilon
 from privet.kernel.column import Nominal, Numeric, decimal_text
 from privet.kernel.domain import Domain
+from privet.learners import plan as plans
+from privet.learners import splitting
+from privet.learners.estimators import CLASSIFIERS
+from privet.learners.grow import grow, refill
+from privet.learners.plan import Plan, above_noise, even, fixed, half_or_log, leaves_only, with_points
+from privet.learners.presets import PRESETS, preset
+from privet.learners.progress import Progress
+from privet.learners.structure import draw
+from privet.models.tree import Ensemble, Tree
 from privet.testing import seeded_noise
-from privet.trees import plan as plans
-from privet.trees import splitting
-from privet.trees.estimators import CLASSIFIERS
-from privet.trees.grow import grow, refill
-from privet.trees.model import Ensemble, Tree
-from privet.trees.plan import Plan, above_noise, even, fixed, half_or_log, leaves_only, with_points
-from privet.trees.presets import PRESETS, preset
-from privet.trees.progress import Progress
-from privet.trees.structure import draw
 
 PRIVATE = [name for name in PRESETS if name not in ("id3", "c45")]
 FORESTS = ["jagannathan", "patil-singh", "snr-forest", "maxforest", "hanisch-forest"]

@@ -17,7 +17,7 @@ import privet
 from privet.errors import DataError, DomainError, PrivacyLeakWarning
 from privet.kernel.column import Column, Nominal, Numeric
 from privet.kernel.domain import Domain
-from privet.trees.inference import infer
+from privet.learners.inference import infer
 
 NAN, INF = math.nan, math.inf
 

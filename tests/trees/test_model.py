@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from privet.errors import DataError, ModelError
 from privet.kernel.column import Column, Nominal, Numeric
 from privet.kernel.domain import Domain
-from privet.trees.model import Ensemble, Leaf, Split, Tree
-from privet.trees.record import Privacy, Step
+from privet.models.privacy_record import Privacy, Step
+from privet.models.tree import Ensemble, Leaf, Split, Tree
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=150)
 RECORD = Privacy(

@@ -18,7 +18,7 @@ import privet
 from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
-from privet.trees.own_rows import as_pandas, labels_of, mismatches, table_of
+from privet.learners.own_rows import as_pandas, labels_of, mismatches, table_of
 
 DIGITS = Domain((Nominal("x", (0, 1)), Nominal("y", (0, 1))), target="y")
 WORDS = Domain((Nominal("x", (0, 1)), Nominal("y", ("no", "yes"))), target="y")

@@ -19,7 +19,7 @@ from privet.errors import QuestionError
 from privet.kernel.accounting import GRAIN, as_epsilon
 from privet.kernel.column import Column, Nominal, Numeric
 from privet.kernel.domain import Domain
-from privet.trees.plan import (
+from privet.learners.plan import (
     Budget,
     Plan,
     Schedule,
@@ -33,8 +33,8 @@ from privet.trees.plan import (
     leaves_only,
     with_points,
 )
-from privet.trees.presets import PRESETS, preset
-from privet.trees.structure import draw
+from privet.learners.presets import PRESETS, preset
+from privet.learners.structure import draw
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=100)
 DEPTHS = range(11)

@@ -15,8 +15,8 @@ from scipy.stats import binom
 
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
-from privet.trees.model import Floats, Tree
-from privet.trees.prune import by_error, by_signal, least_squares, rescale
+from privet.learners.prune import by_error, by_signal, least_squares, rescale
+from privet.models.tree import Floats, Tree
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=100)
 

@@ -35,10 +35,8 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery
 from privet.kernel.rows import Rows
 from privet.lab import worst_loss
-from privet.testing import seeded_noise
-from privet.trees.grow import grow, refill
-from privet.trees.model import Ensemble
-from privet.trees.plan import (
+from privet.learners.grow import grow, refill
+from privet.learners.plan import (
     NODE_SITES,
     RUN_SITES,
     Plan,
@@ -52,9 +50,11 @@ from privet.trees.plan import (
     leaves_only,
     with_points,
 )
-from privet.trees.presets import PRESETS, preset
-from privet.trees.record import Decision, Privacy, Step
-from privet.trees.sites import Site
+from privet.learners.presets import PRESETS, preset
+from privet.learners.sites import Site
+from privet.models.privacy_record import Decision, Privacy, Step
+from privet.models.tree import Ensemble
+from privet.testing import seeded_noise
 
 PEOPLE = census(3000)
 CENSUS = census_domain()

@@ -17,12 +17,12 @@ from labels import EVIL
 
 from privet.kernel.column import Column, Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.models.privacy_record import Privacy, Step
+from privet.models.tables import Table, Tables
 from privet.trees.effects import percent, signed
-from privet.trees.record import Privacy, Step
 from privet.trees.table_drawing import svg
 from privet.trees.table_page import likely, page
 from privet.trees.table_text import text
-from privet.trees.tables import Table, Tables
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=25)
 NS = "{http://www.w3.org/2000/svg}"

@@ -14,10 +14,10 @@ import pytest
 from privet.errors import DataError, ModelError
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
-from privet.trees.model import Ensemble
-from privet.trees.published import Model
-from privet.trees.record import Privacy
-from privet.trees.tables import Table, Tables
+from privet.models.model import Model
+from privet.models.privacy_record import Privacy
+from privet.models.tables import Table, Tables
+from privet.models.tree import Ensemble
 
 DOMAIN = Domain(
     (Nominal("a", ("x", "y", "z")), Nominal("b", (0, 1), missing=True), Nominal("c", ("no", "yes"))), target="c"

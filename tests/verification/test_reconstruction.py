@@ -20,11 +20,11 @@ import privet
 from privet.kernel import IntegerLaplace, as_epsilon
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.learners.estimators import TreeClassifier
+from privet.learners.grow import grow
+from privet.learners.plan import Plan, leaves_only
+from privet.models.tree import Ensemble
 from privet.testing import seeded_noise
-from privet.trees.estimators import TreeClassifier
-from privet.trees.grow import grow
-from privet.trees.model import Ensemble
-from privet.trees.plan import Plan, leaves_only
 from privet.verification.reconstruction import (
     SILENT,
     Reconstruction,

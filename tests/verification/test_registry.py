@@ -37,7 +37,7 @@ from privet.kernel import (
     criterion,
     mechanisms,
 )
-from privet.trees import presets
+from privet.learners import presets
 from privet.verification.estimators import CANARY_FITS, canaries
 from privet.verification.mechanisms import MECHANISMS
 from privet.verification.questions import QUESTIONS

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from privet.kernel import Domain, Histogram, Nominal, ProtectedTable
-from privet.trees.additive import LEARNERS, SHARE, learn
-from privet.trees.boost import CONSTANTS
-from privet.trees.grow import grow
-from privet.trees.plan import Plan
-from privet.trees.presets import preset
-from privet.trees.progress import Tell
-from privet.trees.published import Model
+from privet.learners.additive import LEARNERS, SHARE, learn
+from privet.learners.boosting import CONSTANTS
+from privet.learners.grow import grow
+from privet.learners.plan import Plan
+from privet.learners.presets import preset
+from privet.learners.progress import Tell
+from privet.models.model import Model
 
 ID3PLUS = "id3plus"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from privet.errors import QuestionError
-from privet.trees.algorithm import Algorithm
-from privet.trees.catalog import ALGORITHMS as PLAIN
+from privet.learners.algorithm import Algorithm
+from privet.learners.catalog import ALGORITHMS as PLAIN
 
 AUTO = Algorithm(
     "auto", "the learner that suits the table, chosen from noisy class counts", "privet, after Imola and Yang 2018"

@@ -19,10 +19,10 @@ from privet.choice.noisy_if import NoisyIf
 from privet.choice.outcome import Outcome
 from privet.errors import QuestionError
 from privet.kernel import Domain, Histogram, ProtectedTable, as_epsilon, decimal_text
-from privet.trees.additive import SHARE, naive_bayes, published
-from privet.trees.algorithm import check_attributes, check_target
-from privet.trees.record import Step
-from privet.trees.tables import Tables
+from privet.learners.additive import SHARE, naive_bayes, published
+from privet.learners.algorithm import check_attributes, check_target
+from privet.models.privacy_record import Step
+from privet.models.tables import Tables
 
 CHECKS = Fraction(1, 10)  # of the whole budget, for all checks together
 LEVELS = 8

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from privet.kernel import decimal_text
-from privet.trees.record import Decision
+from privet.models.privacy_record import Decision
 
 
 @dataclass(frozen=True)

@@ -232,9 +232,9 @@ def _refit(
     tree: Path, table: pd.DataFrame, answers: pd.DataFrame, sensitive: str, columns: Sequence[str] | None
 ) -> Callable[[float], Any] | None:
     """How private trees of the same people grow, where a privet model declares the values of their columns."""
+    from privet.models.tree import Ensemble
     from privet.risk.reading import read_tree
     from privet.risk.tree import PublishedTree
-    from privet.trees.model import Ensemble
 
     found = read_tree(tree)
     if not isinstance(found, PublishedTree) or not isinstance(found.model, Ensemble) or found.epsilon is not None:

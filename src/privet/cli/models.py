@@ -211,9 +211,9 @@ def predict(
       privet predict model.json new.csv --shares --json
       privet predict boosted.json new.csv --explain
     """
+    from privet.models.model import Model
+    from privet.models.tables import Tables
     from privet.rows import read
-    from privet.trees.published import Model
-    from privet.trees.tables import Tables
 
     loaded = Model.load(model)
     texts = loaded.domain.target_column.texts
@@ -265,8 +265,8 @@ def show(
       privet show model.json --rules
       privet show boosted.json --trees trees.json
     """
-    from privet.trees.published import Model
-    from privet.trees.tables import Tables
+    from privet.models.model import Model
+    from privet.models.tables import Tables
 
     loaded = Model.load(model)
     if trees is not None:

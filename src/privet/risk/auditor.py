@@ -12,6 +12,7 @@ import pandas as pd
 
 from privet.errors import DataError, ModelError
 from privet.kernel import number_of, text_of
+from privet.models.model import Model
 from privet.risk.beliefs import Belief, marginal_only, uniform
 from privet.risk.constraints import Counted, choices_of, silence
 from privet.risk.exposure import exposures
@@ -27,7 +28,6 @@ from privet.risk.remedies import Refit, remedies_for
 from privet.risk.tree import Floats, PublishedTree
 from privet.risk.worlds import possible_worlds
 from privet.rows import read
-from privet.trees.published import Model
 
 UNKNOWN = "unknown"
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.kernel import Column, Numeric, canonical_text, decimal_text, number_of, text_of
-from privet.trees.model import told
+from privet.models.tree import told
 
 Mask = NDArray[np.bool_]
 

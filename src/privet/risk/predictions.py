@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from privet.errors import ModelError
+from privet.models.model import Model
 from privet.risk.beliefs import Belief
-from privet.trees.published import Model
 
 
 def predictions(model: Model, profiles: Any) -> Belief:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from privet.errors import ModelError
+from privet.models.tree import Ensemble
 from privet.risk.tree import PublishedTree
-from privet.trees.model import Ensemble
 
 
 @dataclass(frozen=True, eq=False)

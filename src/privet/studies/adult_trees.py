@@ -14,8 +14,8 @@ import pandas as pd
 
 from privet.datasets import load
 from privet.kernel import Domain, Nominal
-from privet.trees.estimators import ID3Classifier
-from privet.trees.model import Ensemble
+from privet.learners.estimators import ID3Classifier
+from privet.models.tree import Ensemble
 
 COLUMNS = "workclass marital-status occupation relationship race sex native-country income".split()
 SENSITIVE = "education"

@@ -16,11 +16,11 @@ import numpy as np
 from privet.choice.auto import CLASSIFIERS
 from privet.errors import QuestionError
 from privet.kernel import seeded_noise
+from privet.learners.estimator import PrivateClassifier
 from privet.studies.histories import auc
 from privet.studies.rows import Split, split
 from privet.studies.specimen import specimen
 from privet.studies.trial import Trial
-from privet.trees.estimator import PrivateClassifier
 
 
 def classifier(trial: Trial, rows: Split) -> PrivateClassifier:

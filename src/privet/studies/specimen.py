@@ -15,10 +15,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from privet.kernel import Domain
+from privet.models.model import Model
+from privet.models.tables import Tables
+from privet.models.tree import Ensemble, Leaf, told
 from privet.trees.layout import clean, shortened
-from privet.trees.model import Ensemble, Leaf, told
-from privet.trees.published import Model
-from privet.trees.tables import Tables
 
 LINES, COLUMNS, BARS, CLASSES, LABEL = 40, 100, 24, 6, 60  # at most, of each
 LIMIT = 4096  # bytes of JSON

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from privet.datasets import census
+from privet.models.tree import Ensemble
 from privet.risk import Audit
 from privet.risk import audit as audited
 from privet.risk.findings import ALONE, MAXIMUM
@@ -23,7 +24,6 @@ from privet.risk.measures import FLOOR, individual
 from privet.studies import adult_trees
 from privet.studies.memory import forget_peak, held, peak
 from privet.studies.trial import Pairs, Trial
-from privet.trees.model import Ensemble
 
 TOP = 10  # profiles whose divergences are told
 AVERAGED = (*range(1, TOP + 1), 20, 50, 100, 150, 200, 250, 300, 350, 400, 450, 500)  # K of a mean of the K largest

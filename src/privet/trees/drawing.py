@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet.kernel import Domain
+from privet.models.tree import Ensemble, Leaf, Split, Tree, condition
 from privet.trees.layout import (
     BOLD,
     GAP,
@@ -29,7 +30,6 @@ from privet.trees.layout import (
     text_at,
     width_of,
 )
-from privet.trees.model import Ensemble, Leaf, Split, Tree, condition
 
 LINES, LEAVES, CLASSES = 400, 200, 10  # at most, of each
 # Petroff's ten: apart for every kind of colour vision, on light and dark paper (arXiv:2107.02270).

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.kernel import Domain, Nominal
+from privet.models.model import Floats, softmax
+from privet.models.tables import Table, Tables
+from privet.models.tree import told
 from privet.trees.drawing import COLOURS, class_names
 from privet.trees.layout import LABEL, clean, shortened
-from privet.trees.model import told
-from privet.trees.published import Floats, softmax
-from privet.trees.tables import Table, Tables
 
 TABLES, CELLS, ACROSS, BINS, SHOWN = 40, 24, 12, 200, 6  # at most drawn: tables, cells of each, columns, bins, classes
 MARKS = 2000  # at most, of all charts

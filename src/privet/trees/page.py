@@ -8,11 +8,11 @@ from fractions import Fraction
 from itertools import groupby
 
 from privet.kernel import short_text
+from privet.models.privacy_record import LEAF_QUESTIONS, Privacy, Step
+from privet.models.tree import Ensemble, Tree
 from privet.trees.drawing import CLASSES, COLOURS, LEAVES, class_names, counts_text, marks_of, path_to, svg
 from privet.trees.layout import safe
-from privet.trees.model import Ensemble, Tree
 from privet.trees.page_parts import ROWS, budget_bar, decided, details, document, domain_table, promise
-from privet.trees.record import LEAF_QUESTIONS, Privacy, Step
 from privet.trees.table_page import cost_in_sequence
 
 TREES, RULES = 20, 500  # at most, of each

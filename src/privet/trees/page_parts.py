@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from privet.kernel import Domain, Nominal, short_text
+from privet.models.privacy_record import Privacy
 from privet.trees.drawing import CLASSES
 from privet.trees.layout import safe
-from privet.trees.record import Privacy
 
 ROWS = 500  # of a table, at most
 

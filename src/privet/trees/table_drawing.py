@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet.kernel import Domain, Numeric, decimal_text
+from privet.models.tables import Table, Tables
+from privet.models.tree import told
 from privet.trees.drawing import class_names
 from privet.trees.effects import (
     ACROSS,
@@ -43,8 +45,6 @@ from privet.trees.effects import (
     within,
 )
 from privet.trees.layout import LABEL, LETTER, ROW, clean, safe, shortened, width_of
-from privet.trees.model import told
-from privet.trees.tables import Table, Tables
 
 SHEET, PANEL, SPACE = 1168.0, 376.0, 20.0  # pixels: all charts, one of them, and between two
 TOP, PLOT, FACET = 44.0, 140.0, 130.0  # what stands above a chart, its height, and the width of one of several

@@ -9,6 +9,9 @@ from fractions import Fraction
 import numpy as np
 
 from privet.kernel import short_text
+from privet.models.model import Floats, softmax
+from privet.models.privacy_record import Privacy, Step
+from privet.models.tables import Table, Tables
 from privet.trees.drawing import class_names
 from privet.trees.effects import (
     LESS,
@@ -28,11 +31,8 @@ from privet.trees.effects import (
 )
 from privet.trees.layout import safe
 from privet.trees.page_parts import ROWS, budget_bar, decided, details, document, domain_table, promise
-from privet.trees.published import Floats, softmax
-from privet.trees.record import Privacy, Step
 from privet.trees.table_drawing import STYLE, minus, panels, picture
 from privet.trees.table_text import text
-from privet.trees.tables import Table, Tables
 
 BARS, PARTS, ROUNDS = 40, 40, 100  # at most: attributes, lines of a sum, and rounds of looking for one
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from privet.kernel import Domain
+from privet.models.tables import Table, Tables
 from privet.trees.drawing import LINES, class_names
 from privet.trees.effects import (
     CELLS,
@@ -28,7 +29,6 @@ from privet.trees.effects import (
     within,
 )
 from privet.trees.layout import LABEL, LONG, clean, shortened, width_of
-from privet.trees.tables import Table, Tables
 
 SIDE = 12  # letters of a bar to either side of zero
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from privet.errors import QuestionError
 from privet.kernel import Domain, IntegerLaplace, ResidualLaplace, as_epsilon
-from privet.trees.estimator import PrivateClassifier
+from privet.learners.estimator import PrivateClassifier
 from privet.verification import estimators, functions, mechanisms, membership, reconstruction
 from privet.verification.attacks import AttackResult, attack, attack_by_paths
 from privet.verification.checks import Check

@@ -25,12 +25,12 @@ from privet.choice.catalog import ALGORITHMS
 from privet.errors import QuestionError
 from privet.kernel import Domain, Nominal, PublicRows, open_public, open_table
 from privet.lab import WorstLoss, worst_loss
-from privet.trees.estimator import PrivateClassifier
-from privet.trees.estimators import PriorClassifier, TablesClassifier, TreeClassifier
-from privet.trees.model import Ensemble
-from privet.trees.presets import PRESETS, preset
-from privet.trees.published import Model
-from privet.trees.tables import Tables
+from privet.learners.estimator import PrivateClassifier
+from privet.learners.estimators import PriorClassifier, TablesClassifier, TreeClassifier
+from privet.learners.presets import PRESETS, preset
+from privet.models.model import Model
+from privet.models.tables import Tables
+from privet.models.tree import Ensemble
 from privet.verification import observe
 from privet.verification.checks import CanaryCheck, Check, ExactCheck, NeighbourCheck, Neighbours, Sampler
 from privet.verification.events import Observations

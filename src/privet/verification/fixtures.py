@@ -21,11 +21,7 @@ from sklearn.base import BaseEstimator
 
 from privet.kernel import Domain, IntegerLaplace, Nominal, PublicRows
 from privet.lab import worst_loss
-from privet.trees.estimators import (
-    DiffPID3Classifier,
-    JagannathanForestClassifier,
-    MaxForestClassifier,
-)
+from privet.learners.estimators import DiffPID3Classifier, JagannathanForestClassifier, MaxForestClassifier
 from privet.verification import estimators, functions, observe
 from privet.verification.checks import Check, ExactCheck, FiniteCheck, NeighbourCheck, Neighbours
 from privet.verification.events import Observations

@@ -18,9 +18,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from privet.kernel import Choice, Histogram, Mean, Release, ResidualSums
-from privet.trees.model import Ensemble, Tree
-from privet.trees.published import Model
-from privet.trees.tables import Tables
+from privet.models.model import Model
+from privet.models.tables import Tables
+from privet.models.tree import Ensemble, Tree
 from privet.verification.checks import RAISED
 from privet.verification.events import Observations
 

@@ -37,9 +37,9 @@ import pandas as pd
 
 from privet.errors import QuestionError
 from privet.kernel import OTHER, Column, Domain, Nominal, Numeric, as_epsilon, text_of
-from privet.trees.estimators import JagannathanForestClassifier, TreeClassifier
-from privet.trees.model import Ensemble
-from privet.trees.published import Floats, Integers
+from privet.learners.estimators import JagannathanForestClassifier, TreeClassifier
+from privet.models.model import Floats, Integers
+from privet.models.tree import Ensemble
 
 Make = Callable[[Fraction, Domain, int], TreeClassifier]  # epsilon, domain, seed of the public coins
 Progress = Callable[[str], None]

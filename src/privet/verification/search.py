@@ -18,7 +18,7 @@ from typing import Any
 from privet.choice.auto import CLASSIFIERS
 from privet.errors import DataError
 from privet.kernel import decimal_text
-from privet.trees.presets import PRESETS
+from privet.learners.presets import PRESETS
 from privet.verification import estimators
 from privet.verification.registry import FALSE_ALARM, registry
 from privet.verification.subject import Effort, Progress, Subject

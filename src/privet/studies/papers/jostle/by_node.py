@@ -12,11 +12,11 @@ import numpy as np
 
 from privet.choice import Branch, NoisyIf
 from privet.kernel import as_epsilon, open_table, seeded_noise
+from privet.learners.grow import grow
+from privet.learners.presets import preset
 from privet.studies.fit import seed
 from privet.studies.rows import split
 from privet.studies.trial import Trial
-from privet.trees.grow import grow
-from privet.trees.presets import preset
 
 DROWNED, FAINT = 3.0, 30.0  # rows of a class times epsilon of a choice, below which coins and max do as well as any
 

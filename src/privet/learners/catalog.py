@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from privet.trees.additive import LEARNERS
-from privet.trees.algorithm import Algorithm
-from privet.trees.presets import PRESETS
+from privet.learners.additive import LEARNERS
+from privet.learners.algorithm import Algorithm
+from privet.learners.presets import PRESETS
 
 ALGORITHMS: dict[str, Algorithm] = {**PRESETS, **LEARNERS}

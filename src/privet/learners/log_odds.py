@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from privet.kernel import RESIDUAL_GRID, Domain, Histogram, Numeric, ResidualSums
-from privet.trees.cell_values import Floats, NoisySums, log_ratios
+from privet.learners.cell_values import Floats, NoisySums, log_ratios
 
 
 def from_residuals(

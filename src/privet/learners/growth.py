@@ -18,14 +18,12 @@ from numpy.typing import NDArray
 
 from privet.errors import QuestionError
 from privet.kernel import Criterion, Parts, Public
-from privet.trees import prune
-from privet.trees.model import Tree
-from privet.trees.node_sites import NodeSites
-from privet.trees.nodes import Nodes, for_each, places, repeated
-from privet.trees.plan import NOW, Level, Plan, Schedule
-from privet.trees.record import Record
-from privet.trees.sites import settled
-from privet.trees.splitting import (
+from privet.learners import prune
+from privet.learners.node_sites import NodeSites
+from privet.learners.nodes import Nodes, for_each, places, repeated
+from privet.learners.plan import NOW, Level, Plan, Schedule
+from privet.learners.sites import settled
+from privet.learners.splitting import (
     Attributes,
     Room,
     SplitOf,
@@ -38,7 +36,9 @@ from privet.trees.splitting import (
     rooms_below,
     split_by_coins,
 )
-from privet.trees.structure import splits_at
+from privet.learners.structure import splits_at
+from privet.models.privacy_record import Record
+from privet.models.tree import Tree
 
 Begin = Callable[[int, int], None]  # is told of each level, and how many nodes it has
 Way = tuple[str, Criterion | None]  # how a node finds its split, and by which criterion if not by the plan's

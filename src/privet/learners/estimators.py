@@ -14,14 +14,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet.errors import NotPrivate, QuestionError
 from privet.kernel import Domain, ProtectedTable, open_public
-from privet.trees.additive import LEARNERS, learn
-from privet.trees.estimator import PrivateClassifier, checked, named
-from privet.trees.grow import grow, refill
-from privet.trees.model import Ensemble
-from privet.trees.own_rows import table_of
-from privet.trees.plan import Plan
-from privet.trees.presets import preset
-from privet.trees.tables import Tables
+from privet.learners.additive import LEARNERS, learn
+from privet.learners.estimator import PrivateClassifier, checked, named
+from privet.learners.grow import grow, refill
+from privet.learners.own_rows import table_of
+from privet.learners.plan import Plan
+from privet.learners.presets import preset
+from privet.models.tables import Tables
+from privet.models.tree import Ensemble
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

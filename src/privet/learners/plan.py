@@ -20,7 +20,7 @@ import numpy as np
 
 from privet.errors import QuestionError
 from privet.kernel import Criterion, Domain, Numeric, Public, as_epsilon
-from privet.trees.sites import Decisions, Site, name_of, settled
+from privet.learners.sites import Decisions, Site, name_of, settled
 
 DEEPER = (500.0, 1200.0, 8000.0, 50_000.0)  # rows times epsilon from which two to five levels are worth their price
 SHARPER = 20_000.0  # rows times epsilon from which gini, noisier than max, sees more

@@ -16,11 +16,11 @@ import numpy as np
 
 from privet.errors import PrivacyError, QuestionError
 from privet.kernel import Criterion, Domain, Public, Release
-from privet.trees.criteria import usable
-from privet.trees.nodes import Nodes
-from privet.trees.plan import Level, Plan, checked_at_node
-from privet.trees.sites import Decisions, Site, estimate_of
-from privet.trees.splitting import room_of
+from privet.learners.criteria import usable
+from privet.learners.nodes import Nodes
+from privet.learners.plan import Level, Plan, checked_at_node
+from privet.learners.sites import Decisions, Site, estimate_of
+from privet.learners.splitting import room_of
 
 
 @dataclass(frozen=True)

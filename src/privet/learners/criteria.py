@@ -10,7 +10,7 @@ import numpy as np
 
 from privet.errors import NotPrivate, QuestionError
 from privet.kernel import Criterion, Domain, GainRatio, Unrounded, WeightedMax, criterion
-from privet.trees.plan import BY_SIGNAL, SHARPER, WEIGHTED, Plan, signal
+from privet.learners.plan import BY_SIGNAL, SHARPER, WEIGHTED, Plan, signal
 
 
 def rule_of(plan: Plan, domain: Domain, choice: str | Criterion) -> Criterion:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from privet.kernel import Histogram, ProtectedTable
-from privet.trees.published import Floats
-from privet.trees.tables import Table
+from privet.models.model import Floats
+from privet.models.tables import Table
 
 Asked = tuple[str, Any, int]  # the question, its release, and the number of the table it was asked for; 0 for none
 

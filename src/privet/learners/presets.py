@@ -14,8 +14,8 @@ from typing import Any
 
 from privet.errors import QuestionError
 from privet.kernel import Domain
-from privet.trees.algorithm import Algorithm
-from privet.trees.plan import (
+from privet.learners.algorithm import Algorithm
+from privet.learners.plan import (
     BY_SIGNAL,
     Plan,
     above_noise,

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.trees.model import Tree
-from privet.trees.published import Floats
+from privet.models.model import Floats
+from privet.models.tree import Tree
 
 
 def least_squares(tree: Tree, size_variance: Floats) -> Tree:

@@ -6,9 +6,8 @@ import numpy as np
 
 from privet.errors import QuestionError
 from privet.kernel import Domain
-from privet.trees.model import Tree
-from privet.trees.plan import Plan
-from privet.trees.splitting import (
+from privet.learners.plan import Plan
+from privet.learners.splitting import (
     Attributes,
     Room,
     SplitOf,
@@ -20,6 +19,7 @@ from privet.trees.splitting import (
     split_at,
     split_by_coins,
 )
+from privet.models.tree import Tree
 
 
 def draw(plan: Plan, domain: Domain, depth: int, rng: np.random.Generator) -> Tree:

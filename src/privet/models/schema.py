@@ -16,10 +16,10 @@ import numpy as np
 
 from privet.errors import DataError, DomainError, ModelError, UndeclaredDomain
 from privet.kernel import DEEPEST_TREE, LONGEST_MODEL, Domain, Numeric, finite_of, whole_of
-from privet.trees.model import VOTES, Ensemble, Tree, plain
-from privet.trees.published import Floats, Model
-from privet.trees.record import Privacy, check_losses, loss_of, text_of
-from privet.trees.tables import LARGEST, Table, Tables
+from privet.models.model import Floats, Model
+from privet.models.privacy_record import Privacy, check_losses, loss_of, text_of
+from privet.models.tables import LARGEST, Table, Tables
+from privet.models.tree import VOTES, Ensemble, Tree, plain
 
 FORMAT, VERSION = "privet-model", 1
 MAX_TABLES = 100_000

@@ -15,13 +15,13 @@ import numpy as np
 
 from privet.errors import QuestionError
 from privet.kernel import MAX_RELEASED, SMALLEST_EPSILON, Domain, Histogram, ProtectedTable, decimal_text
-from privet.trees.algorithm import Algorithm, check_attributes, check_budget, check_target, paid_for
-from privet.trees.boost import CONSTANTS, boost
-from privet.trees.learned import Asked, Learned, centred_log, class_shares, prior_alone, table_of
-from privet.trees.log_odds import from_likelihoods
-from privet.trees.progress import Meter, Tell
-from privet.trees.record import Privacy, Step
-from privet.trees.tables import Table, Tables
+from privet.learners.algorithm import Algorithm, check_attributes, check_budget, check_target, paid_for
+from privet.learners.boosting import CONSTANTS, boost
+from privet.learners.learned import Asked, Learned, centred_log, class_shares, prior_alone, table_of
+from privet.learners.log_odds import from_likelihoods
+from privet.learners.progress import Meter, Tell
+from privet.models.privacy_record import Privacy, Step
+from privet.models.tables import Table, Tables
 
 SHARE = Fraction(1, 20)  # of epsilon, for the class counts of naive Bayes
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.kernel import MAX_CELLS, Criterion, Domain, GainRatio, InfoGain, Numeric, Parts
-from privet.trees.criteria import rule_of
-from privet.trees.plan import Level, Plan
-from privet.trees.sites import settled
+from privet.learners.criteria import rule_of
+from privet.learners.plan import Level, Plan
+from privet.learners.sites import settled
 
 SplitOf = str | tuple[str, Fraction]  # an attribute by its cells, or at a threshold
 Attributes = tuple[str, ...]

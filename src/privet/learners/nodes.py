@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.kernel import Public, Release
-from privet.trees.splitting import Attributes, Room
+from privet.learners.splitting import Attributes, Room
 
 T = TypeVar("T")
 

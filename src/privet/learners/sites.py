@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from privet.kernel import Domain, Histogram, Nominal, Public, Release
-from privet.trees.record import Decision
+from privet.models.privacy_record import Decision
 
 View = Mapping[str, Release | Public]
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from privet.errors import ModelError
 from privet.kernel import LOGIT_GRID, AdditiveModel, Domain
-from privet.trees.model import Ensemble, Tree, told
-from privet.trees.published import Floats, Integers, Model, column_of, softmax
-from privet.trees.record import Privacy
+from privet.models.model import Floats, Integers, Model, column_of, softmax
+from privet.models.privacy_record import Privacy
+from privet.models.tree import Ensemble, Tree, told
 
 if TYPE_CHECKING:
     import pandas as pd

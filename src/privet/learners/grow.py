@@ -17,16 +17,16 @@ import numpy as np
 
 from privet.errors import QuestionError
 from privet.kernel import Domain, Histogram, ProtectedTable, Public, PublicTable, Release, as_epsilon
-from privet.trees.algorithm import check_attributes, check_budget, check_target, paid_for
-from privet.trees.criteria import followed, usable
-from privet.trees.growth import Begin, Growth
-from privet.trees.model import Ensemble, Tree
-from privet.trees.node_sites import NodeSites
-from privet.trees.plan import BY_SIGNAL, WEIGHTED, Plan, Schedule
-from privet.trees.progress import Meter, Tell
-from privet.trees.record import Privacy, Record
-from privet.trees.sites import Decisions, rows_in, settled, view_of
-from privet.trees.structure import draw
+from privet.learners.algorithm import check_attributes, check_budget, check_target, paid_for
+from privet.learners.criteria import followed, usable
+from privet.learners.growth import Begin, Growth
+from privet.learners.node_sites import NodeSites
+from privet.learners.plan import BY_SIGNAL, WEIGHTED, Plan, Schedule
+from privet.learners.progress import Meter, Tell
+from privet.learners.sites import Decisions, rows_in, settled, view_of
+from privet.learners.structure import draw
+from privet.models.privacy_record import Privacy, Record
+from privet.models.tree import Ensemble, Tree
 
 
 def grow(

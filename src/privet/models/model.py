@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from privet.errors import DataError, ModelError
 from privet.kernel import LONGEST_MODEL, LONGEST_TEXT, Domain, decimal_text, read_text, shown
-from privet.trees.record import Privacy
+from privet.models.privacy_record import Privacy
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -100,7 +100,7 @@ class Model(ABC):
 
     def to_json(self) -> str:
         """The model as a JSON text; docs/model.md describes it."""
-        from privet.trees.schema import dump
+        from privet.models.schema import dump
 
         return dump(self)
 
@@ -128,7 +128,7 @@ class Model(ABC):
     @classmethod
     def from_json(cls: type[M], text: str) -> M:
         """Read the JSON text of a model; nothing in it is executed, and what is wrong with it is one sentence."""
-        from privet.trees.schema import parse
+        from privet.models.schema import parse
 
         found = parse(text)
         if not isinstance(found, cls):

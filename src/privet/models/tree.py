@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from privet.errors import ModelError
 from privet.kernel import Domain, Numeric, decimal_text
-from privet.trees.published import Floats, Integers, Model, column_of, softmax
-from privet.trees.record import Privacy
+from privet.models.model import Floats, Integers, Model, column_of, softmax
+from privet.models.privacy_record import Privacy
 
 if TYPE_CHECKING:
     import pandas as pd

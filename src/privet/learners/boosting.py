@@ -28,12 +28,12 @@ from privet.kernel import (
     ProtectedTable,
     as_epsilon,
 )
-from privet.trees.learned import Asked, Learned, centred_log, class_shares, prior_alone, table_of
-from privet.trees.log_odds import from_counts, from_residuals, run_of
-from privet.trees.plan import signal
-from privet.trees.progress import Meter
-from privet.trees.published import Floats
-from privet.trees.tables import Table
+from privet.learners.learned import Asked, Learned, centred_log, class_shares, prior_alone, table_of
+from privet.learners.log_odds import from_counts, from_residuals, run_of
+from privet.learners.plan import signal
+from privet.learners.progress import Meter
+from privet.models.model import Floats
+from privet.models.tables import Table
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, QuestionError
 from privet.kernel import Domain, ProtectedTable, PublicTable, as_epsilon, open_table
-from privet.trees.inference import infer
-from privet.trees.own_rows import as_pandas, labels_of, mismatches, table_of, warning_about
-from privet.trees.progress import Progress
-from privet.trees.published import Model
-from privet.trees.record import Privacy
+from privet.learners.inference import infer
+from privet.learners.own_rows import as_pandas, labels_of, mismatches, table_of, warning_about
+from privet.learners.progress import Progress
+from privet.models.model import Model
+from privet.models.privacy_record import Privacy
 
 Self = TypeVar("Self", bound="PrivateClassifier")
 

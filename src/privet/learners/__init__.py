@@ -1,0 +1,1 @@
+"""Learners ask, as everybody does: nothing in here sees a row of a protected table."""
