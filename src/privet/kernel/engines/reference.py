@@ -4,7 +4,7 @@ The contract of all engines, in one sentence: *a row's cells depend on that row 
 answer is a sum over rows, and no row, nor any number of rows, makes an engine raise, stop, drop
 or reread anything.*
 
-This file defines what the other engines compute, and `tests/engines` compares them with it. It is
+This file defines what the other engines compute, and `tests/kernel/engines` compares them with it. It is
 plain on purpose: each row is coded by the scalar definitions of its column, each query reads all
 rows again, and nothing is remembered between rows or between queries. It is never opened for an
 analyst.

@@ -50,7 +50,7 @@ def sentence(text: str) -> None:
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, tuple[str, str]]:
     """What became of each input, in a process that may use 1 GB and two minutes of a processor."""
-    script = Path(__file__).with_name("nasty_inputs.py")
+    script = Path(__file__).parents[1] / "nasty_inputs.py"
     path = os.pathsep.join(sys.path)
     run = subprocess.run(
         [sys.executable, str(script)],
@@ -280,7 +280,7 @@ def test_a_scope_of_many_values_has_a_short_text() -> None:
 
 
 def test_the_page_of_limits_has_the_figures_of_the_code() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "limits.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
     names = [name for name in vars(limits) if name.startswith(("LONGEST_", "LARGEST_", "MOST_", "DEEPEST_"))]
     figures = {name: getattr(limits, name) for name in names}
     figures |= {"SHOWN": limits.SHOWN, "MAX_CELLS": contract.MAX_CELLS, "MAX_RELEASED": contract.MAX_RELEASED}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from engines.test_counts import ask, assert_same, memory_of
+from kernel.engines.test_counts import ask, assert_same, memory_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

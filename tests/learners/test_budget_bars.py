@@ -1,6 +1,6 @@
 """The bars in docs/trees-*.md are drawn from the real schedules: they cannot rot.
 
-`PRIVET_UPDATE_DOCS=1 pytest tests/trees/test_budget_bars.py` draws them anew. A bar stands below a line
+`PRIVET_UPDATE_DOCS=1 pytest tests/learners/test_budget_bars.py` draws them anew. A bar stands below a line
 `<!-- bar: NAME -->`, for the plan that the preset of that name has for the census with depth 3.
 """
 

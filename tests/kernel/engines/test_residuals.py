@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engines.test_counts import ask, assert_same, programs
+from kernel.engines.test_counts import ask, assert_same, programs
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray

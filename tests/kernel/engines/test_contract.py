@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from engines.test_counts import (
+from kernel.engines.test_counts import (
     PEOPLE,
     PEOPLE_TYPES,
     SPARK,

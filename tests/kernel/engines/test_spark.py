@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sqlglot
-from engines.test_counts import (
+from kernel.engines.test_counts import (
     PEOPLE,
     PEOPLE_TYPES,
     ask,
@@ -32,7 +32,7 @@ from engines.test_counts import (
     people,
     people_queries,
 )
-from engines.test_sql_golden import ASK, DOMAIN, PARTS, TYPES
+from kernel.engines.test_sql_golden import ASK, DOMAIN, PARTS, TYPES
 from spark_session import SETTINGS, frame, shared
 from sqlglot import exp
 

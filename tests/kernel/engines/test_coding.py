@@ -10,8 +10,8 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from engines.test_counts import SPARK, STORAGES, check, everything
-from engines.test_mssql import in_duckdb
+from kernel.engines.test_counts import SPARK, STORAGES, check, everything
+from kernel.engines.test_mssql import in_duckdb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp

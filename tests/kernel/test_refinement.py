@@ -427,7 +427,7 @@ def dies(*args: object) -> None:
 SCRIPT = """
 import json, sys
 sys.path.insert(0, {tests!r})
-from test_gradual import table_of
+from test_refinement import table_of
 from privet.errors import QuestionError
 table = table_of({path!r})
 print("ready", flush=True)
