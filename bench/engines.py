@@ -134,9 +134,9 @@ def on_duckdb(name: str, path: Path, folder: Path, fits: int) -> Found:
         with duckdb.connect(str(path), read_only=True, config={"memory_limit": "200MB", "threads": "1"}) as connection:
             connection.execute(f"COPY t TO '{file}' (HEADER)")
         start = time.process_time()
-        table = privet.open(file, domain(), budget=LARGE, path="stream")
+        table = privet.open(file, domain(), budget=LARGE, access="stream")
     else:
-        table = privet.open(f"duckdb:///{path}?table=t", domain(), budget=LARGE, ledger=":memory:", path=name)
+        table = privet.open(f"duckdb:///{path}?table=t", domain(), budget=LARGE, ledger=":memory:", access=name)
     opened = time.process_time() - start
     before = read()
     (least,) = least_cpu([lambda: fit(table)], time.process_time, fits)
@@ -150,7 +150,7 @@ def on_values(name: str, path: Path, folder: Path, fits: int) -> Found:
         connection.execute(f"COPY (SELECT range AS w FROM range({rows})) TO '{folder}/values.parquet' (FORMAT parquet)")
     fine = Domain((Numeric("w", Fraction(0), Fraction(MAX_GRID - 1), Fraction(1)),))
     start = time.process_time()
-    table = privet.open(folder / "values.parquet", fine, budget=LARGE, path="stream")
+    table = privet.open(folder / "values.parquet", fine, budget=LARGE, access="stream")
     opened, start = time.process_time() - start, time.process_time()
     table.median("w", 1)
     return {"open": opened, "fit": time.process_time() - start, "peak": peak()}

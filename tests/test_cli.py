@@ -314,11 +314,11 @@ def test_too_little_signal_is_said(folder: Path) -> None:
         (["-e", "1", "--objective", "f1"], "objective is one of accuracy, auc, not 'f1'"),
         (["-e", "1", "-a", "boosted", "--objective", "auc"], "boosted has no choice --objective; leave it out"),
         (["-e", "1", "-a", "boosted", "--policy", "p.json"], "boosted has no choice --policy; leave it out"),
-        (["-e", "1", "--path", "pull"], "there is no path 'pull'; choose one of auto, snapshot, stream, push-down"),
+        (["-e", "1", "--access", "pull"], "there is no access 'pull'; choose one of auto, snapshot, stream, push-down"),
         (["-e", "1", "--snapshot-limit", "lots"], "snapshot_limit must be a size such as '200MB'"),
-        (["-e", "1", "--path", "stream", "--snapshot-limit", "1MB"], "snapshot_limit decides nothing"),
-        (["-a", "id3", "--unsafe", "--path", "stream"], "leave out --path"),
-        (["-a", "id3", "--unsafe", "--snapshot-limit", "1MB"], "leave out --path and --snapshot-limit"),
+        (["-e", "1", "--access", "stream", "--snapshot-limit", "1MB"], "snapshot_limit decides nothing"),
+        (["-a", "id3", "--unsafe", "--access", "stream"], "leave out --access"),
+        (["-a", "id3", "--unsafe", "--snapshot-limit", "1MB"], "leave out --access and --snapshot-limit"),
         (["-e", "1", "--policy", "none.json"], "cannot read the policy 'none.json'; check the path"),
         (["-e", "1", "--policy", "people.toml"], "this is no policy that privet wrote"),
         (["-e", "1", "-a", "maxforest", "--variant", "published"], "E-1"),
@@ -335,10 +335,10 @@ def test_a_fit_that_cannot_be_is_one_sentence_and_charges_nothing(folder: Path, 
 @pytest.mark.parametrize(
     ("option", "value", "how", "why"),
     [
-        ("--path", "auto", "stream", "the coded table may be larger than the 64 MB that are copied"),
-        ("--path", "snapshot", "snapshot", "it was asked for"),
-        ("--path", "stream", "stream", "it was asked for"),
-        ("--path", "push-down", "push-down", "it was asked for"),
+        ("--access", "auto", "stream", "the coded table may be larger than the 64 MB that are copied"),
+        ("--access", "snapshot", "snapshot", "it was asked for"),
+        ("--access", "stream", "stream", "it was asked for"),
+        ("--access", "push-down", "push-down", "it was asked for"),
         ("--snapshot-limit", "1GB", "snapshot", "the domain bounds the coded table by 534 MB, and up to 1 GB are"),
         ("--snapshot-limit", "9000", "stream", "the coded table may be larger than the 8.79 kB that are copied"),
     ],
@@ -352,12 +352,12 @@ def test_the_path_is_taken_and_explained(folder: Path, option: str, value: str, 
         line = told.stderr.splitlines()[-1]
         assert f" engine, {how}: " in line and f"Taken because {why}" in line
         assert "engine, " not in run(*words, cwd=folder).stderr
-        assert json.loads(run(*words, "--json", cwd=folder).stdout)["path"] == line
+        assert json.loads(run(*words, "--json", cwd=folder).stdout)["access"] == line
 
 
 def test_an_unknown_path_of_a_question_is_one_sentence_and_makes_no_ledger(folder: Path) -> None:
-    said = fails("query", "people.csv", "count", *ASK, "-b", "1", "--path", "", cwd=folder)
-    assert "there is no path ''; choose one of auto, snapshot, stream, push-down" in said
+    said = fails("query", "people.csv", "count", *ASK, "-b", "1", "--access", "", cwd=folder)
+    assert "there is no access ''; choose one of auto, snapshot, stream, push-down" in said
     assert not (folder / "people.csv.ledger").exists()
 
 

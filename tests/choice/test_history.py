@@ -45,7 +45,7 @@ def test_public_rewards_must_say_which_rows_they_were_measured_on() -> None:
 
 def test_a_charged_release_is_kept_with_its_entry(table: Any) -> None:
     model = privet.NaiveBayesClassifier(epsilon=1).fit(table).model_
-    right = table.correct(model.additive, 1)
+    right = table.count_correct(model.additive, 1)
     history = History()
     history.append("learner", {"rows": table.count(0.5)}, "naive-bayes", right, run="r")
     (row,) = history

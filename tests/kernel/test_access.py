@@ -1,4 +1,4 @@
-"""The path to the rows: what is public decides, and what is said of it follows from nothing else."""
+"""The access to the rows: what is public decides, and what is said of it follows from nothing else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from postgres_server import shared_server
 
 import privet
 from privet.errors import QuestionError
-from privet.kernel.access import PATHS, choose, largest_table, size_of
+from privet.kernel.access import WAYS, choose, largest_table, size_of
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
 from privet.kernel.engines.memory.engine import MemoryEngine
@@ -44,7 +44,7 @@ def test_where_a_table_is_and_how_large_it_may_be_decides(
     assert choose("auto", domain, remote=remote, streams=streams).how == how
 
 
-@pytest.mark.parametrize("asked", PATHS[1:])
+@pytest.mark.parametrize("asked", WAYS[1:])
 def test_a_path_that_is_asked_for_is_taken(asked: str) -> None:
     way = choose(asked, WIDE, remote=True, streams=True)
     assert (way.how, way.why) == (asked, "it was asked for")
@@ -100,12 +100,12 @@ def test_a_limit_that_is_none_is_one_sentence_before_anything_is_made(limit: Any
     assert [file.name for file in tmp_path.iterdir()] == ["rows.csv"]
 
 
-@pytest.mark.parametrize("asked", PATHS[1:])
+@pytest.mark.parametrize("asked", WAYS[1:])
 def test_a_limit_beside_a_path_that_was_asked_for_is_refused(asked: str, tmp_path: Path) -> None:
     frame().to_csv(tmp_path / "rows.csv", index=False)
     for data in (frame(), tmp_path / "rows.csv"):
-        with pytest.raises(QuestionError, match=f"decides nothing where the path is {asked}; leave out one of them"):
-            privet.open(data, SMALL, budget=1, path=asked, snapshot_limit="1GB")
+        with pytest.raises(QuestionError, match=f"decides nothing where access is {asked}; leave out one of them"):
+            privet.open(data, SMALL, budget=1, access=asked, snapshot_limit="1GB")
     assert [file.name for file in tmp_path.iterdir()] == ["rows.csv"]
 
 
@@ -119,8 +119,8 @@ def test_an_unknown_path_is_refused_before_anything_is_made(asked: str, tmp_path
     rows = privet.datasets.census(10)
     rows.to_csv(tmp_path / "rows.csv", index=False)
     for data in (rows, tmp_path / "rows.csv"):
-        with pytest.raises(QuestionError, match=f"there is no path '{asked}'; choose one of auto, snapshot"):
-            privet.open(data, privet.datasets.census_domain(), budget=1, path=asked)
+        with pytest.raises(QuestionError, match=f"there is no access '{asked}'; choose one of auto, snapshot"):
+            privet.open(data, privet.datasets.census_domain(), budget=1, access=asked)
     assert [file.name for file in tmp_path.iterdir()] == ["rows.csv"]
 
 
@@ -163,7 +163,7 @@ def postgres_table(rows: int = 30, user: str = "postgres") -> str:
 
 MERGED = "identical coded rows were merged, with a weight, into memory; a level of a tree is one pass over them."
 COUNTED = "all nodes and attributes of a level of a tree are counted by"
-STAYS = 'the table is on a server, and its rows stay there unless path="snapshot" or a snapshot_limit fetches them.'
+STAYS = 'the table is on a server, and its rows stay there unless access="snapshot" or a snapshot_limit fetches them.'
 BOUND = "Taken because the domain bounds the coded table by 40 bytes, and up to"
 SPARK = pytest.mark.xdist_group("spark")  # one process starts a Spark, and no other
 
@@ -188,7 +188,7 @@ SPARK = pytest.mark.xdist_group("spark")  # one process starts a Spark, and no o
         ),
         (
             "csv",
-            {"path": "push-down"},
+            {"access": "push-down"},
             f"duckdb engine, push-down: {COUNTED} one statement over the coded rows, after one that writes their node "
             "numbers; counts alone come back. Taken because it was asked for.",
         ),
@@ -199,7 +199,7 @@ SPARK = pytest.mark.xdist_group("spark")  # one process starts a Spark, and no o
             f"Taken because {STAYS}",
         ),
         ("postgres", {"snapshot_limit": "64MB"}, f"memory engine, snapshot: {MERGED} {BOUND} 64 MB are copied."),
-        ("postgres", {"path": "snapshot"}, f"memory engine, snapshot: {MERGED} Taken because it was asked for."),
+        ("postgres", {"access": "snapshot"}, f"memory engine, snapshot: {MERGED} Taken because it was asked for."),
         (
             "postgres",
             {"snapshot_limit": 0},

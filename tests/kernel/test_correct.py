@@ -62,7 +62,7 @@ def people(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[privet.Pr
     FRAME.to_csv(tmp_path / "people.csv", index=False)
     data = FRAME if request.param == "memory" else tmp_path / "people.csv"
     with privet.open(
-        data, DOMAIN, budget=LARGE, path="snapshot" if request.param == "snapshot" else "push-down"
+        data, DOMAIN, budget=LARGE, access="snapshot" if request.param == "snapshot" else "push-down"
     ) as table:
         yield table
 
@@ -76,12 +76,12 @@ def table() -> privet.ProtectedTable:
 
 
 def test_the_rows_that_a_model_classifies_right_are_counted(people: privet.ProtectedTable) -> None:
-    assert people.correct(JOINT, EXACT) == RIGHT.sum()
-    assert people.correct(YES, EXACT) == (FRAME["y"] == "yes").sum()
+    assert people.count_correct(JOINT, EXACT) == RIGHT.sum()
+    assert people.count_correct(YES, EXACT) == (FRAME["y"] == "yes").sum()
 
 
 def test_of_equal_logits_the_class_declared_first_counts(people: privet.ProtectedTable) -> None:
-    assert people.correct(TIED, EXACT) == people.correct(NO, EXACT) == (FRAME["y"] == "no").sum()
+    assert people.count_correct(TIED, EXACT) == people.count_correct(NO, EXACT) == (FRAME["y"] == "no").sum()
 
 
 def test_a_term_may_look_at_many_columns(people: privet.ProtectedTable) -> None:
@@ -90,17 +90,20 @@ def test_a_term_may_look_at_many_columns(people: privet.ProtectedTable) -> None:
     codes += [np.digitize(FRAME["age"], [30, 60]), (FRAME["y"] == "yes").astype(int)]
     counts = np.zeros((3, 2, 3, 2), dtype=np.int64)
     np.add.at(counts, tuple(codes), 1)
-    assert people.correct(AdditiveModel((0, 0), ((("job", "sex", "age"), counts),)), EXACT) == counts.max(axis=-1).sum()
+    assert (
+        people.count_correct(AdditiveModel((0, 0), ((("job", "sex", "age"), counts),)), EXACT)
+        == counts.max(axis=-1).sum()
+    )
 
 
 def test_parts_and_conditions_are_counted_by_themselves(people: privet.ProtectedTable) -> None:
-    by_job = people.partition("job").correct(JOINT, EXACT)
+    by_job = people.partition("job").count_correct(JOINT, EXACT)
     assert list(by_job) == [(RIGHT & (FRAME["job"] == job)).sum() for job in ("clerk", "nurse", "smith")]
     assert (
-        people.where(sex="m", age=(60, None)).correct(JOINT, EXACT)
+        people.where(sex="m", age=(60, None)).count_correct(JOINT, EXACT)
         == ((FRAME["sex"] == "m") & (FRAME["age"] >= 60) & (FRAME["y"] == "yes")).sum()
     )
-    assert list(people.partition("sex").correct(YES, [EXACT, 2 * EXACT])) == [
+    assert list(people.partition("sex").count_correct(YES, [EXACT, 2 * EXACT])) == [
         ((FRAME["sex"] == sex) & (FRAME["y"] == "yes")).sum() for sex in "fm"
     ]
 
@@ -116,39 +119,39 @@ def test_the_same_rows_are_right_as_for_the_published_model_of_the_same_logits()
             logits = tuple((intercept[1] / LOGIT_GRID).tolist())
             published = Tables(DOMAIN, logits, floats, Privacy("prior", "corrected", Fraction(1), 1, ()))
             right = (published.predict_codes(FRAME) == (FRAME["y"] == "yes")).sum()
-            assert table.correct(AdditiveModel(tuple(intercept[1].tolist()), tuple(tables)), 100) == right
+            assert table.count_correct(AdditiveModel(tuple(intercept[1].tolist()), tuple(tables)), 100) == right
 
 
 def test_it_is_charged_once_and_its_noise_is_that_of_a_count(table: privet.ProtectedTable) -> None:
-    found = table.correct(JOINT, "0.25")
+    found = table.count_correct(JOINT, "0.25")
     assert (found.epsilon, found.noise, found.private) == (Fraction(1, 4), IntegerLaplace(Fraction(1, 4)), True)
     assert [(each.question, each.loss) for each in table.budget.entries] == [("correct", Fraction(1, 4))]
-    table.partition("job").correct(JOINT, "0.25")
+    table.partition("job").count_correct(JOINT, "0.25")
     assert table.budget.spent == Fraction(1, 2)
 
 
 def test_people_with_several_rows_get_more_noise() -> None:
     domain = Domain(DOMAIN.columns, target="y", rows_per_person=4)
     with privet.open(FRAME, domain, budget=2) as table:
-        assert table.correct(YES, 2).noise == IntegerLaplace(Fraction(1, 2))
+        assert table.count_correct(YES, 2).noise == IntegerLaplace(Fraction(1, 2))
         assert table.budget.remaining == 0
 
 
 def test_a_key_brings_back_the_same_answer_and_belongs_to_one_model(table: privet.ProtectedTable) -> None:
-    first = table.correct(JOINT, 1, key="k")
-    assert table.correct(AdditiveModel(JOINT.intercept, JOINT.terms), 1, key="k") == first
+    first = table.count_correct(JOINT, 1, key="k")
+    assert table.count_correct(AdditiveModel(JOINT.intercept, JOINT.terms), 1, key="k") == first
     with pytest.raises(KeyReused):
-        table.correct(YES, 1, key="k")
+        table.count_correct(YES, 1, key="k")
     assert table.budget.spent == 1
 
 
 def test_it_can_be_refined(table: privet.ProtectedTable) -> None:
-    assert table.correct(JOINT, 1).refine(EXACT) == RIGHT.sum()
+    assert table.count_correct(JOINT, 1).refine(EXACT) == RIGHT.sum()
     assert table.budget.spent == EXACT
 
 
 def test_public_rows_answer_exactly() -> None:
-    assert open_public(FRAME, DOMAIN).correct(JOINT, math.inf) == RIGHT.sum()
+    assert open_public(FRAME, DOMAIN).count_correct(JOINT, math.inf) == RIGHT.sum()
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])
@@ -156,7 +159,7 @@ def test_a_person_loses_exactly_epsilon_if_they_are_classified_right_and_nothing
     for answer, loss in (("no", float(epsilon)), ("yes", 0.0)):
         person = pd.DataFrame([{"job": "smith", "sex": "f", "age": 1, "y": answer}])
         more = pd.concat([FRAME[:5], person])
-        found = worst_loss(lambda asked: int(asked.correct(JOINT, epsilon)), FRAME[:5], more, DOMAIN)
+        found = worst_loss(lambda asked: int(asked.count_correct(JOINT, epsilon)), FRAME[:5], more, DOMAIN)
         assert found.loss == pytest.approx(loss, abs=1e-9)
 
 
@@ -222,11 +225,11 @@ def test_a_best_loses_epsilon_where_a_tie_is_broken_and_never_more(epsilon: Frac
 WIDE = AdditiveModel((0, 0), ((("job", "sex"), np.zeros((3, 3, 2), dtype=int)),))
 PEEKS = AdditiveModel((0, 0), ((("y",), np.array([[9, 0], [0, 9]])),))
 WRONG: dict[str, Callable[[privet.ProtectedTable], Any]] = {
-    "no model": lambda table: table.correct("a tree", 1),
-    "a classifier": lambda table: table.correct(privet.BoostedTablesClassifier(), 1),
-    "three classes": lambda table: table.correct(AdditiveModel((0, 0, 0)), 1),
-    "another shape": lambda table: table.correct(WIDE, 1),
-    "a model that looks at the target": lambda table: table.correct(PEEKS, 1),
+    "no model": lambda table: table.count_correct("a tree", 1),
+    "a classifier": lambda table: table.count_correct(privet.BoostedTablesClassifier(), 1),
+    "three classes": lambda table: table.count_correct(AdditiveModel((0, 0, 0)), 1),
+    "another shape": lambda table: table.count_correct(WIDE, 1),
+    "a model that looks at the target": lambda table: table.count_correct(PEEKS, 1),
     "one candidate": lambda table: table.best({"a": NO}, 1),
     "a list of candidates": lambda table: table.best([NO, YES], 1),
     "no candidate": lambda table: table.best({}, 1),
@@ -251,7 +254,7 @@ def test_a_wrong_question_is_refused_in_a_sentence_and_not_charged(table: privet
 def test_a_model_with_too_many_cells_is_refused(table: privet.ProtectedTable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("privet.kernel.conditions.MAX_CELLS", 10)
     asks: list[Callable[[], Any]] = [
-        lambda: table.correct(JOINT, 1),
+        lambda: table.count_correct(JOINT, 1),
         lambda: table.best({"a": JOINT, "b": NO}, 1),
         lambda: table.residual_sums(JOINT, ("sex",), (1, 1), 1),
     ]
@@ -272,6 +275,6 @@ def test_a_candidate_too_far_from_the_table_is_refused_before_it_is_charged(tabl
 
 def test_a_charge_beyond_the_budget_is_refused() -> None:
     with privet.open(FRAME, DOMAIN, budget=1) as table:
-        for ask in (lambda: table.correct(NO, 2), lambda: table.best({"a": NO, "b": YES}, 2)):
+        for ask in (lambda: table.count_correct(NO, 2), lambda: table.best({"a": NO, "b": YES}, 2)):
             with pytest.raises(BudgetExceeded):
                 ask()

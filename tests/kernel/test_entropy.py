@@ -174,7 +174,7 @@ def test_a_file_is_opened_for_tests_with_a_seed_and_writes_nothing(tmp_path: Pat
     FRAME.to_csv(tmp_path / "people.csv", index=False)
     found = []
     for path in ("snapshot", "push-down"):
-        with privet.testing.open(tmp_path / "people.csv", DOMAIN, budget=1, seed=7, path=path) as table:
+        with privet.testing.open(tmp_path / "people.csv", DOMAIN, budget=1, seed=7, access=path) as table:
             found.append(drawn(table))
             assert not table.count(LITTLE).private and "ledger in memory" in repr(table)
     assert found[0] == found[1]
@@ -203,7 +203,7 @@ ASKS: dict[str, Callable[[Any], Any]] = {
     ],
     "select_residuals": lambda asked: asked.select_residuals(MODEL, [("sex",), ("job",)], (9, 9), 1),
     "residual_sums": lambda asked: asked.residual_sums(MODEL, ("sex",), (9, 9), 1),
-    "correct": lambda asked: asked.correct(MODEL, 1),
+    "correct": lambda asked: asked.count_correct(MODEL, 1),
     "best": lambda asked: asked.best({"model": MODEL, "women": {"sex": "f"}}, 1),
     "where": lambda asked: asked.where(sex="f").count(1),
     "partition": lambda asked: asked.partition("sex").count(1),

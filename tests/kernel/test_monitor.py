@@ -238,7 +238,7 @@ def test_it_says_no_up_to_the_first_model_that_is_accurate_enough(source: str, t
     frame.to_csv(tmp_path / "people.csv", index=False)
     by_a = AdditiveModel((0, 0), ((("a",), np.array([[1, 0], [0, 1]])),))  # right for 800 of 1000
     data = frame if source == "memory" else tmp_path / "people.csv"
-    with privet.open(data, DOMAIN, budget=20, path="snapshot" if source == "snapshot" else "push-down") as table:
+    with privet.open(data, DOMAIN, budget=20, access="snapshot" if source == "snapshot" else "push-down") as table:
         monitor = table.monitor(0.75, 10)  # a wrong answer has a probability below 1e-100
         assert [monitor.reached(model) for model in (NO, YES, NO, by_a)] == [False, False, False, True]
         assert (monitor.checks, monitor.closed, monitor.private) == (4, True, True)

@@ -360,7 +360,7 @@ def test_a_run_may_fit_a_model_and_score_it(table: privet.ProtectedTable) -> Non
 
     def run(shadow: Any) -> tuple[AdditiveModel, Any]:
         model = AdditiveModel((1, 0)) if shadow.majority("y", 50) == "no" else AdditiveModel((0, 1))
-        return model, shadow.correct(model, 50)
+        return model, shadow.count_correct(model, 50)
 
     won = race(table, [run], 100)
     assert won.score == 50
@@ -447,7 +447,7 @@ def test_a_table_that_a_run_keeps_gives_no_answers_after_it(source: str, tmp_pat
             asks: list[Callable[[], Any]] = [
                 lambda shadow=shadow: shadow.count(1),
                 lambda shadow=shadow: shadow.count("0.1", key="k"),
-                lambda shadow=shadow: shadow.correct(AdditiveModel((0, 0)), 1),
+                lambda shadow=shadow: shadow.count_correct(AdditiveModel((0, 0)), 1),
                 lambda shadow=shadow: race(shadow, [counted], 1),
                 lambda parts=parts: parts.histogram("y", epsilon=1),
                 lambda allotted=allotted: allotted.where(a="0").count(1),

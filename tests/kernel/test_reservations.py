@@ -654,7 +654,11 @@ def test_a_forked_copy_neither_spends_nor_ends_what_its_parent_holds(path: Path 
 def victim(data: Path, ledger: Path | str) -> Iterator[subprocess.Popen[str]]:
     """A process that has reserved 0.6, spent 0.2 of it and waits."""
     process = subprocess.Popen(
-        [sys.executable, __file__, str(data), str(ledger)], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+        [sys.executable, __file__, str(data), str(ledger)],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     with process:
         assert process.stdout is not None

@@ -160,7 +160,7 @@ def people(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[privet.Pr
     kind = "csv" if request.param == "snapshot" else request.param
     source = SOURCES[kind](tmp_path)
     with privet.open(
-        source, DOMAIN, budget=LARGE, path="snapshot" if request.param == "snapshot" else "push-down"
+        source, DOMAIN, budget=LARGE, access="snapshot" if request.param == "snapshot" else "push-down"
     ) as table:
         yield table
 
@@ -1152,7 +1152,7 @@ def test_seeded_noise_gives_the_same_answers_everywhere_and_says_so(kind: str, t
     path = "snapshot" if kind == "snapshot" else "push-down"
     with privet.testing.seeded_noise(7):
         expected = privet.open(FRAME, DOMAIN, budget=LARGE)
-    with privet.testing.open(source, DOMAIN, LARGE, seed=7, path=path) as table:
+    with privet.testing.open(source, DOMAIN, LARGE, seed=7, access=path) as table:
         assert answers(table) == answers(expected)
 
 
@@ -1479,7 +1479,7 @@ def test_data_that_cannot_be_opened_are_refused_in_a_sentence(tmp_path: Path, ba
     files = sorted(tmp_path.rglob("*"))
     for snapshot in (False, True):
         with pytest.raises(error) as caught:
-            privet.open(source, DOMAIN, budget=1, path="snapshot" if snapshot else "push-down")
+            privet.open(source, DOMAIN, budget=1, access="snapshot" if snapshot else "push-down")
         assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
         assert caught.value.__cause__ is None and caught.value.__context__ is None
     assert sorted(tmp_path.rglob("*")) == files  # no ledger was made

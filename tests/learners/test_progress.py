@@ -97,7 +97,7 @@ def test_a_choice_and_what_was_chosen_are_told() -> None:
 @every_learner
 def test_every_engine_tells_the_same(tmp_path: Path, learner: Any, path: str) -> None:
     ROWS.to_csv(tmp_path / "rows.csv", index=False)
-    assert public(told_by(learner, tmp_path / "rows.csv", path=path)) == public(told_by(learner))
+    assert public(told_by(learner, tmp_path / "rows.csv", access=path)) == public(told_by(learner))
 
 
 def on_postgres() -> str:

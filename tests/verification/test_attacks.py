@@ -77,7 +77,7 @@ def test_every_source_holds_and_nothing_of_its_owner_is_touched(kind: str, tmp_p
     with privet.open(source, SMALL, budget=1, ledger=tmp_path / "people.ledger") as table:
         table.count("0.5")
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.rglob("*")}
-    with LocalLayer(source, SMALL, path=path(kind)) as layer:
+    with LocalLayer(source, SMALL, access=path(kind)) as layer:
         results = attack(layer)
         scratch = Path(layer._scratch.name)
         assert scratch.exists()
@@ -158,7 +158,7 @@ def test_rows_of_an_attack_are_stored_as_the_table_is(tmp_path: Path) -> None:
     for kind, name in zip(SOURCES, names, strict=True):
         folder = tmp_path / kind
         folder.mkdir()
-        with LocalLayer(store(FRAME, kind, folder), SMALL, path=path(kind)) as layer:
+        with LocalLayer(store(FRAME, kind, folder), SMALL, access=path(kind)) as layer:
             assert layer.name.startswith(name)
             with layer.open(odd, domain, budget=1_000_000) as table:
                 assert table.count(10_000) == 2
@@ -705,7 +705,11 @@ def test_every_path_is_attacked_and_what_one_of_them_lets_through_is_said(tmp_pa
     """Would catch attacks that try push-down, which nobody gets by default."""
     source = store(FRAME, "csv", tmp_path)
     said: list[str] = []
-    with LocalLayer(source, SMALL, path="auto") as default, LocalLayer(source, SMALL) as other, Wrapped(NaNSum) as bad:
+    with (
+        LocalLayer(source, SMALL, access="auto") as default,
+        LocalLayer(source, SMALL) as other,
+        Wrapped(NaNSum) as bad,
+    ):
         assert str(default.live(budget=1)).count("snapshot") or "memory" in str(default.live(budget=1))
         held = attack_by_paths({"one": default, "other": other}, said.append)
         through = attack_by_paths({"one": default, "other": bad})

@@ -151,7 +151,7 @@ def test_a_cast_that_fails_would_be_caught_on_postgres_and_quotes_no_row(monkeyp
 def test_spark_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """All but these: low bits and seeds are about noise, which is drawn here whatever the engine, and take many jobs;
     timing counts the steps of the asking thread, and Spark is asked in another and works in a process of its own. A
-    forked process has no Spark (tests/kernel/engines/test_spark.py), so that of races, kills and retries kills are left out.
+    forked process has no Spark (kernel/engines/test_spark.py), so that of races, kills and retries kills are left out.
     """
     monkeypatch.delattr(os, "fork")
     with SparkLayer() as layer:

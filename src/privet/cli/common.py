@@ -48,7 +48,7 @@ IgnoreSpendingOption = Annotated[
     ),
 ]
 NameOption = Annotated[str | None, typer.Option(help="The data set's name in the ledger.")]
-PathOption = Annotated[
+AccessOption = Annotated[
     str, typer.Option(help="How questions reach the rows: auto, snapshot, stream or push-down; see docs/engines.md.")
 ]
 LimitOption = Annotated[

@@ -11,6 +11,7 @@ import privet
 from privet.choice.catalog import ALGORITHMS
 from privet.choice.catalog import algorithm as algorithm_of
 from privet.cli.common import (
+    AccessOption,
     AnalystOption,
     BudgetOption,
     DataArgument,
@@ -20,7 +21,6 @@ from privet.cli.common import (
     LedgerOption,
     LimitOption,
     NameOption,
-    PathOption,
     lasting,
     output_of,
     print_json,
@@ -61,7 +61,7 @@ def fit(
     ] = None,
     algorithm: Annotated[str, typer.Option("--algorithm", "-a", help="One of the names above.")] = "auto",
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say which learner auto chose, which path was taken, and why.")
+        bool, typer.Option("--explain", help="Say which learner auto chose, which access was taken, and why.")
     ] = False,
     objective: Annotated[
         str | None, typer.Option(help="What auto aims at: accuracy, or auc where classes are unbalanced.")
@@ -92,7 +92,7 @@ def fit(
     ledger: LedgerOption = None,
     ignore_spending: IgnoreSpendingOption = False,
     name: NameOption = None,
-    path: PathOption = "auto",
+    access: AccessOption = "auto",
     snapshot_limit: LimitOption = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also draw the model here.")] = None,
     as_json: JsonOption = False,
@@ -109,8 +109,8 @@ def fit(
     for file in (output, html):
         if file is not None and not file.parent.is_dir():
             raise QuestionError(f"there is no folder '{file.parent}' to write '{file.name}' to; make it first.")
-    if unsafe and (path != "auto" or snapshot_limit is not None):
-        raise QuestionError("rows that are public are read as they are; leave out --path and --snapshot-limit.")
+    if unsafe and (access != "auto" or snapshot_limit is not None):
+        raise QuestionError("rows that are public are read as they are; leave out --access and --snapshot-limit.")
     wanted = {
         "max_depth": depth,
         "criterion": criterion,
@@ -145,7 +145,7 @@ def fit(
                 ledger=lasting(ledger, ignore_spending),
                 name=name,
                 analyst=analyst,
-                path=path,
+                access=access,
                 snapshot_limit=snapshot_limit,
                 ignore_spending=ignore_spending,
             ) as table:
@@ -156,7 +156,7 @@ def fit(
         model.to_html(html)
     if as_json:
         facts = {"model": str(output), **model.facts(), **model.privacy.to_dict()}
-        print_json(facts if ledger_file is None else {**facts, "remaining": left, "ledger": ledger_file, "path": way})
+        print_json(facts if ledger_file is None else {**facts, "remaining": left, "ledger": ledger_file, "access": way})
         return
     print(model)
     if getattr(model, "note", ""):

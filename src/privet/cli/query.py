@@ -8,6 +8,7 @@ import typer
 
 import privet
 from privet.cli.common import (
+    AccessOption,
     AnalystOption,
     BudgetOption,
     DataArgument,
@@ -17,7 +18,6 @@ from privet.cli.common import (
     LedgerOption,
     LimitOption,
     NameOption,
-    PathOption,
     lasting,
     print_json,
     say,
@@ -36,12 +36,12 @@ def query(
     ledger: LedgerOption = None,
     ignore_spending: IgnoreSpendingOption = False,
     name: NameOption = None,
-    path: PathOption = "auto",
+    access: AccessOption = "auto",
     snapshot_limit: LimitOption = None,
     key: Annotated[
         str | None, typer.Option(help="An idempotency key: the same question with it gives the same answer, once paid.")
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say which path was taken, and why.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say which access was taken, and why.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Ask a private table one noisy question.
@@ -71,7 +71,7 @@ def query(
         ledger=lasting(ledger, ignore_spending),
         name=name,
         analyst=analyst,
-        path=path,
+        access=access,
         snapshot_limit=snapshot_limit,
         ignore_spending=ignore_spending,
     ) as table:
@@ -88,7 +88,7 @@ def query(
                 "remaining": decimal_text(left),
                 "entry": entry,
                 "ledger": ledger_file,
-                "path": way,
+                "access": way,
             }
         )
         return

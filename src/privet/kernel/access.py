@@ -1,6 +1,6 @@
 """How questions reach the rows: from memory, from a merged copy of them, in passing, or as statements where they lie.
 
-The path is chosen from what is public (the domain, and where the table is), so that saying which one it is tells
+The access is chosen from what is public (the domain, and where the table is), so that saying which one it is tells
 nothing about the rows.
 """
 
@@ -15,7 +15,7 @@ from privet.kernel.column import Numeric
 from privet.kernel.domain import Domain
 
 SNAPSHOT, STREAM, PUSH_DOWN, IN_MEMORY = "snapshot", "stream", "push-down", "memory"
-PATHS = ("auto", SNAPSHOT, STREAM, PUSH_DOWN)
+WAYS = ("auto", SNAPSHOT, STREAM, PUSH_DOWN)
 SNAPSHOT_BYTES = 2**26  # the largest coded table that is copied into memory, and from a server none, unless told
 
 _TOLD = {
@@ -66,29 +66,29 @@ def size_of(limit: int | str) -> int:
 
 
 def check(asked: str, limit: int | None = None) -> None:
-    """Refuse a path that does not exist, and a limit that nothing is chosen by."""
-    if asked not in PATHS:
-        raise QuestionError(f"there is no path '{asked}'; choose one of {', '.join(PATHS)}.")
+    """Refuse an access that does not exist, and a limit that nothing is chosen by."""
+    if asked not in WAYS:
+        raise QuestionError(f"there is no access '{asked}'; choose one of {', '.join(WAYS)}.")
     if limit is not None and asked != "auto":
-        raise QuestionError(f"snapshot_limit decides nothing where the path is {asked}; leave out one of them.")
+        raise QuestionError(f"snapshot_limit decides nothing where access is {asked}; leave out one of them.")
 
 
 def choose(
     asked: str, domain: Domain, *, remote: bool, streams: bool, limit: int | None = None, kind: str = "duckdb"
 ) -> Way:
-    """The path that was asked for, or the one that suits what is public about a table.
+    """The access that was asked for, or the one that suits what is public about a table.
 
     >>> from privet.kernel.column import Nominal
     >>> print(choose("auto", Domain((Nominal("y", (0, 1)),)), remote=True, streams=False).why)
-    the table is on a server, and its rows stay there unless path="snapshot" or a snapshot_limit fetches them
+    the table is on a server, and its rows stay there unless access="snapshot" or a snapshot_limit fetches them
     """
     check(asked, limit)
     if asked == STREAM and not streams:
-        raise QuestionError("this table cannot be read in passing; choose the path push-down, or leave it out.")
+        raise QuestionError("this table cannot be read in passing; choose the access push-down, or leave it out.")
     if asked != "auto":
         return Way(asked, "it was asked for", kind)
     if limit is None and remote:
-        stay = 'its rows stay there unless path="snapshot" or a snapshot_limit fetches them'
+        stay = 'its rows stay there unless access="snapshot" or a snapshot_limit fetches them'
         return Way(PUSH_DOWN, f"the table is on a server, and {stay}", kind)
     limit = SNAPSHOT_BYTES if limit is None else limit
     bound = largest_table(domain)

@@ -57,7 +57,7 @@ def open_table(
     ledger: str | Path | Ledger | None = None,
     name: str | None = None,
     analyst: str = "local",
-    path: str = "auto",
+    access: str = "auto",
     snapshot_limit: int | str | None = None,
     ignore_spending: bool = False,
 ) -> ProtectedTable:
@@ -81,7 +81,7 @@ def open_table(
     name : str, optional
         The data set's name in the ledger. Default: the recorded one, else the name of the file or table.
     analyst : str, default "local"
-    path : {"auto", "snapshot", "stream", "push-down"}, default "auto"
+    access : {"auto", "snapshot", "stream", "push-down"}, default "auto"
         How questions reach the rows; `table.explain()` says which was taken and why.
     snapshot_limit : int or str, optional
         With "auto", merge a table that the domain bounds by this, "200MB" or a number of bytes, into memory. Default:
@@ -111,7 +111,7 @@ def open_table(
     >>> table.budget.remaining
     Fraction(1, 2)
     """
-    return _opened(data, domain, budget, ledger, name, analyst, path, snapshot_limit, ignore_spending=ignore_spending)
+    return _opened(data, domain, budget, ledger, name, analyst, access, snapshot_limit, ignore_spending=ignore_spending)
 
 
 def open_seeded(
@@ -122,14 +122,14 @@ def open_seeded(
     seed: int,
     name: str | None = None,
     analyst: str = "local",
-    path: str = "auto",
+    access: str = "auto",
     snapshot_limit: int | str | None = None,
 ) -> ProtectedTable:
     """Open a table with noise that a seed repeats, its ledger in memory. For tests: nothing made with it is private.
 
     Parameters
     ----------
-    data, domain, budget, name, analyst, path, snapshot_limit
+    data, domain, budget, name, analyst, access, snapshot_limit
         As for `privet.open`.
     seed : int
         At or above 0.
@@ -149,7 +149,7 @@ def open_seeded(
             f"{source.title} has a ledger beside it, so its rows are somebody's: seeded noise would hide nothing of "
             "them. Test with rows that you made."
         )
-    return _opened(data, domain, budget, MEMORY, name, analyst, path, snapshot_limit, SeededEntropy(seed))
+    return _opened(data, domain, budget, MEMORY, name, analyst, access, snapshot_limit, SeededEntropy(seed))
 
 
 def open_scripted(frame: Any, domain: Domain, public: PublicRows | None, entropy: Entropy) -> ProtectedTable:
@@ -168,7 +168,7 @@ def _opened(
     ledger: str | Path | Ledger | None,
     name: str | None,
     analyst: str,
-    path: str,
+    access: str,
     snapshot_limit: int | str | None,
     entropy: Entropy | None = None,
     ignore_spending: bool = False,
@@ -198,7 +198,7 @@ def _opened(
         raise no_budget(dataset)
 
     # The engine first: a ledger must not be made for a table that cannot be opened.
-    engine, way = _engine(source, data, domain, path, largest)
+    engine, way = _engine(source, data, domain, access, largest)
     address = source.address if source else f"frame {dataset}"
     try:
         book = place if isinstance(place, Ledger) else Ledger.open(place, create=allowed is not None)
@@ -218,7 +218,7 @@ def _opened(
         engine.close()
         raise
     limit = _limit(book, dataset, allowed)
-    session = Session(domain, engine, book, dataset, address, analyst, entropy, limit, path=way, terms=terms)
+    session = Session(domain, engine, book, dataset, address, analyst, entropy, limit, access=way, terms=terms)
     return ProtectedTable(session, Rows(), Scope())
 
 
@@ -381,7 +381,7 @@ def _engine(source: Source | None, data: Any, domain: Domain, asked: str, limit:
         merged = None
     engine.close()
     if merged is None:
-        raise DataError(f"cannot read {source.title} into memory; check it, or open it with path='push-down'.")
+        raise DataError(f"cannot read {source.title} into memory; check it, or open it with access='push-down'.")
     return merged, way
 
 

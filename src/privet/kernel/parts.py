@@ -453,7 +453,7 @@ class Parts:
 
     # -- released models --------------------------------------------------------------------
 
-    def correct(self, model: AdditiveModel, epsilon: Epsilons, *, key: str | None = None) -> Releases[Count]:
+    def count_correct(self, model: AdditiveModel, epsilon: Epsilons, *, key: str | None = None) -> Releases[Count]:
         """How many rows of each part a released model classifies right: their own class has the largest logit.
 
         Of equal logits the class declared first counts. One record adds at most one.

@@ -73,7 +73,7 @@ class Session:
     limit: Fraction | None = None  # what the table was opened with, where less than the ledger allows
     public: PublicRows | None = None
     hold: int | None = None  # the reservation that pays
-    path: Way | None = None  # how questions reach the rows
+    access: Way | None = None  # how questions reach the rows
     # within an opening the engine knows of changes, between two of them the rows may have become others
     opening: str = field(default_factory=lambda: secrets.token_hex(8))
     newest: Newest = field(default_factory=Newest)

@@ -43,8 +43,8 @@ class ProtectedTable:
 
     def explain(self) -> str:
         """How questions reach the rows, and why so: from the domain and the address alone, no row is looked at."""
-        path = self._session.path
-        return f"{self._session.engine.name} engine, {path or 'in memory'}"
+        access = self._session.access
+        return f"{self._session.engine.name} engine, {access or 'in memory'}"
 
     def allot(self, epsilon: Epsilon) -> ProtectedTable:
         """The same table with at most `epsilon` to spend, in all its parts together."""
@@ -157,9 +157,9 @@ class ProtectedTable:
         """Sums of the clipped residuals of a released model in every cell of one table of columns."""
         return self._alone.residual_sums(model, table, caps, epsilon, key=key)[0]
 
-    def correct(self, model: AdditiveModel, epsilon: Epsilon, *, key: str | None = None) -> Count:
+    def count_correct(self, model: AdditiveModel, epsilon: Epsilon, *, key: str | None = None) -> Count:
         """How many rows a released model classifies right; of equal logits the class declared first counts."""
-        return self._alone.correct(model, epsilon, key=key)[0]
+        return self._alone.count_correct(model, epsilon, key=key)[0]
 
     def best(self, candidates: Mapping[str, Competitor], epsilon: Epsilon, *, key: str | None = None) -> Choice:
         """Of several candidates the name of the one with the most rows: those that a released model classifies

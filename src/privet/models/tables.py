@@ -109,7 +109,7 @@ class Tables(Model):
 
     @property
     def additive(self) -> AdditiveModel:
-        """The model as a table can be asked about it, with log odds on a grid: `table.correct(model.additive, 0.1)`."""
+        """The model for questions of a table, log odds on a grid: `table.count_correct(model.additive, 0.1)`."""
 
         def on_grid(values: Any) -> NDArray[np.int32]:
             return np.asarray(np.rint(np.asarray(values) * LOGIT_GRID), dtype=np.int32)

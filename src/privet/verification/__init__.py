@@ -156,7 +156,7 @@ def attack_table(data: Any, domain: Domain | str | Path, *, progress: Progress =
     A file is attacked by the path that `privet.open` chooses and by push-down, a frame in memory once.
     """
     with ExitStack() as stack:
-        layers = {name: stack.enter_context(LocalLayer(data, domain, path=path)) for name, path in PATHS.items()}
+        layers = {name: stack.enter_context(LocalLayer(data, domain, access=access)) for name, access in PATHS.items()}
         first = next(iter(layers.values()))
         if first.in_memory:
             return Report(attacks=tuple(attack(first, progress)), layer=first.name)

@@ -90,11 +90,11 @@ class LocalLayer:
     ('a frame', <budget: 0 spent, 1 left>)
     """
 
-    def __init__(self, source: Any, domain: Domain | str | Path, *, path: str = "push-down") -> None:
+    def __init__(self, source: Any, domain: Domain | str | Path, *, access: str = "push-down") -> None:
         self.source = source
         self.domain = domain if isinstance(domain, Domain) else Domain.load(domain)
-        self.path = path
-        self._kind, self.name = _described(source, path)
+        self.access = access
+        self._kind, self.name = _described(source, access)
         self._scratch = tempfile.TemporaryDirectory(prefix="privet-attacks-")
         self._live: dict[object, Any] = {}
 
@@ -107,7 +107,7 @@ class LocalLayer:
         """The table under attack; opened once for each budget, because opening reads every row."""
         if budget not in self._live:
             self._live[budget] = open_table(
-                self.source, self.domain, budget=budget, ledger=MEMORY, path=self.path, ignore_spending=True
+                self.source, self.domain, budget=budget, ledger=MEMORY, access=self.access, ignore_spending=True
             )
         return self._live[budget]
 
@@ -125,7 +125,7 @@ class LocalLayer:
         """Rows of an attack, stored and opened as the table under attack; with a `seed`, as a test opens it."""
         if seed is not None:
             stored = self._stored_apart(rows)
-            return open_seeded(stored, domain, budget, seed=seed, name=_PLANTED, analyst=analyst, path=self.path)
+            return open_seeded(stored, domain, budget, seed=seed, name=_PLANTED, analyst=analyst, access=self.access)
         stored = self._stored(rows)
         table = open_table(
             stored,
@@ -134,7 +134,7 @@ class LocalLayer:
             ledger=ledger or MEMORY,
             name=_PLANTED,
             analyst=analyst,
-            path=self.path,
+            access=self.access,
             ignore_spending=True,  # the rows are the attack's own
         )
         if memory is not None:
@@ -151,7 +151,7 @@ class LocalLayer:
 
     def reopen(self, file: Path, domain: Domain, **settings: Any) -> Any:
         """A file that `store` made, by its address."""
-        return open_table(self._address(file), domain, path=self.path, **settings)
+        return open_table(self._address(file), domain, access=self.access, **settings)
 
     def close(self) -> None:
         """Close the table under attack and remove all that was written."""
@@ -186,12 +186,12 @@ class LocalLayer:
         return f"duckdb:///{quote(str(file))}?table={_PLANTED}" if self._kind == "duckdb" else file
 
 
-def _described(source: Any, path: str) -> tuple[str, str]:
+def _described(source: Any, access: str) -> tuple[str, str]:
     """How a table is stored, and what to call it in a report."""
     if isinstance(source, str | Path):
         found = source_of(source)
         if not found.remote:
-            return found.kind, f"{found.label}{_READ.get(path, '')}"
+            return found.kind, f"{found.label}{_READ.get(access, '')}"
     elif not any(each.__module__.startswith("pyspark.") for each in type(source).__mro__):
         return "frame", "a frame"
     raise QuestionError(

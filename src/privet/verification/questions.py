@@ -115,7 +115,7 @@ QUESTIONS: tuple[Question, ...] = (
         lambda t, e: t.select_residuals(_UNSURE, _TABLES, _HALVES, e),
         10_000,
     ),
-    Question("correct", "rows that a released model classifies right", lambda t, e: t.correct(_OTHER, e)),
+    Question("correct", "rows that a released model classifies right", lambda t, e: t.count_correct(_OTHER, e)),
     Question("best", "the best of models and conditions", lambda t, e: t.best({"1": _OTHER, "a": {"a": "1"}}, e)),
     Question("monitor", "whether models are accurate enough, for one price", _monitor, 2_000, copied=False),
     Question("residual-sums", "sums of residuals", lambda t, e: t.residual_sums(_SURE, ("a",), _CAPS, e), 5_000),

@@ -10,10 +10,10 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from kernel.engines.test_counts import SPARK, STORAGES, check, everything
-from kernel.engines.test_mssql import in_duckdb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel.engines.test_counts import SPARK, STORAGES, check, everything
+from kernel.engines.test_mssql import in_duckdb
 from sqlglot import exp
 
 from privet.kernel.column import Nominal, Numeric

@@ -15,6 +15,8 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 from kernel.engines.test_counts import (
     PEOPLE,
     PEOPLE_TYPES,
@@ -31,8 +33,6 @@ from kernel.engines.test_counts import (
     questions,
     worst_questions,
 )
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 from mssql_stand_in import in_duckdb
 from postgres_server import shared_server
 from sqlglot import exp

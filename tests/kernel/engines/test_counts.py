@@ -828,7 +828,7 @@ def opened(stores: Any, storage: str, rows: Any) -> privet.ProtectedTable:
     source, _ = stores.write(storage, PEOPLE.names, PEOPLE_TYPES, rows)
     address = f"duckdb:///{source.path}?table=t" if source.table else source.path
     path = "snapshot" if storage == "parquet" else "push-down"
-    return privet.testing.open(address, PEOPLE, budget=10**6, seed=3, path=path)
+    return privet.testing.open(address, PEOPLE, budget=10**6, seed=3, access=path)
 
 
 @each_storage
@@ -948,7 +948,7 @@ def level_table(tmp_path: Path) -> tuple[privet.ProtectedTable, Domain]:
     domain = Domain((*(Nominal(name, eight) for name in names), Nominal("y", ("0", "1"))), target="y")
     frame = pd.DataFrame(np.random.default_rng(1).integers(0, 8, (500, 6)).astype(str), columns=[*names, "y"])
     frame.to_csv(tmp_path / "level.csv", index=False)
-    return privet.open(tmp_path / "level.csv", domain, budget=100, path="push-down"), domain
+    return privet.open(tmp_path / "level.csv", domain, budget=100, access="push-down"), domain
 
 
 def test_a_select_over_64_parts_is_one_statement_besides_the_node_table(
@@ -995,7 +995,7 @@ def test_every_question_about_parts_is_one_statement(
     )
     frame = pd.DataFrame({"a": list("01234567") * 3, "x": range(24), "y": list("01") * 12})
     frame.to_csv(tmp_path / "small.csv", index=False)
-    with privet.open(tmp_path / "small.csv", with_number, budget=100, path="push-down") as table:
+    with privet.open(tmp_path / "small.csv", with_number, budget=100, access="push-down") as table:
         parts = table.partition("a")
         parts.count(1)
         ask_parts = {

@@ -34,7 +34,7 @@ def opened(path: str, folder: Path) -> Iterator[privet.ProtectedTable]:
         data = on_postgres(data)
     how = path if path in ("snapshot", "stream", "push-down") else "auto"
     with privet.open(
-        ROWS if path == "memory" else data, DOMAIN, budget=20, ledger=folder / "rows.ledger", path=how
+        ROWS if path == "memory" else data, DOMAIN, budget=20, ledger=folder / "rows.ledger", access=how
     ) as table:
         yield table
 

@@ -40,7 +40,7 @@ def opened(storage: str, folder: Path) -> Iterator[Any]:
             yield table
         return
     ROWS.to_csv(folder / "rows.csv", index=False)
-    path, more = str(folder / "rows.csv"), {"path": "snapshot" if storage == "snapshot" else "push-down"}
+    path, more = str(folder / "rows.csv"), {"access": "snapshot" if storage == "snapshot" else "push-down"}
     with duckdb.connect(str(folder / "rows.db")) as connection:
         connection.execute(f"CREATE TABLE people AS SELECT * FROM read_csv('{path}')")
         connection.execute(f"COPY people TO '{folder / 'rows.parquet'}'")

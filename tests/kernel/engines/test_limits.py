@@ -89,7 +89,7 @@ def test_a_statement_that_runs_out_of_memory_is_answered_in_passing(
 
 def test_questions_of_no_cost_learn_nothing_from_memory(rows: Path) -> None:
     """The attack: bisect the condition at which a median fails, and so the number of rows below it, for nothing."""
-    with privet.open(rows, WIDE, budget="1", path="push-down", ledger=":memory:") as table:
+    with privet.open(rows, WIDE, budget="1", access="push-down", ledger=":memory:") as table:
         engine = table._session.engine
         assert isinstance(engine, DuckDBEngine)
         engine._connection.execute("SET max_temp_directory_size = '0KiB'")
@@ -110,7 +110,7 @@ def test_one_row_with_a_long_text_refuses_no_table(tmp_path: Path, kind: str, pa
         if kind == "parquet":
             connection.execute(f"COPY t TO '{file}' (FORMAT parquet)")
     address = file if kind == "parquet" else f"duckdb:///{file}?table=t"
-    with privet.open(address, domain, budget=10**6, path=path) as table:
+    with privet.open(address, domain, budget=10**6, access=path) as table:
         assert table.count(10**5) == 1001
         assert table.where(x="<other>").count(10**5) == 1
 
@@ -129,7 +129,7 @@ def test_points_are_asked_for_some_parts_at_a_time(rows: Path, monkeypatch: pyte
     monkeypatch.setattr(
         DuckDBEngine, "exact_grid", lambda self, query: (asked.append(query.rows.parts), grid(self, query))[1]
     )
-    with privet.open(rows, WIDE, budget=10**6, path="push-down", ledger=":memory:") as table:
+    with privet.open(rows, WIDE, budget=10**6, access="push-down", ledger=":memory:") as table:
         parts = table.partition("w")
         monkeypatch.setattr(answers, "_POINTS", 2**30)
         whole = [float(median) for median in parts.median("w", 10**3)]

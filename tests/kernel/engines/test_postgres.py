@@ -684,13 +684,13 @@ def test_opening_reads_no_row(server: Server) -> None:
 
 def test_a_snapshot_is_the_merged_table_in_memory(server: Server) -> None:
     name = people(server)
-    with opened(server, name, path="snapshot") as table, opened(server, name) as remote:
+    with opened(server, name, access="snapshot") as table, opened(server, name) as remote:
         assert isinstance(table._session.engine, MemoryEngine) and table._session.source == remote._session.source
         query = CountQuery(Rows(), (("sex", "ill"),))
         found = [each._session.engine.exact_counts(query)[0].tolist() for each in (table, remote)]
         assert found[0] == found[1]
     with pytest.raises(DataError, match=r"cannot read table .* into memory") as caught:
-        opened(server, raising(server, f"RAISE EXCEPTION '{CANARY}';"), path="snapshot")
+        opened(server, raising(server, f"RAISE EXCEPTION '{CANARY}';"), access="snapshot")
     assert CANARY not in said(caught.value)
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from kernel.engines.test_counts import ask, assert_same, memory_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel.engines.test_counts import ask, assert_same, memory_of
 
 import privet
 from privet.kernel.column import Nominal, Numeric
@@ -153,7 +153,7 @@ def test_a_level_of_a_fit_is_one_statement(
     rng = np.random.default_rng(1)
     rows = pd.DataFrame({name: rng.integers(0, domain[name].size, 5000) for name in domain.names})
     rows.to_csv(tmp_path / "t.csv", index=False)
-    with privet.open(tmp_path / "t.csv", domain, budget=1000, path=path) as table:
+    with privet.open(tmp_path / "t.csv", domain, budget=1000, access=path) as table:
         engine: Any = table._session.engine
         log = statements(engine if path == "push-down" else engine._batches.__self__)
         tree = privet.DiffPID3Classifier(500, max_depth=3).fit(table).model_.tree

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel.engines.test_counts import ask, assert_same, programs
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from kernel.engines.test_counts import ask, assert_same, programs
 from numpy.typing import NDArray
 
 from privet.kernel.additive import EXP_BITS, RESIDUAL_GRID, AdditiveModel

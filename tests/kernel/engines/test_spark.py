@@ -640,7 +640,7 @@ def test_a_frame_has_a_ledger_in_memory_unless_it_is_given_one(spark: Any, tmp_p
 
 def test_a_merged_copy_is_read_into_memory(spark: Any) -> None:
     data, _ = frame(["n"], ["VARCHAR"], [("a",), ("b",), ("a",)])
-    with privet.open(data, ONE, budget=10**6, path="snapshot") as table:
+    with privet.open(data, ONE, budget=10**6, access="snapshot") as table:
         assert cached(spark) == 0
         assert table.histogram("n", epsilon=EXACT).values.tolist() == [2, 1, 0, 0]
 

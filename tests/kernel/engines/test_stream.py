@@ -51,7 +51,7 @@ def test_a_model_is_the_same_on_every_path(tmp_path: Path, learner: type) -> Non
     address = f"duckdb:///{tmp_path}/people.db?table=people"
     models = set()
     for path in ("push-down", "stream", "snapshot"):
-        with privet.testing.open(address, domain, budget=10, seed=5, path=path) as table:
+        with privet.testing.open(address, domain, budget=10, seed=5, access=path) as table:
             models.add(learner(epsilon=1, random_state=0).fit(table).model_.to_json())
     assert len(models) == 1
 
