@@ -7,6 +7,7 @@ from privet import datasets, errors, testing
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
 from privet.kernel import AdditiveModel, Domain, Nominal, Numeric, ProtectedTable, Public, Release, WeightedMax
 from privet.kernel import open_table as open
+from privet.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from privet.choice import Branch, History, NoisyIf
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from privet.models.tree import Ensemble
     from privet.risk import Audit, audit
     from privet.verification import verify
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AdditiveModel",

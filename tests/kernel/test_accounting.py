@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import privet
 from privet.errors import BudgetExceeded, QuestionError
-from privet.kernel import Parts, ProtectedTable, Scope, accounting, as_epsilon, charge
+from privet.kernel import Parts, ProtectedTable, Scopes, accounting, as_epsilon, charge
 from privet.kernel.accounting import GRAIN, Refused, alone
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
@@ -141,7 +141,7 @@ def test_a_question_with_a_bad_epsilon_is_not_charged(bad: Any) -> None:
 @given(st.lists(st.decimals(Decimal("0.000001"), 2, places=6), min_size=1, max_size=30))
 @PROPERTY
 def test_losses_add_without_rounding(losses: list[Decimal]) -> None:
-    root = Scope()
+    root = Scopes()
     for loss in losses:
         charge([(root, as_epsilon(float(loss)))], lambda reaches_root: None)
     assert root.spent == sum(map(Fraction, losses))
@@ -201,7 +201,7 @@ class Place:
     """The same rows in the reference and in the system."""
 
     node: Node
-    scope: Scope
+    scope: Scopes
     table: ProtectedTable | None = None
 
 
@@ -235,7 +235,7 @@ class Run:
         self.entries = 0
         self.version = 0
         root = Node(cap=budget)
-        scope = Scope(cap=budget) if table is None else table._scope
+        scope = Scopes(cap=budget) if table is None else table._sets.scopes
         self.places = [Place(root, scope, table)]
         self.divisions: list[tuple[list[Place], Parts | None]] = []
 
@@ -260,7 +260,7 @@ class Run:
             node = Node(cap=what)
             place.node.divisions.append([node])
             allotted = place.table and place.table.allot(what)
-            self.places.append(Place(node, allotted._scope if allotted else place.scope.allot(what), allotted))
+            self.places.append(Place(node, allotted._sets.scopes if allotted else place.scope.allot(what), allotted))
         elif verb == "where" and place.table:
             self.places.append(Place(place.node, place.scope, place.table.where(a=0)))
         elif verb == "rows change":
@@ -277,7 +277,7 @@ class Run:
         nodes = [Node() for _ in range(SIZES[by])]
         place.node.divisions.append(nodes)
         parts = place.table and place.table.partition(by)
-        scopes = parts._scopes if parts else place.scope.divide(SIZES[by])
+        scopes = parts._sets.scopes if parts else place.scope.divide(SIZES[by])
         tables: Sequence[ProtectedTable | None] = list(parts) if parts else [None] * len(nodes)
         made = [Place(*each) for each in zip(nodes, scopes, tables, strict=True)]
         self.places += made
@@ -295,7 +295,7 @@ class Run:
     def remaining(self, place: Place) -> Fraction:
         if place.table:
             return place.table.budget.remaining
-        return place.scope.headroom(self.budget - self.root.scope.spent)
+        return place.scope.headroom(self.budget - self.root.scope.spent)[0]
 
     def charge(
         self, places: list[Place], losses: list[Fraction], ask: Callable[[], Any], expected: bool | None = None
@@ -482,7 +482,7 @@ def test_epsilon_is_charged_per_person_whatever_the_rows(rows_per_person: int) -
 
 
 def test_a_charge_that_was_refused_changes_no_scope() -> None:
-    root = Scope()
+    root = Scopes()
     left, right = root.divide(2)
 
     def refuses(reaches_root: Fraction) -> None:
@@ -499,7 +499,7 @@ def test_a_charge_that_was_refused_changes_no_scope() -> None:
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError])
 def test_a_charge_that_was_stopped_counts_as_lost_and_never_as_paid(stop: type[BaseException]) -> None:
     """It may be on disk: the scope keeps the loss. It may not be: nobody may spend under it."""
-    root = Scope()
+    root = Scopes()
     left, right = root.divide(2)
 
     def stops(reaches_root: Fraction) -> None:
@@ -550,7 +550,7 @@ def test_an_interrupt_at_any_line_of_a_charge_makes_nothing_free(refused: bool) 
 
 def _interrupt_at_every_line(refused: bool) -> None:
     for step in itertools.count(1):
-        root = Scope()
+        root = Scopes()
         parts = root.divide(3)
         paid: list[Fraction] = []
 

@@ -32,13 +32,13 @@ from privet.kernel.column import (
     Nominal,
     Numeric,
     canonical_text,
-    decimal_text,
     is_numeral,
     number_of,
     spellings,
     text_of,
 )
 from privet.kernel.domain import Domain
+from privet.kernel.limits import decimal_text
 
 PROPERTY = settings(derandomize=True, deadline=None)
 BRIEF = settings(PROPERTY, max_examples=40)  # of each of a hundred containers

@@ -15,10 +15,10 @@ import pytest
 import privet
 from privet import AdditiveModel
 from privet.errors import BudgetExceeded, KeyReused, QuestionError, UndeclaredDomain
-from privet.kernel import LOGIT_GRID, IntegerLaplace, open_public
+from privet.kernel import LOGIT_GRID, IntegerLaplace
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
-from privet.lab import worst_loss
+from privet.lab import open_public, worst_loss
 from privet.models.privacy_record import Privacy
 from privet.models.tables import Table, Tables
 
@@ -125,7 +125,7 @@ def test_the_same_rows_are_right_as_for_the_published_model_of_the_same_logits()
 def test_it_is_charged_once_and_its_noise_is_that_of_a_count(table: privet.ProtectedTable) -> None:
     found = table.count_correct(JOINT, "0.25")
     assert (found.epsilon, found.noise, found.private) == (Fraction(1, 4), IntegerLaplace(Fraction(1, 4)), True)
-    assert [(each.question, each.loss) for each in table.budget.entries] == [("correct", Fraction(1, 4))]
+    assert [(each.question, each.loss) for each in table.budget.entries] == [("count_correct", Fraction(1, 4))]
     table.partition("job").count_correct(JOINT, "0.25")
     assert table.budget.spent == Fraction(1, 2)
 
@@ -252,7 +252,7 @@ def test_a_wrong_question_is_refused_in_a_sentence_and_not_charged(table: privet
 
 
 def test_a_model_with_too_many_cells_is_refused(table: privet.ProtectedTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privet.kernel.conditions.MAX_CELLS", 10)
+    monkeypatch.setattr("privet.kernel.additive.MAX_CELLS", 10)
     asks: list[Callable[[], Any]] = [
         lambda: table.count_correct(JOINT, 1),
         lambda: table.best({"a": JOINT, "b": NO}, 1),
@@ -266,7 +266,7 @@ def test_a_model_with_too_many_cells_is_refused(table: privet.ProtectedTable, mo
 
 def test_a_candidate_too_far_from_the_table_is_refused_before_it_is_charged(table: privet.ProtectedTable) -> None:
     far: Any = table
-    for _ in range(100):  # each is two steps
+    for _ in range(200):
         far = far.where(sex={"f", "m"})
     with pytest.raises(QuestionError, match="more than 200 conditions"):
         far.best({"a": {"sex": "f"}, "b": NO}, 1)

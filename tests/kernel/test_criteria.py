@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import privet
-from privet.errors import PrivacyError, QuestionError
+from privet.errors import NotPrivate, PrivacyError, QuestionError
 from privet.kernel import (
     RESIDUAL_GRID,
-    SYSTEM,
+    About,
     AdditiveModel,
+    Choice,
     Criterion,
     Exponential,
     ExponentialOverRanges,
@@ -32,16 +33,28 @@ from privet.kernel import (
     Max,
     NoisyMax,
     PermuteAndFlip,
+    PerPart,
+    Question,
+    Ranges,
+    SelectQuestion,
     WeightedMax,
-    answers,
     criteria,
+    install,
+    question_from_json,
 )
 from privet.kernel.column import Column, Nominal, Numeric
-from privet.kernel.criteria import GRID, criterion
+from privet.kernel.criteria import GRID, criterion, criterion_from_json
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import ResidualQuery, Residuals
 from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.kernel.questions import QuantileQuestion, SelectThresholdQuestion
+from privet.kernel.questions.grids import Grid
+from privet.kernel.questions.numbers import quantile_ranges
+from privet.kernel.questions.released_models import residual_scores
+from privet.kernel.questions.splits import threshold_ranges
 from privet.kernel.rows import Rows
+from privet.lab import Unrounded
+from privet.lab import worst_loss as enumerated
 
 PROPERTY = settings(derandomize=True, deadline=None)
 
@@ -198,9 +211,9 @@ def test_large_and_small_nodes_are_scored_together() -> None:
 def test_ranges_of_large_tables_have_exact_scores(rank: Fraction) -> None:
     """Rows times the denominator of a rank are beyond 64 bits long before the rows are."""
     counts, (a, b) = [2**61, 5, 2**61 - 7], (rank.numerator, rank.denominator)
-    start, _, scores = answers.quantile_ranges(np.array([1, 4, 7]), np.array(counts), 9, rank)
+    ranges = quantile_ranges(np.array([1, 4, 7]), np.array(counts), 9, rank)
     at = {1: counts[0], 4: counts[1], 7: counts[2]}
-    for first, score in zip(start, scores.tolist(), strict=True):
+    for first, score in zip(starts(ranges), ranges.exact_scores.tolist(), strict=True):
         below = sum(n for index, n in at.items() if index < first)
         here = at.get(first, 0)
         above = sum(counts) - below - here
@@ -211,7 +224,7 @@ def test_ranges_of_large_tables_have_exact_scores(rank: Fraction) -> None:
 def test_residual_scores_of_large_tables_are_exact(others: bool) -> None:
     own = np.array([[[2**62, 1, 0], [2**62, 2**62 - 1, 5], [2**62, 0, 0]]])
     rest = own[:, ::-1] if others else None
-    (found,) = answers.residual_scores(Residuals(own, rest)).tolist()
+    (found,) = residual_scores(Residuals(own, rest)).tolist()
     cells = zip(own[0].tolist(), own[0][::-1].tolist(), strict=True)
     assert found == sum(sum(map(max, one, other)) if others else max(one) for one, other in cells)
 
@@ -276,6 +289,179 @@ def test_criteria_have_names_and_information_gain_needs_a_public_size() -> None:
         criterion(WeightedMax((1, 1, 1)), domain)
     with pytest.raises(PrivacyError):
         criterion("infogain", Domain(columns, target="y"))
+
+
+# -- criteria that are installed ----------------------------------------------------------------
+
+
+class Rule(Criterion):
+    """A criterion of installed code, made of a function of one table."""
+
+    def __init__(self, name: str, score: Callable[[Table], int], sensitivity: int = 1) -> None:
+        self.name = name  # type: ignore[misc]
+        self._score, self._sensitivity = score, sensitivity
+
+    @property
+    def sensitivity(self) -> int:
+        return self._sensitivity
+
+    def exact_scores(self, exact_counts: Table) -> Table:
+        tables = exact_counts.reshape(-1, *exact_counts.shape[-2:])
+        return np.array([self._score(table) for table in tables]).reshape(exact_counts.shape[:-2])
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, Criterion]:
+    """What a test installs, and nobody sees after it."""
+    rules: dict[str, Criterion] = {}
+    monkeypatch.setattr(criteria, "_INSTALLED", rules)
+    return rules
+
+
+TWO = Domain((Nominal("a", (0, 1)), Nominal("b", (0, 1)), Nominal("y", (0, 1))), target="y")
+PURE = pd.DataFrame({"a": [0, 0, 1, 1] * 9, "b": [0, 1] * 18, "y": [0, 0, 1, 1] * 9})
+
+
+def first_class(table: Table) -> int:
+    """Rows of the first class in the cells where it is alone: one more of another class may take many away."""
+    return int(table[table[:, 1:].sum(axis=1) == 0, 0].sum())
+
+
+def test_a_criterion_that_is_installed_is_selected_by_its_name(installed: dict[str, Criterion]) -> None:
+    rule = Rule("twice the majority", lambda table: 2 * int(table.max(axis=-1).sum()), 2)
+    table = privet.open(PURE, TWO, budget=10**6)
+    for choice in ("twice the majority", rule):
+        with pytest.raises(QuestionError, match="twice the majority"):
+            table.select(choice, 1)
+    assert table.budget.entries == []
+    install(rule)
+    assert installed == {"twice the majority": rule} and criterion("twice the majority", TWO) is rule
+    for choice in ("twice the majority", rule):
+        found = table.select(choice, 10**4)
+        assert found == "a" and found.mechanism == PermuteAndFlip(Fraction(10**4), 2, True)
+    assert [entry.question for entry in table.budget.entries] == ["select(twice the majority)"] * 2
+    worst = enumerated(lambda asked: str(asked.select(rule, 1)), PURE[:3], PURE[:4], TWO).loss
+    assert 0 < worst <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("score", "sensitivity", "says"),
+    [
+        (lambda table: 2 * int(table.max(axis=-1).sum()), 1, "by 2, and it says 1"),
+        (lambda table: int(table.sum()) ** 2, 8, "by 9, and it says 8"),
+        (lambda table: -(int(table.sum()) ** 2), 8, "by 9, and it says 8"),
+        (first_class, 1, "by 4, and it says 1"),
+        (lambda table: int(table.sum() >= 5) * 7, 6, "by 7, and it says 6"),  # with the last row of the largest tables
+    ],
+)
+def test_a_criterion_that_understates_its_sensitivity_is_refused(
+    score: Callable[[Table], int], sensitivity: int, says: str, installed: dict[str, Criterion]
+) -> None:
+    with pytest.raises(PrivacyError, match=says):
+        install(Rule("mine", score, sensitivity))
+    assert not installed
+
+
+@pytest.mark.parametrize(
+    "score", [first_class, lambda table: int(table[:, 0].sum() - table[:, 1].sum()), lambda table: int(table.sum()) % 2]
+)
+def test_a_criterion_that_moves_in_two_directions_is_refused(
+    score: Callable[[Table], int], installed: dict[str, Criterion]
+) -> None:
+    """Its selections would take the exponent of scores that move in one."""
+    with pytest.raises(PrivacyError, match="up and another one down"):
+        install(Rule("mine", score, 1000))
+    assert not installed
+
+
+@pytest.mark.parametrize("name", ["max", "gini", "largest-cell", "infogain", "weighted max", "gain-ratio", "mine"])
+def test_a_name_that_is_taken_is_refused(name: str, installed: dict[str, Criterion]) -> None:
+    mine = Rule("mine", lambda table: int(table.sum()))
+    install(mine)
+    with pytest.raises(QuestionError, match="already; give yours another name"):
+        install(Rule(name, lambda table: int(table.sum())))
+    assert installed == {"mine": mine}
+
+
+@pytest.mark.parametrize("rule", ["mine", Max, None, lambda counts: counts.sum()])
+def test_what_is_no_criterion_is_not_installed(rule: Any, installed: dict[str, Criterion]) -> None:
+    with pytest.raises(QuestionError, match="derives from Criterion"):
+        install(rule)
+    assert not installed
+
+
+@pytest.mark.parametrize("sensitivity", [0, -1, 1.5, True, None])
+def test_a_sensitivity_that_is_no_number_above_0_is_refused(sensitivity: Any, installed: dict[str, Criterion]) -> None:
+    """A score that never moves would pass with 0, and every selection would divide by it."""
+    with pytest.raises(PrivacyError, match="sensitivity"):
+        install(Rule("mine", lambda table: 7, sensitivity))
+    assert not installed
+
+
+@pytest.mark.parametrize("score", [lambda table: 1.1 * float(table.sum()), lambda table: bool(table.sum())])
+def test_scores_that_are_no_whole_numbers_are_refused(
+    score: Callable[[Table], Any], installed: dict[str, Criterion]
+) -> None:
+    """1.1 for each row, rounded down, moves by 1 in every table that is tried."""
+    with pytest.raises(PrivacyError, match="must be whole numbers"):
+        install(Rule("mine", score, 1))
+    with pytest.raises(NotPrivate, match="public rows alone"):
+        install(Unrounded("gini"))
+    assert not installed
+
+
+def test_every_criterion_of_the_list_would_pass_the_trial(installed: dict[str, Criterion]) -> None:
+    """Would catch a trial that refuses honest ones."""
+    for number, rule in enumerate([Max(), LargestCell(), Gini(), *(InfoGain(rows) for rows in MAX_ROWS)]):
+        own = Rule(f"mine {number}", lambda table, rule=rule: int(rule.exact_scores(table)), rule.sensitivity)
+        install(own)
+        assert installed[own.name] is own
+    install(Rule("weighted", lambda table: int(WeightedMax((5, 3)).exact_scores(table)), 5), classes=2)
+
+
+def test_json_names_only_what_is_on_the_list(installed: dict[str, Criterion]) -> None:
+    mine = Rule("mine", lambda table: int(table.sum()))
+    json = {"criterion": "mine", "version": 1}
+    assert mine.to_json() == json and criterion_from_json(json) is None
+    install(mine)
+    assert criterion_from_json(json) is mine
+    question = SelectQuestion(mine, PerPart.same(("a", "b"), 1))
+    assert question_from_json(question.to_json()) == question
+    installed.clear()
+    with pytest.raises(QuestionError, match="must be a criterion"):
+        question_from_json(question.to_json())
+    with pytest.raises(QuestionError, match="mine"):  # also one that was built while it was there
+        question.check(TWO, Rows())
+
+
+@pytest.mark.parametrize("rule", [Max(), LargestCell(), Gini(), InfoGain(9), WeightedMax((3, 0, 1))])
+def test_the_json_form_of_a_criterion_makes_the_same_one(rule: Criterion) -> None:
+    assert criterion_from_json(rule.to_json()) == rule
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        "max",
+        {},
+        {"criterion": "max"},
+        {"criterion": "max", "version": 2},
+        {"criterion": "max", "version": 1, "sensitivity": 1},
+        {"criterion": "gain-ratio", "version": 1},
+        {"criterion": "unrounded", "version": 1, "by": "gini"},
+        {"criterion": "infogain", "version": 1},
+        {"criterion": "infogain", "version": 1, "max_rows": 0},
+        {"criterion": "infogain", "version": 1, "max_rows": True},
+        {"criterion": "infogain", "version": 1, "max_rows": "9"},
+        {"criterion": "weighted max", "version": 1, "weights": "12"},
+        {"criterion": ["max"], "version": 1},
+        {"criterion": "privet.kernel.criteria.Max", "version": 1},
+    ],
+    ids=str,
+)
+def test_json_of_no_criterion_makes_none(content: Any) -> None:
+    assert criterion_from_json(content) is None
 
 
 # -- a select over neighbours -------------------------------------------------------------------
@@ -346,12 +532,17 @@ def test_a_select_over_neighbours_never_exceeds_its_loss(rule: Criterion, attrib
 # -- ranges of thresholds and of quantiles ------------------------------------------------------
 
 
-def at_each_point(ranges: tuple[list[int], list[int], Table]) -> list[int]:
-    """The score of each point, from ranges that must cover 0, 1, ... without a gap or an overlap."""
+def starts(ranges: Ranges) -> list[int]:
+    """The first point of each range: they lie one after the other."""
+    return [0, *itertools.accumulate(int(size) for size in ranges.exact_sizes)][:-1]
+
+
+def at_each_point(ranges: Ranges) -> list[int]:
+    """The score of each point, from ranges of which none is empty."""
     scores: list[int] = []
-    for start, size, score in sorted(zip(*map(list, ranges), strict=True)):
-        assert start == len(scores) and size > 0
-        scores += [int(score)] * size
+    for size, score in zip(ranges.exact_sizes, ranges.exact_scores, strict=True):
+        assert size > 0
+        scores += [int(score)] * int(size)
     return scores
 
 
@@ -393,7 +584,7 @@ def test_threshold_ranges_hold_the_score_of_every_threshold(
         expected.append(int(rule.exact_scores(table)))
     column = numeric(points, missing)
     index, counts, without = occupied(*zip(*rows, strict=True)) if rows else occupied((), ())
-    assert at_each_point(answers.threshold_ranges(column, index, counts, without, rule)) == expected
+    assert at_each_point(threshold_ranges(column, Grid(index, counts, without), rule)) == expected
 
 
 @given(GRIDS, st.fractions(0, 1, max_denominator=20))
@@ -404,7 +595,7 @@ def test_quantile_ranges_hold_the_score_of_every_point(grid: tuple[int, list[tup
     found = Counter(values)
     index = np.array(sorted(found), dtype=np.int64)
     counts = np.array([found[value] for value in sorted(found)], dtype=np.int64)
-    scores = at_each_point(answers.quantile_ranges(index, counts, points, rank))
+    scores = at_each_point(quantile_ranges(index, counts, points, rank))
     a, b = rank.numerator, rank.denominator
     for point, score in enumerate(scores):
         below, at, above = (sum(sign(v - point) == side for v in values) for side in (-1, 0, 1))
@@ -417,30 +608,32 @@ def sign(number: int) -> int:
     return (number > 0) - (number < 0)
 
 
-class Spy:
-    """Stands for a mechanism: remembers what it is asked and answers as told."""
-
-    def __init__(self) -> None:
-        self.scores: list[int] = []
-        self.sizes: list[int] = []
-        self.answer = (0, 0)
-
-    def release(self, exact_scores: Table, exact_sizes: Sequence[int], entropy: Any) -> tuple[int, int]:
-        self.scores, self.sizes = exact_scores.tolist(), list(exact_sizes)
-        return self.answer
+def asked(
+    question: Question[Any], rows: Iterable[Record], domain: Domain, epsilon: Fraction
+) -> tuple[ExponentialOverRanges, Ranges]:
+    """The mechanism that a question has, and what it is applied to."""
+    (mechanism,) = question.mechanisms(domain, PerPart.same(epsilon, 1))
+    (ranges,) = question.exact(engine_of(rows, domain), Rows(), domain)
+    assert isinstance(mechanism, ExponentialOverRanges)
+    return mechanism, ranges
 
 
-def distribution(mechanism: ExponentialOverRanges, ask: Any) -> dict[Any, float]:
-    """The exact probability of every answer that `ask(mechanism)` can give."""
-    spy = Spy()
-    ask(spy)
-    chances = mechanism.probabilities(spy.scores, spy.sizes)
+def distribution(
+    question: Question[Any], rows: Iterable[Record], domain: Domain, mechanism: ExponentialOverRanges
+) -> dict[Any, float]:
+    """The exact probability of every answer to a question that has this mechanism."""
+    used, ranges = asked(question, rows, domain, mechanism.epsilon)
+    assert used == mechanism
+    chances = mechanism.probabilities(ranges.exact_scores.tolist(), ranges.exact_sizes)
+    about = About(question.words, mechanism.epsilon, private=False)
     found: dict[Any, float] = {}
-    for chosen, size in enumerate(spy.sizes):
-        for offset in range(size):
-            spy.answer = (chosen, offset)
-            answer = ask(spy)
-            found[answer] = found.get(answer, 0.0) + chances[chosen] / size
+    place = 0
+    for size, chance in zip(map(int, ranges.exact_sizes), chances, strict=True):
+        for _ in range(size):
+            release = question.release(place, mechanism, about, domain, 0)
+            answer = (str(release), release.point) if isinstance(release, Choice) else float(release)
+            found[answer] = found.get(answer, 0.0) + chance / size
+            place += 1
     assert sum(found.values()) == pytest.approx(1)
     return found
 
@@ -454,12 +647,10 @@ def test_a_select_of_thresholds_over_neighbours_never_exceeds_its_loss(rule: Cri
     columns: tuple[Column, ...] = (numeric(4), Nominal("a", (0, 1)), Nominal("y", (0, 1)))
     domain = Domain(columns, target="y")
     mechanism = ExponentialOverRanges(Fraction(3), rule.sensitivity, monotone=True)
+    question = SelectThresholdQuestion(rule, PerPart.same(("x", "a"), 1))
 
     def probabilities(rows: tuple[Record, ...]) -> dict[Any, float]:
-        engine = engine_of(rows, domain)
-        return distribution(
-            mechanism, lambda spy: answers.threshold(engine, Rows(), [["x", "a"]], domain, rule, [spy], SYSTEM)[0]
-        )
+        return distribution(question, rows, domain, mechanism)
 
     records = list(itertools.product(range(4), (0, 1), (0, 1)))
     answered = probabilities(())
@@ -473,14 +664,12 @@ def test_a_select_of_thresholds_over_neighbours_never_exceeds_its_loss(rule: Cri
 def test_a_quantile_over_neighbours_never_exceeds_its_loss(rank: Fraction) -> None:
     points = 7
     reach = max(rank.numerator, rank.denominator - rank.numerator)
-    column, domain = numeric(points), Domain((numeric(points),))
+    domain = Domain((numeric(points),))
     mechanism = ExponentialOverRanges(Fraction(3), reach, monotone=False)
+    question = QuantileQuestion("x", rank)
 
     def probabilities(rows: tuple[Record, ...]) -> dict[Any, float]:
-        engine = engine_of(rows, domain)
-        return distribution(
-            mechanism, lambda spy: answers.quantile(engine, Rows(), column, rank, domain, [spy], SYSTEM)[0]
-        )
+        return distribution(question, rows, domain, mechanism)
 
     records = [(value,) for value in range(points)]
     worst, *_ = worst_loss(multisets(records, 4), records, probabilities)
@@ -492,15 +681,15 @@ def test_the_shortfall_of_a_threshold_holds_as_often_as_it_says() -> None:
     others = tuple(Nominal(f"a{i}", (0, 1)) for i in range(13))
     domain = Domain((numeric(1000), *others, Nominal("y", (0, 1))), target="y")
     frame = pd.DataFrame({"x": [500] * 50 + [501] * 50, "y": [0] * 50 + [1] * 50, **{c.name: 0 for c in others}})
-    engine = MemoryEngine.from_frame(frame, domain)
     table = privet.open(frame, domain, budget=10)
-    spy = Spy()
-    answers.threshold(engine, Rows(), [list(domain.attributes)], domain, Max(), [spy], SYSTEM)
+    question = SelectThresholdQuestion(Max(), PerPart.same(tuple(domain.attributes), 1))
+    (ranges,) = question.exact(MemoryEngine.from_frame(frame, domain), Rows(), domain)
+    scores = ranges.exact_scores.tolist()
     for epsilon in ("0.19", "0.2", "0.21", "0.25"):
         choice = table.select("max", epsilon, thresholds=True)
         assert isinstance(choice.mechanism, ExponentialOverRanges)
-        chances = choice.mechanism.probabilities(spy.scores, spy.sizes)
-        missing = max(spy.scores) - np.array(spy.scores)
+        chances = choice.mechanism.probabilities(scores, ranges.exact_sizes)
+        missing = max(scores) - np.array(scores)
         for confidence in (0.5, 0.8, 0.95):
             assert chances[missing <= choice.shortfall(confidence)].sum() >= confidence
 
@@ -533,5 +722,5 @@ def test_a_record_moves_residual_sums_and_scores_within_their_caps(seed: int, cl
             others = after.exact_others - before.exact_others
             assert others.min() >= 0 and others.sum() <= own.sum()
             assert others[..., record[-1]].sum() == 0
-        moved = answers.residual_scores(after) - answers.residual_scores(before)
+        moved = residual_scores(after) - residual_scores(before)
         assert 0 <= moved.min() and moved.max() <= reach

@@ -23,7 +23,6 @@ from privet.errors import PrivetError
 from privet.kernel import as_epsilon, column, limits, rows, source_of
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
-from privet.kernel.engines import contract
 from privet.kernel.limits import fraction_of, is_host, is_path, quoted, read_text, shown
 from privet.question_text import TextQuestion
 from privet.risk.reading import read_tree
@@ -283,7 +282,7 @@ def test_the_page_of_limits_has_the_figures_of_the_code() -> None:
     page = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
     names = [name for name in vars(limits) if name.startswith(("LONGEST_", "LARGEST_", "MOST_", "DEEPEST_"))]
     figures = {name: getattr(limits, name) for name in names}
-    figures |= {"SHOWN": limits.SHOWN, "MAX_CELLS": contract.MAX_CELLS, "MAX_RELEASED": contract.MAX_RELEASED}
+    figures |= {"SHOWN": limits.SHOWN, "MAX_CELLS": limits.MAX_CELLS, "MAX_RELEASED": limits.MAX_RELEASED}
     figures |= {"MAX_PARTS": rows.MAX_PARTS, "MAX_CELLS of a column": column.MAX_CELLS}
     assert len(figures) > 15
     assert [name for name, figure in figures.items() if f" {figure:,}" not in page] == []

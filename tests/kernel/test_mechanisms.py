@@ -31,10 +31,13 @@ from privet.kernel import (
     ExponentialOverRanges,
     IntegerLaplace,
     NoisyMax,
+    Paired,
     PermuteAndFlip,
+    Ranges,
     Refinement,
     ResidualLaplace,
     SeededEntropy,
+    SumAndCount,
     SystemEntropy,
     sampling,
 )
@@ -295,7 +298,7 @@ def test_scores_as_far_apart_as_integers_go_choose_the_best() -> None:
     for far in (np.array([-(2**63), 2**63 - 1, 0]), np.array([-(2**80), 2**80, 0], dtype=object)):
         for kind in PLAIN:
             assert kind(Fraction(1), 1, True).release(far) == 1
-        assert ExponentialOverRanges(Fraction(1), 1, True).release(far, [10**9, 1, 10**9]) == (1, 0)
+        assert ExponentialOverRanges(Fraction(1), 1, True).release(Ranges(far, [10**9, 1, 10**9])) == 10**9
 
 
 def test_scores_beyond_floats_keep_their_differences() -> None:
@@ -317,7 +320,14 @@ def test_what_is_computed_about_noise_is_finite(epsilon: Fraction) -> None:
 def test_a_single_candidate_is_chosen() -> None:
     for kind in PLAIN:
         assert kind(EPSILON, 1, True).release(np.array([-3])) == 0
-    assert ExponentialOverRanges(EPSILON, 1, True).release(np.array([-3]), [1]) == (0, 0)
+    assert ExponentialOverRanges(EPSILON, 1, True).release(Ranges(np.array([-3]), [1])) == 0
+
+
+def located(place: int, sizes: list[int]) -> tuple[int, int]:
+    """The range that a point of the line lies in, and its place there."""
+    ends = list(itertools.accumulate(sizes))
+    index = bisect_right(ends, place)
+    return index, place - sum(sizes[:index])
 
 
 @pytest.mark.parametrize(
@@ -339,14 +349,15 @@ def test_extreme_gaps_and_sizes_leave_one_choice(
     monkeypatch.setattr(sampling, "_MARGIN", margin)
     mechanism = ExponentialOverRanges(Fraction(1), 1, True)
     for _ in range(20):
-        index, offset = mechanism.release(np.array(scores), sizes)
+        index, offset = located(mechanism.release(Ranges(np.array(scores), sizes)), sizes)
         assert index == chosen and 0 <= offset < sizes[index]
 
 
 def test_sizes_beyond_floats_keep_their_shares() -> None:
     mechanism = ExponentialOverRanges(Fraction(1), 1, True)
     seeded = SeededEntropy(3)
-    found = [mechanism.release(np.array([0, 0]), [10**400, 3 * 10**400], seeded) for _ in range(400)]
+    sizes = [10**400, 3 * 10**400]
+    found = [located(mechanism.release(Ranges(np.array([0, 0]), sizes), seeded), sizes) for _ in range(400)]
     assert 60 < sum(index == 0 for index, _ in found) < 140
     assert max(offset for _, offset in found) > 10**400
 
@@ -385,7 +396,7 @@ HALF, ALL = 2**63, 2**64 - 1
 def test_a_point_at_the_edge_of_a_range_is_decided_by_more_bits(blocks: tuple[int, ...], chosen: int) -> None:
     words = Words(*blocks)
     mechanism = ExponentialOverRanges(EPSILON, 1, True)
-    assert mechanism.release(np.array([5, 5]), [1, 1], words) == (chosen, 0)
+    assert mechanism.release(Ranges(np.array([5, 5]), [1, 1]), words) == chosen
     assert words.drawn == list(blocks[: len(words.drawn)])
 
 
@@ -542,11 +553,11 @@ def test_extreme_words_release_what_the_samplers_drew(first: tuple[int, ...]) ->
     far = np.array([0, -(10**6)])
     for kind in PLAIN:
         assert kind(rate, 1, True).release(far, Bytes(*first)) == 0
-    assert ExponentialOverRanges(rate, 1, True).release(far, [3, 10**9], Bytes(*first))[0] == 0
-    finer = Refinement(Fraction(1), rate).release(np.array([10]), np.array([12]), Words(*first)).tolist()
+    assert 0 <= ExponentialOverRanges(rate, 1, True).release(Ranges(far, [3, 10**9]), Bytes(*first)) < 3
+    finer = Refinement(Fraction(1), rate).release(Paired(np.array([10]), np.array([12])), Words(*first)).tolist()
     assert abs(finer[0] - 10) < 200
     assert AboveThreshold(rate, 1).release([-(10**6), 10**6], Words(*first)) == 1
-    own, others = ResidualLaplace(rate, (2, 2, 2)).release(np.array([5, 5, 5]), np.array([5, 5, 5]), Words(*first))
+    own, others = ResidualLaplace(rate, (2, 2, 2)).release((np.array([5, 5, 5]), np.array([5, 5, 5])), Words(*first))
     assert own.shape == (3,) and others is not None and np.abs(own - 5).max() < 400
 
 
@@ -637,10 +648,15 @@ def draw(source: Entropy = SYSTEM) -> list[Any]:
     watches = [AboveThreshold(wide, 1).release([10**9 // 2 * place for place in range(-30, 30)], source) for _ in "ab"]
     return [
         IntegerLaplace(wide).release(zeros[:4], source).tolist(),
-        Refinement(wide, 2 * wide).release(zeros[:4], zeros[:4] + 10**9, source).tolist(),
-        [part.tolist() for part in ResidualLaplace(wide, (2, 2, 2)).release(zeros[:3], zeros[:3], source) if len(part)],
+        Refinement(wide, 2 * wide).release(Paired(zeros[:4], zeros[:4] + 10**9), source).tolist(),
+        [
+            part.tolist()
+            for part in ResidualLaplace(wide, (2, 2, 2)).release((zeros[:3], zeros[:3]), source)
+            if len(part)
+        ],
         *([kind(wide, 1, True).release(zeros, source) for _ in range(8)] for kind in PLAIN),
-        list(ExponentialOverRanges(wide, 1, True).release(zeros[:50], [10**30] * 50, source)),
+        [ExponentialOverRanges(wide, 1, True).release(Ranges(zeros[:50], [10**30] * 50), source)],
+        SumAndCount(wide, 3).release(zeros[:4].reshape(2, 2), source).tolist(),
         [watches, source.below(10**30)],
     ]
 

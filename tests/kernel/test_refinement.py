@@ -33,18 +33,18 @@ from privet.kernel import (
     Entropy,
     Histogram,
     IntegerLaplace,
+    Paired,
     ProtectedTable,
     Refinement,
     Releases,
     SeededEntropy,
     Sum,
     mechanisms,
-    open_public,
 )
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.refinement import Gradual
-from privet.lab import worst_loss, worst_loss_of_draws
+from privet.kernel.refinement import Chain
+from privet.lab import open_public, worst_loss, worst_loss_of_draws
 
 TENTH, HALF, ONE = Fraction(1, 10), Fraction(1, 2), Fraction(1)
 DOMAIN = Domain(
@@ -141,7 +141,7 @@ def test_the_sampler_has_these_probabilities_exactly(monkeypatch: pytest.MonkeyP
 
         monkeypatch.setattr(mechanisms, "geometric", geometric)
         exact = np.full(numbers.shape[1], 40)
-        refined = step.release(exact, exact + noise) - exact
+        refined = step.release(Paired(exact, exact + noise)) - exact
         assert next(drawn, None) is None
         for value in range(-8, 9):
             expected = step.probabilities(noise, value)
@@ -183,7 +183,7 @@ def test_values_at_the_ends_of_64_bits_are_refined_without_an_overflow() -> None
     exact = np.array([10**30, -(10**30), -(10**30), 10**30, -(10**30), 2**62, 2**62], dtype=object)
     for step in (Refinement(HALF, ONE), Refinement(Fraction(1, 10**15), Fraction(2, 10**15))):  # of ints, of objects
         for _ in range(20):
-            refined = step.release(exact, released)
+            refined = step.release(Paired(exact, released))
             assert refined.dtype == np.int64
             clamped = np.array([max(-(2**62), min(2**62, each)) for each in exact], dtype=object)
             near = np.abs(refined.astype(object) - clamped) <= 100 * int(1 / step.loss)
@@ -192,9 +192,9 @@ def test_values_at_the_ends_of_64_bits_are_refined_without_an_overflow() -> None
 
 def test_an_array_of_any_shape_is_refined_cell_by_cell() -> None:
     exact = np.arange(24).reshape(2, 3, 4)
-    refined = Refinement(TENTH, Fraction(500)).release(exact, exact + 40, SeededEntropy(3))
+    refined = Refinement(TENTH, Fraction(500)).release(Paired(exact, exact + 40), SeededEntropy(3))
     assert refined.shape == exact.shape and (refined == exact).all()
-    assert Refinement(TENTH, HALF).release(exact[:0], exact[:0]).shape == (0, 3, 4)
+    assert Refinement(TENTH, HALF).release(Paired(exact[:0], exact[:0])).shape == (0, 3, 4)
 
 
 # -- what it costs ------------------------------------------------------------------------------
@@ -219,8 +219,8 @@ def test_a_prefix_costs_exactly_its_last_epsilon() -> None:
     entry = table.budget.entries[-1]
     assert (entry.question, entry.scope, entry.epsilon) == ("refine count to 2", "all rows", "1.3")
     assert count.about.entry == entry.id and count.about.question == "count"
-    here = table._session.place(0)
-    assert json.loads(entry.answer or "") == {"answer": [int(count)], "private": True, "opening": here}
+    assert json.loads(entry.answer or "") == {"answer": [int(count)], "private": True}
+    assert table._session.ledger.answer(entry.id).opening_token == table._session.opening_token(0)
 
 
 def test_histograms_and_sums_are_refined_too() -> None:
@@ -330,9 +330,9 @@ def test_an_old_copy_gives_what_is_stored_and_goes_on_from_the_finest(monkeypatc
     drawn: list[Any] = []
     release = Refinement.release
 
-    def noted(self: Refinement, exact_values: Any, released: Any, entropy: Any) -> Any:
-        drawn.append((self.before, released.tolist()))
-        return release(self, exact_values, released, entropy)
+    def noted(self: Refinement, exact: Paired, entropy: Any) -> Any:
+        drawn.append((self.before, exact.released.tolist()))
+        return release(self, exact, entropy)
 
     monkeypatch.setattr(Refinement, "release", noted)
     for level in ("0.05", TENTH, "0.4", "0.8"):
@@ -352,7 +352,7 @@ def test_what_is_done_to_a_release_does_not_reach_its_refinement(monkeypatch: py
     count.noise = IntegerLaplace(Fraction(1, 1000))
     seen: list[Any] = []
     monkeypatch.setattr(
-        Refinement, "release", lambda self, exact, released, _: seen.append((self, released.tolist())) or released
+        Refinement, "release", lambda self, exact, _: seen.append((self, exact.released.tolist())) or exact.released
     )
     cells.refine(HALF)
     count.refine(HALF)
@@ -420,7 +420,7 @@ class Killed(BaseException):
     """The process dies here."""
 
 
-def dies(*args: object) -> None:
+def dies(*args: object, **settings: object) -> None:
     raise Killed
 
 
@@ -494,12 +494,12 @@ def test_a_table_opened_again_refines_nothing_of_before(path: Path, rows: pd.Dat
     assert finer.refine(HALF) == finer  # in the opening that drew it, and from its ledger
 
 
-def test_an_answer_from_before_openings_were_recorded_is_not_refined(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_names_no_opening_is_not_refined(monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of()
     ledger = table._session.ledger
     store = ledger.store
     with monkeypatch.context() as old:
-        old.setattr(ledger, "store", lambda entry, text: store(entry, text.split(',"opening"')[0] + "}"))
+        old.setattr(ledger, "store", lambda entry, text, **more: store(entry, text))
         count = table.count(TENTH)
     with pytest.raises(QuestionError, match="another opening"):
         count.refine(HALF)
@@ -787,7 +787,7 @@ def independently(values: int, entropy: Entropy) -> tuple[int, int, int]:
     """The mutant: an old copy is refined again by a draw of its own."""
     exact = np.array([values])
     first = IntegerLaplace(TENTH).release(exact, entropy)
-    one, other = (Refinement(TENTH, HALF).release(exact, first, entropy) for _ in range(2))
+    one, other = (Refinement(TENTH, HALF).release(Paired(exact, first), entropy) for _ in range(2))
     return int(first[0]), int(one[0]), int(other[0])
 
 
@@ -800,7 +800,7 @@ def test_a_second_draw_from_an_old_copy_is_caught() -> None:
 def after_a_change(rows: tuple[int, int], entropy: Entropy) -> tuple[int, int]:
     """The mutant: an answer about the rows of one opening is refined with those of another."""
     first = IntegerLaplace(TENTH).release(np.array([rows[0]]), entropy)
-    finer = Refinement(TENTH, HALF).release(np.array([rows[1]]), first, entropy)
+    finer = Refinement(TENTH, HALF).release(Paired(np.array([rows[1]]), first), entropy)
     return int(first[0]), int(finer[0])
 
 
@@ -825,7 +825,7 @@ def test_two_handles_of_one_answer_lose_what_one_loses(monkeypatch: pytest.Monke
     def own_key(self: Any, step: int) -> str:
         return f"\x1f{self.__dict__.setdefault('number', next(numbers))} {step}"
 
-    monkeypatch.setattr(Gradual, "_key", own_key)
+    monkeypatch.setattr(Chain, "_key", own_key)
     assert worst_loss(run, *neighbours()).loss == pytest.approx(1.1, abs=1e-9)
 
 

@@ -40,22 +40,19 @@ from privet.errors import (
 from privet.kernel import (
     Choice,
     Count,
-    GainRatio,
     Histogram,
     Max,
     Mean,
     Parts,
-    PublicTable,
     Quantile,
     Releases,
     Sum,
     SystemEntropy,
     WeightedMax,
-    open_public,
-    published,
 )
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.lab import GainRatio, PublicTable, open_public, paper_noise
 
 # At this epsilon a count is off with probability below exp(-10000): answers can be compared with the truth.
 EXACT = 10_000
@@ -451,7 +448,7 @@ def test_a_closed_partition_asks_and_charges_nothing(table: privet.ProtectedTabl
     assert len(nothing) == 0
     assert nothing.count(1) == () and nothing.histogram("sex", epsilon=1) == ()
     assert nothing.partition("sex").count(1) == ()
-    assert nothing.scatter(3, 1).count(1) == () and nothing.histograms([], 1) == []
+    assert nothing.scatter(3, 1).count(1) == () and nothing.histograms([], 1) == ()
     assert table.partition("sex").take([]).majority("age", 1) == ()
     assert table.budget.entries == []
 
@@ -551,7 +548,10 @@ WRONG_QUESTIONS: dict[str, tuple[Callable[[privet.ProtectedTable], Any], type[Ex
     "a column twice": (lambda table: table.histogram("sex", "sex", epsilon=1), QuestionError),
     "unknown criterion": (lambda table: table.select("best", 1), QuestionError),
     "unknown mechanism": (lambda table: table.select("max", 1, mechanism="best"), QuestionError),
-    "a mechanism of one's own": (lambda table: table.select("max", 1, mechanism=published.ExactChoice), QuestionError),
+    "a mechanism of one's own": (
+        lambda table: table.select("max", 1, mechanism=paper_noise.ExactChoice),
+        QuestionError,
+    ),
     "gain ratio": (lambda table: table.select("gain-ratio", 1), NotPrivate),
     "gain ratio with thresholds": (lambda table: table.select(GainRatio(), 1, thresholds=True), NotPrivate),
     "gain ratio without an end": (lambda table: table.select(GainRatio(), math.inf), NotPrivate),
@@ -709,8 +709,9 @@ def test_a_question_with_too_many_cells_is_refused_before_it_is_charged() -> Non
 def test_a_majority_or_coins_of_too_many_parts_are_refused_before_they_are_charged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("privet.kernel.parts.MAX_CELLS", 1_000)
-    monkeypatch.setattr("privet.kernel.parts.MAX_PARTS", 1_000)
+    for question in ("counts", "splits"):
+        monkeypatch.setattr(f"privet.kernel.questions.{question}.MAX_CELLS", 1_000)
+    monkeypatch.setattr("privet.kernel.table.MAX_PARTS", 1_000)
     wide = Domain(tuple(Nominal(name, tuple(range(100))) for name in "ab"))
     table = privet.open(pd.DataFrame({"a": [1], "b": [2]}), wide, budget=1)
     with pytest.raises(QuestionError, match="10000 cells"):
@@ -1315,7 +1316,7 @@ def test_rounded_noise_is_bounded_and_has_holes(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(SystemEntropy, "below", lambda self, bound: next(digits))
     found = [table.count(Fraction(1, 100)) - len(FRAME) for _ in range(7)]
     assert found == [-1312, -1312, -1243, -1202, 0, 1243, 1312]
-    assert not table._session.public.printed_ranges
+    assert not table._session.errors.printed_ranges
 
 
 def test_printed_ranges_leave_the_sensitivity_out(public: PublicTable) -> None:

@@ -18,10 +18,12 @@ from hypothesis import strategies as st
 
 import privet
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, PrivetError, QuestionError, UndeclaredDomain
-from privet.kernel import GainRatio, ProtectedTable, WeightedMax, open_public
+from privet.kernel import ProtectedTable, WeightedMax
 from privet.kernel.accounting import GRAIN, as_epsilon
-from privet.kernel.column import Nominal, Numeric, decimal_text
+from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.kernel.limits import decimal_text
+from privet.lab import GainRatio, open_public
 from privet.learners import plan as plans
 from privet.learners import splitting
 from privet.learners.estimators import CLASSIFIERS

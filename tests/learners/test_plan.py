@@ -254,9 +254,9 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 
 def test_a_plan_is_described_by_names() -> None:
-    described = Plan("p", harmonic, depth=above_noise).described()
-    assert described["budget"] == "harmonic" and described["depth"] == "above_noise"
-    assert json.dumps({**described, "prior": str(described["prior"])})
+    written: Any = Plan("p", harmonic, depth=above_noise).to_json()
+    assert written["plan"]["budget"] == "harmonic" and written["plan"]["depth"] == "above-noise"
+    assert json.dumps(written)
 
 
 # -- presets ------------------------------------------------------------------------------------

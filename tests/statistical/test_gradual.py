@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import privet
-from privet.kernel import IntegerLaplace, Refinement, mechanisms
+from privet.kernel import IntegerLaplace, Paired, Refinement, mechanisms
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
 
@@ -47,7 +47,7 @@ def test_both_levels_follow_their_joint_distribution(assert_follows: Follows) ->
 
     def sample(factor: Fraction) -> Iterable[tuple[int, int]]:
         first = IntegerLaplace(HALF).release(exact)
-        return pairs(first - 40, Refinement(HALF, ONE / factor).release(exact, first) - 40)
+        return pairs(first - 40, Refinement(HALF, ONE / factor).release(Paired(exact, first)) - 40)
 
     assert_follows(sample, joint(HALF, ONE))
 
@@ -70,7 +70,7 @@ def test_every_number_that_a_refinement_draws_has_its_rate(
 
         with monkeypatch.context() as patch:
             patch.setattr(mechanisms, "geometric", off)
-            return pairs(first, STEP.release(exact, first))
+            return pairs(first, STEP.release(Paired(exact, first)))
 
     assert_follows(sample, joint(HALF, ONE))
 
@@ -84,9 +84,9 @@ def test_what_is_kept_is_kept_as_often_as_it_should_be(assert_follows: Follows) 
 
     def sample(factor: Fraction) -> Iterable[tuple[int, int]]:
         first = IntegerLaplace(HALF).release(exact)
-        last = STEP.release(exact, first)
+        last = STEP.release(Paired(exact, first))
         if factor < 1:
-            last = np.where((last == first) & (rng.random(N) > factor), STEP.release(exact, first), last)
+            last = np.where((last == first) & (rng.random(N) > factor), STEP.release(Paired(exact, first)), last)
         elif factor > 1:
             last = np.where(rng.random(N) < factor - 1, first, last)
         return pairs(first, last)
@@ -102,8 +102,8 @@ def test_refining_twice_is_refining_once(assert_follows: Follows) -> None:
 
     def sample(factor: Fraction) -> Iterable[tuple[int, int]]:
         first = IntegerLaplace(ONE, 3).release(exact)
-        middle = Refinement(ONE, between, 3).release(exact, first)
-        last = Refinement(between * factor, Fraction(3), 3).release(exact, middle)
+        middle = Refinement(ONE, between, 3).release(Paired(exact, first))
+        last = Refinement(between * factor, Fraction(3), 3).release(Paired(exact, middle))
         return pairs(first + 7, last + 7)
 
     assert_follows(sample, joint(ONE, Fraction(3), 3))
@@ -138,7 +138,7 @@ def test_a_chain_loses_no_more_than_its_last_epsilon(assert_private: Private) ->
         if epsilon == Fraction(5, 2):
             exact = np.repeat([[1, 2]], 50_000, axis=0)
             first = IntegerLaplace(HALF).release(exact)
-            one, other = (STEP.release(exact, first) for _ in range(2))
+            one, other = (STEP.release(Paired(exact, first)) for _ in range(2))
             happened = (first >= 2) & (one <= 1) & (other <= 1)
         else:
             first = parts.count(epsilon / 4)

@@ -18,7 +18,7 @@ import pytest
 
 import privet
 from privet import AdditiveModel
-from privet.kernel import RESIDUAL_GRID, ExponentialOverRanges, Parts
+from privet.kernel import RESIDUAL_GRID, ExponentialOverRanges, Parts, Ranges
 from privet.kernel.column import Column, Nominal, Numeric
 from privet.kernel.domain import Domain
 
@@ -103,6 +103,19 @@ def test_a_sum_loses_no_more_than_it_says(assert_private: Private) -> None:
     assert_private(lambda epsilon: sides(parts.sum("z", epsilon).array() <= 1), claimed=2, mutants=("2.5",))
 
 
+def test_a_mean_loses_no_more_than_it_says(assert_private: Private) -> None:
+    """n = 20,000. The person's value is the bound: the sum of deviations moves as far as it can, the count by one, and
+    the event joins both. Would also catch a whole epsilon for each of them.
+    """
+    parts = parts_of(experiments(20_000, [{"x": 5}], [{"x": 37}]))
+
+    def events(epsilon: Fraction) -> tuple[Any, Any]:
+        means = parts.mean("x", epsilon)
+        return sides([float(mean.deviation) <= 5 - 18.5 and mean.count <= 1 for mean in means])
+
+    assert_private(events)
+
+
 @pytest.mark.parametrize(
     ("mechanism", "n", "claimed", "rivals"),
     [("permute-and-flip", 16_000, 1, 1), ("exponential", 65_000, 3, 3), ("noisy-max", 8_000, 2, 3)],
@@ -154,7 +167,7 @@ def test_a_median_loses_no_more_than_it_says(assert_private: Private, monkeypatc
     above 12 win one. The mutant takes the exponent of monotone scores for these, which are not.
     """
     parts = parts_of(experiments(8_000, [{"x": 12}], [{"x": 37}]))
-    honest = ExponentialOverRanges.rate.fget
+    honest = ExponentialOverRanges.rate.func
     assert honest is not None
 
     def events(epsilon: Fraction) -> tuple[Any, Any]:
@@ -174,7 +187,7 @@ def test_the_exponential_mechanism_loses_no_more_than_it_says(assert_private: Pr
     def events(epsilon: Fraction) -> tuple[Any, Any]:
         mechanism = ExponentialOverRanges(epsilon, 1, monotone=False)
         first, second = (
-            [mechanism.release(np.array(scores), [1, 22])[0] == 0 for _ in range(64_000)]
+            [mechanism.release(Ranges(np.array(scores), [1, 22])) == 0 for _ in range(64_000)]
             for scores in ([0, -1], [-1, 0])
         )
         return first, second

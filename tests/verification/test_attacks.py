@@ -23,7 +23,7 @@ import pytest
 
 import privet
 from privet.errors import BudgetExceeded, DataError, EngineFailed, PrivetError, UndeclaredDomain
-from privet.kernel import SYSTEM, Count, IntegerLaplace, Ledger, as_epsilon, opening
+from privet.kernel import SYSTEM, Count, IntegerLaplace, Ledger, PerPart, as_epsilon, opening
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.verification.attacks import ATTACKS, AttackResult, attack, attack_by_paths, boundary
@@ -375,7 +375,7 @@ class LabelsFromRows(Proxy):
     def partition(self, by: Any, **more: Any) -> Any:
         parts = self.table.partition(by, **more)
         if isinstance(by, str):
-            parts._labels = [str(value) for value in self.rows[by].unique()]
+            parts._labels = PerPart.of(str(value) for value in self.rows[by].unique())
         return parts
 
 

@@ -6,8 +6,6 @@ make it what it is; a policy file with other fingerprints is refused.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
@@ -15,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.kernel import Domain, Histogram, Nominal, ProtectedTable
+from privet.kernel import Domain, Histogram, Json, Nominal, ProtectedTable, digest
 from privet.learners.additive import LEARNERS, SHARE, learn
 from privet.learners.boosting import CONSTANTS
 from privet.learners.grow import grow
@@ -58,14 +56,19 @@ class Arm:
 
     @property
     def fingerprint(self) -> str:
-        """Sixteen digits that change with a choice or constant of the algorithm."""
+        """Sixteen digits that change with a choice or constant of the algorithm, and with nothing else."""
+        return digest(self.to_json())[:16]
+
+    def to_json(self) -> Json:
+        """Return what makes the arm what it is."""
         if self.algorithm in LEARNERS:
-            constants: Any = {"boosted": asdict(CONSTANTS), "naive-bayes": SHARE}.get(self.algorithm)
+            constants: Any = {"boosted": asdict(CONSTANTS), "naive-bayes": {"share": SHARE}}.get(self.algorithm, {})
+            written: Json = {name: str(value) for name, value in constants.items()}
         else:
-            constants = {**self._plan(_ANY).described(), "depth": "at most"}
-            del constants["min_rows"]  # of public rows alone
-        content = [self.algorithm, dict(self.choices), constants]
-        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
+            plan = self._plan(_ANY)
+            written = replace(plan, depth=self.choices["max_depth"], min_rows=0).to_json()  # min_rows: of public rows
+        choices = {name: str(value) for name, value in self.choices.items()}
+        return {"arm": self.algorithm, "version": 1, "choices": choices, "constants": written}
 
 
 _ANY = Domain((Nominal("attribute", (0, 1)), Nominal("class", (0, 1))), target="class")  # plans are the same on any

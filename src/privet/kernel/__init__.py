@@ -6,9 +6,10 @@ depends on no row. In-process Python cannot stop a hostile caller: for untrusted
 analysts the boundary is a server that holds this package on its side.
 """
 
-from privet.kernel.accounting import SMALLEST_EPSILON, Scope, as_epsilon, charge
+from privet.kernel.accounting import LARGEST_EPSILON, SMALLEST_EPSILON, Scopes, as_epsilon, charge
 from privet.kernel.additive import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel
 from privet.kernel.addresses import ledger_path, source_of
+from privet.kernel.canonical import Json, canonical, digest
 from privet.kernel.column import (
     MAX_GRID,
     MISSING,
@@ -19,25 +20,22 @@ from privet.kernel.column import (
     Numeric,
     as_series,
     canonical_text,
-    decimal_text,
     number_of,
-    short_text,
     text_of,
 )
 from privet.kernel.criteria import (
     Criterion,
-    GainRatio,
     Gini,
     InfoGain,
     LargestCell,
     Max,
-    Unrounded,
     WeightedMax,
     criterion,
+    install,
     public_scores,
 )
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import MAX_CELLS, MAX_RELEASED
+from privet.kernel.engines.contract import Engine
 from privet.kernel.inspection import print_outside
 from privet.kernel.ledger import Charge, Entry, Ledger
 from privet.kernel.limits import (
@@ -46,13 +44,17 @@ from privet.kernel.limits import (
     LONGEST_MODEL,
     LONGEST_QUESTION,
     LONGEST_TEXT,
+    MAX_CELLS,
+    MAX_RELEASED,
     MOST_ROWS,
     SHOWN,
     clean,
+    decimal_text,
     finite_of,
     fraction_of,
     quoted,
     read_text,
+    short_text,
     shown,
     whole_of,
 )
@@ -61,16 +63,33 @@ from privet.kernel.mechanisms import (
     Exponential,
     ExponentialOverRanges,
     IntegerLaplace,
+    Mechanism,
     NoisyMax,
+    Paired,
     PermuteAndFlip,
+    Ranges,
     Refinement,
     ResidualLaplace,
+    SumAndCount,
+    release_all,
 )
 from privet.kernel.monitor import Monitor
-from privet.kernel.opening import open_public, open_scripted, open_seeded, open_table, refuse_spent, seeded_noise
-from privet.kernel.parts import Parts
+from privet.kernel.opening import open_seeded, open_table, refuse_spent, seeded_noise, session_in_memory
+from privet.kernel.per_part import PerPart
+from privet.kernel.questions import (
+    QUESTIONS,
+    CountCorrectQuestion,
+    CountQuestion,
+    HistogramQuestion,
+    Quality,
+    Question,
+    SelectQuestion,
+    SelectThresholdQuestion,
+    question_from_json,
+)
 from privet.kernel.racing import Raced, race
 from privet.kernel.release import (
+    About,
     Choice,
     Count,
     Derived,
@@ -84,9 +103,10 @@ from privet.kernel.release import (
     Sum,
     known,
 )
+from privet.kernel.rows import Rows
 from privet.kernel.sampling import SYSTEM, Entropy, SeededEntropy, SystemEntropy
-from privet.kernel.session import Budget, PublicRows
-from privet.kernel.table import ProtectedTable, PublicTable
+from privet.kernel.session import Budget, RowSets, Session
+from privet.kernel.table import InProcess, Parts, ProtectedTable
 
 __all__ = [
     "LOGIT_GRID",
@@ -107,7 +127,6 @@ __all__ = [
     "Entry",
     "Exponential",
     "ExponentialOverRanges",
-    "GainRatio",
     "Gini",
     "Histogram",
     "InfoGain",
@@ -122,8 +141,6 @@ __all__ = [
     "PermuteAndFlip",
     "ProtectedTable",
     "Public",
-    "PublicRows",
-    "PublicTable",
     "Quantile",
     "Raced",
     "Refinement",
@@ -131,18 +148,17 @@ __all__ = [
     "Releases",
     "ResidualLaplace",
     "ResidualSums",
-    "Scope",
+    "Scopes",
     "SeededEntropy",
     "Sum",
+    "SumAndCount",
     "SystemEntropy",
-    "Unrounded",
     "WeightedMax",
     "as_epsilon",
     "charge",
     "criterion",
     "known",
     "ledger_path",
-    "open_public",
     "open_seeded",
     "open_table",
     "print_outside",
@@ -192,4 +208,35 @@ __all__ += [
 ]
 
 # for privet.lab
-__all__ += ["open_scripted"]
+__all__ += [
+    "LARGEST_EPSILON",
+    "About",
+    "CountCorrectQuestion",
+    "CountQuestion",
+    "Engine",
+    "HistogramQuestion",
+    "InProcess",
+    "Mechanism",
+    "Paired",
+    "Ranges",
+    "RowSets",
+    "Rows",
+    "SelectQuestion",
+    "SelectThresholdQuestion",
+    "Session",
+    "release_all",
+    "session_in_memory",
+]
+
+# questions as values
+__all__ += [
+    "QUESTIONS",
+    "Json",
+    "PerPart",
+    "Quality",
+    "Question",
+    "canonical",
+    "digest",
+    "install",
+    "question_from_json",
+]

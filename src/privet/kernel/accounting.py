@@ -1,17 +1,16 @@
 """The rule that adds losses: sequence adds, a partition charges its dearest part.
 
-A `Scope` is a set of rows that pays. Its losses add up. `divide` splits it into
-disjoint parts, each a scope of its own; a record lies in one part only, so the
-parent pays the maximum over the parts, not their sum. Parts can be divided again:
-a whole tree charges its dearest path (adaptive parallel
-composition: which part is split how, and for how much, may depend on releases).
-Two divisions of one scope add, even by the same column.
+A *scope* is a set of rows that pays. Its losses add up. `divide` splits it into disjoint parts,
+each a scope of its own; a record lies in one part only, so the scope pays the maximum over its
+parts, not their sum. Parts can be divided again: a whole tree charges its dearest path (adaptive
+parallel composition: which part is split how, and for how much, may depend on releases). Two
+divisions of one scope add, even by the same column.
 
 Parts are disjoint as long as the rows stay what they are. Where they may have changed, a record
 may lie in another part than before: from one version of the rows to the next all losses add,
 and only what parts pay within a version shares a maximum.
 
->>> root = Scope()
+>>> root = Scopes()
 >>> left, right = root.divide(2)
 >>> charge([(left, Fraction(1, 10)), (right, Fraction(3, 10))], print)
 3/10
@@ -30,14 +29,17 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from operator import add, sub
 from typing import TypeVar
 
+import numpy as np
+
 from privet.errors import BudgetExceeded, PrivacyError, QuestionError
-from privet.kernel.column import decimal_text
-from privet.kernel.limits import fraction_of, quoted
+from privet.kernel.limits import decimal_text, fraction_of, quoted
+from privet.kernel.per_part import PerPart, Positions
 
 # Below this no answer is useful and noise would leave 64-bit integers; above it
 # an answer is exact for all purposes and epsilon is no longer a promise.
@@ -48,7 +50,10 @@ SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
 # them stay short, and no choice of epsilons can make a ledger unreadable.
 GRAIN = math.lcm(*range(1, 101)) * 10**20
 
+_NOTHING = Fraction(0)
+
 T = TypeVar("T")
+Losses = PerPart[Fraction]
 
 
 def as_epsilon(value: object, name: str = "epsilon") -> Fraction:
@@ -57,7 +62,7 @@ def as_epsilon(value: object, name: str = "epsilon") -> Fraction:
     Parameters
     ----------
     value : object
-        A number or its text, as `privet.kernel.limits.fraction_of` reads it.
+        A number or its text, as `limits.fraction_of` reads it.
     name : str, default "epsilon"
         What the error calls it.
 
@@ -81,129 +86,202 @@ def as_epsilon(value: object, name: str = "epsilon") -> Fraction:
     return Fraction(math.floor(number * GRAIN), GRAIN)
 
 
-_NOTHING = Fraction(0)
+def as_epsilons(value: object, parts: int) -> PerPart[Fraction]:
+    """Return the epsilon of each part from what people write: one for all, or one for each.
+
+    Raises
+    ------
+    QuestionError
+        One of them is no epsilon, or there are not as many as parts.
+    """
+    if not isinstance(value, list | tuple | np.ndarray | PerPart):
+        return PerPart.same(as_epsilon(value), parts)
+    if len(value) != parts:
+        raise QuestionError(f"{len(value)} epsilons were given for {parts} parts; give one, or one for each.")
+    try:
+        written = PerPart.of((type(epsilon), epsilon) for epsilon in value)  # by type: True is no 1
+    except TypeError:  # what has no hash is no number, and is refused below
+        written = PerPart.of((type(epsilon), quoted(epsilon)) for epsilon in value)
+    return written.map(lambda typed: as_epsilon(typed[1]))
 
 
-class Scope:
-    """A set of rows that pays for what is asked of it."""
+class _Level:
+    """The scopes that were made in one step, with what each has paid; the root is a level of one.
 
-    __slots__ = ("_cap", "_division", "_earlier", "_lock", "_process", "_root", "_version", "spent")
+    A level consists of divisions, each of one scope of the level above. A scope's `spent` is all that it
+    has paid, `earlier` what of that was paid before the rows were of this version; a division's `dearest`
+    is the most that one of its scopes has paid within the version.
+    """
 
-    def __init__(self, cap: Fraction | None = None, division: _Division | None = None) -> None:
-        self.spent = _NOTHING
-        self._earlier = _NOTHING  # of that, before the rows were of this version
-        self._version = 0
-        self._cap = cap
-        self._division = division
-        root = division.parent._root if division else None
-        self._root: Scope = root or self
-        if root is None:
+    def __init__(
+        self, above: _Level | None, divided: Positions, division: Positions, cap: Fraction | None = None
+    ) -> None:
+        self.above = above
+        self.divided = divided  # of each division, the scope above that it divides
+        self.division = division  # of each scope, its division
+        self.cap = cap
+        self.spent = self.earlier = PerPart.same(_NOTHING, len(division))
+        self.dearest = PerPart.same(_NOTHING, len(divided))
+        self.version = 0
+        self.root: _Level = self if above is None else above.root
+        if above is None:
             # The scopes live in this process. A forked copy would let both processes
             # spend under one maximum, so a copy may not charge at all.
-            self._process = os.getpid()
-            self._lock = threading.RLock()
+            self.process = os.getpid()
+            self.lock = threading.RLock()
+
+    def renew(self) -> None:
+        """Where the rows are of another version, nothing was paid for them yet; an interrupt leaves more to pay."""
+        if self.version != self.root.version:
+            self.earlier = self.spent
+            self.dearest = PerPart.same(_NOTHING, len(self.divided))
+            self.version = self.root.version
+
+    def paid(self, scopes: Positions, spent: Losses) -> Losses:
+        """Return what of `spent` was paid within the version."""
+        return spent.combine(sub, self.earlier.take(scopes))
+
+    def headroom(self, scopes: Positions, root_remaining: Fraction) -> Losses:
+        """Return the largest loss that could be charged to each of these scopes now."""
+        if self.above is None:
+            return PerPart.same(root_remaining, len(scopes))
+        divisions = self.division[scopes]
+        room = self.above.headroom(self.divided[divisions], root_remaining)
+        spent = self.spent.take(scopes)
+        if self.version == self.root.version:
+            # What a sibling has already made the parent pay, for the rows as they are, is free here.
+            free = self.dearest.take(divisions).combine(sub, self.paid(scopes, spent))
+            room = room.combine(add, free)
+        if self.cap is not None:
+            room = room.combine(min, spent.map(self.cap.__sub__))
+        return room.map(lambda loss: max(_NOTHING, loss))
+
+    def shares(self, scopes: Positions) -> bool:
+        """Return whether any of these may share what it pays with other parts."""
+        if self.above is None:
+            return False
+        divisions = self.division[scopes]
+        several = np.bincount(self.division, minlength=len(self.divided))[divisions] > 1
+        return bool(several.any()) or self.above.shares(self.divided[divisions])
+
+
+class Scopes:
+    """Sets of rows that pay for what is asked of them: a table, or all parts of a partition.
+
+    Parameters
+    ----------
+    cap : Fraction, optional
+        The most that may be spent in all. Without one, whoever commits a charge says how much that is.
+    """
+
+    __slots__ = ("_at", "_level")
+
+    def __init__(self, cap: Fraction | None = None) -> None:
+        none = np.zeros(0, dtype=np.intp)
+        self._level = _Level(None, none, np.zeros(1, dtype=np.intp), cap)
+        self._at = np.zeros(1, dtype=np.intp)
+
+    @classmethod
+    def _of(cls, level: _Level, at: Positions) -> Scopes:
+        scopes = cls.__new__(cls)
+        scopes._level, scopes._at = level, at
+        return scopes
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    def __iter__(self) -> Iterator[Scopes]:
+        return (self.take([part]) for part in range(len(self)))
+
+    def take(self, parts: Sequence[int] | Positions) -> Scopes:
+        """Return some of them."""
+        return Scopes._of(self._level, self._at[np.asarray(parts, dtype=np.intp)])
+
+    def divide(self, children: int | Positions) -> Scopes:
+        """Return scopes for disjoint parts: so many of each of these, or of each its own number."""
+        counts = np.broadcast_to(np.asarray(children, dtype=np.intp), len(self))
+        open_parts = np.flatnonzero(counts)
+        division = np.repeat(np.arange(len(open_parts), dtype=np.intp), counts[open_parts])
+        level = _Level(self._level, self._at[open_parts], division)
+        return Scopes._of(level, np.arange(len(division), dtype=np.intp))
+
+    def allot(self, cap: Fraction) -> Scopes:
+        """Return a scope for the same rows that may spend at most `cap`."""
+        assert len(self) == 1, "a cap is for one scope"
+        one = np.zeros(1, dtype=np.intp)
+        return Scopes._of(_Level(self._level, self._at, one, cap), one)
 
     @property
     def is_root(self) -> bool:
-        return self._division is None
+        return self._level.above is None
+
+    @property
+    def spent(self) -> Fraction:
+        """What a single scope has paid."""
+        (amount,) = self._level.spent.take(self._at)
+        return amount
 
     @property
     def shares(self) -> bool:
-        """Whether what it pays may be shared with other parts: then it is for these very rows."""
-        return self._division is not None and (self._division.parts > 1 or self._division.parent.shares)
+        """Whether what they pay may be shared with other parts: then it is for these very rows."""
+        return self._level.shares(self._at)
 
     @property
     def lock(self) -> threading.RLock:
         """Whoever holds it charges alone."""
-        return self._root._lock
+        return self._level.root.lock
 
-    def divide(self, parts: int) -> list[Scope]:
-        """Scopes for disjoint parts of these rows."""
-        division = _Division(self, parts)
-        return [Scope(division=division) for _ in range(parts)]
-
-    def allot(self, cap: Fraction) -> Scope:
-        """A scope for the same rows that may spend at most `cap`."""
-        return Scope(cap=cap, division=_Division(self, parts=1))
-
-    def headroom(self, root_remaining: Fraction) -> Fraction:
-        """The largest loss that could be charged here now."""
-        division, version = self._division, self._root._version
-        if division is None:
-            return root_remaining
-        # What a sibling has already made the parent pay, for the rows as they are, is free here.
-        dearest = division.dearest if division.version == version else _NOTHING
-        paid = self.spent - self._earlier if self._version == version else _NOTHING
-        above = dearest - paid + division.parent.headroom(root_remaining)
-        return max(Fraction(0), above if self._cap is None else min(self._cap - self.spent, above))
+    def headroom(self, root_remaining: Fraction) -> PerPart[Fraction]:
+        """Return the largest loss that could be charged to each now, with so much left for the table."""
+        return self._level.headroom(self._at, root_remaining)
 
     def check_process(self) -> None:
-        if os.getpid() != self._root._process:
+        """Refuse a copy of the table in a forked process.
+
+        Raises
+        ------
+        PrivacyError
+        """
+        if os.getpid() != self._level.root.process:
             raise PrivacyError(
                 "this table was opened in another process, whose budget a copy may not spend; open it again in this "
                 "one."
             )
 
-    def _renew(self) -> None:
-        """Where the rows are of another version, nothing was paid for them yet; an interrupt leaves more to pay."""
-        version = self._root._version
-        if self._version != version:
-            self._earlier = self.spent
-            self._version = version
-        if self._division is not None and self._division.version != version:
-            self._division.dearest = _NOTHING
-            self._division.version = version
 
-
+@dataclass
 class _Step:
     """What a charge will have changed once it is written down."""
 
-    def __init__(self) -> None:
-        self.spent: dict[Scope, Fraction] = {}
-        self.dearest: dict[_Division, Fraction] = {}
-        # sums of two fractions by their identities; the fractions are kept, so that no other takes the identity of one
-        self._sums: dict[tuple[int, int], tuple[Fraction, Fraction, Fraction]] = {}
+    spent: dict[_Level, Losses]
+    dearest: dict[_Level, Losses]
 
-    def add(self, scope: Scope, loss: Fraction) -> Fraction:
-        """Add a loss to a scope and all its ancestors; the part of it that reaches the root."""
-        scope._renew()
-        before = self.spent.get(scope, scope.spent)
-        # thousands of siblings have spent the same and lose the same: one addition serves them all
-        known = self._sums.get((id(before), id(loss)))
-        after = before + loss if known is None else known[2]
-        if known is None:
-            self._sums[id(before), id(loss)] = before, loss, after
-        if scope._cap is not None and after > scope._cap:
-            raise _CapReached(scope._cap - before, renewed=scope._earlier > 0)
-        self.spent[scope] = after
-        division = scope._division
-        if division is None:
-            return loss
-        dearest = self.dearest.get(division, division.dearest)
-        paid = after if scope._earlier is _NOTHING else after - scope._earlier
-        if paid is dearest or paid <= dearest:
+    def add(self, level: _Level, scopes: Positions, losses: Losses) -> Fraction:
+        """Add losses to different scopes of a level and to all above; return what reaches the root."""
+        level.renew()
+        before = self.spent.get(level, level.spent)
+        after = before.take(scopes).combine(add, losses)
+        if level.cap is not None and after[0] > level.cap:  # a level with a cap has one scope
+            raise _CapReached(level.cap - before[0], renewed=level.earlier[0] > 0)
+        self.spent[level] = before.replaced(scopes, after)
+        if level.above is None:
+            return sum(losses, _NOTHING)
+        divisions, own = np.unique(level.division[scopes], return_inverse=True)
+        dearest = self.dearest.get(level, level.dearest)
+        paid = level.paid(scopes, after).largest(own.reshape(-1), len(divisions))
+        more = paid.combine(sub, dearest.take(divisions))
+        rising = np.flatnonzero(np.array([loss > 0 for loss in more.values])[more.which])
+        if not len(rising):
             return _NOTHING
-        self.dearest[division] = paid
-        return self.add(division.parent, paid - dearest)
+        self.dearest[level] = dearest.replaced(divisions[rising], paid.take(rising))
+        return self.add(level.above, level.divided[divisions[rising]], more.take(rising))
 
     def apply(self) -> None:
         """First what was spent, then what others may share: an interrupt between leaves more to pay, not less."""
-        for scope, spent in self.spent.items():
-            scope.spent = spent
-        for division, dearest in self.dearest.items():
-            division.dearest = dearest
-
-
-class _Division:
-    """Disjoint parts of one scope."""
-
-    __slots__ = ("dearest", "parent", "parts", "version")
-
-    def __init__(self, parent: Scope, parts: int) -> None:
-        self.parent = parent
-        self.parts = parts
-        self.dearest = _NOTHING
-        self.version = 0
+        for level, spent in self.spent.items():
+            level.spent = spent
+        for level, dearest in self.dearest.items():
+            level.dearest = dearest
 
 
 class Refused(Exception):
@@ -215,63 +293,82 @@ class _CapReached(Exception):
         self.left, self.renewed = left, renewed
 
 
-def alone(charges: Sequence[tuple[Scope, Fraction]]) -> Fraction:
-    """What would reach the root if nothing had been paid before.
+Charges = Sequence[tuple[Scopes, PerPart[Fraction] | Fraction]]
 
-    >>> left, right = Scope().divide(2)
+
+def _losses(scopes: Scopes, losses: PerPart[Fraction] | Fraction) -> Losses:
+    return PerPart.same(losses, len(scopes)) if isinstance(losses, Fraction) else losses
+
+
+def alone(charges: Charges) -> Fraction:
+    """Return what would reach the root if nothing had been paid before.
+
+    >>> left, right = Scopes().divide(2)
     >>> charge([(right, Fraction(1))], print)
     1
     >>> alone([(left, Fraction(1))])
     Fraction(1, 1)
     """
-    spent: dict[Scope, Fraction] = defaultdict(Fraction)
-    dearest: dict[_Division, Fraction] = defaultdict(Fraction)
+    fresh: dict[_Level, _Level] = {}
 
-    def add(scope: Scope, loss: Fraction) -> Fraction:
-        spent[scope] += loss
-        division = scope._division
-        if division is None:
-            return loss
-        more = spent[scope] - dearest[division]
-        if more <= 0:
-            return _NOTHING
-        dearest[division] = spent[scope]
-        return add(division.parent, more)
+    def copy(level: _Level) -> _Level:
+        if level not in fresh:
+            above = None if level.above is None else copy(level.above)
+            fresh[level] = _Level(above, level.divided, level.division)
+        return fresh[level]
 
-    return sum((add(scope, loss) for scope, loss in charges), _NOTHING)
+    step = _Step({}, {})
+    return sum((step.add(copy(s._level), s._at, _losses(s, losses)) for s, losses in charges), _NOTHING)
 
 
-def charge(charges: Sequence[tuple[Scope, Fraction]], commit: Callable[[Fraction], T], version: int = 0) -> T:
-    """Charge several scopes of one table as one step, for answers about a version of its rows.
+def charge(charges: Charges, commit: Callable[[Fraction], T], version: int = 0) -> T:
+    """Charge scopes of one table as one step, for answers about a version of its rows.
 
     `commit` receives the loss that reaches the table's root and writes it down; if
     a cap is reached or it refuses, no scope has changed. If anything else stops it, an
     interrupt say, the charge may or may not be on disk. Then the charged scopes keep
     the loss, while no sibling and no ancestor counts it as paid: at worst it is paid
     twice.
+
+    Parameters
+    ----------
+    charges : sequence of (Scopes, losses)
+        One loss for all of them, or one for each.
+    commit : callable
+    version : int, default 0
+        Of the rows.
+
+    Returns
+    -------
+    What `commit` returns.
+
+    Raises
+    ------
+    BudgetExceeded
+        An allotment is used up.
     """
-    root = charges[0][0]._root
+    root = charges[0][0]._level.root
     charges[0][0].check_process()
-    with root._lock:
-        root._version = version
-        step, capped = _Step(), None
+    with root.lock:
+        root.version = version
+        step, capped = _Step({}, {}), None
         try:
-            reached = [step.add(scope, loss) for scope, loss in charges]
+            reached = sum((step.add(s._level, s._at, _losses(s, losses)) for s, losses in charges), _NOTHING)
         except _CapReached as error:
             capped = error
         if capped is None:
-            before = {scope: scope.spent for scope, _ in charges}
+            before = {scopes._level: scopes._level.spent for scopes, _ in charges}
             try:
-                for scope in before:
-                    scope.spent = step.spent[scope]
-                written = commit(sum((loss for loss in reached if loss), _NOTHING))
+                for level in before:
+                    level.spent = step.spent[level]
+                written = commit(reached)
             except (Refused, PrivacyError):
-                for scope, spent in before.items():
-                    scope.spent = spent
+                for level, spent in before.items():
+                    level.spent = spent
                 raise
             step.apply()
             return written
-    asked = max(loss for _, loss in charges)
+    asked = max(max(_losses(scopes, losses).compact().values) for scopes, losses in charges)
     what = f"the allotment of this part of the table has {decimal_text(capped.left)} left"
     if capped.renewed:
         what = f"the rows may have changed since the connection was lost, parts share nothing paid before, and {what}"

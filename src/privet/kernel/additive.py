@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import QuestionError
+from privet.kernel.canonical import Json, digest
+from privet.kernel.domain import Domain
+from privet.kernel.limits import MAX_CELLS
 
 LOGIT_GRID = 2**10  # logits of a released model are multiples of 1 / LOGIT_GRID
 RESIDUAL_GRID = 2**10  # residuals are rounded down to multiples of 1 / RESIDUAL_GRID
 EXP_BITS = 14  # exp(-d / LOGIT_GRID) is 0 for d >= 2^EXP_BITS
 EXP_ONE = 2**20
 LARGEST_LOGIT = 2**24
+
+_VERSION = 1  # of the JSON form of a model
 
 
 @dataclass(frozen=True)
@@ -50,12 +58,73 @@ class AdditiveModel:
         object.__setattr__(self, "intercept", tuple(int(value) for value in intercept))
         object.__setattr__(self, "terms", tuple(frozen))
 
+    def check(self, domain: Domain) -> None:
+        """Refuse a model whose classes, columns or shapes do not fit the domain. A term may look at any columns.
+
+        Raises
+        ------
+        QuestionError
+        """
+        classes = len(domain.classes)
+        if classes < 2:
+            raise QuestionError("a model needs a target with at least two classes.")
+        if len(self.intercept) != classes:
+            raise QuestionError(f"the intercept of a model needs one entry for each of the {classes} classes.")
+        cells = sum(table.size for _, table in self.terms)
+        if cells > MAX_CELLS:
+            raise QuestionError(f"this model has {cells} cells, at most {MAX_CELLS} are possible; use smaller tables.")
+        for columns, table in self.terms:
+            if domain.target in columns:
+                raise QuestionError("a model may not look at the target.")
+            shape = (*(domain[name].size for name in columns), classes)
+            if tuple(table.shape) != shape:
+                raise QuestionError(f"the table over {', '.join(columns)} must have the shape {shape}.")
+
+    def to_json(self, brief: bool = False) -> Json:
+        """Return the model as JSON; a brief form names it by its hash."""
+        if brief:
+            return {"sha256": self.fingerprint}
+        terms = [
+            {"columns": columns, "shape": table.shape, "table": table.ravel().tolist()} for columns, table in self.terms
+        ]
+        return {"model": "additive", "version": _VERSION, "intercept": self.intercept, "terms": terms}
+
+    @classmethod
+    def from_json(cls, content: object) -> AdditiveModel | None:
+        """Return the model that a JSON form describes, or None where it describes none."""
+        names = {"model", "version", "intercept", "terms"}
+        if not isinstance(content, Mapping) or set(content) != names or not isinstance(content["terms"], list | tuple):
+            return None
+        if content["model"] != "additive" or content["version"] != _VERSION or not _wholes(content["intercept"]):
+            return None
+        terms: list[tuple[tuple[str, ...], NDArray[Any]]] = []
+        for term in content["terms"]:
+            if not isinstance(term, Mapping) or set(term) != {"columns", "shape", "table"}:
+                return None
+            columns, shape, table = term["columns"], term["shape"], term["table"]
+            if not isinstance(columns, list | tuple) or not all(isinstance(name, str) for name in columns):
+                return None
+            if not _wholes(shape) or not _wholes(table) or math.prod(shape) != len(table) or min(shape) < 1:
+                return None
+            terms.append((tuple(columns), np.array(table).reshape(shape)))
+        return cls(tuple(content["intercept"]), tuple(terms))
+
     @cached_property
     def fingerprint(self) -> str:
-        digest = hashlib.sha256(repr(self.intercept).encode())
-        for columns, table in self.terms:
-            digest.update(repr((columns, table.shape)).encode() + np.ascontiguousarray(table, dtype="<i4").tobytes())
-        return digest.hexdigest()
+        """The hash of its JSON form with every table as the hash of its 32-bit words: the same in every process."""
+        hashes = [hashlib.sha256(np.ascontiguousarray(table, dtype="<i4").tobytes()) for _, table in self.terms]
+        terms = [
+            {"columns": columns, "shape": table.shape, "sha256": words.hexdigest()}
+            for (columns, table), words in zip(self.terms, hashes, strict=True)
+        ]
+        return digest({"model": "additive", "version": _VERSION, "intercept": self.intercept, "terms": terms})
+
+
+def _wholes(value: object) -> bool:
+    """Whether this is a list of whole numbers that 64 bits hold."""
+    if not isinstance(value, list | tuple) or not value:
+        return False
+    return all(type(number) is int and abs(number) < 2**63 for number in value)
 
 
 def exp_factors() -> list[int]:

@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import DomainError
-from privet.kernel.limits import fraction_of
+from privet.kernel.canonical import Json
+from privet.kernel.limits import decimal_text, fraction_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -215,37 +216,6 @@ def number_of(value: object) -> float | None:
     return None if math.isnan(number) else number
 
 
-def decimal_text(number: Fraction) -> str:
-    """A fraction as a decimal where it has one, else as a fraction.
-
-    >>> decimal_text(Fraction(1, 8)), decimal_text(Fraction(17)), decimal_text(Fraction(1, 3))
-    ('0.125', '17', '1/3')
-    """
-    if number.denominator == 1:
-        return str(number.numerator)
-    twos = fives = 0
-    rest = number.denominator
-    while rest % 2 == 0:
-        rest, twos = rest // 2, twos + 1
-    while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
-    if rest != 1:
-        return f"{number.numerator}/{number.denominator}"
-    places = max(twos, fives)
-    digits = str(abs(number.numerator) * 10**places // number.denominator).rjust(places + 1, "0")
-    return ("-" if number < 0 else "") + digits[:-places] + "." + digits[-places:]
-
-
-def short_text(number: Fraction) -> str:
-    """A fraction as people read it: exact where that is short, else six digits.
-
-    >>> short_text(Fraction(1, 8)), short_text(Fraction(1, 3)), short_text(Fraction(10**9, 3**20))
-    ('0.125', '1/3', '0.286797')
-    """
-    exact = decimal_text(number)
-    return exact if len(exact) <= 12 else f"{float(number):.6g}"
-
-
 @dataclass(frozen=True)
 class Nominal:
     """A column with a declared list of values.
@@ -304,6 +274,10 @@ class Nominal:
     @property
     def other_code(self) -> int | None:
         return len(self.values) if self.other else None
+
+    def cells(self) -> Json:
+        """Return as JSON all that decides which cell a value falls into."""
+        return {"kind": "nominal", "values": self.texts, "other": self.other, "missing": self.missing}
 
     @cached_property
     def _codes(self) -> dict[str, int]:
@@ -425,6 +399,11 @@ class Numeric:
     def grid_size(self) -> int:
         """The number of grid points from low to high."""
         return math.floor((self.high - self.low) / self.step) + 1
+
+    def cells(self) -> Json:
+        """Return as JSON all that decides which cell and which grid point a value falls into."""
+        bounds = {name: decimal_text(getattr(self, name)) for name in ("low", "high", "step")}
+        return {"kind": "numeric", **bounds, "thresholds": self.thresholds, "missing": self.missing}
 
     @cached_property
     def unit(self) -> Fraction:

@@ -6,7 +6,6 @@ indices here, before any charge: no expression, no SQL and no code passes.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -18,13 +17,16 @@ from typing import Any
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.kernel.additive import RESIDUAL_GRID, AdditiveModel
+from privet.kernel.additive import AdditiveModel
 from privet.kernel.column import MAX_CELLS as MAX_COLUMN_CELLS
-from privet.kernel.column import Column, Nominal, Numeric, decimal_text, text_of
+from privet.kernel.column import Column, Nominal, Numeric, text_of
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import MAX_CELLS
-from privet.kernel.limits import fraction_of, is_name, quoted, shown
-from privet.kernel.release import Choice
+from privet.kernel.limits import decimal_text, fraction_of, is_name, quoted, shown
+from privet.kernel.per_part import PerPart
+from privet.kernel.questions.numbers import FINEST_RANK
+from privet.kernel.questions.released_models import Competitor
+from privet.kernel.questions.splits import Candidate, Candidates
+from privet.kernel.release import Choice, Releases
 from privet.kernel.rows import Condition, Split
 
 _LISTED = 20  # values that a text names
@@ -107,48 +109,73 @@ def _index(column: Numeric, value: object) -> int:
     return column.index_at_or_above(_number(column, value))
 
 
-def split(
-    wanted: str | Choice | tuple[str, int | float | Fraction] | None,
-    edges: Sequence[int | float] | None,
-    domain: Domain,
-) -> Split | None:
-    """How one part is divided."""
+SplitKey = tuple[Any, ...]
+
+
+def splits(wanted: object, parts: int) -> PerPart[SplitKey]:
+    """Return how each part is to be divided: all in one way, or each as a list says. `split` reads the keys.
+
+    Raises
+    ------
+    QuestionError
+        There are not as many as parts, or one is no split.
+    """
+    if not isinstance(wanted, list | tuple | PerPart) or (
+        isinstance(wanted, tuple) and not isinstance(wanted, Releases)
+    ):
+        return PerPart.same(_split_key(wanted), parts)
+    if len(wanted) != parts:
+        raise QuestionError(f"{len(wanted)} splits were given for {parts} parts; give one for each.")
+    if isinstance(wanted, PerPart):
+        return wanted.map(_split_key)
+    return PerPart.of(_split_key(split) for split in wanted)
+
+
+def _split_key(wanted: object) -> SplitKey:
+    """A split as a tuple that is equal for equal splits only: True is no 1, and a choice no column."""
     if wanted is None:
+        return ()
+    if isinstance(wanted, Choice):
+        return (str(wanted),) if wanted.point is None else (str(wanted), Fraction, wanted.point)
+    if isinstance(wanted, str):
+        return (str(wanted),)
+    if not isinstance(wanted, tuple):
+        raise QuestionError(f"cannot split by a {type(wanted).__name__}; give a column or a pair (column, threshold).")
+    if len(wanted) != 2:
+        raise QuestionError("a split at a threshold is a pair (column, threshold); give one split per part as a list.")
+    name, threshold = wanted
+    if not isinstance(name, str) or not isinstance(threshold, str | int | float | np.generic | Fraction | Decimal):
+        raise QuestionError("a split at a threshold is a pair of a column and a number.")
+    return str(name), type(threshold), threshold
+
+
+def split(wanted: SplitKey, edges: Sequence[int | float] | None, domain: Domain) -> Split | None:
+    """Return the split that a key of `splits` stands for.
+
+    Raises
+    ------
+    QuestionError
+        A threshold or an edge lies outside the bounds of its column.
+    """
+    if not wanted:
         return None
-    if isinstance(wanted, Choice) and wanted.point is not None:
-        wanted = (str(wanted), wanted.point)
-    if isinstance(wanted, tuple):
-        if len(wanted) != 2:
-            raise QuestionError(
-                "a split at a threshold is a pair (column, threshold); give one split per part as a list."
-            )
+    if len(wanted) > 1:
         column = domain.numeric(wanted[0])
         # value <= threshold goes left: the right child begins at the next grid point
-        at = math.floor((_number(column, wanted[1]) - column.low) / column.step) + 1
-        return Split(column.name, (_inside(column, at),))
-    if not isinstance(wanted, str):
-        raise QuestionError(f"cannot split by a {type(wanted).__name__}; give a column or a pair (column, threshold).")
-    if edges is None:
-        return Split(domain[str(wanted)].name)
-    if not isinstance(edges, list | tuple) or len(edges) > MAX_COLUMN_CELLS:
-        raise QuestionError(f"edges must be a list of at most {MAX_COLUMN_CELLS} numbers.")
-    column = domain.numeric(str(wanted))
-    thresholds = tuple(_inside(column, _index(column, edge)) for edge in edges)
-    if any(a >= b for a, b in itertools.pairwise(thresholds)) or not thresholds:
-        raise QuestionError(f"edges for '{column.name}' must rise by at least a step each.")
-    return Split(column.name, thresholds)
+        at = math.floor((_number(column, wanted[2]) - column.low) / column.step) + 1
+        division = Split(column.name, (at,))
+    elif edges is None:
+        return Split(domain[wanted[0]].name)
+    else:
+        if not isinstance(edges, list | tuple) or len(edges) > MAX_COLUMN_CELLS:
+            raise QuestionError(f"edges must be a list of at most {MAX_COLUMN_CELLS} numbers.")
+        column = domain.numeric(wanted[0])
+        division = Split(column.name, tuple(_index(column, edge) for edge in edges))
+    division.check(domain)
+    return division
 
 
-def _inside(column: Numeric, index: int) -> int:
-    if not 1 <= index < column.grid_size:
-        raise QuestionError(
-            f"a threshold for '{column.name}' lies outside its bounds {decimal_text(column.low)} to "
-            f"{decimal_text(column.high)}, or at their end."
-        )
-    return index
-
-
-def split_labels(division: Split, domain: Domain) -> list[str]:
+def _split_labels(division: Split, domain: Domain) -> list[str]:
     """The labels of the parts a split makes."""
     column = domain[division.column]
     if division.thresholds is None or isinstance(column, Nominal):
@@ -164,16 +191,16 @@ def split_labels(division: Split, domain: Domain) -> list[str]:
     return labels + ["<missing>"] * column.missing
 
 
-def split_paths(division: Split, domain: Domain) -> list[str]:
-    """The parts a split makes, as conditions that read well."""
+def split_texts(division: Split, domain: Domain) -> tuple[list[str], list[str]]:
+    """Return the labels of the parts that a split makes, and how they read as conditions."""
     column = domain[division.column]
-    labels = split_labels(division, domain)
+    labels = _split_labels(division, domain)
     if isinstance(column, Nominal):
         relations = ["= "] * len(labels)
     else:
         side = division.thresholds is not None and len(division.thresholds) == 1
         relations = ["" if side else "in "] * (len(labels) - column.missing) + ["= "] * column.missing
-    return [f"{column.name} {relation}{label}" for relation, label in zip(relations, labels, strict=True)]
+    return labels, [f"{column.name} {relation}{label}" for relation, label in zip(relations, labels, strict=True)]
 
 
 def rank(value: object) -> Fraction:
@@ -181,7 +208,7 @@ def rank(value: object) -> Fraction:
     number = fraction_of(value)
     if number is None or not 0 <= number <= 1:
         raise QuestionError(f"the rank of a quantile lies between 0 and 1, not at {quoted(value)}.")
-    return number.limit_denominator(10**6)
+    return number.limit_denominator(FINEST_RANK)
 
 
 def share(value: object, name: str) -> Fraction:
@@ -193,109 +220,103 @@ def share(value: object, name: str) -> Fraction:
     return exact
 
 
-def competitors(wanted: object, domain: Domain) -> dict[str, AdditiveModel | tuple[Condition, ...]]:
-    """What `best` chooses from: released models, and conditions as those of a `where`, by name."""
+def competitors(wanted: object, domain: Domain) -> tuple[tuple[str, Competitor], ...]:
+    """Return what `best` chooses from: released models, and conditions as those of a `where`, by name."""
     if not isinstance(wanted, Mapping) or len(wanted) < 2:
         raise QuestionError("candidates are a mapping of at least two names to models or conditions.")
-    parsed: dict[str, AdditiveModel | tuple[Condition, ...]] = {}
+    parsed: list[tuple[str, Competitor]] = []
     for name, candidate in wanted.items():
         if not is_name(name):
             raise QuestionError("the name of a candidate is a text of 1 to 200 printable characters.")
         if isinstance(candidate, AdditiveModel):
-            released_model(candidate, domain)
-            parsed[str(name)] = candidate
+            parsed.append((str(name), candidate))
         elif isinstance(candidate, Mapping):
-            parsed[str(name)] = conditions(candidate, domain)[0]
+            parsed.append((str(name), conditions(candidate, domain)[0]))
         else:
             raise QuestionError(
                 f"candidate '{name}' is a {type(candidate).__name__}; give an AdditiveModel or a mapping of conditions."
             )
-    return parsed
+    return tuple(parsed)
 
 
-Candidate = str | tuple[str, int]  # a column, or a numeric one with the grid index from which rows go right
-
-
-def attributes(wanted: Sequence[Any] | None, parts: int, domain: Domain) -> list[list[Candidate]]:
-    """What each part may choose from."""
+def attributes(wanted: object, parts: int, domain: Domain) -> PerPart[Candidates]:
+    """Return what each part may choose from."""
     if wanted is None:
-        own: list[Any] = [list(domain.attributes)] * parts
+        own: PerPart[tuple[object, ...]] = PerPart.same(tuple(domain.attributes), parts)
     elif isinstance(wanted, str):
-        own = [[wanted]] * parts
-    elif all(_is_candidate(name) for name in wanted):
-        own = [list(wanted)] * parts
-    else:
-        own = list(wanted)
-    if not all(isinstance(names, list | tuple) for names in own):
+        own = PerPart.same((wanted,), parts)
+    elif isinstance(wanted, PerPart):
+        own = wanted
+    elif not isinstance(wanted, list | tuple):
         raise QuestionError("attributes are a list of columns, or a list of such lists, one for each part.")
+    elif all(_is_candidate(name) for name in wanted):
+        own = PerPart.same(tuple(wanted), parts)
+    elif not all(isinstance(names, list | tuple) for names in wanted):
+        raise QuestionError("attributes are a list of columns, or a list of such lists, one for each part.")
+    else:
+        for names in wanted:
+            if not all(_is_candidate(name) for name in names):
+                raise QuestionError("an attribute to choose from is a column or a pair (column, threshold).")
+        own = PerPart.of(tuple(names) for names in wanted)
     if len(own) != parts:
         raise QuestionError(f"attributes were given for {len(own)} of {parts} parts; give one list for each.")
-    checked: dict[int, list[Candidate]] = {}
-    for names in own:
-        if id(names) not in checked:
-            checked[id(names)] = [_candidate(name, domain) for name in names]
-            if not checked[id(names)]:
-                raise QuestionError("there is no attribute to choose from; name at least one.")
-    return [checked[id(names)] for names in own]
+    return own.map(lambda names: tuple(_candidate(name, domain) for name in names))
 
 
 def _is_candidate(value: object) -> bool:
-    pair = isinstance(value, tuple) and len(value) == 2 and not isinstance(value[1], str | tuple | list)
-    return isinstance(value, str) or (pair and isinstance(value[0], str))  # type: ignore[index]
+    if isinstance(value, str):
+        return True
+    pair = isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str)
+    return pair and isinstance(value[1], int | float | np.number | Fraction | Decimal)  # type: ignore[index]
 
 
 def _candidate(wanted: Any, domain: Domain) -> Candidate:
-    if not _is_candidate(wanted):
-        raise QuestionError("an attribute to choose from is a column or a pair (column, threshold).")
-    name = domain[str(wanted if isinstance(wanted, str) else wanted[0])].name
-    if name == domain.target:
-        raise QuestionError(f"'{name}' is the target; choose among the other columns.")
     if isinstance(wanted, str):
-        return name
-    division = split(wanted, None, domain)
+        return domain[str(wanted)].name
+    division = split(_split_key(wanted), None, domain)
     assert division is not None and division.thresholds is not None
-    return name, division.thresholds[0]
+    return division.column, division.thresholds[0]
 
 
-def plain(candidates: Sequence[Candidate]) -> list[str]:
-    """Candidates without thresholds of their own."""
+def plain(candidates: Candidates) -> tuple[str, ...]:
+    """Return candidates that have no thresholds of their own.
+
+    Raises
+    ------
+    QuestionError
+        One of them has.
+    """
     if not all(isinstance(candidate, str) for candidate in candidates):
         raise QuestionError("name columns alone where their thresholds are to be chosen.")
-    return [str(candidate) for candidate in candidates]
+    return tuple(str(candidate) for candidate in candidates)
 
 
-def residuals(model: AdditiveModel, tables: Sequence[tuple[str, ...]], caps: Sequence[int], domain: Domain) -> None:
-    """Check a question about the residuals of a model: shapes, caps and columns fit the domain."""
-    classes = len(domain.classes)
-    if len(caps) != classes:
-        raise QuestionError(f"caps need one entry for each of the {classes} classes.")
-    if not all(isinstance(cap, int | np.integer) and 1 <= cap <= RESIDUAL_GRID for cap in caps):
-        raise QuestionError(f"caps are whole numbers from 1 to {RESIDUAL_GRID}, which stands for 1.")
-    if not tables:
+def column_groups(wanted: object) -> tuple[tuple[str, ...], ...]:
+    """Return the groups of columns that one part asks for."""
+    if not isinstance(wanted, list | tuple):
+        raise QuestionError("a part's groups are a list of tuples of columns.")
+    for group in wanted:
+        if not isinstance(group, tuple) or not all(isinstance(name, str) for name in group):
+            raise QuestionError("a group is a tuple of the names of different columns.")
+    return tuple(wanted)
+
+
+def tables(wanted: object) -> tuple[tuple[str, ...], ...]:
+    """Return tables of columns as tuples."""
+    if isinstance(wanted, str) or not isinstance(wanted, Sequence):
         raise QuestionError("name at least one table of columns.")
-    for columns in tables:
-        if isinstance(columns, str) or not 1 <= len(columns) <= 2 or len(set(columns)) < len(columns):
+    for columns in wanted:
+        if isinstance(columns, str) or not isinstance(columns, Sequence):
             raise QuestionError("a table is a tuple of one or two different columns.")
-        if domain.target in columns:
-            raise QuestionError("a table may not look at the target.")
-    released_model(model, domain)
+    return tuple(tuple(str(name) for name in columns) for columns in wanted)
 
 
-def released_model(model: AdditiveModel, domain: Domain) -> None:
-    """Check that a model fits the domain: classes, columns and shapes. A term may look at any number of columns."""
+def caps(wanted: Sequence[int]) -> tuple[int, ...]:
+    """Return what a record of each class may add, as Python's integers; others are left for the check."""
+    return tuple(int(cap) if isinstance(cap, int | np.integer) else cap for cap in wanted)
+
+
+def released_model(model: object) -> None:
+    """Refuse what is no model."""
     if not isinstance(model, AdditiveModel):
         raise QuestionError(f"a released model is an AdditiveModel, not a {type(model).__name__}.")
-    classes = len(domain.classes)
-    if classes < 2:
-        raise QuestionError("a model needs a target with at least two classes.")
-    if len(model.intercept) != classes:
-        raise QuestionError(f"the intercept of a model needs one entry for each of the {classes} classes.")
-    cells = sum(table.size for _, table in model.terms)
-    if cells > MAX_CELLS:
-        raise QuestionError(f"this model has {cells} cells, at most {MAX_CELLS} are possible; use smaller tables.")
-    for columns, table in model.terms:
-        if domain.target in columns:
-            raise QuestionError("a model may not look at the target.")
-        shape = (*(domain[name].size for name in columns), classes)
-        if tuple(table.shape) != shape:
-            raise QuestionError(f"the table over {', '.join(columns)} must have the shape {shape}.")

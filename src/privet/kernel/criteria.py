@@ -1,5 +1,9 @@
 """How good a split is: integer scores with their sensitivity.
 
+A criterion brings its own sensitivity, so an analyst may not bring one: tables select by the criteria of a
+list, and code that is installed beside privet adds to it with `install`, which tries the sensitivity on every
+small table. A request can only name what is on the list.
+
 A criterion scores a table n[cell, class]. Adding one record moves all scores of a
 criterion in one direction and each by at most `sensitivity`, in units of 1 / `grid`, so a selection may use
 the monotone exponent. Scores that are not whole are put on an integer grid in a way
@@ -10,21 +14,26 @@ Both hold for nodes of any size: where 64 bits could overflow, scores are Python
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import NotPrivate, PrivacyError, QuestionError
+from privet.kernel.canonical import Json
 from privet.kernel.domain import Domain
 
 Counts = NDArray[np.int64]
 
 GRID = 2**10
+
+_VERSION = 1  # of the JSON form of criteria
 
 
 def roomy(exact_sums: NDArray[Any], factor: int, axes: tuple[int, ...] = (-1, -2)) -> NDArray[Any]:
@@ -41,12 +50,34 @@ def roomy(exact_sums: NDArray[Any], factor: int, axes: tuple[int, ...] = (-1, -2
     return exact_sums if largest < bound else exact_sums.astype(object)
 
 
+class Criterion(ABC):
+    """A score of a table n[cell, class], in whole multiples of 1 / `grid`.
+
+    Adding one record moves all scores of a criterion in one direction and each by at most `sensitivity`.
+    """
+
+    name: ClassVar[str]
+    grid: ClassVar[int] = 1
+
+    @property
+    @abstractmethod
+    def sensitivity(self) -> int:
+        """By how much one record moves a score at most, in units of 1 / `grid`."""
+
+    @abstractmethod
+    def exact_scores(self, exact_counts: Counts) -> NDArray[Any]:
+        """Return the scores of tables [..., cell, class]."""
+
+    def to_json(self) -> Json:
+        """Return the canonical JSON form."""
+        return {"criterion": self.name, "version": _VERSION}
+
+
 @dataclass(frozen=True)
-class Max:
+class Max(Criterion):
     """The number of rows that the majority class of their cell gets right; one record adds 0 or 1."""
 
     name: ClassVar[str] = "max"
-    grid: ClassVar[int] = 1
     sensitivity: ClassVar[int] = 1
 
     def exact_scores(self, exact_counts: Counts) -> Counts:
@@ -54,11 +85,10 @@ class Max:
 
 
 @dataclass(frozen=True)
-class LargestCell:
+class LargestCell(Criterion):
     """The largest single count of a cell and class (MaxTree to the letter); one record adds 0 or 1."""
 
     name: ClassVar[str] = "largest-cell"
-    grid: ClassVar[int] = 1
     sensitivity: ClassVar[int] = 1
 
     def exact_scores(self, exact_counts: Counts) -> Counts:
@@ -66,7 +96,7 @@ class LargestCell:
 
 
 @dataclass(frozen=True)
-class WeightedMax:
+class WeightedMax(Criterion):
     """`Max` with a public or released weight for each class; one record adds 0 to the largest weight.
 
     Weights are multiples of 1 / GRID, at most 1; with weights inverse to the class
@@ -94,13 +124,16 @@ class WeightedMax:
     def sensitivity(self) -> int:
         return max(self.weights)
 
+    def to_json(self) -> Json:
+        return {"criterion": self.name, "version": _VERSION, "weights": self.weights}
+
     def exact_scores(self, exact_counts: Counts) -> Counts:
         weighted = roomy(exact_counts, GRID) * np.array(self.weights, dtype=np.int64)
         return np.asarray(weighted.max(axis=-1).sum(axis=-1))
 
 
 @dataclass(frozen=True)
-class Gini:
+class Gini(Criterion):
     """Minus the Gini impurity mass, n_j - sum_c n_jc^2 / n_j summed over cells, in units of 1 / GRID.
 
     A record raises the mass of its cell by 2t / (t + 1) at most, t rows being there:
@@ -122,7 +155,7 @@ class Gini:
 
 
 @dataclass(frozen=True)
-class InfoGain:
+class InfoGain(Criterion):
     """Minus the conditional entropy of the class times the number of rows, in units of 1 / GRID.
 
     The score is sum f(n_jc) - sum f(n_j) for f(x) = x log2 x. A record adds
@@ -139,6 +172,9 @@ class InfoGain:
     def sensitivity(self) -> int:
         return max(1, len(_increments(self.max_rows)[0]))
 
+    def to_json(self) -> Json:
+        return {"criterion": self.name, "version": _VERSION, "max_rows": self.max_rows}
+
     def exact_scores(self, exact_counts: Counts) -> Counts:
         exact_counts = roomy(exact_counts, self.sensitivity)
         within = self._f(exact_counts).sum(axis=(-1, -2))
@@ -152,67 +188,6 @@ class InfoGain:
             return np.asarray(below.astype(object) * x - exact_sums[below])
         below = np.searchsorted(steps, x, side="left")
         return np.asarray(below * x - sums[below])
-
-
-@dataclass(frozen=True)
-class GainRatio:
-    """C4.5's gain ratio: the information gain over the entropy of the split. For public rows alone.
-
-    One record can move it from 0 to any height, so it has no sensitivity and no private selection takes it.
-    """
-
-    name: ClassVar[str] = "gain-ratio"
-    grid: ClassVar[int] = 1
-
-    @property
-    def sensitivity(self) -> int:
-        raise NotPrivate("the gain ratio of a split has no bounded sensitivity; choose max, gini or infogain.")
-
-    def exact_scores(self, exact_counts: Counts) -> NDArray[np.float64]:
-        entropy = _entropy(exact_counts.sum(axis=-1))
-        gains = self.exact_gains(exact_counts)
-        return np.asarray(np.divide(gains, entropy, out=np.zeros_like(gains), where=entropy > 1e-12))
-
-    def exact_gains(self, exact_counts: Counts) -> NDArray[np.float64]:
-        size = exact_counts.sum(axis=-1)
-        share = size / np.maximum(size.sum(axis=-1, keepdims=True), 1)
-        within = (share * _entropy(exact_counts)).sum(axis=-1)
-        return np.asarray(_entropy(exact_counts.sum(axis=-2)) - within)
-
-
-@dataclass(frozen=True)
-class Unrounded:
-    """Minus the impurity mass that a split leaves, by Gini or entropy, to nine places. For public rows alone.
-
-    A choice by it can be taken at its word: no split that was not chosen leaves less. `Gini` and `InfoGain`, whose
-    grids bound their sensitivity, call splits equal that differ by less than that.
-    """
-
-    by: str  # "gini" or "infogain"
-    name: ClassVar[str] = "unrounded"
-    grid: ClassVar[int] = 1
-
-    @property
-    def sensitivity(self) -> int:
-        raise NotPrivate("scores that are not rounded are for public rows alone; choose max, gini or infogain.")
-
-    def exact_scores(self, exact_counts: Counts) -> NDArray[np.float64]:
-        size = exact_counts.sum(axis=-1)
-        if self.by == "gini":
-            mass = size - (exact_counts.astype(np.float64) ** 2).sum(axis=-1) / np.maximum(size, 1)
-        else:
-            mass = size * _entropy(exact_counts)
-        return np.asarray(-np.round(mass.sum(axis=-1), 9))
-
-
-def _entropy(counts: Counts) -> NDArray[np.float64]:
-    """Bits of the last axis."""
-    share = counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1)
-    return np.asarray(-(share * np.log2(np.where(share > 0, share, 1))).sum(axis=-1))
-
-
-# A closed list: a criterion brings its own sensitivity, so an analyst may not bring a criterion.
-Criterion = Max | LargestCell | WeightedMax | Gini | InfoGain | GainRatio | Unrounded
 
 
 _LARGEST = 2**62
@@ -240,34 +215,151 @@ def _increments(max_rows: int) -> tuple[Counts, Counts, NDArray[Any]]:
     return steps, np.minimum(sums, _LARGEST).astype(np.int64), sums
 
 
-def criterion(choice: str | Criterion, domain: Domain) -> Criterion:
-    """A criterion by name, or one that is of the list already.
+_SIMPLE: dict[str, Criterion] = {rule.name: rule for rule in (Max(), Gini(), LargestCell())}
+_INSTALLED: dict[str, Criterion] = {}
+_REFUSED = {"gain-ratio": "the gain ratio of a split has no bounded sensitivity; choose max, gini or infogain."}
+
+
+def criterion(choice: object, domain: Domain) -> Criterion:
+    """Return a criterion by its name, or one that is on the list already.
+
+    Parameters
+    ----------
+    choice : str or Criterion
+    domain : Domain
+        Whose `max_rows` bounds the sensitivity of information gain.
+
+    Raises
+    ------
+    QuestionError
+        There is no such criterion.
+    PrivacyError
+        It has no bounded sensitivity here.
 
     >>> from privet.kernel.column import Nominal
     >>> criterion("gini", Domain((Nominal("y", ("a", "b")),), target="y")).sensitivity
     2048
     """
-    if isinstance(choice, WeightedMax) and len(choice.weights) != len(domain.classes):
-        raise QuestionError(f"weighted max needs one weight for each of the {len(domain.classes)} classes.")
-    if type(choice) in get_args(Criterion):
-        return choice  # type: ignore[return-value]
-    if choice == "infogain":
+    if isinstance(choice, Criterion):
+        check_criterion(choice, domain)
+        return choice
+    if isinstance(choice, str) and choice in _REFUSED:
+        raise NotPrivate(_REFUSED[choice])
+    if choice == InfoGain.name:
         if domain.max_rows is None:
             raise PrivacyError(
                 "information gain has no bounded sensitivity without a public bound on the size; declare max_rows in "
                 "the domain file, or choose max or gini."
             )
         return InfoGain(domain.max_rows)
-    for simple in (Max(), Gini(), LargestCell(), GainRatio()):
-        if choice == simple.name:
-            return simple
-    raise QuestionError(
-        f"there is no criterion '{choice}'; choose max, gini, infogain or largest-cell, or pass a WeightedMax."
-    )
+    known = {**_SIMPLE, **_INSTALLED}
+    if isinstance(choice, str) and choice in known:
+        return known[choice]
+    names = ", ".join([Max.name, Gini.name, InfoGain.name, LargestCell.name, *_INSTALLED])
+    raise QuestionError(f"there is no criterion '{choice}'; choose {names}, or pass a WeightedMax.")
+
+
+def check_criterion(rule: object, domain: Domain) -> None:
+    """Refuse a criterion that is not on the list, or does not fit the domain.
+
+    Raises
+    ------
+    QuestionError, NotPrivate
+    """
+    if isinstance(rule, WeightedMax) and len(rule.weights) != len(domain.classes):
+        raise QuestionError(f"weighted max needs one weight for each of the {len(domain.classes)} classes.")
+    if type(rule) in (Max, Gini, LargestCell, WeightedMax, InfoGain) or any(
+        rule is mine for mine in _INSTALLED.values()
+    ):
+        return
+    # a criterion for public rows alone names no sensitivity: asked for one it raises NotPrivate
+    if isinstance(rule, Criterion) and rule.sensitivity is not None:
+        raise QuestionError(_UNLISTED.format(rule.name))
+    raise QuestionError(f"there is no criterion '{rule}'; choose {', '.join(_SIMPLE)} or infogain.")
+
+
+_UNLISTED = (
+    "nobody has tried the sensitivity of the criterion '{}'; choose max, gini or infogain, or install it with "
+    "privet.kernel.install."
+)
+
+
+def criterion_from_json(content: object) -> Criterion | None:
+    """Return the criterion that a JSON form names, or None. Only what is on the list can be named."""
+    if not isinstance(content, Mapping) or content.get("version") != _VERSION:
+        return None
+    name = content.get("criterion")
+    fields = {key: value for key, value in content.items() if key not in ("criterion", "version")}
+    if name == WeightedMax.name and set(fields) == {"weights"} and isinstance(fields["weights"], list | tuple):
+        return WeightedMax(tuple(fields["weights"]))
+    if name == InfoGain.name and set(fields) == {"max_rows"} and type(fields["max_rows"]) is int:
+        return InfoGain(fields["max_rows"]) if 1 <= fields["max_rows"] <= _LARGEST else None
+    return {**_SIMPLE, **_INSTALLED}.get(str(name)) if not fields else None
+
+
+def install(rule: Criterion, rows: int = 4, cells: int = 2, classes: int = 3) -> None:
+    """Let tables select by a criterion of installed code, after its sensitivity was tried on every small table.
+
+    Adding a record may move no score by more than `sensitivity`, and must move all of them in one direction. This
+    is tried for all tables with at most so many rows, cells and classes. It is a trial, not a proof: whoever
+    installs a criterion vouches for the proof. Nobody but the process that serves a table can call this; a request
+    only names a criterion.
+
+    Parameters
+    ----------
+    rule : Criterion
+        With a name that is not taken.
+    rows, cells, classes : int
+        How large the tables are that are tried.
+
+    Raises
+    ------
+    PrivacyError
+        A record moves a score further than the criterion says, or in two directions; or scores or the sensitivity are
+        no whole numbers.
+    QuestionError
+        Its name is taken.
+    """
+    if not isinstance(rule, Criterion):
+        raise QuestionError("a criterion is an object of a class that derives from Criterion.")
+    if rule.name in (*_SIMPLE, InfoGain.name, WeightedMax.name, *_REFUSED, *_INSTALLED):
+        raise QuestionError(f"there is a criterion '{rule.name}' already; give yours another name.")
+    if type(rule.sensitivity) is not int or rule.sensitivity < 1:
+        raise PrivacyError(f"the sensitivity of the criterion '{rule.name}' must be a whole number above 0.")
+    tables = [
+        np.array(counts, dtype=np.int64).reshape(1, cells, classes)
+        for counts in itertools.product(range(rows + 1), repeat=cells * classes)
+        if sum(counts) <= rows
+    ]
+    moves: set[int] = set()
+    for table in tables:
+        before = _whole_score(rule, table)
+        for cell, label in itertools.product(range(cells), range(classes)):
+            more = table.copy()
+            more[0, cell, label] += 1
+            moves.add(_whole_score(rule, more) - before)
+    if max(map(abs, moves)) > rule.sensitivity:
+        raise PrivacyError(
+            f"one record moves the criterion '{rule.name}' by {max(map(abs, moves))}, and it says {rule.sensitivity}; "
+            "correct its sensitivity."
+        )
+    if min(moves) < 0 < max(moves):
+        raise PrivacyError(
+            f"one record moves the criterion '{rule.name}' up and another one down; scores must move in one direction."
+        )
+    _INSTALLED[rule.name] = rule
+
+
+def _whole_score(rule: Criterion, table: Counts) -> int:
+    """Return the score of one table, which rounding must not make smaller than it is."""
+    (score,) = rule.exact_scores(table).tolist()
+    if type(score) is not int:
+        raise PrivacyError(f"the scores of the criterion '{rule.name}' must be whole numbers; put them on a grid.")
+    return score
 
 
 def public_scores(rule: Criterion, counts: Counts) -> NDArray[np.number[Any]]:
-    """What a criterion says of counts [split, value, class] that the caller has anyway, of public or generated rows.
+    """Return what a criterion says of counts [split, value, class] that are public, of generated rows say.
 
     >>> public_scores(Max(), np.array([[[3, 1], [0, 2]]])).tolist()
     [5]

@@ -6,7 +6,6 @@ private rows. Columns it does not declare do not exist.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import tomllib
 from collections import Counter
@@ -22,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import DomainError, QuestionError, UndeclaredDomain
-from privet.kernel.column import Column, Nominal, Numeric, Scalar, decimal_text
+from privet.kernel.canonical import Json, digest
+from privet.kernel.column import Column, Nominal, Numeric, Scalar
 from privet.kernel.limits import (
     LONGEST_DECLARED,
     LONGEST_DOMAIN,
@@ -31,6 +31,7 @@ from privet.kernel.limits import (
     MOST_COLUMNS,
     MOST_ROWS,
     MOST_ROWS_PER_PERSON,
+    decimal_text,
     fraction_of,
     quoted,
     read_text,
@@ -40,6 +41,8 @@ from privet.kernel.limits import (
 
 # More parts than this, joined by dots, name no setting: tomllib copies all parts for each of them.
 _DOTTED = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+[.][ \t]*+){20}""")
+
+_VERSION = 1  # of the JSON form of a domain
 
 
 @dataclass(frozen=True)
@@ -234,10 +237,22 @@ class Domain:
         """Write a domain file; loading it gives an equal domain."""
         Path(path).write_text(self.to_toml(), encoding="utf-8")
 
+    def to_json(self) -> Json:
+        """Return the canonical JSON form: what the domain means, however its file is written."""
+        columns = [{"name": column.name, "ordered": column.ordered, "cells": column.cells()} for column in self.columns]
+        return {
+            "domain": columns,
+            "version": _VERSION,
+            "target": self.target,
+            "rows": self.rows,
+            "max_rows": self.max_rows,
+            "rows_per_person": self.rows_per_person,
+        }
+
     @cached_property
     def fingerprint(self) -> str:
-        """The same for the same domain, in every process."""
-        return hashlib.sha256(self.to_toml().encode()).hexdigest()
+        """The hash of the JSON form: the same for the same domain, in every process."""
+        return digest(self.to_json())
 
     def to_toml(self) -> str:
         lines = [f"target = {_toml(self.target)}"] if self.target is not None else []

@@ -30,6 +30,9 @@ MOST_COLUMNS = 10_000  # of a domain
 MOST_CELLS = 2**20  # of all columns of a domain together
 MOST_ROWS = 10**15  # rows of a table
 MOST_ROWS_PER_PERSON = 10**6  # rows of a person: epsilon is divided by it, and noise must stay within 64 bits
+# What a question may need at most is known before it is charged; each takes less than 1 GB in this process.
+MAX_CELLS = 2**23  # that are counted for a question, or that a model has: some 70 bytes each
+MAX_RELEASED = 2**22  # cells that are released, and written to the ledger: some 140 bytes each
 SHOWN = 60  # characters of the input that an error quotes
 
 _BITS = 1100  # every float, and every decimal of its size, is a fraction of two integers this long
@@ -192,3 +195,34 @@ def finite_of(value: object) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
+
+
+def decimal_text(number: Fraction) -> str:
+    """A fraction as a decimal where it has one, else as a fraction.
+
+    >>> decimal_text(Fraction(1, 8)), decimal_text(Fraction(17)), decimal_text(Fraction(1, 3))
+    ('0.125', '17', '1/3')
+    """
+    if number.denominator == 1:
+        return str(number.numerator)
+    twos = fives = 0
+    rest = number.denominator
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        return f"{number.numerator}/{number.denominator}"
+    places = max(twos, fives)
+    digits = str(abs(number.numerator) * 10**places // number.denominator).rjust(places + 1, "0")
+    return ("-" if number < 0 else "") + digits[:-places] + "." + digits[-places:]
+
+
+def short_text(number: Fraction) -> str:
+    """A fraction as people read it: exact where that is short, else six digits.
+
+    >>> short_text(Fraction(1, 8)), short_text(Fraction(1, 3)), short_text(Fraction(10**9, 3**20))
+    ('0.125', '1/3', '0.286797')
+    """
+    exact = decimal_text(number)
+    return exact if len(exact) <= 12 else f"{float(number):.6g}"

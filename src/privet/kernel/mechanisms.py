@@ -15,17 +15,28 @@ charged epsilon before it comes here.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import PrivacyError, QuestionError
+from privet.kernel.per_part import PerPart
+from privet.kernel.probabilities import (
+    AboveThresholdProbabilities,
+    ExponentialProbabilities,
+    LaplaceErrors,
+    NoisyMaxProbabilities,
+    PermuteAndFlipProbabilities,
+    RangesProbabilities,
+    RefinementProbabilities,
+    SelectionErrors,
+)
 from privet.kernel.sampling import SYSTEM, Entropy, Integers, accepts, float_above, geometric, weighted_choice
 
 # Exact values are clamped here before noise: clamping never increases a
@@ -33,8 +44,52 @@ from privet.kernel.sampling import SYSTEM, Entropy, Integers, accepts, float_abo
 LARGEST = 2**62
 
 
+class Mechanism(Protocol):
+    """How an exact value becomes a public one. Hashable: equal mechanisms are one."""
+
+    together: ClassVar[bool]  # whether `release` takes the values of several parts at once, as an array with that axis
+
+    @property
+    def loss(self) -> Fraction:
+        """What each record loses at most."""
+        ...
+
+    def release(self, exact_value: Any, entropy: Entropy) -> Any:
+        """Return the noisy value: public, as is everything made of it."""
+        ...
+
+
+def release_all(mechanisms: PerPart[Mechanism], exact_values: Iterable[Any] | Paired, entropy: Entropy) -> list[Any]:
+    """Apply the mechanism of each part to its exact value; return the noisy values as JSON holds them.
+
+    Parts of equal mechanisms are drawn in one batch where the mechanism can: that is much faster than one by one.
+    """
+    if not isinstance(exact_values, Paired) and not (
+        isinstance(exact_values, np.ndarray) and all(mechanism.together for mechanism in mechanisms.values)
+    ):
+        noisy = (
+            mechanism.release(exact_value, entropy)
+            for mechanism, exact_value in zip(mechanisms, exact_values, strict=True)
+        )
+        return [_plain(value) for value in noisy]
+    batches = list(mechanisms.groups())
+    if len(batches) == 1:
+        return list(_plain(batches[0][0].release(exact_values, entropy)))
+    values: dict[int, Any] = {}
+    for mechanism, parts in batches:
+        values |= zip(parts.tolist(), _plain(mechanism.release(exact_values[parts], entropy)), strict=True)
+    return [values[part] for part in range(len(mechanisms))]
+
+
+def _plain(noisy: Any) -> Any:
+    """Arrays as lists; of a tuple each."""
+    if isinstance(noisy, tuple):
+        return [_plain(value) for value in noisy]
+    return noisy.tolist() if isinstance(noisy, np.ndarray) else noisy
+
+
 @dataclass(frozen=True)
-class IntegerLaplace:
+class IntegerLaplace(LaplaceErrors):
     """Two-sided geometric noise for a vector of integers.
 
     One record changes the vector by at most `sensitivity` in the L1 norm and the
@@ -51,6 +106,7 @@ class IntegerLaplace:
 
     epsilon: Fraction
     sensitivity: int = 1
+    together: ClassVar[bool] = True
 
     @property
     def loss(self) -> Fraction:
@@ -69,25 +125,49 @@ class IntegerLaplace:
         up, down = geometric(self.epsilon / self.sensitivity, 2 * clamped.size, entropy).reshape(2, *clamped.shape)
         return np.asarray(np.clip(clamped + up - down, -(2**63), 2**63 - 1), dtype=np.int64)
 
+
+@dataclass(frozen=True)
+class SumAndCount:
+    """Noise for a sum and a count of the same rows, half of epsilon for each.
+
+    One record changes the sum by at most `reach` and the count by at most one; the losses of the two add.
+    """
+
+    epsilon: Fraction
+    reach: int
+    together: ClassVar[bool] = True
+
     @property
-    def deviation(self) -> float:
-        """The standard deviation of the noise."""
-        return math.sqrt(2 * math.exp(-1 / self.scale)) / -math.expm1(-1 / self.scale)
+    def loss(self) -> Fraction:
+        return self.sums.loss + self.counts.loss
 
-    def probability(self, noise: int) -> float:
-        """The probability that this noise is added to one number."""
-        return math.tanh(1 / (2 * self.scale)) * math.exp(-abs(noise) / self.scale)
+    @property
+    def sums(self) -> IntegerLaplace:
+        return IntegerLaplace(self.epsilon / 2, self.reach)
 
-    def error(self, confidence: float) -> int:
-        """The smallest t with |noise| <= t in at least this share of draws."""
-        ratio = math.exp(-1 / self.scale)
-        # P(|noise| > t) = 2 ratio^(t+1) / (1 + ratio)
-        beyond = -self.scale * math.log((1 - confidence) * (1 + ratio) / 2)
-        return max(0, math.ceil(beyond) - 1)
+    @property
+    def counts(self) -> IntegerLaplace:
+        return IntegerLaplace(self.epsilon / 2)
+
+    def release(self, exact_pairs: NDArray[Any], entropy: Entropy = SYSTEM) -> Integers:
+        """Noisy pairs of [part, (sum, count)]."""
+        noisy = [self.sums.release(exact_pairs[:, 0], entropy), self.counts.release(exact_pairs[:, 1], entropy)]
+        return np.stack(noisy, axis=1)
 
 
 @dataclass(frozen=True)
-class Refinement:
+class Paired:
+    """Exact values of several parts beside what was released from them: what a refinement starts from."""
+
+    exact_values: NDArray[Any]
+    released: NDArray[np.int64]
+
+    def __getitem__(self, parts: Any) -> Paired:
+        return Paired(self.exact_values[parts], self.released[parts])
+
+
+@dataclass(frozen=True)
+class Refinement(RefinementProbabilities):
     """Noisy integers of `IntegerLaplace(before)`, turned into those of `IntegerLaplace(epsilon)` for the difference.
 
     Write p = exp(-before / sensitivity) and q = exp(-epsilon / sensitivity); P and Q are the two-sided
@@ -124,6 +204,7 @@ class Refinement:
     before: Fraction
     epsilon: Fraction
     sensitivity: int = 1
+    together: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         assert 0 < self.before < self.epsilon
@@ -132,10 +213,10 @@ class Refinement:
     def loss(self) -> Fraction:
         return self.epsilon - self.before
 
-    def release(self, exact_values: NDArray[Any], released: NDArray[Any], entropy: Entropy = SYSTEM) -> Integers:
+    def release(self, exact: Paired, entropy: Entropy = SYSTEM) -> Integers:
         """Finer values of what was released from these exact values with noise for `before`."""
-        clamped = np.clip(exact_values, -LARGEST, LARGEST).astype(np.int64)
-        coarse = np.asarray(released, dtype=np.int64)
+        clamped = np.clip(exact.exact_values, -LARGEST, LARGEST).astype(np.int64)
+        coarse = np.asarray(exact.released, dtype=np.int64)
         if (script := entropy.script) is not None:
             return np.asarray(script.refine(self, clamped, coarse))
         if coarse.size and max(int(coarse.max()), -int(coarse.min())) > LARGEST // 2:
@@ -150,22 +231,6 @@ class Refinement:
         refined = clamped + np.where(noise < 0, -finer, finer)
         return np.asarray(np.clip(refined, -(2**63), 2**63 - 1), dtype=np.int64)
 
-    def log_probabilities(self, coarse: Any, fine: Any) -> NDArray[np.float64]:
-        """The logarithms of the probabilities of finer noise where the noise before was `coarse`."""
-        low, high = float(self.before / self.sensitivity), float(self.epsilon / self.sensitivity)
-        gap, both = float(self.loss / self.sensitivity), low + high
-        a = np.abs(np.asarray(coarse, dtype=np.float64))
-        v = np.where(np.asarray(coarse) < 0, -1.0, 1.0) * np.asarray(fine, dtype=np.float64)
-        within = np.clip(v, 0, a)
-        rest = math.expm1(-gap) * math.expm1(-both)  # (1 - s) (1 - t)
-        stays = rest - math.exp(-gap) * math.expm1(-2 * low)
-        shape = np.where(v == a, math.log(stays), math.log(rest)) - math.log(-math.expm1(-2 * high))
-        return np.asarray(shape - gap * within - both * np.abs(v - within))
-
-    def probabilities(self, coarse: Any, fine: Any) -> NDArray[np.float64]:
-        """The probabilities of finer noise where the noise before was `coarse`."""
-        return np.exp(self.log_probabilities(coarse, fine))
-
 
 @dataclass(frozen=True)
 class ResidualLaplace:
@@ -178,6 +243,7 @@ class ResidualLaplace:
 
     epsilon: Fraction
     caps: tuple[int, ...]
+    together: ClassVar[bool] = False
 
     @property
     def loss(self) -> Fraction:
@@ -193,37 +259,32 @@ class ResidualLaplace:
         return IntegerLaplace(self.epsilon / 2, max(self.caps))
 
     def release(
-        self, exact_own: Integers, exact_others: Integers | None, entropy: Entropy = SYSTEM
+        self, exact_sums: tuple[Integers, Integers | None], entropy: Entropy = SYSTEM
     ) -> tuple[Integers, Integers | None]:
-        """Noisy sums; the last axis is the class. `exact_others` is given for more than two classes."""
+        """Noisy sums of own entries and, for more than two classes, of the others; the last axis is the class."""
+        exact_own, exact_others = exact_sums
         noisy = [noise.release(exact_own[..., c], entropy) for c, noise in enumerate(self.own)]
         others = None if exact_others is None else self.others.release(exact_others, entropy)
         return np.stack(noisy, axis=-1), others
 
 
 @dataclass(frozen=True)
-class Selection:
+class Selection(SelectionErrors):
     """What all selections share: their loss, what a unit of score is worth, and how far they may miss."""
 
     epsilon: Fraction
     sensitivity: int
     monotone: bool
+    together: ClassVar[bool] = False
 
     @property
     def loss(self) -> Fraction:
         return self.epsilon
 
-    @property
+    @cached_property
     def rate(self) -> Fraction:
         """What one unit of score adds to the logarithm of a candidate's chance."""
         return self.epsilon / (self.sensitivity * (1 if self.monotone else 2))
-
-    def shortfall(self, candidates: int, confidence: float) -> float:
-        """With this probability the chosen score is at most this far below the best.
-
-        A candidate t below the best is at most exp(-t * rate) times as likely to win as it is.
-        """
-        return math.log(candidates / (1 - confidence)) / float(self.rate)
 
 
 def _gaps(exact_scores: NDArray[Any]) -> NDArray[Any]:
@@ -231,12 +292,6 @@ def _gaps(exact_scores: NDArray[Any]) -> NDArray[Any]:
     if exact_scores.dtype == object:
         return np.asarray(exact_scores.max() - exact_scores)
     return np.asarray(exact_scores.max().astype(np.uint64) - exact_scores.astype(np.uint64))
-
-
-def _float_gaps(scores: Sequence[int]) -> NDArray[np.float64]:
-    """The same as floats, of scores of any size."""
-    best = max(scores)
-    return np.array([best - score for score in scores], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -255,7 +310,7 @@ class IndexSelection(Selection, ABC):
 
 
 @dataclass(frozen=True)
-class PermuteAndFlip(IndexSelection):
+class PermuteAndFlip(PermuteAndFlipProbabilities, IndexSelection):
     """Choose the index of a high integer score (McKenna and Sheldon 2020).
 
     Candidates come in random order; one that is `gap` below the best is taken with
@@ -280,18 +335,9 @@ class PermuteAndFlip(IndexSelection):
             if accepts(best - scores[chosen], rate, entropy):
                 return chosen
 
-    def probabilities(self, scores: Sequence[int]) -> NDArray[np.float64]:
-        """The exact distribution: index j wins with p_j times the integral of prod (1 - p_i u) over u in [0, 1]."""
-        accept = np.exp(-_float_gaps(scores) * float(self.rate))
-        nodes, weights = np.polynomial.legendre.leggauss(len(accept) // 2 + 1)  # exact for this degree
-        points = (nodes + 1) / 2
-        rivals = 1 - accept[:, None] * points
-        others = [np.prod(np.delete(rivals, j, axis=0), axis=0) for j in range(len(accept))]
-        return np.asarray(accept * (np.array(others) @ (weights / 2)))
-
 
 @dataclass(frozen=True)
-class Exponential(IndexSelection):
+class Exponential(ExponentialProbabilities, IndexSelection):
     """Choose the index of a high integer score (McSherry and Talwar 2007), as the papers before permute-and-flip do.
 
     Index j has weight exp(q_j * rate): the proof of `ExponentialOverRanges` with one point for each range.
@@ -304,14 +350,9 @@ class Exponential(IndexSelection):
     def _draw(self, exact_scores: NDArray[Any], entropy: Entropy) -> int:
         return weighted_choice([1] * len(exact_scores), _gaps(exact_scores), self.rate, entropy)
 
-    def probabilities(self, scores: Sequence[int]) -> NDArray[np.float64]:
-        """The exact distribution."""
-        weights = np.exp(-_float_gaps(scores) * float(self.rate))
-        return np.asarray(weights / weights.sum())
-
 
 @dataclass(frozen=True)
-class NoisyMax(IndexSelection):
+class NoisyMax(NoisyMaxProbabilities, IndexSelection):
     """The index of the largest score after integer Laplace noise of rate `rate`; the first of equals.
 
     Fix the noise of the others: an index wins if its own noise reaches a whole threshold. A
@@ -324,33 +365,23 @@ class NoisyMax(IndexSelection):
     """
 
     @property
-    def _noise(self) -> IntegerLaplace:
+    def noise(self) -> IntegerLaplace:
         return IntegerLaplace(self.rate)
 
     def _draw(self, exact_scores: NDArray[Any], entropy: Entropy) -> int:
-        return int(np.argmax(self._noise.release(exact_scores, entropy)))
+        return int(np.argmax(self.noise.release(exact_scores, entropy)))
 
-    def shortfall(self, candidates: int, confidence: float) -> float:
-        """Twice the error that all noises together stay within."""
-        return 2.0 * self._noise.error(1 - (1 - confidence) / candidates)
 
-    def probabilities(self, scores: Sequence[int]) -> NDArray[np.float64]:
-        """The distribution, summed over the values of the winner's noisy score up to 1e-12."""
-        noise = self._noise
-        reach = noise.error(1 - 1e-12)
-        low, high = min(scores) - reach, max(scores) + reach
-        values = np.arange(low, high + 1)
-        steps = np.abs(values - np.array(scores)[:, None])
-        mass = noise.probability(0) * np.exp(-steps / noise.scale)
-        upto = np.minimum(np.cumsum(mass, axis=1), 1)
-        below = np.concatenate([np.zeros((len(scores), 1)), upto[:, :-1]], axis=1)
-        rivals = [np.prod(np.vstack([below[:j], upto[j + 1 :]]), axis=0) for j in range(len(scores))]
-        return np.asarray((mass * np.array(rivals)).sum(axis=1))
+class Ranges(NamedTuple):
+    """The scores of all points of a public line, as ranges of equal score one after the other, and their sizes."""
+
+    exact_scores: NDArray[Any]
+    exact_sizes: Sequence[int] | NDArray[Any]
 
 
 @dataclass(frozen=True)
-class ExponentialOverRanges(Selection):
-    """The exponential mechanism over grid points, grouped into ranges of equal score.
+class ExponentialOverRanges(RangesProbabilities, Selection):
+    """The exponential mechanism over the points of a public line, grouped into ranges of equal score.
 
     A range of `size` points and score q has weight size * exp(q / scale); a record
     moves each score by at most `sensitivity`, so one point's weight and the total
@@ -362,24 +393,18 @@ class ExponentialOverRanges(Selection):
     [0.7863, 0.2137]
     """
 
-    def release(
-        self, exact_scores: NDArray[Any], exact_sizes: Sequence[int] | NDArray[Any], entropy: Entropy = SYSTEM
-    ) -> tuple[int, int]:
-        """The chosen range and the chosen point's offset in it."""
+    def release(self, exact_ranges: Ranges, entropy: Entropy = SYSTEM) -> int:
+        """The chosen point, as its place on the line: which range it lies in stays here."""
+        exact_scores, exact_sizes = exact_ranges
         if (script := entropy.script) is not None:
-            chosen, offset = script.point(self, exact_scores, exact_sizes)
-            return int(chosen), int(offset)
+            return int(script.point(self, exact_scores, exact_sizes))
         chosen = weighted_choice(exact_sizes, _gaps(exact_scores), self.rate, entropy)
-        return chosen, entropy.below(int(exact_sizes[chosen]))
-
-    def probabilities(self, scores: Sequence[int], sizes: Sequence[int]) -> NDArray[np.float64]:
-        """The exact probability of each range."""
-        weights = np.array(sizes, dtype=np.float64) * np.exp(-_float_gaps(scores) * float(self.rate))
-        return np.asarray(weights / weights.sum())
+        before = int(np.sum(np.asarray(exact_sizes[:chosen])))
+        return before + entropy.below(int(exact_sizes[chosen]))
 
 
 @dataclass(frozen=True)
-class AboveThreshold:
+class AboveThreshold(AboveThresholdProbabilities):
     """The first of several integer scores, asked one after the other, to reach 0: one loss for all of them.
 
     The sparse vector technique (Dwork et al. 2009) with one-sided noise. There is one hidden threshold
@@ -431,45 +456,6 @@ class AboveThreshold:
                 return place
         return len(exact_scores)
 
-    def probabilities(self, scores: Sequence[int]) -> NDArray[np.float64]:
-        """The probability that each score is the first, and last that none is."""
-        firsts = [self.log_probability(scores[: place + 1], True) for place in range(len(scores))]
-        return np.exp([*firsts, self.log_probability(scores, False)])
-
-    def log_probability(self, scores: Sequence[int], reached: bool) -> float:
-        """The logarithm of the probability that all scores but the last stay below and the last does as said.
-
-        A sum over the thresholds above all scores that stay below; beyond 50 / rate of them nothing is left.
-        """
-        if not scores:
-            return 0.0
-        rate = float(self.rate)
-        if rate < 1e-6:
-            raise QuestionError("too many thresholds are possible to sum over; take a larger epsilon.")
-        below = scores[:-1] if reached else scores
-        least = max([0, *(score + 1 for score in below)])
-        further = np.arange(math.ceil(50 / rate) + 1)
-        logs = -rate * further
-        for score in below:
-            logs = logs + np.log(-np.expm1(-rate * (least - score + further)))
-        if reached:
-            logs = logs - rate * np.maximum(least - scores[-1] + further, 0)
-        largest = float(logs.max())
-        total = math.log(-math.expm1(-rate)) + largest + math.log(float(np.exp(logs - largest).sum()))
-        return total - rate * least
-
-    def shortfall(self, check: int, confidence: float) -> int:
-        """With this probability no score that reaches 0 is further below it; `check` is its place, from 1.
-
-        nu - rho is two-sided geometric. Of what may go wrong, the check of number k has the share
-        1 / (k (k + 1)): they add up to one, however many checks there are.
-        """
-        scale = float_above(1 / self.rate)
-        wrong = (1 - confidence) / (check * (check + 1))
-        # P(nu - rho > t) = ratio^(t+1) / (1 + ratio)
-        beyond = -scale * math.log(wrong * (1 + math.exp(-1 / scale)))
-        return max(0, math.ceil(beyond) - 1)
-
 
 class Watch:
     """The hidden threshold of one run of `AboveThreshold`: private, and shown nowhere."""
@@ -503,4 +489,8 @@ class Watch:
         raise PrivacyError("a monitor cannot be copied or pickled: its threshold stays where it is.")
 
 
-SELECTIONS = {"permute-and-flip": PermuteAndFlip, "exponential": Exponential, "noisy-max": NoisyMax}
+SELECTIONS: dict[str, Callable[[Fraction, int, bool], IndexSelection]] = {
+    "permute-and-flip": PermuteAndFlip,
+    "exponential": Exponential,
+    "noisy-max": NoisyMax,
+}

@@ -21,14 +21,24 @@ from typing import NoReturn
 import numpy as np
 
 from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
-from privet.kernel import answers, conditions
 from privet.kernel.additive import AdditiveModel
-from privet.kernel.column import decimal_text
-from privet.kernel.engines.contract import CorrectQuery
+from privet.kernel.conditions import released_model
+from privet.kernel.engines.contract import CorrectQuery, CountQuery, Engine
+from privet.kernel.limits import decimal_text
 from privet.kernel.mechanisms import AboveThreshold, Watch
 from privet.kernel.release import About
 from privet.kernel.rows import Rows
-from privet.kernel.session import Session
+from privet.kernel.session import RowSets, Session
+
+
+def exact_lead(engine: Engine, query: CorrectQuery, accuracy: Fraction) -> int:
+    """By how much the rows that a model classifies right exceed this share of all rows, times its denominator.
+
+    For p / q it is q * right - p * rows: a record raises it by q - p or lowers it by p.
+    """
+    (exact_right,) = engine.exact_correct(query).tolist()
+    ((exact_rows,),) = (exact.tolist() for exact in engine.exact_counts(CountQuery(query.rows, ((),))))
+    return int(accuracy.denominator * exact_right - accuracy.numerator * exact_rows)
 
 
 class Monitor:
@@ -60,6 +70,15 @@ class Monitor:
         self._process = os.getpid()
         self._lock = threading.RLock()
 
+    @classmethod
+    def begin(cls, session: Session, sets: RowSets, accuracy: Fraction, mechanism: AboveThreshold) -> Monitor:
+        """Charge for a monitor of one set of rows, and return it."""
+        paid_for = session.engine.version if sets.scopes.shares else None
+        words = f"monitor({decimal_text(accuracy)})"
+        loss = mechanism.loss * session.domain.rows_per_person
+        about = session.begin(words, {"monitor": str(accuracy), "version": 1}, sets, loss)
+        return cls(session, sets.rows, accuracy, mechanism, about, paid_for)
+
     @property
     def accuracy(self) -> Fraction:
         """The share of the rows that a model has to classify right."""
@@ -87,7 +106,8 @@ class Monitor:
 
     def reached(self, model: AdditiveModel) -> bool:
         """Whether a model is accurate enough, noisily; one that does not fit the table is refused and not counted."""
-        conditions.released_model(model, self._session.domain)
+        released_model(model)
+        model.check(self._session.domain)
         if os.getpid() != self._process:
             # two processes with one threshold could hear two yeses
             raise PrivacyError("this monitor was begun in another process and died with it; begin another here.")
@@ -125,7 +145,7 @@ class Monitor:
         found = None
         try:
             with np.errstate(all="ignore"):  # else a caller's settings could make a number of a row an error
-                found = self._session.steady(lambda: answers.exact_lead(engine, query, self._accuracy))
+                found = self._session.run_on_one_version(lambda: exact_lead(engine, query, self._accuracy))
         except Exception:  # what went wrong may quote a row: the error below is raised outside this block
             pass
         if found is not None:

@@ -14,18 +14,16 @@ import numpy as np
 
 from privet.errors import DataError, PrivacyError, QuestionError, UndeclaredDomain
 from privet.kernel.access import IN_MEMORY, SNAPSHOT, STREAM, Way, check, choose, size_of
-from privet.kernel.accounting import LARGEST_EPSILON, Scope, as_epsilon
+from privet.kernel.accounting import as_epsilon
 from privet.kernel.addresses import Source, source_of, spark_frame
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import Engine
 from privet.kernel.engines.duckdb.engine import DuckDBEngine
 from privet.kernel.ledger import MEMORY, Ledger, no_budget
 from privet.kernel.limits import LONGEST_NAME, is_name, is_path
-from privet.kernel.parts import Epsilon
-from privet.kernel.rows import Rows
 from privet.kernel.sampling import SYSTEM, Entropy, SeededEntropy
-from privet.kernel.session import PublicRows, Session
-from privet.kernel.table import ProtectedTable, PublicTable
+from privet.kernel.session import Session
+from privet.kernel.table import Epsilon, InProcess, ProtectedTable
 
 # Read when a frame is opened, and by nothing else: a table that is open keeps the source that it has.
 _seeded: ContextVar[SeededEntropy | None] = ContextVar("seeded", default=None)
@@ -152,15 +150,6 @@ def open_seeded(
     return _opened(data, domain, budget, MEMORY, name, analyst, access, snapshot_limit, SeededEntropy(seed))
 
 
-def open_scripted(frame: Any, domain: Domain, public: PublicRows | None, entropy: Entropy) -> ProtectedTable:
-    """Open a frame for the enumeration of outcomes: a budget without end, and a source that a script decides for."""
-    if isinstance(frame, str | Path) or spark_frame(frame) is not None:
-        raise QuestionError("outcomes are enumerated on rows that you made; pass them as a frame.")
-    if public is not None:
-        return _opened_public(frame, domain, public, entropy)
-    return _opened(frame, domain, LARGEST_EPSILON, MEMORY, None, "local", "auto", None, entropy)
-
-
 def _opened(
     data: Any,
     domain: Domain | str | Path,
@@ -184,8 +173,8 @@ def _opened(
     allowed = None if budget is None else as_epsilon(budget, "budget")
     largest = None if snapshot_limit is None else size_of(snapshot_limit)
     source = source_of(data) if isinstance(data, str | Path) else spark_frame(data)
-    if source is None and (type(data).__name__ == "LazyFrame" or not hasattr(data, "columns")):
-        raise DataError(f"cannot open a {type(data).__name__}; pass a file name, the address of a table or a frame.")
+    if source is None:
+        _check_frame(data)
     dataset = name or (source.name if source else "frame")
     place = ledger if ledger is not None else source.ledger if source else MEMORY
     if entropy is None:
@@ -219,7 +208,7 @@ def _opened(
         raise
     limit = _limit(book, dataset, allowed)
     session = Session(domain, engine, book, dataset, address, analyst, entropy, limit, access=way, terms=terms)
-    return ProtectedTable(session, Rows(), Scope())
+    return ProtectedTable(InProcess(session), session.whole_table())
 
 
 def _is_there(ledger: str | Path) -> bool:
@@ -227,18 +216,28 @@ def _is_there(ledger: str | Path) -> bool:
     return not is_path(ledger) or os.path.lexists(ledger)
 
 
-def open_public(
-    frame: Any, domain: Domain, *, rounded_noise: bool = False, printed_ranges: bool = False
-) -> PublicTable:
-    """A frame of public rows: plain trees, and published algorithms that are not private, run on it."""
-    return _opened_public(frame, domain, PublicRows(rounded_noise, printed_ranges), _seeded.get() or SYSTEM)
+def session_in_memory(
+    frame: Any, domain: Domain, budget: Fraction, entropy: Entropy | None = None, name: str = "frame"
+) -> Session:
+    """Return a session about a frame that the caller made, its ledger in memory. For `privet.lab` alone.
 
-
-def _opened_public(frame: Any, domain: Domain, rules: PublicRows, entropy: Entropy) -> PublicTable:
+    Parameters
+    ----------
+    frame : frame
+    domain : Domain
+    budget : Fraction
+    entropy : Entropy, optional
+        Default: that of the block of a test, else the operating system's.
+    name : str, default "frame"
+        Of the data set.
+    """
+    if isinstance(frame, str | Path) or spark_frame(frame) is not None:
+        raise QuestionError("this is for rows that you made; pass them as a frame.")
+    _check_frame(frame)
     book = Ledger.open(MEMORY)
-    book.register("public", source="public", budget=LARGEST_EPSILON, domain=domain)
-    session = Session(domain, _coded_frame(frame, domain), book, "public", "public", "local", entropy, public=rules)
-    return PublicTable(session, Rows(), Scope())
+    terms = book.register(name, source=name, budget=budget, domain=domain)
+    entropy = entropy or _seeded.get() or SYSTEM
+    return Session(domain, _coded_frame(frame, domain), book, name, name, "local", entropy, terms=terms)
 
 
 def _entropy_here(dataset: str, source: Source | None, place: str | Path | Ledger) -> Entropy:
@@ -383,6 +382,11 @@ def _engine(source: Source | None, data: Any, domain: Domain, asked: str, limit:
     if merged is None:
         raise DataError(f"cannot read {source.title} into memory; check it, or open it with access='push-down'.")
     return merged, way
+
+
+def _check_frame(data: Any) -> None:
+    if type(data).__name__ == "LazyFrame" or not hasattr(data, "columns"):
+        raise DataError(f"cannot open a {type(data).__name__}; pass a file name, the address of a table or a frame.")
 
 
 def _coded_frame(frame: Any, domain: Domain) -> Engine:

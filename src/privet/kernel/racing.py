@@ -9,22 +9,22 @@ that loses 3 e1, however many candidates there are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast, overload
 
 import numpy as np
 
 from privet.errors import EngineFailed, PrivacyError, PrivetError, QuestionError
-from privet.kernel import conditions
-from privet.kernel.accounting import Scope, as_epsilon
+from privet.kernel.accounting import Scopes, as_epsilon
+from privet.kernel.canonical import Json
+from privet.kernel.conditions import share
 from privet.kernel.engines.contract import FIXED, Engine
 from privet.kernel.ledger import MEMORY, Ledger
 from privet.kernel.limits import fraction_of
-from privet.kernel.parts import Epsilon
 from privet.kernel.release import Public, Release, known
-from privet.kernel.session import Asked, Session
-from privet.kernel.table import ProtectedTable
+from privet.kernel.session import LastEntry, RowSets
+from privet.kernel.table import Epsilon, ProtectedTable
 
 Score = Release | Public
 Run = Callable[[ProtectedTable], tuple[Any, Score]]
@@ -118,7 +118,7 @@ def race(
         raise QuestionError("candidates are a list of at least one function of a table.")
     if not all(callable(candidate) for candidate in candidates):
         raise QuestionError("a candidate is a function that takes a table and returns an output and its score.")
-    each, chance = as_epsilon(epsilon), conditions.share(stop, "stop")
+    each, chance = as_epsilon(epsilon), share(stop, "stop")
     if chance < LEAST_STOP:
         raise QuestionError("stop is at least 1/1000: a race has 1 / stop runs on average.")
     goal = None if target is None else _number(target, "a target")
@@ -126,7 +126,7 @@ def race(
         raise PrivacyError("a race has no end of outcomes, so they cannot be enumerated; sample it instead.")
     charged = each * (3 if goal is None else 2)
     version = table._session.engine.version
-    _charge(table, charged, len(candidates), (each, chance, goal))
+    _charge(table, charged, len(candidates), each, chance, goal)
     ended = _run(table, list(candidates), each, chance, goal, charged)
     if table._session.engine.version != version:  # runs on different rows are not alike, as the proof has them
         ended = EngineFailed("the rows may have changed during the race; its charge stands, a new race is a new one.")
@@ -135,11 +135,18 @@ def race(
     return ended
 
 
-def _charge(table: ProtectedTable, charged: Fraction, candidates: int, details: object) -> None:
+def _charge(
+    table: ProtectedTable, charged: Fraction, candidates: int, each: Fraction, stop: Fraction, target: Fraction | None
+) -> None:
     """One entry for the whole race: it says that there was one, and nothing of any run."""
-    question = f"race({candidates} candidates)"
-    asked = Asked(question, details, table._rows, [table._scope], table._path, [charged], None)
-    table._session.ask(asked, lambda: "begun")
+    identity: Json = {
+        "race": candidates,
+        "version": 1,
+        "epsilon": str(each),
+        "stop": str(stop),
+        "target": None if target is None else str(target),
+    }
+    table._session.begin(f"race({candidates} candidates)", identity, table._sets, charged)
 
 
 def _run(
@@ -193,29 +200,18 @@ def _shadow(table: ProtectedTable, lease: _Lease, epsilon: Fraction) -> Protecte
     session = table._session
     book = Ledger.open(MEMORY)
     book.register(session.dataset, source=session.source, budget=epsilon)
-    shadow = _Unwritten(
-        domain=session.domain,
+    shadow = replace(
+        session,
         engine=cast(Engine, lease),
         ledger=book,
-        dataset=session.dataset,
-        source=session.source,
-        analyst=session.analyst,
-        entropy=session.entropy,
-        public=session.public,
+        limit=None,
+        hold=None,
+        terms=None,
+        last_entry=LastEntry(),
+        writes=False,
     )
-    return ProtectedTable(shadow, table._rows, Scope(), table._path)
-
-
-@dataclass(frozen=True)
-class _Unwritten(Session):
-    """A session whose releases name no ledger entry: theirs are in a ledger that is gone when the run is over.
-
-    Nor can they be refined: the step from a release that a race has chosen loses more than the difference.
-    """
-
-    def ask(self, asked: Asked, noisy_answer: Callable[[], Any]) -> tuple[Any, bool, Any]:
-        found, private, _ = super().ask(asked, noisy_answer)
-        return found, private, None
+    sets = RowSets(table._sets.rows, Scopes(), table._sets.paths)
+    return type(table)(type(table._backend)(shadow), sets)
 
 
 class _Lease:

@@ -7,6 +7,7 @@ public. Confidence is about the noise alone: the true answer of the table lies i
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import PrivacyError, QuestionError
-from privet.kernel.accounting import as_epsilon
-from privet.kernel.column import Numeric, decimal_text
+from privet.kernel.accounting import as_epsilon, as_epsilons
+from privet.kernel.column import Numeric
+from privet.kernel.limits import decimal_text
 from privet.kernel.mechanisms import IntegerLaplace, ResidualLaplace, Selection
+from privet.kernel.per_part import PerPart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +142,20 @@ def _share(confidence: float) -> float:
 class Refiner(Protocol):
     """What a release can be refined by: the record of all that was released from one question (see `gradual`)."""
 
-    def refined(self, parts: Sequence[int], epsilons: Sequence[Fraction]) -> list[Any]: ...
+    def refined(self, parts: Sequence[int], epsilons: PerPart[Fraction]) -> list[Any]: ...
+
+
+class Once:
+    """Something that is made when it is first needed, once: few answers are ever refined."""
+
+    def __init__(self, make: Callable[[], Refiner]) -> None:
+        self._make, self._lock = make, threading.Lock()
+        self._made: Refiner | None = None
+
+    def __call__(self) -> Refiner:
+        with self._lock:
+            self._made = self._made or self._make()
+            return self._made
 
 
 class Refinable(Release):
@@ -150,7 +166,7 @@ class Refinable(Release):
     """
 
     noise: IntegerLaplace
-    _refiner: Refiner | None = None
+    _chain: Once | None = None
     _part: int = 0
 
     def refine(self, epsilon: object) -> Self:
@@ -160,13 +176,13 @@ class Refinable(Release):
         An answer is refined in the opening of the table in which it was drawn, and nowhere else.
         """
         level = as_epsilon(epsilon)
-        (found,) = self._asks().refined([self._part], [level])
+        (found,) = self._asks().refined([self._part], PerPart.same(level, 1))
         assert isinstance(found, type(self))
         return found
 
     def _asks(self) -> Refiner:
-        if self._refiner is not None:
-            return self._refiner
+        if self._chain is not None:
+            return self._chain()
         kind = type(self).__name__
         if not isinstance(getattr(self, "noise", None), IntegerLaplace | None):
             raise QuestionError(f"this {kind} is of public rows, without noise that could be refined; ask anew.")
@@ -177,7 +193,7 @@ class Refinable(Release):
 
     def __getstate__(self) -> dict[str, Any]:
         """Of a copy: without the way to the chain."""
-        return {name: None if name == "_refiner" else value for name, value in self.__dict__.items()}
+        return {name: None if name == "_chain" else value for name, value in self.__dict__.items()}
 
 
 class Count(Refinable, int):
@@ -450,7 +466,7 @@ class ResidualSums(Release):
         return f"residual sums over {self.own.shape[:-1]} cells {self._note('noise scales in .noise')}"
 
 
-R = TypeVar("R", bound=Release)
+R = TypeVar("R")
 
 
 class Releases(tuple[R, ...], Generic[R]):
@@ -458,27 +474,22 @@ class Releases(tuple[R, ...], Generic[R]):
 
     def array(self) -> NDArray[Any]:
         """The plain values as an array."""
-        return np.array([np.asarray(release) if isinstance(release, Histogram) else release for release in self])
+        return np.array([release.values if isinstance(release, Histogram) else release for release in self])
 
     def interval(self, confidence: float = 0.95) -> list[tuple[Any, Any]]:
         """The interval of each."""
-        return [release.interval(confidence) for release in self]
+        return [release.interval(confidence) for release in self if isinstance(release, Release)]
 
     def refine(self, epsilon: object) -> Releases[R]:
         """Every part refined, to one epsilon or each to its own: one charge, one query to the engine."""
-        each = list(epsilon) if isinstance(epsilon, list | tuple | np.ndarray) else [epsilon] * len(self)
-        if len(each) != len(self):
-            raise QuestionError(f"{len(each)} epsilons were given for {len(self)} parts; give one, or one for each.")
-        distinct = {id(value): as_epsilon(value) for value in {id(value): value for value in each}.values()}
-        refiners: dict[int, Refiner] = {}
+        levels = as_epsilons(epsilon, len(self))
+        refiners: list[Refiner] = []
         parts = []
         for release in self:
             if not isinstance(release, Refinable):
                 raise QuestionError(f"a {type(release).__name__} cannot be refined; counts, histograms and sums can.")
-            refiner = release._asks()
-            refiners[id(refiner)] = refiner
+            refiners.append(release._asks())
             parts.append(release._part)
-        if len(refiners) > 1:
+        if any(refiner is not refiners[0] for refiner in refiners):
             raise QuestionError("these are answers to several questions; refine those of each question by themselves.")
-        levels = [distinct[id(value)] for value in each]
-        return Releases(found for refiner in refiners.values() for found in refiner.refined(parts, levels))
+        return Releases(refiners[0].refined(parts, levels)) if refiners else Releases(())

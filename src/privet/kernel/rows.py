@@ -5,19 +5,26 @@ Everything here is public: built from the domain and from released values.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from privet.errors import QuestionError
+from privet.kernel.canonical import Json, digest
+from privet.kernel.column import Numeric
 from privet.kernel.domain import Domain
+from privet.kernel.limits import decimal_text
+from privet.kernel.per_part import PerPart
 
 COIN_PRIME = 2**31 - 1  # coins are hashes modulo this prime: products stay within 64 bits
-MAX_PARTS = 2**19  # of a partition: some 800 bytes each once a question has been asked of them
+MAX_PARTS = 2**19  # of a partition
 MAX_STEPS = 200  # from the whole table to a part of a part of a part ...
+
+
+_VERSION = 1  # of the JSON form of rows
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,32 @@ class Condition:
     codes: tuple[int, ...] | None = None
     low: int = 0
     high: int = 0
+
+    def check(self, domain: Domain) -> None:
+        """Refuse a condition that the domain has no cells for."""
+        column = domain[self.column]
+        if self.codes is not None and all(0 <= code < column.size for code in self.codes):
+            return
+        if self.codes is None and isinstance(column, Numeric) and 0 <= self.low and self.high <= column.grid_size:
+            return
+        raise QuestionError(f"a condition on '{column.name}' names cells that the column does not have.")
+
+    def to_json(self) -> Json:
+        if self.codes is None:
+            return {"column": self.column, "low": self.low, "high": self.high}
+        return {"column": self.column, "codes": self.codes}
+
+    @classmethod
+    def from_json(cls, content: object) -> Condition | None:
+        """Return the condition that a JSON form describes, or None where it describes none."""
+        if not isinstance(content, Mapping) or not isinstance(content.get("column"), str):
+            return None
+        column, codes = content["column"], content.get("codes")
+        if set(content) == {"column", "codes"} and isinstance(codes, list | tuple):
+            return cls(column, tuple(codes)) if all(type(code) is int for code in codes) else None
+        if set(content) == {"column", "low", "high"} and type(content["low"]) is type(content["high"]) is int:
+            return cls(column, None, content["low"], content["high"])
+        return None
 
 
 @dataclass(frozen=True)
@@ -42,10 +75,28 @@ class Split:
     thresholds: tuple[int, ...] | None = None
 
     def children(self, domain: Domain) -> int:
+        """Return how many parts it makes."""
         column = domain[self.column]
         if self.thresholds is None:
             return column.size
         return len(self.thresholds) + 1 + column.missing
+
+    def check(self, domain: Domain) -> None:
+        """Refuse thresholds that do not rise, or lie outside the bounds of their column."""
+        if self.thresholds is None:
+            domain[self.column]
+            return
+        column = domain.numeric(self.column)
+        if not self.thresholds or any(a >= b for a, b in itertools.pairwise(self.thresholds)):
+            raise QuestionError(f"edges for '{column.name}' must rise by at least a step each.")
+        if not 1 <= self.thresholds[0] <= self.thresholds[-1] < column.grid_size:
+            raise QuestionError(
+                f"a threshold for '{column.name}' lies outside its bounds {decimal_text(column.low)} to "
+                f"{decimal_text(column.high)}, or at their end."
+            )
+
+    def to_json(self) -> Json:
+        return {"column": self.column, "thresholds": self.thresholds}
 
 
 @dataclass(frozen=True)
@@ -55,12 +106,18 @@ class Keep:
     parts: tuple[int, ...]
     conditions: tuple[Condition, ...] = ()
 
+    def to_json(self) -> Json:
+        return {"keep": self.parts, "where": [condition.to_json() for condition in self.conditions]}
+
 
 @dataclass(frozen=True)
 class Divide:
     """Divide each part by its split; a part without one is dropped."""
 
-    splits: tuple[Split | None, ...]
+    splits: PerPart[Split | None]
+
+    def to_json(self) -> Json:
+        return {"divide": self.splits.to_json(lambda split: None if split is None else split.to_json())}
 
 
 @dataclass(frozen=True)
@@ -76,10 +133,13 @@ class Scatter:
     seed: int
 
     def coefficients(self, domain: Domain) -> list[tuple[int, int]]:
-        """A multiplier and a constant below COIN_PRIME for each column, and for two last rounds."""
+        """Return a multiplier and a constant below COIN_PRIME for each column, and for two last rounds."""
         rng = np.random.default_rng(self.seed)
         drawn = rng.integers(1, COIN_PRIME, size=(len(domain.columns) + 2, 2))
         return [(int(factor), int(constant)) for factor, constant in drawn]
+
+    def to_json(self) -> Json:
+        return {"scatter": self.parts, "seed": str(self.seed)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,17 +156,31 @@ class Rows:
             raise QuestionError(f"these rows are more than {MAX_STEPS} conditions and partitions away from the table.")
 
     def keep(self, parts: Sequence[int], conditions: tuple[Condition, ...] = ()) -> Rows:
+        """Return some of the parts, and of these the rows that meet every condition."""
         return Rows(len(parts), self, Keep(tuple(parts), conditions), self.depth + 1)
 
     def divide(self, splits: Sequence[Split | None], domain: Domain) -> Rows:
-        children = sum(split.children(domain) for split in splits if split is not None)
-        return Rows(children, self, Divide(tuple(splits)), self.depth + 1)
+        """Return the parts that these parts are divided into, each by its split."""
+        per_part = splits if isinstance(splits, PerPart) else PerPart.of(splits)
+        children = per_part.map(lambda split: 0 if split is None else split.children(domain))
+        return Rows(sum(children), self, Divide(per_part), self.depth + 1)
 
     def scatter(self, parts: int, seed: int) -> Rows:
+        """Return the parts that these parts are divided into by coins."""
         return Rows(self.parts * parts, self, Scatter(parts, seed), self.depth + 1)
+
+    def to_json(self) -> Json:
+        """Return the steps from the whole table, the first one first."""
+        steps: list[Json] = []
+        rows: Rows | None = self
+        while rows is not None and rows.step is not None:
+            steps.append(rows.step.to_json())
+            rows = rows.parent
+        return {"rows": steps[::-1], "version": _VERSION}
 
     @cached_property
     def fingerprint(self) -> str:
-        """The same for the same rows, in every process."""
-        above = self.parent.fingerprint if self.parent is not None else ""
-        return hashlib.sha256(f"{above}|{self.step!r}".encode()).hexdigest()
+        """The same for the same rows, in every process: a hash of the last step and of the rows before it."""
+        if self.parent is None or self.step is None:
+            return digest({"rows": [], "version": _VERSION})
+        return digest({"rows": self.parent.fingerprint, "step": self.step.to_json(), "version": _VERSION})

@@ -2,58 +2,123 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar, overload
 
 import numpy as np
 
 from privet.errors import DataError, EngineFailed, LedgerError, QuestionError
 from privet.kernel import accounting
 from privet.kernel.access import Way
-from privet.kernel.accounting import Scope
-from privet.kernel.column import decimal_text
+from privet.kernel.accounting import Scopes
+from privet.kernel.canonical import Json, canonical, digest
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import FIXED, Engine, Lost
 from privet.kernel.ledger import Charge, Entry, Ledger
-from privet.kernel.limits import LONGEST_NAME, is_name
+from privet.kernel.limits import LONGEST_NAME, decimal_text, is_name
+from privet.kernel.mechanisms import Mechanism, release_all
+from privet.kernel.per_part import PerPart, Positions
+from privet.kernel.questions import Question
+from privet.kernel.release import About, Releases
 from privet.kernel.rows import Rows
 from privet.kernel.sampling import Entropy
 
 T = TypeVar("T")
+R = TypeVar("R")
+
+
+_LONGEST_PATH = 1000  # characters: every part has a path
+
+
+class Paths(Sequence[str]):
+    """For each part what it is called: the path of the part that it was made from, and one more step.
+
+    >>> paths = Paths.of("all rows").below(np.array([0, 0]), PerPart.of([" / sex = f", " / sex = m"]))
+    >>> list(paths)
+    ['all rows / sex = f', 'all rows / sex = m']
+    """
+
+    __slots__ = ("_above", "_parents", "_steps")
+
+    def __init__(self, above: Paths | None, parents: Positions, steps: PerPart[str]) -> None:
+        self._above, self._parents, self._steps = above, parents, steps
+
+    @classmethod
+    def of(cls, text: str) -> Paths:
+        """Return the path of a single part."""
+        return cls(None, np.zeros(1, dtype=np.intp), PerPart.same(text, 1))
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    @overload
+    def __getitem__(self, part: int) -> str: ...
+
+    @overload
+    def __getitem__(self, part: slice) -> list[str]: ...
+
+    def __getitem__(self, part: int | slice) -> str | list[str]:
+        if isinstance(part, slice):
+            return [self[number] for number in range(*part.indices(len(self)))]
+        path = self._steps[part]
+        if self._above is not None:
+            path = self._above[int(self._parents[part])] + path
+        return path if len(path) <= _LONGEST_PATH else "... " + path[-_LONGEST_PATH:]  # the end says most
+
+    def take(self, parts: Positions) -> Paths:
+        """Return the paths of some parts."""
+        return Paths(self._above, self._parents[parts], self._steps.take(parts))
+
+    def below(self, parents: Positions, steps: PerPart[str]) -> Paths:
+        """Return the paths of parts that lie one step below their parents."""
+        return Paths(self, parents, steps)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One question to some parts of a table, as it is charged and recorded."""
+class RowSets:
+    """Disjoint sets of rows: which rows lie in which set, what they have paid, and how they are called."""
 
-    question: str
-    details: object  # what else makes it this question and no other
     rows: Rows
-    scopes: Sequence[Scope]
-    scope_name: str
-    losses: Sequence[Fraction]
-    key: str | None
-    content: str | None = None  # of a refinement, whose key is the kernel's own: all there is to know to finish it
-    drawn: str | None = None  # and the place where the noise was drawn that it goes on from
+    scopes: Scopes
+    paths: Paths
+
+    def __len__(self) -> int:
+        return len(self.scopes)
+
+    def take(self, parts: Positions | list[int]) -> RowSets:
+        """Return some of them."""
+        numbers = np.asarray(parts, dtype=np.intp)
+        if np.array_equal(numbers, np.arange(len(self))):
+            return self
+        return RowSets(self.rows.keep(numbers.tolist()), self.scopes.take(numbers), self.paths.take(numbers))
+
+    @property
+    def name(self) -> str:
+        """What a ledger calls them."""
+        return self.paths[0] if len(self) == 1 else f"{len(self)} parts, first {self.paths[0]}"
 
 
 @dataclass(frozen=True)
-class PublicRows:
-    """The rows are public: exact answers are allowed, and these errors of papers are repeated where asked for."""
+class Request:
+    """Something to be charged and answered: a question, a refinement, or the beginning of a monitor or a race."""
 
-    rounded_noise: bool = False  # noise with holes (erratum E-8)
-    printed_ranges: bool = False  # range weights without the sensitivity (erratum E-4)
+    words: str
+    identity: Json  # what makes it this request and no other, besides the rows and the losses
+    sets: RowSets
+    losses: PerPart[Fraction]  # of a person, for each set
+    key: str | None = None
+    content: str | None = None  # of a refinement, whose key is the kernel's own: all there is to know to finish it
+    drawn: str | None = None  # and the opening in which the noise was drawn that it goes on from
 
 
 @dataclass
-class Newest:
+class LastEntry:
     """The entry that was charged last in one opening of a table, if nobody has tried to charge another since."""
 
     entry: int | None = None
@@ -71,35 +136,44 @@ class Session:
     analyst: str
     entropy: Entropy  # what all its noise and coins are drawn from, as long as the table is open
     limit: Fraction | None = None  # what the table was opened with, where less than the ledger allows
-    public: PublicRows | None = None
     hold: int | None = None  # the reservation that pays
     access: Way | None = None  # how questions reach the rows
     # within an opening the engine knows of changes, between two of them the rows may have become others
     opening: str = field(default_factory=lambda: secrets.token_hex(8))
-    newest: Newest = field(default_factory=Newest)
+    last_entry: LastEntry = field(default_factory=LastEntry)
     terms: int | None = None  # of the ledger, when the table was opened: see `Ledger.register`
 
-    def place(self, version: int) -> str:
-        """What marks a charge as made for these rows, and an answer as drawn from them, in this process."""
+    # Whether releases name their ledger entry. In a race they do not: its ledger is gone when the run is over, and a
+    # release that a race has chosen cannot be refined, because that would lose more than the difference.
+    writes: bool = True
+
+    private_rows: ClassVar[bool] = True
+
+    def opening_token(self, version: int) -> str:
+        """Return what marks a charge as made for these rows, and an answer as drawn from them, in this process."""
         return f"{self.opening} {version} {os.getpid()}"
 
-    def steady(self, exact_work: Callable[[], T]) -> tuple[T, int] | None:
-        """What work finds out about one version of the rows, and which; None where they changed under it, twice."""
+    def whole_table(self) -> RowSets:
+        """Return all rows as one set, which has paid nothing yet."""
+        return RowSets(Rows(), Scopes(), Paths.of("all rows"))
+
+    def run_on_one_version(self, exact_work: Callable[[], T]) -> tuple[T, int] | None:
+        """Run `exact_work`; retry once if the rows change. Return (result, version), or None if they changed again."""
         for last in (False, True):
             version = self.engine.version
             try:
-                found = exact_work()
+                result = exact_work()
             except Lost:
                 if last:
                     raise
                 continue
             if self.engine.version == version:
-                return found, version
+                return result, version
         return None
 
     def check_drawn(self, question: str, drawn: str | None, version: int) -> None:
         """Refuse to go on from noise that was drawn for rows which may have been others."""
-        if drawn != self.place(version):
+        if drawn != self.opening_token(version):
             raise QuestionError(
                 f"cannot {question}: this answer was drawn in another opening of the table '{self.dataset}', whose "
                 "rows may have been others; ask a new question at the epsilon wanted."
@@ -109,8 +183,12 @@ class Session:
         """What this analyst may still charge to the ledger."""
         return self.ledger.remaining(self.dataset, self.analyst, self.limit, self.hold)
 
+    def headroom(self, sets: RowSets) -> PerPart[Fraction]:
+        """Return the largest epsilon that can be charged to each set now."""
+        return sets.scopes.headroom(self.remaining())
+
     @contextmanager
-    def reserved(self, scope: Scope, epsilon: Fraction) -> Iterator[Session]:
+    def reserved(self, sets: RowSets, epsilon: Fraction) -> Iterator[Session]:
         """This session with a hold, until the block ends, on what `epsilon` in a scope would make the ledger pay.
 
         What reaches the root grows with what the scope spends and shrinks as its siblings
@@ -130,7 +208,7 @@ class Session:
 
         try:
             # A rehearsal in an allotment of its own: nothing is paid, and an interrupt marks no other scope.
-            accounting.charge([(scope.allot(epsilon), epsilon)], write, self.engine.version)
+            accounting.charge([(sets.scopes.allot(epsilon), epsilon)], write, self.engine.version)
         except _Held as held:
             hold = held.hold
         process = os.getpid()
@@ -141,106 +219,173 @@ class Session:
             if self.hold is None and os.getpid() == process:
                 self.ledger.end(hold)
 
-    def ask(self, asked: Asked, noisy_answer: Callable[[], Any]) -> tuple[Any, bool, int]:
-        """Charge a question, then let `noisy_answer` ask the engine; the answer as stored.
+    # -- asking -----------------------------------------------------------------------------
 
-        Returns the answer (plain JSON values), whether its noise was real, and the ledger entry.
+    def mechanisms(self, question: Question[R], epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
+        """Return the mechanism of each part, for epsilons of a person: of their records each gets its share."""
+        return question.mechanisms(self.domain, epsilons.map(lambda epsilon: epsilon / self.domain.rows_per_person))
+
+    def ask(
+        self, question: Question[R], sets: RowSets, epsilons: PerPart[Fraction], key: str | None = None
+    ) -> Releases[R]:
+        """Ask a question of disjoint sets of rows: one charge, one query to the engine, one release for each.
+
+        The mechanisms are built once. These objects say what is charged, and these objects are applied.
+
+        Parameters
+        ----------
+        question : Question
+        sets : RowSets
+        epsilons : PerPart of Fraction
+            What each set pays, for a person.
+        key : str, optional
+            The same key with the same question finds the stored answer, or finishes under the standing charge.
+
+        Raises
+        ------
+        PrivetError
+            In every case in one sentence that depends on no row; `errors` lists them.
         """
-        entry = self._standing(asked)
+        question.check(self.domain, sets.rows)
+        if not len(sets):
+            return Releases(())
+        mechanisms = self.mechanisms(question, epsilons)
+        losses = mechanisms.map(self._loss)
+        request = Request(question.words, question.identity(), sets, losses, key)
+
+        def noisy_answer() -> list[Any]:
+            exact_values = question.exact(self.engine, sets.rows, self.domain)
+            return release_all(mechanisms, exact_values, self.entropy)
+
+        noisy, private, entry = self.answer(request, noisy_answer)
+        about = losses.map(lambda loss: About(question.words, loss, private, entry))
+        return Releases(question.releases(noisy, mechanisms, about, self.domain))
+
+    def _loss(self, mechanism: Mechanism) -> Fraction:
+        """What a person loses: every record of theirs loses what the mechanism says."""
+        return mechanism.loss * self.domain.rows_per_person
+
+    def begin(self, words: str, identity: Json, sets: RowSets, loss: Fraction) -> About:
+        """Charge for something that is opened here and answers later: a monitor, a race."""
+        request = Request(words, identity, sets, PerPart.same(loss, len(sets)))
+        _, private, entry = self.answer(request, lambda: ["begun"])
+        return About(words, loss, private, entry)
+
+    def answer(self, request: Request, noisy_answer: Callable[[], list[Any]]) -> tuple[list[Any], bool, int | None]:
+        """Charge a request, then let `noisy_answer` ask the engine; return the answer as stored.
+
+        Returns
+        -------
+        answer : list
+            Plain JSON values.
+        private : bool
+            Whether its noise was real, and its rows private.
+        entry : int or None
+            The ledger entry, where releases name it.
+        """
+        scopes = request.sets.scopes
+        entry = self._standing(request)
         stored = None if entry is None else entry.answer
         if entry is None or stored is None:
-            asked.scopes[0].check_process()  # a forked copy must not wait for a lock that its parent held
+            scopes.check_process()  # a forked copy must not wait for a lock that its parent held
             version = self.engine.version
             # Where rows may change nobody else charges meanwhile: what is paid is not shared before it is answered.
-            with nullcontext() if version == FIXED else asked.scopes[0].lock:
+            with nullcontext() if version == FIXED else scopes.lock:
                 if entry is None:
-                    entry = self._charge(asked)
-                elif not self._pays(entry, asked, version):
+                    entry = self._charge(request)
+                elif not self._pays(entry, request, version):
                     raise QuestionError(
                         f"cannot finish ledger entry {entry.id}: it was charged for rows that may have changed since, "
                         "in parts that share what they pay. Ask under another key."
                     )
-                stored = entry.answer or self._finished(entry, asked, noisy_answer)
-        found = json.loads(stored)
-        return found["answer"], bool(found["private"]), entry.id
+                stored = entry.answer or self._finished(entry, request, noisy_answer)
+        content = json.loads(stored)
+        return content["answer"], bool(content["private"]) and self.private_rows, entry.id if self.writes else None
 
-    def _finished(self, entry: Entry, asked: Asked, noisy_answer: Callable[[], Any]) -> str:
+    def _finished(self, entry: Entry, request: Request, noisy_answer: Callable[[], Any]) -> str:
         """The answer to a question that is paid, as it is stored."""
         answer, version, failed = None, 0, False
         try:
             with np.errstate(all="ignore"):  # else a caller's settings could make a number of a row an error
-                answer, version = self.steady(noisy_answer) or (None, 0)
+                answer, version = self.run_on_one_version(noisy_answer) or (None, 0)
         except Exception:
             # What went wrong may quote a row. The error below is raised outside this
             # block so that not even its context refers to it.
             failed = True
         not_stored = None
-        if answer is not None and self._pays(entry, asked, version):
-            text = {"answer": answer, "private": self.entropy.private, "opening": self.place(version)}
+        if answer is not None and self._pays(entry, request, version):
+            private, token = self.entropy.private, self.opening_token(version)
+            text = json.dumps({"answer": answer, "private": private}, separators=(",", ":"))
             try:
-                return self.ledger.store(entry.id, json.dumps(text, separators=(",", ":")))
+                return self.ledger.store(entry.id, text, private=private, opening_token=token)
             except LedgerError as error:
                 not_stored = str(error)
         finish = "a new try is a new charge"
         if not failed and not_stored is None:
             finish = f"the rows may have changed meanwhile, so that {finish}"
-        elif asked.key is not None and asked.drawn is None:
-            finish = f"retry with the key '{asked.key}' to finish under it"
-        elif asked.drawn == self.place(FIXED):
+        elif request.key is not None and request.drawn is None:
+            finish = f"retry with the key '{request.key}' to finish under it"
+        elif request.drawn == self.opening_token(FIXED):
             finish = "refine again to finish under it"
         stands = f"Ledger entry {entry.id} (epsilon={entry.epsilon}) stands: {finish}."
         if not_stored is not None:
             raise LedgerError(f"{not_stored} {stands}")
         raise EngineFailed(
-            f"the {self.engine.name} engine could not answer {asked.question} on '{self.dataset}'. {stands}"
+            f"the {self.engine.name} engine could not answer {request.words} on '{self.dataset}'. {stands}"
         )
 
-    def _pays(self, entry: Entry, asked: Asked, version: int) -> bool:
+    def _pays(self, entry: Entry, request: Request, version: int) -> bool:
         """Whether a charge pays for an answer about a version of the rows.
 
         It does for the one that it was made for, and for any where parts do not share what they pay. Else it does if it
         reached the root in full, as if nothing had been paid before, and no other part has used what it paid: nobody
         has tried to charge anything since. A refinement goes on from noise that only the same rows show.
         """
-        if asked.drawn is not None:
-            return asked.drawn == self.place(version)
-        if entry.place == self.place(version) or not any(scope.shares for scope in asked.scopes):
+        if request.drawn is not None:
+            return request.drawn == self.opening_token(version)
+        if entry.opening_token == self.opening_token(version) or not request.sets.scopes.shares:
             return True
-        charges = list(zip(asked.scopes, asked.losses, strict=True))
-        return entry.id == self.newest.entry and entry.loss >= accounting.alone(charges)
+        return entry.id == self.last_entry.entry and entry.loss >= accounting.alone(
+            [(request.sets.scopes, request.losses)]
+        )
 
-    def _standing(self, asked: Asked) -> Entry | None:
+    def _standing(self, request: Request) -> Entry | None:
         """The charge that stands under the key of a question; whatever is wrong with the question is told here."""
         if self.engine.closed:
             raise DataError(f"the table '{self.dataset}' was closed; open it again.")
-        key = asked.key
+        key = request.key
         if key is None:
             return None
-        if asked.drawn is None and not is_name(key):
+        if request.drawn is None and not is_name(key):
             raise QuestionError(f"key must be a text of 1 to {LONGEST_NAME} printable characters.")
-        return self.ledger.standing(self.dataset, self.analyst, key, self._fingerprint(asked))
+        return self.ledger.standing(self.dataset, self.analyst, key, self._fingerprint(request))
 
-    def _fingerprint(self, asked: Asked) -> str:
-        if asked.content is not None:
-            return asked.content
-        identity = [self.source, self.domain.fingerprint, asked.rows.fingerprint, asked.question, repr(asked.details)]
-        texts = {each: str(loss) for each, loss in {id(loss): loss for loss in asked.losses}.items()}
-        losses = [texts[id(loss)] for loss in asked.losses]
-        return hashlib.sha256(json.dumps([identity, losses]).encode()).hexdigest()
+    def _fingerprint(self, request: Request) -> str:
+        """The same for the same request about the same rows of the same source at the same losses."""
+        return digest(
+            {
+                "source": self.source,
+                "domain": self.domain.fingerprint,
+                "rows": request.sets.rows.fingerprint,
+                "request": request.identity if request.content is None else json.loads(request.content),
+                "losses": request.losses.to_json(str),
+            }
+        )
 
-    def _charge(self, asked: Asked) -> Entry:
-        fingerprint = self._fingerprint(asked)
+    def _charge(self, request: Request) -> Entry:
+        fingerprint = self._fingerprint(request)
 
         def write(reaches_root: Fraction) -> Entry:
             charge = Charge(
-                asked.question,
-                asked.scope_name,
-                listed(asked.losses),
-                reaches_root,
-                fingerprint,
-                asked.key,
-                self.place(version),
-                self.terms,
+                question=request.words,
+                question_json=request.content or canonical(request.identity),
+                fingerprint=fingerprint,
+                scope=request.sets.name,
+                epsilon=listed(request.losses),
+                loss=reaches_root,
+                key=request.key,
+                opening_token=self.opening_token(version),
+                terms=self.terms,
             )
             entry, new = self.ledger.charge(self.dataset, self.analyst, charge, self.limit, self.hold)
             if not new:
@@ -248,14 +393,14 @@ class Session:
             return entry
 
         version = self.engine.version
-        if asked.drawn is not None:
-            self.check_drawn(asked.question, asked.drawn, version)
-        self.newest.entry = None
+        if request.drawn is not None:
+            self.check_drawn(request.words, request.drawn, version)
+        self.last_entry.entry = None
         try:
-            entry = accounting.charge(list(zip(asked.scopes, asked.losses, strict=True)), write, version)
+            entry = accounting.charge([(request.sets.scopes, request.losses)], write, version)
         except _Stands as stands:
             return stands.entry
-        self.newest.entry = entry.id
+        self.last_entry.entry = entry.id
         return entry
 
 
@@ -264,19 +409,19 @@ class Budget:
     """What was spent and what is left, read from the ledger."""
 
     _session: Session
-    _scope: Scope
+    _sets: RowSets
 
     @property
     def spent(self) -> Fraction:
         """What this analyst has charged to the table, now and before; on a part of it, what the part has cost."""
-        if self._scope.is_root:
+        if self._sets.scopes.is_root:
             return self._session.ledger.spent(self._session.dataset, self._session.analyst)
-        return self._scope.spent
+        return self._sets.scopes.spent
 
     @property
     def remaining(self) -> Fraction:
         """The largest epsilon that can be charged here now."""
-        return self._scope.headroom(self._session.remaining())
+        return self._session.headroom(self._sets)[0]
 
     @property
     def ledger_path(self) -> str:
@@ -306,8 +451,8 @@ class _Held(accounting.Refused):
         self.hold = hold
 
 
-def listed(losses: Iterable[Fraction]) -> str:
+def listed(losses: PerPart[Fraction]) -> str:
     """One number, or the least and the greatest."""
-    distinct = {id(loss): loss for loss in losses}.values()
-    lowest, highest = decimal_text(min(distinct)), decimal_text(max(distinct))
+    values = losses.compact().values
+    lowest, highest = decimal_text(min(values)), decimal_text(max(values))
     return lowest if lowest == highest else f"{lowest} to {highest}"

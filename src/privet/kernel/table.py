@@ -1,193 +1,633 @@
-"""ProtectedTable: what an analyst holds instead of the rows. Its questions are those of a partition with one part."""
+"""Tables and their parts: what an analyst holds instead of the rows.
+
+Every question is a method that is written once, here, and works on a table and on all parts of a
+partition at once. A table needs a backend with six calls and knows nothing of what is behind it:
+in this process it is a session, elsewhere it may be a server.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import NoReturn, Self
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Protocol, Self, TypeVar, overload
 
-from privet.errors import QuestionError
-from privet.kernel import conditions
-from privet.kernel.accounting import Scope, as_epsilon
+import numpy as np
+
+from privet.errors import PrivacyError, QuestionError
+from privet.kernel import conditions as syntax
+from privet.kernel.accounting import as_epsilon, as_epsilons
 from privet.kernel.additive import AdditiveModel
-from privet.kernel.column import decimal_text
-from privet.kernel.criteria import Criterion
+from privet.kernel.criteria import Criterion, criterion
 from privet.kernel.domain import Domain
-from privet.kernel.mechanisms import AboveThreshold
+from privet.kernel.limits import decimal_text, whole_of
+from privet.kernel.mechanisms import SELECTIONS, AboveThreshold
 from privet.kernel.monitor import Monitor
-from privet.kernel.parts import Candidate, Competitor, Epsilon, Parts, SplitLike, refuse_copy
-from privet.kernel.release import Choice, Count, Histogram, Mean, Quantile, ResidualSums, Sum
-from privet.kernel.rows import Rows
-from privet.kernel.session import Budget, Session
+from privet.kernel.per_part import PerPart, Positions
+from privet.kernel.questions import (
+    BestQuestion,
+    ChooseQuestion,
+    CountCorrectQuestion,
+    CountQuestion,
+    HistogramQuestion,
+    HistogramsQuestion,
+    MajorityQuestion,
+    MeanQuestion,
+    Quality,
+    QuantileQuestion,
+    Question,
+    ResidualChoiceQuestion,
+    ResidualSumsQuestion,
+    SelectQuestion,
+    SelectThresholdQuestion,
+    SumQuestion,
+)
+from privet.kernel.refinement import Chain
+from privet.kernel.release import Choice, Count, Histogram, Mean, Once, Quantile, Refinable, Releases, ResidualSums, Sum
+from privet.kernel.rows import MAX_PARTS, Divide, Keep, Scatter
+from privet.kernel.session import Budget, Paths, RowSets, Session
+
+Epsilon = int | float | str | Fraction
+Epsilons = Epsilon | Sequence[Epsilon]
+SplitLike = str | Choice | tuple[str, int | float | Fraction] | None
+Candidate = str | tuple[str, int | float | Fraction]
+Competitor = AdditiveModel | Mapping[str, object]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class ProtectedTable:
-    """A private table that answers noisy questions within a budget and shows nothing else."""
+@dataclass(frozen=True)
+class Allot:
+    """Let a table spend at most `cap`, in all its parts together."""
 
-    def __init__(self, session: Session, rows: Rows, scope: Scope, path: str = "all rows") -> None:
-        self._session = session
-        self._rows = rows
-        self._scope = scope
-        self._path = path
+    cap: Fraction
+
+
+Step = Keep | Divide | Scatter | Allot
+
+
+class Backend(Protocol):
+    """Where the questions of a table are answered: in this process, or on the other side of a wire."""
+
+    @property
+    def domain(self) -> Domain: ...
+
+    def ask(self, question: Question[R], sets: Any, epsilon: object, key: str | None) -> Releases[R]:
+        """Ask a question of disjoint sets of rows."""
+        ...
+
+    def divide(self, sets: Any, step: Step, paths: Paths) -> Any:
+        """Return the sets of rows that a step makes of these; `paths` names them."""
+        ...
+
+    def remaining(self, sets: Any) -> PerPart[Fraction]:
+        """Return the largest epsilon that can be charged to each set now."""
+        ...
+
+    def hold(self, sets: Any, epsilon: Fraction) -> AbstractContextManager[Backend]:
+        """Reserve budget for a set until the block ends."""
+        ...
+
+    def refine(self, question: Question[Any], sets: Any, releases: Sequence[Refinable]) -> None:
+        """Let the releases of a question be refined."""
+        ...
+
+    def monitor(self, sets: Any, accuracy: Fraction, epsilon: object) -> Monitor:
+        """Begin to ask of one released model after the other whether it is so accurate."""
+        ...
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """The six calls, made to a session."""
+
+    session: Session
 
     @property
     def domain(self) -> Domain:
-        return self._session.domain
+        return self.session.domain
 
-    @property
-    def budget(self) -> Budget:
-        """What was spent on this table, or on this part of it, and what is left."""
-        return Budget(self._session, self._scope)
+    def ask(self, question: Question[R], sets: RowSets, epsilon: object, key: str | None) -> Releases[R]:
+        return self.session.ask(question, sets, as_epsilons(epsilon, len(sets)), key)
 
-    def explain(self) -> str:
-        """How questions reach the rows, and why so: from the domain and the address alone, no row is looked at."""
-        access = self._session.access
-        return f"{self._session.engine.name} engine, {access or 'in memory'}"
+    def divide(self, sets: RowSets, step: Step, paths: Paths) -> RowSets:
+        rows, scopes = sets.rows, sets.scopes
+        if isinstance(step, Keep):
+            return RowSets(rows.keep(step.parts, step.conditions), scopes.take(step.parts), paths)
+        if isinstance(step, Scatter):
+            return RowSets(rows.scatter(step.parts, step.seed), scopes.divide(step.parts), paths)
+        if isinstance(step, Divide):
+            children = step.splits.map(lambda split: 0 if split is None else split.children(self.domain))
+            return RowSets(rows.divide(step.splits, self.domain), scopes.divide(children.array()), paths)
+        return RowSets(rows, scopes.allot(step.cap), paths)
 
-    def allot(self, epsilon: Epsilon) -> ProtectedTable:
-        """The same table with at most `epsilon` to spend, in all its parts together."""
-        return ProtectedTable(self._session, self._rows, self._scope.allot(as_epsilon(epsilon)), self._path)
+    def remaining(self, sets: RowSets) -> PerPart[Fraction]:
+        return self.session.headroom(sets)
 
     @contextmanager
-    def reserve(self, epsilon: Epsilon) -> Iterator[Self]:
-        """The same table with `epsilon` to spend, held for it until the block ends: nobody else can spend it.
+    def hold(self, sets: RowSets, epsilon: Fraction) -> Iterator[InProcess]:
+        with self.session.reserved(sets, epsilon) as session:
+            yield type(self)(session)
 
-        What was not spent then returns to everybody. An algorithm that chooses between
-        branches knows before it starts that the dearest fits.
+    def refine(self, question: Question[Any], sets: RowSets, releases: Sequence[Refinable]) -> None:
+        if releases and releases[0].about.entry is not None:
+            chain = Once(lambda: Chain(self.session, question, sets, releases))
+            for part, release in enumerate(releases):
+                release._chain, release._part = chain, part
+
+    def monitor(self, sets: RowSets, accuracy: Fraction, epsilon: object) -> Monitor:
+        if len(self.domain.classes) < 2:
+            raise QuestionError("a monitor needs a target with at least two classes.")
+        rise, fall = accuracy.denominator - accuracy.numerator, accuracy.numerator  # of the score, for one record
+        each = as_epsilon(epsilon) / self.domain.rows_per_person
+        return Monitor.begin(self.session, sets, accuracy, AboveThreshold(each, max(rise, fall), rise + fall))
+
+
+@dataclass(frozen=True)
+class Asked(Generic[R]):
+    """What a method asks: a question, at which epsilon, under which key."""
+
+    question: Question[R]
+    epsilon: object
+    key: str | None
+
+
+class asks(Generic[P, R]):
+    """Make a method that builds a question one that asks it: of a table for a release, of parts for one of each."""
+
+    def __init__(self, build: Callable[Concatenate[Any, P], Asked[R]]) -> None:
+        self._build = build
+        functools.update_wrapper(self, build)  # type: ignore[arg-type]
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(self, instance: ProtectedTable, owner: type) -> Callable[P, R]: ...
+
+    @overload
+    def __get__(self, instance: Parts, owner: type) -> Callable[P, Releases[R]]: ...
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+
+        @functools.wraps(self._build)
+        def ask(*words: P.args, **named: P.kwargs) -> Any:
+            return instance._answer(self._build(instance, *words, **named))
+
+        return ask
+
+
+class Questions:
+    """The questions that tables and parts answer."""
+
+    _backend: InProcess
+    _sets: RowSets
+
+    @property
+    def domain(self) -> Domain:
+        """The public description of the table."""
+        return self._backend.domain
+
+    # -- counting ---------------------------------------------------------------------------
+
+    @asks
+    def count(self, epsilon: Epsilons, *, key: str | None = None) -> Asked[Count]:
+        """Return the noisy number of rows.
+
+        Parameters
+        ----------
+        epsilon : number or str
+            What is paid for it; of parts also a list with one for each.
+        key : str, optional
+            The same question under the same key is answered once and paid once.
         """
-        held = as_epsilon(epsilon)
-        with self._session.reserved(self._scope, held) as session:
-            yield type(self)(session, self._rows, self._scope.allot(held), self._path)
+        return Asked(CountQuestion(), epsilon, key)
 
-    def where(self, conditions: Mapping[str, object] | None = None, /, **more: object) -> ProtectedTable:
-        """The rows that meet all conditions; what is asked of them is charged to this table.
+    @asks
+    def histogram(self, *columns: str, epsilon: Epsilons, key: str | None = None) -> Asked[Histogram]:
+        """Return noisy counts over all cells of some columns, empty ones included.
 
-        A condition is a value, a set of values, or for numbers a half-open range
-        `(low, high)`, either end None for open. Columns whose names are no Python
-        names go into a mapping: `where({"marital-status": "Divorced"}, sex="Male")`.
+        Parameters
+        ----------
+        *columns : str
+            Different columns, one after the other.
+        epsilon, key
+            As for `count`.
         """
-        (kept,) = self._alone.where(conditions, **more)
-        return ProtectedTable(self._session, kept._rows, self._scope, kept._path)
+        return Asked(HistogramQuestion(columns), epsilon, key)
 
-    def partition(self, by: SplitLike, edges: Sequence[int | float] | None = None) -> Parts:
-        """Disjoint parts by the values or bins of a column; together they cost what the dearest costs."""
-        return self._alone.partition(by, edges)
+    @asks
+    def majority(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Asked[Choice]:
+        """Return the most frequent cell of a column, noisily."""
+        return Asked(MajorityQuestion(column), epsilon, key)
 
-    def parts(self) -> Parts:
-        """The table as a partition with one part: where a tree starts to grow."""
-        return self._alone
+    # -- numbers ----------------------------------------------------------------------------
 
-    def scatter(self, parts: int, random_state: int) -> Parts:
-        """Disjoint parts by coins that each row tosses for itself, from a public seed."""
-        return self._alone.scatter(parts, random_state)
+    @asks
+    def sum(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Asked[Sum]:
+        """Return the noisy sum of a numeric column over the rows that have a value, clamped to the bounds."""
+        return Asked(SumQuestion(column), epsilon, key)
 
-    def count(self, epsilon: Epsilon, *, key: str | None = None) -> Count:
-        """How many rows there are."""
-        return self._alone.count(epsilon, key=key)[0]
+    @asks
+    def mean(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Asked[Mean]:
+        """Return the noisy mean of a numeric column over the rows that have a value."""
+        return Asked(MeanQuestion(column), epsilon, key)
 
-    def histogram(self, *columns: str, epsilon: Epsilon, key: str | None = None) -> Histogram:
-        """Counts over all cells of some columns, empty ones included."""
-        return self._alone.histogram(*columns, epsilon=epsilon, key=key)[0]
+    @asks
+    def median(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Asked[Quantile]:
+        """Return the noisy median of a numeric column over the rows that have a value."""
+        return Asked(QuantileQuestion(column, Fraction(1, 2)), epsilon, key)
 
-    def majority(self, column: str, epsilon: Epsilon, *, key: str | None = None) -> Choice:
-        """The most frequent cell of a column."""
-        return self._alone.majority(column, epsilon, key=key)[0]
+    @asks
+    def quantile(
+        self, column: str, rank: float | str | Fraction, epsilon: Epsilons, *, key: str | None = None
+    ) -> Asked[Quantile]:
+        """Return a grid point below which about a share `rank` of the rows that have a value lies."""
+        return Asked(QuantileQuestion(column, syntax.rank(rank)), epsilon, key)
 
-    def sum(self, column: str, epsilon: Epsilon, *, key: str | None = None) -> Sum:
-        """The sum of a numeric column over the rows that have a value; values are clamped to the bounds."""
-        return self._alone.sum(column, epsilon, key=key)[0]
+    # -- choosing ---------------------------------------------------------------------------
 
-    def mean(self, column: str, epsilon: Epsilon, *, key: str | None = None) -> Mean:
-        """The mean of a numeric column over the rows that have a value."""
-        return self._alone.mean(column, epsilon, key=key)[0]
-
-    def median(self, column: str, epsilon: Epsilon, *, key: str | None = None) -> Quantile:
-        """The median of a numeric column over the rows that have a value."""
-        return self._alone.median(column, epsilon, key=key)[0]
-
-    def quantile(self, column: str, rank: float | Fraction, epsilon: Epsilon, *, key: str | None = None) -> Quantile:
-        """A value below which about a share `rank` of the rows that have a value lies."""
-        return self._alone.quantile(column, rank, epsilon, key=key)[0]
-
+    @asks
     def select(
         self,
         criterion: str | Criterion,
-        epsilon: Epsilon,
+        epsilon: Epsilons,
         *,
-        attributes: Sequence[Candidate] | None = None,
+        attributes: Sequence[Candidate] | Sequence[Sequence[Candidate]] | None = None,
         thresholds: bool = False,
         mechanism: str = "permute-and-flip",
         monotone: bool = True,
         key: str | None = None,
-    ) -> Choice:
-        """The best attribute for predicting the target; with `thresholds` jointly with a threshold for numbers."""
-        return self._alone.select(
-            criterion,
-            epsilon,
-            attributes=attributes,
-            thresholds=thresholds,
-            mechanism=mechanism,
-            monotone=monotone,
-            key=key,
-        )[0]
+    ) -> Asked[Choice]:
+        """Return the best attribute to split by, for predicting the target.
 
+        Parameters
+        ----------
+        criterion : str or Criterion
+            "max", "gini", "infogain" or "largest-cell", a `WeightedMax`, or one that was installed.
+        epsilon, key
+            As for `count`.
+        attributes : sequence, optional
+            What to choose from, for all parts or for each by itself; a pair (column, threshold) stands for
+            `column <= threshold`. Default: all attributes.
+        thresholds : bool, default False
+            Let numeric attributes compete with every threshold of their grid instead of their bins.
+        mechanism : {"permute-and-flip", "exponential", "noisy-max"}
+        monotone : bool, default True
+            With False the choice is twice as noisy as need be, as some published algorithms have it.
+        """
+        rule = self._criterion(criterion)
+        candidates = syntax.attributes(attributes, len(self._sets), self.domain)
+        if not isinstance(mechanism, str) or mechanism not in SELECTIONS:
+            raise QuestionError(f"there is no selection '{mechanism}'; choose one of {', '.join(SELECTIONS)}.")
+        if thresholds:
+            return Asked(SelectThresholdQuestion(rule, candidates.map(syntax.plain), monotone), epsilon, key)
+        return Asked(SelectQuestion(rule, candidates, mechanism, monotone), epsilon, key)
+
+    @asks
+    def choose(
+        self,
+        candidates: Mapping[str, Quality],
+        epsilon: Epsilons,
+        *,
+        bound: int,
+        mechanism: str = "exponential",
+        key: str | None = None,
+    ) -> Asked[Choice]:
+        """Return the name of the candidate of the highest score, by a quality function of one's own, noisily.
+
+        Parameters
+        ----------
+        candidates : mapping of str to Quality
+            What each row adds to the score of each: a whole number for each of its public cells.
+        epsilon, key
+            As for `count`.
+        bound : int
+            What a row adds at most, up or down. Tables are clipped to it, and the noise is made for it.
+        mechanism : {"exponential", "permute-and-flip", "noisy-max"}
+        """
+        if not isinstance(candidates, Mapping) or not all(isinstance(each, Quality) for each in candidates.values()):
+            raise QuestionError("candidates are a mapping of at least two names, printable texts, to Quality tables.")
+        return Asked(ChooseQuestion(tuple(candidates.items()), bound, mechanism), epsilon, key)
+
+    @asks
     def select_residuals(
         self,
         model: AdditiveModel,
         tables: Sequence[tuple[str, ...]],
         caps: Sequence[int],
-        epsilon: Epsilon,
+        epsilon: Epsilons,
         *,
         key: str | None = None,
-    ) -> Choice:
-        """Of several tables of one or two columns, the one in which a released model errs most."""
-        return self._alone.select_residuals(model, tables, caps, epsilon, key=key)[0]
+    ) -> Asked[Choice]:
+        """Return the table of one or two columns in which a released model errs most, noisily.
 
+        Parameters
+        ----------
+        model : AdditiveModel
+        tables : sequence of tuples of columns
+            What to choose from.
+        caps : sequence of int
+            What a record of each class may add, in multiples of 1 / `RESIDUAL_GRID`.
+        epsilon, key
+            As for `count`.
+        """
+        syntax.released_model(model)
+        return Asked(ResidualChoiceQuestion(model, syntax.tables(tables), syntax.caps(caps)), epsilon, key)
+
+    @asks
     def residual_sums(
         self,
         model: AdditiveModel,
         table: tuple[str, ...],
         caps: Sequence[int],
-        epsilon: Epsilon,
+        epsilon: Epsilons,
         *,
         key: str | None = None,
-    ) -> ResidualSums:
-        """Sums of the clipped residuals of a released model in every cell of one table of columns."""
-        return self._alone.residual_sums(model, table, caps, epsilon, key=key)[0]
+    ) -> Asked[ResidualSums]:
+        """Return noisy sums of the clipped residuals of a released model in every cell of a table of columns."""
+        syntax.released_model(model)
+        return Asked(ResidualSumsQuestion(model, syntax.tables([table])[0], syntax.caps(caps)), epsilon, key)
 
-    def count_correct(self, model: AdditiveModel, epsilon: Epsilon, *, key: str | None = None) -> Count:
-        """How many rows a released model classifies right; of equal logits the class declared first counts."""
-        return self._alone.count_correct(model, epsilon, key=key)[0]
+    # -- released models --------------------------------------------------------------------
 
-    def best(self, candidates: Mapping[str, Competitor], epsilon: Epsilon, *, key: str | None = None) -> Choice:
-        """Of several candidates the name of the one with the most rows: those that a released model classifies
-        right, or those that meet conditions as `where` takes them.
+    @asks
+    def count_correct(self, model: AdditiveModel, epsilon: Epsilons, *, key: str | None = None) -> Asked[Count]:
+        """Return how many rows a released model classifies right, noisily; of equal logits the first class counts."""
+        syntax.released_model(model)
+        return Asked(CountCorrectQuestion(model), epsilon, key)
+
+    @asks
+    def best(self, candidates: Mapping[str, Competitor], epsilon: Epsilons, *, key: str | None = None) -> Asked[Choice]:
+        """Return the name of the candidate with the most rows, noisily.
+
+        Parameters
+        ----------
+        candidates : mapping
+            A released model stands for the rows that it classifies right, a mapping of conditions, as `where` takes
+            them, for the rows that meet them.
+        epsilon, key
+            As for `count`.
         """
-        return self._alone.best(candidates, epsilon, key=key)[0]
+        return Asked(BestQuestion(syntax.competitors(candidates, self.domain)), epsilon, key)
+
+    # -- what these share -------------------------------------------------------------------
+
+    def _criterion(self, choice: str | Criterion) -> Criterion:
+        return criterion(choice, self.domain)
+
+    def _ask(self, asked: Asked[R]) -> Releases[R]:
+        releases = self._backend.ask(asked.question, self._sets, asked.epsilon, asked.key)
+        if asked.question.refinable:
+            self._backend.refine(asked.question, self._sets, releases)  # type: ignore[arg-type]
+        return releases
+
+    @property
+    def _session(self) -> Session:
+        return self._backend.session
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise PrivacyError(
+            "a protected table cannot be copied or pickled: its rows and its budget stay where they are."
+        )
+
+
+class Parts(Questions):
+    """Disjoint parts of a protected table: a partition, or a level of a tree."""
+
+    def __init__(self, backend: InProcess, sets: RowSets, labels: PerPart[str]) -> None:
+        self._backend, self._sets, self._labels = backend, sets, labels
+
+    def _answer(self, asked: Asked[R]) -> Releases[R]:
+        return self._ask(asked)
+
+    # -- as a collection of tables ----------------------------------------------------------
+
+    @property
+    def labels(self) -> list[str]:
+        """The cell each part stands for."""
+        return list(self._labels)
+
+    @property
+    def paths(self) -> list[str]:
+        """Where each part lies in the table."""
+        return list(self._sets.paths)
+
+    def __len__(self) -> int:
+        return len(self._sets)
+
+    def __iter__(self) -> Iterator[ProtectedTable]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, part: int | str) -> ProtectedTable:
+        """Return a part by its number, label or path, as a table of its own; it pays within the partition."""
+        if isinstance(part, str):
+            labels = self.labels
+            names = labels if part in labels else self.paths
+            if names.count(part) != 1:
+                raise QuestionError(
+                    f"{names.count(part)} parts are called '{part}'; name one of {', '.join(labels[:20])}, or "
+                    "use its number or its path."
+                )
+            part = names.index(part)
+        if not -len(self) <= part < len(self):
+            raise IndexError(f"there are {len(self)} parts.")
+        part %= len(self)
+        return self._table(self._kept([part]))
+
+    def items(self) -> Iterator[tuple[str, ProtectedTable]]:
+        """Every label with its part."""
+        return zip(self._labels, self, strict=True)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self._labels[:8]) + ", ..." * (len(self) > 8)
+        return f"<{len(self)} parts of '{self._session.dataset}': {shown}>"
+
+    @property
+    def remaining(self) -> list[Fraction]:
+        """What each part may still be charged: a part may use what its siblings have already made the table pay."""
+        return list(self._backend.remaining(self._sets))
+
+    def histograms(
+        self, groups: Sequence[Sequence[tuple[str, ...]]], epsilon: Epsilons, *, key: str | None = None
+    ) -> Releases[tuple[Histogram, ...]]:
+        """Return several histograms of each part, of its own groups of columns; together they cost epsilon.
+
+        Parameters
+        ----------
+        groups : sequence
+            For each part a list of tuples of columns.
+        epsilon, key
+            As for `count`.
+        """
+        own = groups if isinstance(groups, PerPart) else PerPart.of(syntax.column_groups(each) for each in groups)
+        return self._ask(Asked(HistogramsQuestion(own), epsilon, key))
+
+    # -- dividing ---------------------------------------------------------------------------
+
+    def take(self, parts: Sequence[int] | Positions) -> Self:
+        """Return some of the parts, in the order given."""
+        numbers = np.asarray(parts) if len(parts) else np.zeros(0, dtype=np.intp)
+        whole = numbers.ndim == 1 and np.issubdtype(numbers.dtype, np.integer)
+        if not whole or len(np.unique(numbers)) < len(numbers) or ((numbers < 0) | (numbers >= len(self))).any():
+            raise QuestionError(f"take different parts by their numbers, 0 to {len(self) - 1}.")
+        if np.array_equal(numbers, np.arange(len(self))):
+            return self
+        return self._parts(self._kept(numbers.tolist()), self._labels.take(numbers))
+
+    def scatter(self, parts: int, random_state: int) -> Self:
+        """Divide every part into `parts` by coins that each row tosses for itself, from a public seed.
+
+        A coin is a hash of the row's own cells: a public function of the row, so the
+        new parts are disjoint like any others and share one charge.
+        """
+        if isinstance(parts, bool) or not isinstance(parts, int | np.integer) or not 1 <= parts <= 10_000:
+            raise QuestionError("scatter takes a whole number of parts, 1 to 10000.")
+        if whole_of(random_state, 0, 2**64 - 1) is None:
+            raise QuestionError("random_state must be a whole number from 0 to 2**64 - 1.")
+        _check_parts(parts * len(self))
+        number = np.tile(np.arange(parts), len(self))
+        labels = PerPart([f"coin {coin + 1} of {parts}" for coin in range(parts)], number)
+        paths = self._sets.paths.below(np.repeat(np.arange(len(self)), parts), labels.map(" / {}".format))
+        step = Scatter(int(parts), int(random_state))
+        return self._parts(self._backend.divide(self._sets, step, paths), labels)
+
+    def where(self, conditions: Mapping[str, object] | None = None, /, **more: object) -> Self:
+        """Return the rows of each part that meet all conditions; they pay as the parts they come from.
+
+        Parameters
+        ----------
+        conditions : mapping, optional
+        **more
+            A value, a set of values, or for numbers a half-open range `(low, high)`, either end None for open.
+        """
+        if conditions is not None and not isinstance(conditions, Mapping):
+            raise QuestionError("where takes column=value conditions, or a mapping of them.")
+        twice = set(conditions or {}) & set(more)
+        if twice:
+            raise QuestionError(f"column '{min(twice)}' stands in two conditions; join them into one.")
+        parsed, text = syntax.conditions({**(conditions or {}), **more}, self.domain)
+        every = np.arange(len(self))
+        paths = self._sets.paths
+        if text:
+            paths = paths.below(every, PerPart.same(f" where {text}", len(self)))
+        step = Keep(tuple(every.tolist()), parsed)
+        return self._parts(self._backend.divide(self._sets, step, paths), self._labels)
+
+    def partition(
+        self,
+        by: SplitLike | list[SplitLike] | Releases[Choice] | PerPart[SplitLike],
+        edges: Sequence[int | float] | None = None,
+    ) -> Self:
+        """Divide every part: all by one column, or each by its own from a list; None closes a part.
+
+        Parameters
+        ----------
+        by : str, pair, Choice, or a list of them
+            A column (its values or bins), a (column, threshold) pair for `column <= threshold`, or what `select`
+            released.
+        edges : sequence of numbers, optional
+            Other bins for a numeric column.
+        """
+        splits = syntax.splits(by, len(self)).map(lambda split: syntax.split(split, edges, self.domain)).compact()
+        texts = [([], []) if split is None else syntax.split_texts(split, self.domain) for split in splits.values]
+        counts = np.array([len(labels) for labels, _ in texts], dtype=np.intp)
+        children = counts[splits.which]
+        _check_parts(int(children.sum()))
+        parents = np.repeat(np.arange(len(self)), children)
+        within = np.arange(len(parents)) - np.repeat(np.cumsum(children) - children, children)
+        number = (np.cumsum(counts) - counts)[splits.which[parents]] + within
+        labels = PerPart([label for labels, _ in texts for label in labels], number)
+        steps = PerPart([f" / {path}" for _, paths in texts for path in paths], number)
+        paths = self._sets.paths.below(parents, steps)
+        return self._parts(self._backend.divide(self._sets, Divide(splits), paths), labels)
+
+    # -- what these share -------------------------------------------------------------------
+
+    def _kept(self, parts: list[int]) -> RowSets:
+        """Some of the sets of rows."""
+        paths = self._sets.paths.take(np.asarray(parts, dtype=np.intp))
+        return self._backend.divide(self._sets, Keep(tuple(parts)), paths)
+
+    def _parts(self, sets: RowSets, labels: PerPart[str]) -> Self:
+        return type(self)(self._backend, sets, labels)
+
+    def _table(self, sets: RowSets) -> ProtectedTable:
+        return ProtectedTable(self._backend, sets)
+
+
+class ProtectedTable(Questions):
+    """A private table that answers noisy questions within a budget and shows nothing else."""
+
+    def __init__(self, backend: InProcess, sets: RowSets) -> None:
+        self._backend, self._sets = backend, sets
+
+    def _answer(self, asked: Asked[R]) -> R:
+        return self._ask(asked)[0]
+
+    @property
+    def budget(self) -> Budget:
+        """What was spent on this table, or on this part of it, and what is left."""
+        return Budget(self._session, self._sets)
+
+    def explain(self) -> str:
+        """Return how questions reach the rows, and why so: from the domain and the address, no row is looked at."""
+        return f"{self._session.engine.name} engine, {self._session.access or 'in memory'}"
+
+    def allot(self, epsilon: Epsilon) -> Self:
+        """Return the same table with at most `epsilon` to spend, in all its parts together."""
+        step = Allot(as_epsilon(epsilon))
+        return type(self)(self._backend, self._backend.divide(self._sets, step, self._sets.paths))
+
+    @contextmanager
+    def reserve(self, epsilon: Epsilon) -> Iterator[Self]:
+        """Hold `epsilon` for this table until the block ends: nobody else can spend it.
+
+        What was not spent then returns to everybody. An algorithm that chooses between
+        branches knows before it starts that the dearest fits.
+        """
+        held = as_epsilon(epsilon)
+        with self._backend.hold(self._sets, held) as backend:
+            yield type(self)(backend, backend.divide(self._sets, Allot(held), self._sets.paths))
+
+    def where(self, conditions: Mapping[str, object] | None = None, /, **more: object) -> Self:
+        """Return the rows that meet all conditions; what is asked of them is charged to this table.
+
+        A condition is a value, a set of values, or for numbers a half-open range
+        `(low, high)`, either end None for open. Columns whose names are no Python
+        names go into a mapping: `where({"marital-status": "Divorced"}, sex="Male")`.
+        """
+        return type(self)(self._backend, self.parts().where(conditions, **more)._sets)
+
+    def partition(self, by: SplitLike, edges: Sequence[int | float] | None = None) -> Parts:
+        """Return disjoint parts by the values or bins of a column; together they cost what the dearest costs."""
+        return self.parts().partition(by, edges)
+
+    def parts(self) -> Parts:
+        """Return the table as a partition with one part: where a tree starts to grow."""
+        return Parts(self._backend, self._sets, PerPart.same(self._sets.paths[0], 1))
+
+    def scatter(self, parts: int, random_state: int) -> Parts:
+        """Return disjoint parts by coins that each row tosses for itself, from a public seed."""
+        return self.parts().scatter(parts, random_state)
 
     def monitor(self, accuracy: float | str | Fraction, epsilon: Epsilon) -> Monitor:
         """Ask of one released model after the other whether it classifies this share of the rows right.
 
         Charged once, here, however many models are tried; it answers up to its first yes.
         """
-        if len(self.domain.classes) < 2:
-            raise QuestionError("a monitor needs a target with at least two classes.")
-        share = conditions.share(accuracy, "an accuracy")
-        rise, fall = share.denominator - share.numerator, share.numerator  # of `exact_lead`, for one record
-        parts = self._alone
-        (each,) = parts._shares(epsilon)
-        mechanism = AboveThreshold(each, max(rise, fall), rise + fall)
-        paid_for = self._session.engine.version if self._scope.shares else None
-        _, (about,) = parts._ask(f"monitor({decimal_text(share)})", (), [mechanism], lambda: ["begun"], None)
-        return Monitor(self._session, self._rows, share, mechanism, about, paid_for)
+        return self._backend.monitor(self._sets, syntax.share(accuracy, "an accuracy"), epsilon)
 
     def close(self) -> None:
         """Let go of the engine and its scratch files; the ledger stays."""
         self._session.engine.close()
 
-    def __enter__(self) -> ProtectedTable:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -202,33 +642,17 @@ class ProtectedTable:
     def __bool__(self) -> bool:
         return True
 
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        refuse_copy()
-
     def __repr__(self) -> str:
         session = self._session
         ledger = (
             f"ledger '{session.ledger.path}'" if session.ledger.durable else "ledger in memory, gone with the process"
         )
         return (
-            f"<ProtectedTable '{session.dataset}' ({self._path}), {len(self.domain.columns)} columns, analyst "
+            f"<ProtectedTable '{session.dataset}' ({self._sets.name}), {len(self.domain.columns)} columns, analyst "
             f"'{session.analyst}', {decimal_text(self.budget.remaining)} left, {ledger}>"
         )
 
-    @property
-    def _alone(self) -> Parts:
-        return Parts(self._session, self._rows, [self._scope], [self._path], [self._path])
 
-
-class PublicTable(ProtectedTable):
-    """Public rows behind the same methods: `epsilon=inf` answers exactly, and what papers did wrong can be shown."""
-
-    def bootstrap(self, seed: int) -> PublicTable:
-        """As many rows drawn with replacement, as MaxForest and bagging do: a row may count many times."""
-        engine = self._session.engine.resampled(seed)  # type: ignore[attr-defined]
-        name, own = f"bootstrap {seed}", self._session
-        session = replace(own, engine=engine, source=f"{own.source} {name}", opening=f"{own.opening} {name}")
-        return PublicTable(session, Rows(), self._scope, name)
-
-    def allot(self, epsilon: Epsilon) -> PublicTable:
-        return PublicTable(self._session, self._rows, self._scope.allot(as_epsilon(epsilon)), self._path)
+def _check_parts(parts: int) -> None:
+    if parts > MAX_PARTS:
+        raise QuestionError(f"this makes {parts} parts, at most {MAX_PARTS} are possible; split by fewer values.")

@@ -1,5 +1,16 @@
-"""What is not private: every outcome of a run, computed on rows that the caller made."""
+"""What is not private: public rows, the errors of papers, and every outcome of a run."""
 
+from privet.lab.criteria import GainRatio, Unrounded
 from privet.lab.enumeration import WorstLoss, worst_loss, worst_loss_of_draws
+from privet.lab.public import PublicRows, PublicTable, open_public
 
-__all__ = ["WorstLoss", "worst_loss", "worst_loss_of_draws"]
+__all__ = [
+    "GainRatio",
+    "PublicRows",
+    "PublicTable",
+    "Unrounded",
+    "WorstLoss",
+    "open_public",
+    "worst_loss",
+    "worst_loss_of_draws",
+]

@@ -25,16 +25,18 @@ from numpy.typing import NDArray
 
 from privet.errors import PrivacyError
 from privet.kernel import (
+    LARGEST_EPSILON,
     AboveThreshold,
     Domain,
     Entropy,
     ExponentialOverRanges,
+    InProcess,
     IntegerLaplace,
     ProtectedTable,
-    PublicRows,
     Refinement,
-    open_scripted,
+    session_in_memory,
 )
+from privet.lab.public import PublicRows, open_public
 
 # Noise this far out makes every decision that depends on a noisy number go one way.
 FAR = 10**4
@@ -114,21 +116,19 @@ class _Script:
         self.log_probability += math.log(chances[index])
         return index
 
-    def point(
-        self, mechanism: ExponentialOverRanges, exact_scores: NDArray[Any], exact_sizes: Sequence[int]
-    ) -> tuple[int, int]:
-        """A point: neighbours cut a line into other ranges, so an outcome is its place on the whole line."""
+    def point(self, mechanism: ExponentialOverRanges, exact_scores: NDArray[Any], exact_sizes: Sequence[int]) -> int:
+        """A point of the line: neighbours cut it into other ranges."""
         ends = list(accumulate(int(size) for size in exact_sizes))  # beyond 64 bits where grids are fine
         starts = [0, *ends[:-1]]
         # a record cuts a range at most once: both of its parts hold an end
         place = self._next(lambda: sorted({*starts, *(end - 1 for end in ends)}))
         if not isinstance(place, int) or place >= ends[-1]:
             self.log_probability = -math.inf
-            return 0, 0
+            return 0
         chosen = bisect_right(ends, place)
         chance = mechanism.probabilities(exact_scores.tolist(), exact_sizes)[chosen] / exact_sizes[chosen]
         self.log_probability += math.log(chance) if chance > 0 else -math.inf
-        return chosen, place - starts[chosen]
+        return place
 
     def reached(self, mechanism: AboveThreshold, exact_scores: Sequence[int]) -> bool:
         """Whether the last score reaches a hidden threshold that the ones before it did not reach.
@@ -239,7 +239,19 @@ def _on_table(
     run: Callable[[ProtectedTable], Hashable], stack: ExitStack, rows: Any, domain: Domain, public: PublicRows | None
 ) -> _Play:
     entropy = _ScriptedEntropy()
-    table = stack.enter_context(open_scripted(rows, domain, public, entropy))
+    table: ProtectedTable
+    if public is None:
+        session = session_in_memory(rows, domain, LARGEST_EPSILON, entropy)
+        table = ProtectedTable(InProcess(session), session.whole_table())
+    else:
+        table = open_public(
+            rows,
+            domain,
+            rounded_noise=public.rounded_noise,
+            printed_ranges=public.printed_ranges,
+            entropy=entropy,
+        )
+    stack.enter_context(table)
     return lambda script: entropy.follow(script, lambda: run(table))
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from privet.errors import NotPrivate, QuestionError
-from privet.kernel import Criterion, Domain, GainRatio, Unrounded, WeightedMax, criterion
+from privet.kernel import Criterion, Domain, WeightedMax, criterion
+from privet.lab import GainRatio, Unrounded
 from privet.learners.plan import BY_SIGNAL, SHARPER, WEIGHTED, Plan, signal
 
 
@@ -17,6 +18,10 @@ def rule_of(plan: Plan, domain: Domain, choice: str | Criterion) -> Criterion:
     """A criterion of the plan; on public rows nothing needs to be rounded."""
     if plan.is_exact and isinstance(choice, str) and choice in ("gini", "infogain"):
         return Unrounded(choice)
+    if isinstance(choice, GainRatio | Unrounded):
+        return choice
+    if choice == GainRatio.name:
+        return GainRatio()
     return criterion(choice, domain)
 
 

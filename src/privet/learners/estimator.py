@@ -25,7 +25,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, QuestionError
-from privet.kernel import Domain, ProtectedTable, PublicTable, as_epsilon, open_table
+from privet.kernel import Domain, ProtectedTable, as_epsilon, open_table
+from privet.lab import PublicTable
 from privet.learners.inference import infer
 from privet.learners.own_rows import as_pandas, labels_of, mismatches, table_of, warning_about
 from privet.learners.progress import Progress

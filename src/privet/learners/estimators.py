@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet.errors import NotPrivate, QuestionError
-from privet.kernel import Domain, ProtectedTable, open_public
+from privet.kernel import Domain, ProtectedTable
+from privet.lab import open_public
 from privet.learners.additive import LEARNERS, learn
 from privet.learners.estimator import PrivateClassifier, checked, named
 from privet.learners.grow import grow, refill

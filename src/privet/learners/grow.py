@@ -16,7 +16,8 @@ from functools import partial
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.kernel import Domain, Histogram, ProtectedTable, Public, PublicTable, Release, as_epsilon
+from privet.kernel import Domain, Histogram, ProtectedTable, Public, Release, as_epsilon
+from privet.lab import PublicTable
 from privet.learners.algorithm import check_attributes, check_budget, check_target, paid_for
 from privet.learners.criteria import followed, usable
 from privet.learners.growth import Begin, Growth

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import QuestionError
-from privet.kernel import Criterion, Parts, Public
+from privet.kernel import Criterion, Parts, PerPart, Public
 from privet.learners import prune
 from privet.learners.node_sites import NodeSites
-from privet.learners.nodes import Nodes, for_each, places, repeated
+from privet.learners.nodes import Nodes
 from privet.learners.plan import NOW, Level, Plan, Schedule
 from privet.learners.sites import settled
 from privet.learners.splitting import (
@@ -73,7 +73,6 @@ class Growth:
         self._room: Room = room_of(plan, self._domain) if by_coins else {}
         self._mixed = False  # have nodes of one level been asked different questions?
         self._levels: list[dict[str, Any]] = []
-        self._shorter: dict[tuple[Attributes, str], Attributes] = {}
 
     def run(self) -> list[Tree]:
         parts, trees = self._parts, len(self._parts)
@@ -96,17 +95,17 @@ class Growth:
         if not len(open_nodes):
             return parts.take([]), nodes
         assert shares is not None
-        rest, nodes = parts.take(open_nodes.tolist()), nodes.take(open_nodes)
+        rest, nodes = parts.take(open_nodes), nodes.take(open_nodes)
         if self._structures:
-            splits = [split for tree in self._structures for split in splits_at(tree, nodes.level, self._domain)]
-            paid = nodes.paid
+            at_level = (split for tree in self._structures for split in splits_at(tree, nodes.level, self._domain))
+            splits, paid = PerPart.of(at_level), nodes.paid
         else:
             splits, paid = self._split(rest, nodes, ways, shares)
-        found["column"][open_nodes] = [self._position[attribute_of(split)] for split in splits]
-        found["at"][open_nodes] = [cut_of(split, self._domain) for split in splits]
-        children = [children_of(split, self._domain) for split in splits]
+        found["column"][open_nodes] = splits.map(lambda split: self._position[attribute_of(split)]).array()
+        found["at"][open_nodes] = splits.map(lambda split: cut_of(split, self._domain)).array()
+        children = splits.map(lambda split: children_of(split, self._domain)).array()
         unused, room = self._left_below(nodes, splits, ways, children)
-        return rest.partition([*splits]), nodes.below(children, unused, room, paid)
+        return rest.partition(splits), nodes.below(children, unused, room, paid)
 
     def _nothing_known(self, nodes: Nodes) -> dict[str, Any]:
         """The arrays of a level, as those of leaves that nobody has asked about."""
@@ -143,7 +142,7 @@ class Growth:
             return np.ones(len(nodes.tree), dtype=np.bool_)
         if self._structures:
             return np.concatenate([tree.is_leaf[tree.depths == nodes.level] for tree in self._structures])
-        closing = np.array([not names for names in nodes.unused])
+        closing = nodes.unused.map(lambda names: not names).array()
         going = np.flatnonzero(~closing)
         stops: dict[str, Any] = {}
         if "stop" in self._sites:
@@ -166,9 +165,10 @@ class Growth:
         classes = len(self._target.values)
         if stop == "noise":
             self._plan.check_shares(shares, "size")
-            unused = [nodes.unused[node] for node in some]
-            cells = {names: max(self._plan.children(self._domain, name) for name in names) for names in set(unused)}
-            largest = np.array([cells[names] for names in unused])
+            children = nodes.unused.take(some).map(
+                lambda names: max(self._plan.children(self._domain, name) for name in names)
+            )
+            largest = children.array()
             return np.asarray(found["size"][some] / (largest * classes) < math.sqrt(2) / float(shares.size))
         if stop == "estimate":
             if self._node_sites is not None and self._node_sites.rows is None:
@@ -176,102 +176,104 @@ class Growth:
                     "to stop by an estimated size takes the number of rows: declare rows in the domain, or give the "
                     "plan a prior share that buys it."
                 )
-            paid = [nodes.paid[node] for node in some]
-            enough = for_each(paid, lambda each: self._plan.enough(classes, self._budget - each))
-            return np.asarray(nodes.estimate[some] < np.array(enough))
+            enough = nodes.paid.take(some).map(lambda paid: self._plan.enough(classes, self._budget - paid))
+            return np.asarray(nodes.estimate[some] < enough.array())
         if stop == "pure":
             few = found["size"][some] < self._plan.min_rows
             return np.asarray(few | ((found["counts"][some] > 0).sum(axis=1) < 2))
         return stop == NOW
 
-    def _ways(self, nodes: Nodes, shares: Level | None, closing: NDArray[np.bool_]) -> list[Way]:
+    def _ways(self, nodes: Nodes, shares: Level | None, closing: NDArray[np.bool_]) -> PerPart[Way]:
         """How each node that goes on finds its split; one that coins should divide and cannot becomes a leaf."""
         going = [] if self._structures else np.flatnonzero(~closing).tolist()
         split: str = "" if "split" in self._sites else settled(self._plan.split)
         if split != "random" and not self._sites & {"split", "criterion"}:
-            return [(split, None)] * len(going)
+            return PerPart.same((split, None), len(going))
         ways: list[Way] = []
         for node in going:
             assert self._node_sites is not None and shares is not None
             way = split or self._node_sites.decide("split", nodes, node, self._budget)
             if way == "random":
-                closing[node] = not left_to_coins(nodes.unused[node], nodes.room[node])
+                closing[node] = not left_to_coins(nodes.unused[node], self._room_of(nodes, node))
             if not closing[node]:
                 selects = way == "select"
                 ways.append((way, self._node_sites.criterion(nodes, node, self._budget, shares) if selects else None))
-        return ways
+        return PerPart.of(ways)
+
+    @staticmethod
+    def _room_of(nodes: Nodes, node: int) -> Room:
+        return nodes.room[node] if nodes.room else {}
 
     def _split(
-        self, parts: Parts, nodes: Nodes, ways: Sequence[Way], shares: Level
-    ) -> tuple[list[SplitOf], list[Fraction]]:
+        self, parts: Parts, nodes: Nodes, ways: PerPart[Way], shares: Level
+    ) -> tuple[PerPart[SplitOf], PerPart[Fraction]]:
         """The split of each node, and what its path has paid then.
 
         Nodes that look for it in different ways are different rows: they are asked in turn, and
         the level pays as if they were asked together (docs/privacy.md#partition).
         """
-        groups: dict[Way, list[int]] = {}
-        for node, way in enumerate(ways):
-            groups.setdefault(way, []).append(node)
+        groups = list(ways.groups())
         splits: dict[int, SplitOf] = {}
         asked: dict[str, tuple[list[Any], list[int]]] = {}
-        for (kind, rule), some in groups.items():
-            unused = [nodes.unused[node] for node in some]
+        for (kind, rule), among in groups:
+            some = among.tolist()
             if kind == "random":
                 assert self._node_sites is not None
-                coins = self._node_sites.rng
-                drawn = [split_by_coins(nodes.unused[i], nodes.room[i], self._domain, coins) for i in some]
+                coins, room = self._node_sites.rng, self._room_of
+                drawn = [split_by_coins(nodes.unused[i], room(nodes, i), self._domain, coins) for i in some]
                 splits |= zip(some, drawn, strict=True)
                 continue
             plan = self._plan if rule is None else replace(self._plan, criterion=rule)
             plan = plan if plan.split == kind else replace(plan, split=kind)
-            found, questions = find_splits(parts.take(some) if len(groups) > 1 else parts, unused, plan, shares)
-            splits |= zip(some, found, strict=True)
+            asking = parts.take(among) if len(groups) > 1 else parts
+            chosen, questions = find_splits(asking, nodes.unused.take(among), plan, shares)
+            if len(groups) == 1:  # nearly always: nothing has to be put together
+                paid = nodes.paid
+                for question, releases in questions.items():
+                    paid = self._pay(nodes.level, question, releases, paid)
+                return PerPart.of(chosen), paid
+            splits |= zip(some, chosen, strict=True)
             for question, releases in questions.items():
                 everything, askers = asked.setdefault(question, ([], []))
                 everything += releases
                 askers += some
-        paid = list(nodes.paid)
+        paid = nodes.paid
         for question, (releases, askers) in asked.items():
             self._mixed |= len(askers) < len(paid)
-            after = self._pay(nodes.level, question, releases, [paid[node] for node in askers])
-            for node, amount in zip(askers, after, strict=True):
-                paid[node] = amount
-        return [splits[node] for node in range(len(ways))], paid
+            among = np.array(askers, dtype=np.intp)
+            paid = paid.replaced(among, self._pay(nodes.level, question, releases, paid.take(among)))
+        return PerPart.of(splits[node] for node in range(len(ways))), paid
 
     def _left_below(
-        self, nodes: Nodes, splits: Sequence[SplitOf], ways: Sequence[Way], children: Sequence[int]
-    ) -> tuple[list[Attributes], list[Room]]:
+        self, nodes: Nodes, splits: PerPart[SplitOf], ways: PerPart[Way], children: NDArray[np.int64]
+    ) -> tuple[PerPart[Attributes], Sequence[Room]]:
         """What the children of each node may split by, and where coins may cut."""
-        left = [self._left(names, split) for names, split in zip(nodes.unused, splits, strict=True)]
+        left = nodes.unused.combine(self._left, splits)
         if not self._room:
-            return repeated(left, children), [self._room] * sum(children)
-        unused, rooms = [], []
+            return left.repeat(children), ()
+        unused: list[Attributes] = []
+        rooms: list[Room] = []
         for names, room, split, (kind, _) in zip(left, nodes.room, splits, ways, strict=True):
             below = rooms_below(room, split, self._domain)
             rooms += below
             name = attribute_of(split)
-            for low, high in (each.get(name, (0, 1)) for each in below):
+            for low, high in (side.get(name, (0, 1)) for side in below):
                 # coins do not come back to a number that they cannot cut any more
                 unused.append(self._left(names, name) if kind == "random" and low >= high else names)
-        return unused, rooms
+        return PerPart.of(unused), rooms
 
-    def _left(self, names: Attributes, split: SplitOf) -> Attributes:
+    @staticmethod
+    def _left(names: Attributes, split: SplitOf) -> Attributes:
         """The attributes a path may still use: a threshold does not use a column up."""
-        if isinstance(split, tuple):
-            return names
-        key = (names, split)
-        if key not in self._shorter:
-            self._shorter[key] = tuple(name for name in names if name != split)
-        return self._shorter[key]
+        return names if isinstance(split, tuple) else tuple(name for name in names if name != split)
 
     def _close(self, parts: Parts, found: dict[str, Any], nodes: Nodes, closing: NDArray[np.int64]) -> None:
         """Ask the leaves of this level what their rows are."""
         if not len(closing) or self._plan.is_exact:
             return
-        groups = places([nodes.paid[node] for node in closing])
-        for paid, among in groups.items():
-            some = closing[among] if len(groups) > 1 else closing
-            leaves = parts.take(some.tolist())
+        for paid, among in nodes.paid.take(closing).groups():
+            some = closing[among]
+            leaves = parts.take(some)
             # the path ledger: what a leaf's path has not spent, nobody else can
             share = self._budget - paid if self._schedule.leaf is None else self._schedule.leaf
             path = paid + share if self._mixed else None
@@ -286,12 +288,12 @@ class Growth:
             found["counts"][some] = counts.array()
             found["deviation"][some] = counts[0].noise.deviation
 
-    def _pay(self, level: int, question: str, releases: Sequence[Any], paid: list[Fraction]) -> list[Fraction]:
+    def _pay(self, level: int, question: str, releases: Sequence[Any], paid: PerPart[Fraction]) -> PerPart[Fraction]:
         """Write down a question, and what the nodes that it was asked of have paid then; public rows pay nothing."""
         if not releases[0].epsilon:
             return paid
         self._record.add(self._number, level, question, releases)
-        return for_each(paid, lambda each: each + releases[0].epsilon)
+        return paid.map(releases[0].epsilon.__add__)
 
     def _finished(self, tree: int) -> Tree:
         """The arrays of one tree, made consistent and pruned."""

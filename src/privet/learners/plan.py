@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.kernel import Criterion, Domain, Numeric, Public, as_epsilon
+from privet.kernel import Criterion, Domain, Json, Numeric, Public, as_epsilon
 from privet.learners.sites import Decisions, Site, name_of, settled
 
 DEEPER = (500.0, 1200.0, 8000.0, 50_000.0)  # rows times epsilon from which two to five levels are worth their price
@@ -134,6 +134,35 @@ def _log(domain: Domain, rows: float) -> float:
     """How often `rows` can be divided by the average number of cells."""
     average = sum(domain[name].size for name in domain.attributes) / len(domain.attributes)
     return math.log(max(rows, 1)) / math.log(max(average, 1.0001))
+
+
+VERSION = 1  # of the JSON form of a plan
+# The names of rules in that form, which never change.
+BUDGETS: dict[str, Budget] = {
+    "even": even,
+    "with-points": with_points,
+    "fixed": fixed,
+    "harmonic": harmonic,
+    "harmonic-squared": harmonic_squared,
+    "halves": halves,
+    "leaves-only": leaves_only,
+    "exact": exact,
+}
+DEPTHS: dict[str, DepthRule] = {"half-or-log": half_or_log, "above-noise": above_noise, "by-signal": by_signal}
+
+
+def _written(setting: Any) -> Json:
+    """A setting of a plan as JSON."""
+    if setting is None or isinstance(setting, str | bool | int):
+        return setting
+    if isinstance(setting, float | Fraction):
+        return str(setting)
+    if isinstance(setting, tuple):
+        return [_written(each) for each in setting]
+    if isinstance(setting, Criterion):
+        return setting.to_json()
+    rules: dict[str, Any] = {**BUDGETS, **DEPTHS}
+    return next((name for name, rule in rules.items() if rule is setting), name_of(setting))
 
 
 DepthRule = Callable[["Plan", Domain, float, Fraction], int]  # plan, domain, rows, epsilon of a tree
@@ -341,13 +370,14 @@ class Plan:
             open_nodes = going_on * largest
         return closed + open_nodes
 
-    def described(self) -> dict[str, Any]:
-        """The choices by name, functions and sites by their names."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {
-            name: name_of(value) if isinstance(value, Site) else getattr(value, "__name__", value)
-            for name, value in values.items()
-        }
+    def to_json(self) -> dict[str, Json]:
+        """Return the choices as JSON: what a policy knows an algorithm by. No name of a function or class is in it.
+
+        Rules of the library are called what `BUDGETS` and `DEPTHS` call them, and sites and rules of others by their
+        own names.
+        """
+        written = {each.name: _written(getattr(self, each.name)) for each in fields(self)}
+        return {"plan": written, "version": VERSION}
 
 
 def checked(name: str, setting: Any) -> Any:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel import MAX_CELLS, Criterion, Domain, GainRatio, InfoGain, Numeric, Parts
+from privet.kernel import MAX_CELLS, Criterion, Domain, InfoGain, Numeric, Parts, PerPart
+from privet.lab import GainRatio
 from privet.learners.criteria import rule_of
 from privet.learners.plan import Level, Plan
 from privet.learners.sites import settled
@@ -21,12 +22,12 @@ Asked = dict[str, list[Any]]  # each question, and what it released for every no
 Room = Mapping[str, tuple[int, int]]  # where coins may cut numeric attributes: the right side begins in [low, high)
 
 
-def find_splits(parts: Parts, unused: Sequence[Attributes], plan: Plan, shares: Level) -> tuple[list[SplitOf], Asked]:
+def find_splits(parts: Parts, unused: PerPart[Attributes], plan: Plan, shares: Level) -> tuple[list[SplitOf], Asked]:
     """The split of each node among the attributes its path has not used, and what was asked for it."""
     splits: list[SplitOf] = []
     asked: Asked = {}
     for nodes in _batches(parts):
-        some, names = parts.take(nodes), [unused[node] for node in nodes]
+        some, names = parts.take(nodes), unused.take(nodes)
         if plan.split == "noisy-counts":
             splits += _by_noisy_counts(some, names, plan, shares, asked)
         else:
@@ -89,16 +90,16 @@ def rooms_below(room: Room, split: SplitOf, domain: Domain) -> list[Room]:
     return [{**room, column.name: side} for side in sides]
 
 
-def _batches(parts: Parts) -> Iterator[list[int]]:
+def _batches(parts: Parts) -> Iterator[NDArray[np.intp]]:
     """As many nodes at a time as one question may have cells: disjoint parts share the charge all the same."""
     domain = parts.domain
     cells = sum(domain[name].size for name in domain.attributes) * len(domain.classes)
     most = max(1, MAX_CELLS // cells)
     for start in range(0, len(parts), most):
-        yield list(range(start, min(start + most, len(parts))))
+        yield np.arange(start, min(start + most, len(parts)))
 
 
-def _by_selection(parts: Parts, unused: Sequence[Attributes], plan: Plan, shares: Level, asked: Asked) -> list[SplitOf]:
+def _by_selection(parts: Parts, unused: PerPart[Attributes], plan: Plan, shares: Level, asked: Asked) -> list[SplitOf]:
     rule = rule_of(plan, parts.domain, settled(plan.criterion))
     candidates: Sequence[Any] = unused
     if plan.numeric == "separate":
@@ -116,7 +117,7 @@ def _by_selection(parts: Parts, unused: Sequence[Attributes], plan: Plan, shares
 
 
 def _with_points(
-    parts: Parts, unused: Sequence[Attributes], plan: Plan, rule: Criterion, shares: Level, asked: Asked
+    parts: Parts, unused: PerPart[Attributes], plan: Plan, rule: Criterion, shares: Level, asked: Asked
 ) -> list[list[Any]]:
     """A threshold for each numeric attribute of each node, before the attribute is chosen."""
     domain = parts.domain
@@ -135,15 +136,16 @@ def _with_points(
 
 
 def _by_noisy_counts(
-    parts: Parts, unused: Sequence[Attributes], plan: Plan, shares: Level, asked: Asked
+    parts: Parts, unused: PerPart[Attributes], plan: Plan, shares: Level, asked: Asked
 ) -> list[SplitOf]:
     """The attribute of the best score after noise on every count it is made of (SuLQ)."""
     target = parts.domain.target_column.name
-    groups: list[list[tuple[str, ...]]] = []
-    for names in unused:
-        groups.append([(name, target) for name in names])
-        if plan.marginals:
-            groups[-1] += [(name,) for name in names]
+
+    def groups_of(names: Attributes) -> tuple[tuple[str, ...], ...]:
+        joint = tuple((name, target) for name in names)
+        return joint + tuple((name,) for name in names) if plan.marginals else joint
+
+    groups = unused.map(groups_of)
     splits: list[SplitOf] = []
     for names, own in zip(unused, parts.histograms(groups, shares.split), strict=True):
         asked.setdefault("all counts", []).append(_Together(own))

@@ -23,8 +23,8 @@ from sklearn.base import clone
 from privet.choice.auto import CLASSIFIERS, AutoClassifier
 from privet.choice.catalog import ALGORITHMS
 from privet.errors import QuestionError
-from privet.kernel import Domain, Nominal, PublicRows, open_public, open_table
-from privet.lab import WorstLoss, worst_loss
+from privet.kernel import Domain, Nominal, open_table
+from privet.lab import PublicRows, WorstLoss, open_public, worst_loss
 from privet.learners.estimator import PrivateClassifier
 from privet.learners.estimators import PriorClassifier, TablesClassifier, TreeClassifier
 from privet.learners.presets import PRESETS, preset

@@ -19,8 +19,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from privet.kernel import Domain, IntegerLaplace, Nominal, PublicRows
-from privet.lab import worst_loss
+from privet.kernel import Domain, IntegerLaplace, Nominal
+from privet.lab import PublicRows, worst_loss
 from privet.learners.estimators import DiffPID3Classifier, JagannathanForestClassifier, MaxForestClassifier
 from privet.verification import estimators, functions, observe
 from privet.verification.checks import Check, ExactCheck, FiniteCheck, NeighbourCheck, Neighbours

@@ -20,9 +20,12 @@ from privet.kernel import (
     ExponentialOverRanges,
     IntegerLaplace,
     NoisyMax,
+    Paired,
     PermuteAndFlip,
+    Ranges,
     Refinement,
     ResidualLaplace,
+    SumAndCount,
 )
 from privet.lab import WorstLoss, worst_loss_of_draws
 from privet.verification.checks import Check, ExactCheck, NeighbourCheck, Neighbours
@@ -39,6 +42,7 @@ MECHANISMS: tuple[tuple[str, str, Callable[[Fraction], Any]], ...] = (
     ("integer-laplace-vector", "the same on a vector of sensitivity 3", lambda e: IntegerLaplace(e, 3)),
     ("refinement", "noise on a count, refined later", lambda e: Refinement(e / 4, e)),
     ("refinement-vector", "the same on a vector of sensitivity 3", lambda e: Refinement(e / 2, e, 3)),
+    ("sum-and-count", "noise on a sum and on the number of its rows", lambda e: SumAndCount(e, 3)),
     ("residual-laplace", "noise on residual sums of two classes", lambda e: ResidualLaplace(e, (3, 5))),
     ("residual-laplace-classes", "noise on residual sums of three", lambda e: ResidualLaplace(e, (2, 2, 2))),
     ("above-threshold", "the first score to reach a hidden threshold", lambda e: AboveThreshold(e, 1)),
@@ -77,6 +81,8 @@ def checks(mechanism: Any, effort: Effort) -> list[Check]:
         near = [mechanism.sensitivity] if mechanism.sensitivity == 1 else [mechanism.sensitivity - 1, 1]
         release = _noise(mechanism) if isinstance(mechanism, IntegerLaplace) else _refined(mechanism)
         return _checks(release, ([0] * len(near), near), effort.of(RUNS))
+    if isinstance(mechanism, SumAndCount):  # a record with as large a value as can be
+        return _checks(_noise(mechanism), ([0, 0], [mechanism.reach, 1]), effort.of(RUNS))
     if isinstance(mechanism, ResidualLaplace):
         return _checks(_residuals(mechanism), _one_record(mechanism), effort.of(RUNS // 2))
     if isinstance(mechanism, ExponentialOverRanges):
@@ -118,7 +124,7 @@ def _case(release: Release, left: Any, right: Any) -> tuple[str, Callable[..., W
 # -- noise ------------------------------------------------------------------------------------
 
 
-def _noise(mechanism: IntegerLaplace) -> Release:
+def _noise(mechanism: IntegerLaplace | SumAndCount) -> Release:
     return lambda values, count, entropy: mechanism.release(np.tile(np.array(values), (count, 1)), entropy)
 
 
@@ -129,7 +135,7 @@ def _refined(mechanism: Refinement) -> Release:
     def release(values: Any, count: int, entropy: Entropy) -> NDArray[Any]:
         table = np.tile(np.array(values), (count, 1))
         coarse = before.release(table, entropy)
-        return np.concatenate([coarse, mechanism.release(table, coarse, entropy)], axis=-1)
+        return np.concatenate([coarse, mechanism.release(Paired(table, coarse), entropy)], axis=-1)
 
     return release
 
@@ -138,7 +144,7 @@ def _residuals(mechanism: ResidualLaplace) -> Release:
     def release(sums: Any, count: int, entropy: Entropy) -> NDArray[Any]:
         own, others = (None if each is None else np.tile(np.array(each), (count, 1)) for each in sums)
         assert own is not None
-        return np.concatenate([part for part in mechanism.release(own, others, entropy) if part is not None], axis=-1)
+        return np.concatenate([part for part in mechanism.release((own, others), entropy) if part is not None], axis=-1)
 
     return release
 
@@ -205,8 +211,7 @@ def _ranges(mechanism: ExponentialOverRanges, effort: Effort) -> list[Check]:
 
     def release(table: Any, count: int, entropy: Entropy) -> NDArray[Any]:
         scores, sizes = np.array(table[0]), table[1]
-        points = (mechanism.release(scores, sizes, entropy) for _ in range(count))
-        return np.array([sum(sizes[:chosen]) + offset for chosen, offset in points])
+        return np.array([mechanism.release(Ranges(scores, sizes), entropy) for _ in range(count)])
 
     up, down = mechanism.sensitivity, 0 if mechanism.monotone else -mechanism.sensitivity
     left, moved, cut = ([0, 0], [10, 1]), ([down, up], [10, 1]), ([down, up, down], [4, 3, 4])

@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from privet.kernel import RESIDUAL_GRID, AdditiveModel, Nominal, PermuteAndFlip, Releases, WeightedMax, open_table, race
+from privet.kernel import (
+    RESIDUAL_GRID,
+    AdditiveModel,
+    Nominal,
+    PermuteAndFlip,
+    Quality,
+    Releases,
+    WeightedMax,
+    open_table,
+    race,
+)
 from privet.lab import WorstLoss, worst_loss
 from privet.verification import observe
 from privet.verification.checks import Check, ExactCheck, FiniteCheck, NeighbourCheck, Neighbours
@@ -81,6 +91,11 @@ def _monitor(table: Any, epsilon: Fraction) -> list[bool]:
     return answers
 
 
+# A row adds up to 3 to a score, or takes as much; some add to one score and take from the other.
+_QUALITIES = {"plus": Quality(("a", "y"), [[0, 3], [1, -3]]), "minus": Quality(("y",), [3, -3])}
+# Numbers beyond the bound are clipped to it, and none is negative.
+_ONE_SIDED = {"a": Quality(("a",), [0, 9]), "b": Quality(("b",), [2, 1]), "all": Quality((), 1)}
+
 QUESTIONS: tuple[Question, ...] = (
     Question("count", "how many rows", lambda t, e: t.count(e)),
     Question("where-count", "how many rows fit conditions", lambda t, e: t.where(a="0", x=(0, 5)).count(e)),
@@ -117,6 +132,13 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question("correct", "rows that a released model classifies right", lambda t, e: t.count_correct(_OTHER, e)),
     Question("best", "the best of models and conditions", lambda t, e: t.best({"1": _OTHER, "a": {"a": "1"}}, e)),
+    Question("choose", "the best by a quality of one's own", lambda t, e: t.choose(_QUALITIES, e, bound=3), 10_000),
+    Question(
+        "choose-one-sided",
+        "the same of scores that only rise, by permute-and-flip",
+        lambda t, e: t.choose(_ONE_SIDED, e, bound=2, mechanism="permute-and-flip"),
+        10_000,
+    ),
     Question("monitor", "whether models are accurate enough, for one price", _monitor, 2_000, copied=False),
     Question("residual-sums", "sums of residuals", lambda t, e: t.residual_sums(_SURE, ("a",), _CAPS, e), 5_000),
     Question("partition-count", "rows of every part", lambda t, e: t.partition("a").count(e), 2_000, copied=False),

@@ -39,7 +39,7 @@ from sqlglot import exp
 
 from privet.kernel.column import MAX_GRID, Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.engines import margins, recall
+from privet.kernel.engines import shortcuts
 from privet.kernel.engines.contract import LARGEST_SUM, CountQuery, GridQuery, SumQuery
 from privet.kernel.engines.duckdb import engine as duckdb_engine
 from privet.kernel.engines.memory import engine as memory
@@ -146,9 +146,9 @@ def test_a_row_counts_as_often_as_its_weight_says(shortcuts: bool, data: st.Data
 
 
 SHORTCUTS = (
-    (recall.Recall, "_below"),
-    (recall.Recall, "_keep"),
-    (margins, "together"),
+    (shortcuts.Recall, "_below"),
+    (shortcuts.Recall, "_keep"),
+    (shortcuts, "together"),
     (residuals, "_groups"),
     (memory, "_continues"),
     (memory.MemoryEngine, "_level"),

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import strategies as st
 
 import privet
-from privet.kernel import SYSTEM, Gini, InfoGain, Max, answers
+from privet.kernel import About, Gini, InfoGain, Max, PerPart, Quality, SelectQuestion
 from privet.kernel.additive import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel
 from privet.kernel.column import LONGEST_NUMBER, MAX_GRID, Column, Nominal, Numeric, text_of
 from privet.kernel.domain import Domain
@@ -27,6 +27,7 @@ from privet.kernel.engines.duckdb.source import Source
 from privet.kernel.engines.memory import engine as memory
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.reference import ReferenceEngine
+from privet.kernel.questions import ChooseQuestion
 from privet.kernel.rows import Condition, Rows, Split
 
 STORAGES = ("memory", "csv", "parquet", "table", "postgres")
@@ -768,17 +769,6 @@ def test_coins_of_different_seeds_are_independent_and_of_the_same_seed_the_same(
 RULES = {"max": Max(), "gini": Gini(), "infogain": InfoGain(1000)}
 
 
-class Watch:
-    """A selection that remembers its scores and takes the first candidate."""
-
-    def __init__(self) -> None:
-        self.seen: list[int] = []
-
-    def release(self, scores: Any, entropy: Any) -> int:
-        self.seen = scores.tolist()
-        return 0
-
-
 def plain_score(rule: str, cells: dict[Any, list[int]]) -> int:
     """A criterion of one table, cell by cell, from the class counts of each."""
     if rule == "max":
@@ -794,10 +784,14 @@ def test_candidates_are_scored_as_by_counting_rows(stores: Any, storage: str, ru
     where = Rows().divide([Split("sex")], PEOPLE).scatter(2, 5)
     own = [candidates if part % 2 else candidates[::-2] for part in range(where.parts)]
     with stores.open(storage, PEOPLE, PEOPLE_TYPES, people(90)) as (engine, held):
-        watches = [Watch() for _ in own]
-        chosen = answers.attribute(engine, where, own, PEOPLE, RULES[rule], watches, SYSTEM)
+        question = SelectQuestion(RULES[rule], PerPart.of(tuple(mine) for mine in own))
+        question.check(PEOPLE, where)
+        scores = [exact.tolist() for exact in question.exact(engine, where, PEOPLE)]
+        mechanisms = question.mechanisms(PEOPLE, PerPart.same(Fraction(1), where.parts))
+        about = About(question.words, Fraction(1), private=False)
+        chosen = [question.release(0, mechanism, about, PEOPLE, part) for part, mechanism in enumerate(mechanisms)]
         reference = ReferenceEngine(PEOPLE, held)
-    for part, (mine, watch) in enumerate(zip(own, watches, strict=True)):
+    for part, (mine, seen) in enumerate(zip(own, scores, strict=True)):
         expected = []
         for candidate in mine:
             sides = range(3) if isinstance(candidate, tuple) else range(PEOPLE[candidate].size)
@@ -812,10 +806,33 @@ def test_candidates_are_scored_as_by_counting_rows(stores: Any, storage: str, ru
                     side = row.codes[candidate]
                 cells[side][row.codes["ill"]] += 1
             expected.append(plain_score(rule, cells))
-        assert watch.seen == expected
-        first = mine[0]
-        # a choice names the last grid index that goes left
-        assert chosen[part] == ((first, None) if isinstance(first, str) else (first[0], first[1] - 1))
+        assert seen == expected
+        first, choice = mine[0], chosen[part]
+        # a choice names the last point of the grid that goes left
+        point = None if isinstance(first, str) else PEOPLE.numeric(first[0]).value_at(first[1] - 1)
+        assert (choice, choice.point) == (first if isinstance(first, str) else first[0], point)
+
+
+@each_storage_and_spark
+def test_qualities_are_summed_as_by_looking_up_every_row(stores: Any, storage: str) -> None:
+    """Tables of no column, of one and of two, with numbers beyond the bound, in parts of parts."""
+    rng, bound = np.random.default_rng(7), 5
+    tables = {
+        str(at): Quality(columns, rng.integers(-9, 10, [PEOPLE[name].size for name in columns]))
+        for at, columns in enumerate([(), ("sex",), ("ill", "age"), ("age",), ("sex",)])
+    }
+    question = ChooseQuestion(tuple(tables.items()), bound)
+    where = Rows().divide([Split("sex")], PEOPLE).scatter(2, 5)
+    question.check(PEOPLE, where)
+    with stores.open(storage, PEOPLE, PEOPLE_TYPES, people(90)) as (engine, held):
+        found = question.exact(engine, where, PEOPLE).tolist()
+        reference = ReferenceEngine(PEOPLE, held)
+    expected = [[0] * len(tables) for _ in range(where.parts)]
+    for part, row in reference.placed(where):
+        for at, quality in enumerate(tables.values()):
+            number = np.reshape(quality.table, quality.shape)[tuple(row.codes[name] for name in quality.columns)]
+            expected[part][at] += max(-bound, min(bound, int(number)))
+    assert found == expected and any(map(any, expected))
 
 
 def opened(stores: Any, storage: str, rows: Any) -> privet.ProtectedTable:

@@ -122,7 +122,7 @@ def test_a_grid_is_no_finer_than_memory_can_hold() -> None:
 
 def test_points_are_asked_for_some_parts_at_a_time(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory of an answer follows from the domain: a table that holds no rows is never asked for more points."""
-    from privet.kernel import answers
+    from privet.kernel.questions import grids
 
     asked: list[int] = []
     grid = DuckDBEngine.exact_grid
@@ -131,9 +131,9 @@ def test_points_are_asked_for_some_parts_at_a_time(rows: Path, monkeypatch: pyte
     )
     with privet.open(rows, WIDE, budget=10**6, access="push-down", ledger=":memory:") as table:
         parts = table.partition("w")
-        monkeypatch.setattr(answers, "_POINTS", 2**30)
+        monkeypatch.setattr(grids, "_POINTS", 2**30)
         whole = [float(median) for median in parts.median("w", 10**3)]
-        monkeypatch.setattr(answers, "_POINTS", 3 * (10**7 + 2))
+        monkeypatch.setattr(grids, "_POINTS", 3 * (10**7 + 2))
         some = [float(median) for median in parts.median("w", 10**3)]
     assert asked == [10, 3, 3, 3, 1]
     assert np.allclose(whole, some, atol=1000)

@@ -27,14 +27,15 @@ from sqlglot import exp
 
 import privet
 from privet.errors import BudgetExceeded, DataError, EngineFailed, LedgerError, PrivetError, QuestionError
-from privet.kernel import answers, inspection, source_of
+from privet.kernel import inspection, source_of
+from privet.kernel import monitor as kernel_monitor
 from privet.kernel.column import Nominal, Numeric, number_of
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, GridQuery, SumQuery
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.sql import sql
 from privet.kernel.ledger.ledger import Ledger
-from privet.kernel.refinement import Gradual
+from privet.kernel.refinement import Chain
 from privet.kernel.rows import Condition, Rows, Split
 
 psycopg = pytest.importorskip("psycopg")
@@ -1041,7 +1042,7 @@ def test_a_charge_that_other_parts_may_have_shared_pays_for_no_other_rows(
         assert table.budget.spent == 300
 
 
-def failing(*words: Any) -> Any:
+def failing(*words: Any, **settings: Any) -> Any:
     raise OSError("disk full")
 
 
@@ -1052,15 +1053,15 @@ def test_a_refinement_is_drawn_for_the_rows_of_its_first_answer(
     name = people(server)
     with opened(server, name, budget=3000) as table:
         count = table.count(1)
-        read = Gradual._read
+        read = Chain._read
 
-        def lost_afterwards(gradual: Any) -> Any:
-            found = read(gradual)
+        def lost_afterwards(chain: Any) -> Any:
+            found = read(chain)
             ended(server, table)
             changed(server, name)
             return found
 
-        monkeypatch.setattr(Gradual, "_read", lost_afterwards)
+        monkeypatch.setattr(Chain, "_read", lost_afterwards)
         with pytest.raises(QuestionError, match="whose rows may have been others"):
             count.refine(2)
         assert len(table.budget.entries) == 1
@@ -1071,7 +1072,7 @@ def test_a_monitor_scores_a_model_on_rows_of_one_version(server: Server, monkeyp
     model = privet.kernel.AdditiveModel((0, 0))
     with opened(server, name, budget=3000) as table:
         monitor, of_a_part = table.monitor("0.9", 1), table.partition("sex")[0].monitor("0.9", 1)
-        engine, scores, score = table._session.engine, [], answers.exact_lead
+        engine, scores, score = table._session.engine, [], kernel_monitor.exact_lead
         right = engine.exact_correct
 
         def lost_between(query: Any) -> Any:  # how many are right, and how many there are
@@ -1086,7 +1087,7 @@ def test_a_monitor_scores_a_model_on_rows_of_one_version(server: Server, monkeyp
             return scores[-1]
 
         monkeypatch.setattr(engine, "exact_correct", lost_between)
-        monkeypatch.setattr(answers, "exact_lead", scored)
+        monkeypatch.setattr(kernel_monitor, "exact_lead", scored)
         monitor.reached(model)
         assert scores == [10 * 15 - 9 * 15, -9 * 15]  # the first is of no table, and is not used
         with pytest.raises(QuestionError, match="begun for rows that may have changed"):
@@ -1204,7 +1205,7 @@ def test_a_forked_copy_finishes_nothing_and_waits_for_no_lock(
             part.count(300, key="k")
         context = multiprocessing.get_context("fork")
         receive, send = context.Pipe(False)
-        with part._scope.lock:
+        with part._sets.scopes.lock:
             child = context.Process(target=_finish_in_child, args=(part, send))
             child.start()
             assert "opened in another process" in receive.recv()

@@ -28,6 +28,7 @@ import duckdb
 import pandas as pd
 import pytest
 from command import run as run_command
+from damaged_ledger import damage, forge
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from postgres_server import shared_server
@@ -46,7 +47,7 @@ TENTH = Fraction(1, 10)
 
 
 def tenth(key: str | None = None, fingerprint: str = "f", loss: Fraction = TENTH) -> Charge:
-    return Charge("count", "all rows", "0.1", loss, fingerprint, key)
+    return Charge("count", '{"question":"count"}', fingerprint, "all rows", "0.1", loss, key)
 
 
 def new_ledger(path: Path | str, budget: Fraction = Fraction(1)) -> Ledger:
@@ -180,23 +181,25 @@ def test_an_unknown_data_set_is_not_charged(path: Path | str) -> None:
     assert ledger.entries("nobody") == []
 
 
-@pytest.mark.parametrize("table", ["datasets", "sources", "caps", "entries", "answers"])
-@pytest.mark.parametrize("statement", ["UPDATE {} SET at = 'never'", "DELETE FROM {}"])
-def test_what_was_written_cannot_be_changed(file: Path, table: str, statement: str) -> None:
+@pytest.mark.parametrize(
+    ("table", "column"), [("lines", "note"), ("analysts", "name"), ("sources", "source"), ("format", "ledger")]
+)
+@pytest.mark.parametrize("statement", ["UPDATE {} SET {} = 'never'", "DELETE FROM {}"])
+def test_what_was_written_cannot_be_changed(file: Path, table: str, column: str, statement: str) -> None:
     ledger = new_ledger(file)
     entry, _ = ledger.charge(DATASET, "ada", tenth())
     ledger.store(entry.id, "[1]")
     raw = sqlite3.connect(file)
     with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-        raw.execute(statement.format(table))
+        raw.execute(statement.format(table, column))
     raw.close()
 
 
 def test_an_entry_says_who_asked_what_where_for_how_much_and_when(path: Path | str) -> None:
-    clock = iter(["Monday"] * 3 + ["Tuesday", "Wednesday", "Thursday"])
+    clock = iter(["Monday"] * 2 + ["Wednesday"])
     ledger = Ledger.open(path, clock=lambda: next(clock))
     ledger.register(DATASET, source="here", budget=Fraction(1))
-    entry, new = ledger.charge(DATASET, "ada", Charge("sum(x)", "all / sex f", "0.1", TENTH, "f", "k"))
+    entry, new = ledger.charge(DATASET, "ada", Charge("sum(x)", "{}", "f", "all / sex f", "0.1", TENTH, "k"))
     assert new
     assert entry == Entry(1, "ada", "all / sex f", "sum(x)", "0.1", TENTH, "k", "Wednesday", None)
     ledger.store(entry.id, "[7]")
@@ -563,7 +566,7 @@ def test_what_fifty_killed_processes_released_is_on_record_and_paid(
             assert now[entry.id] == entry or (entry.answer is None and now[entry.id].key == entry.key)
         for answer in released:
             stored = json.loads(now[answer["entry"]].answer or "")
-            assert stored == {"answer": [answer["count"]], "private": True, "opening": stored["opening"]}
+            assert stored == {"answer": [answer["count"]], "private": True}
             assert now[answer["entry"]].key == answer["key"]
         keys = [entry.key for entry in entries if entry.key]
         assert len(keys) == len(set(keys))
@@ -1100,7 +1103,10 @@ def test_an_answer_that_cannot_be_stored_leaves_a_charge_that_stands(
     monkeypatch.setattr("privet.kernel.ledger.sqlite.WAIT_SECONDS", 0.01)
     table = table_at(file)
     raw = sqlite3.connect(file, isolation_level=None)
-    full = "CREATE TRIGGER full BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
+    full = (
+        "CREATE TRIGGER full BEFORE INSERT ON lines WHEN NEW.kind = 'answer' "
+        "BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
+    )
     after_charge(table, lambda: raw.execute(full if trouble == "full" else "BEGIN IMMEDIATE"), monkeypatch)
     reason = {"full": "the disk is full", "locked": "another process holds it for too long"}[trouble]
     with pytest.raises(LedgerError, match=f"{reason}; the answer was neither stored nor released") as refused:
@@ -1252,9 +1258,9 @@ from privet.kernel.ledger.store import Purpose
 
 ledger = Ledger.open(sys.argv[1])
 journal = sys.argv[1] + "-journal"
-with ledger._transaction(Purpose("write")) as run:
+with ledger._transaction(Purpose("write")) as log:
     for number in range(2000):  # more than fits into memory: pages are on the disk before the end
-        run.append("caps", dataset="people", analyst="x" * 1000 + str(number), cap="1", at="now")
+        log.append("cap", "people", log.new_analyst_id("x" * 1000 + str(number)), {"cap": "1"})
     before = os.stat(journal) if os.path.exists(journal) else None
     child = os.fork()
     if child == 0:
@@ -1263,7 +1269,7 @@ with ledger._transaction(Purpose("write")) as run:
     after = os.stat(journal) if os.path.exists(journal) else None
     assert before is None or (before.st_ino, before.st_size) == (after.st_ino, after.st_size) and after.st_size > 0
     print("journal" if after else "server")
-ledger.charge("people", "ada", Charge("count", "all rows", "0.1", Fraction(1, 10), "f"))
+ledger.charge("people", "ada", Charge("count", "{}", "f", "all rows", "0.1", Fraction(1, 10)))
 """
 
 
@@ -1323,46 +1329,50 @@ def test_a_database_of_something_else_is_refused_and_left_alone(file: Path) -> N
     refused(file)
 
 
-def damage(path: Path, statement: str) -> None:
-    """What only someone with the file in their hands can do."""
-    raw = sqlite3.connect(path)
-    triggers = raw.execute("SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-    for name, _, _ in triggers:
-        raw.execute(f"DROP TRIGGER {name}")
-    raw.execute(statement)
-    for _, table, sql in triggers:
-        if statement != f"DROP TABLE {table}":
-            raw.execute(sql)
-    raw.commit()
-    raw.close()
-
-
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE entries SET dataset_spent = '1/10' WHERE id = 40",
-        "UPDATE entries SET analyst_spent = '0' WHERE id = 7",
-        "UPDATE entries SET loss = '1/1000' WHERE id = 1",
-        "UPDATE entries SET loss = 'abc' WHERE id = 1",
-        "UPDATE entries SET loss = '1/0' WHERE id = 1",
-        "UPDATE entries SET loss = x'00ff' WHERE id = 1",
-        "UPDATE entries SET analyst = 'bob' WHERE id = 3",
-        "DELETE FROM entries WHERE id = 5",
-        "UPDATE caps SET cap = '30'",
-        "UPDATE answers SET answer = '[92]' WHERE entry = 7",
-        "UPDATE answers SET entry = 41 WHERE entry = 40",
-        "UPDATE entries SET question = 'sum' WHERE id = 4",
-        "UPDATE entries SET key = 'k' WHERE id = 4",
-        "UPDATE terms SET rows_per_person = 2",
-        "UPDATE terms SET cells = '[]'",
-        "DELETE FROM terms",
-        "UPDATE datasets SET at = 'never'",
+        """UPDATE lines SET line = replace(line, '"loss":"1/10"', '"loss":"1/90"') WHERE number = 5""",
+        "UPDATE lines SET line = 'abc' WHERE number = 5",
+        "UPDATE lines SET line = '[]' WHERE number = 5",
+        "UPDATE lines SET line = x'00ff' WHERE number = 5",
+        "UPDATE lines SET line = line || ' ' WHERE number = 5",
+        "UPDATE lines SET note = x'00ff' WHERE number = 5",
+        "UPDATE lines SET note = replace(note, 'salt', 'Salt') WHERE number = 5",
+        "UPDATE lines SET note = (SELECT note FROM lines WHERE number = 7) WHERE number = 5",
+        "UPDATE lines SET leaf = (SELECT leaf FROM lines WHERE number = 7) WHERE number = 5",
+        "UPDATE lines SET analyst = 'bob' WHERE kind = 'charge' AND serial = 3",
+        "UPDATE lines SET analyst = 'bob' WHERE kind = 'cap'",
+        "UPDATE lines SET dataset = 'others' WHERE kind = 'charge' AND serial = 40",
+        "UPDATE lines SET dataset = NULL WHERE kind = 'charge' AND serial = 40",
+        "UPDATE lines SET key = 'k' WHERE kind = 'charge' AND serial = 4",
+        "UPDATE lines SET key = NULL WHERE kind = 'charge' AND serial = 4",
+        "UPDATE lines SET reference = 41 WHERE kind = 'answer' AND serial = 40",
+        "UPDATE lines SET reference = 1 WHERE kind = 'charge' AND serial = 4",
+        "UPDATE lines SET kind = 'config' WHERE kind = 'charge' AND serial = 40",
+        "UPDATE lines SET serial = 41 WHERE kind = 'charge' AND serial = 40",
+        "UPDATE lines SET number = 100 WHERE number = 82",
+        "UPDATE lines SET (line, note, leaf) = (SELECT line, note, leaf FROM lines WHERE number = 5) WHERE number = 7",
+        "DELETE FROM lines WHERE number = 1",
+        "DELETE FROM lines WHERE number = 5",
+        "DELETE FROM lines WHERE number = 82",
+        "DELETE FROM lines WHERE number > 40",
+        "DELETE FROM lines",
+        "UPDATE analysts SET name = 'bob'",
+        "UPDATE analysts SET secret = ''",
+        "UPDATE analysts SET name = x'00ff'",
+        "DELETE FROM analysts",
+        "INSERT INTO analysts VALUES ('a', 'bob', 's')",
         "UPDATE sources SET source = 'there'",
+        "UPDATE sources SET dataset = 'others'",
         "DELETE FROM sources",
         "UPDATE format SET version = 99",
+        "UPDATE format SET ledger = 'another'",
         "DELETE FROM format",
-        "DROP TABLE answers",
-        "DROP TABLE entries",
+        "DROP TABLE analysts",
+        "DROP TABLE lines",
+        "DROP INDEX by_key",
+        "DROP INDEX one_answer",
     ],
 )
 def test_a_ledger_that_does_not_add_up_is_refused(written: Path, statement: str) -> None:
@@ -1370,18 +1380,68 @@ def test_a_ledger_that_does_not_add_up_is_refused(written: Path, statement: str)
     refused(written)
 
 
+@pytest.mark.parametrize(
+    ("kind", "serial", "changes"),
+    [
+        ("charge", 40, {"dataset_spent": "1/10"}),
+        ("charge", 7, {"analyst_spent": "0"}),
+        ("charge", 7, {"dataset_spent": "14/20"}),
+        ("charge", 1, {"loss": "1/1000"}),
+        ("charge", 1, {"loss": "1/0"}),
+        ("charge", 1, {"loss": "abc"}),
+        ("charge", 1, {"loss": 1}),
+        ("charge", 1, {"loss": "-1/10", "dataset_spent": "-1/10", "analyst_spent": "-1/10"}),
+        ("charge", 4, {"dataset_cap": "20"}),
+        ("charge", 4, {"analyst_cap": "20"}),
+        ("charge", 4, {"rows_per_person": 2}),
+        ("charge", 4, {"terms": 2}),
+        ("charge", 4, {"domain": "0" * 64}),
+        ("charge", 4, {"unit": "rho"}),
+        ("charge", 4, {"reservation": 1, "reservation_spent": "1/10"}),
+        ("charge", 4, {"reservation_spent": "1/10"}),
+        ("charge", 4, {"analyst": "nobody"}),
+        ("charge", 4, {"analyst": None}),
+        ("charge", 4, {"dataset": "others"}),
+        ("charge", 4, {"number": 11}),
+        ("charge", 4, {"serial": 5}),
+        ("charge", 4, {"ledger": "another"}),
+        ("charge", 4, {"kind": "config"}),
+        ("cap", 1, {"cap": "30"}),
+        ("cap", 1, {"cap": "-1"}),
+        ("cap", 1, {"dataset": "others"}),
+        ("register", 1, {"rows_per_person": 2}),
+        ("register", 1, {"rows_per_person": 0}),
+        ("register", 1, {"unit": "rho"}),
+        ("register", 1, {"unit": "gold"}),
+        ("register", 1, {"delta": "1/1000000"}),
+        ("register", 1, {"sources": []}),
+        ("register", 1, {"sources": ["another"]}),
+        ("answer", 7, {"entry": 41}),
+        ("answer", 7, {"entry": 0}),
+        ("answer", 7, {"analyst": "nobody"}),
+    ],
+)
+def test_a_line_whose_hashes_are_right_must_still_follow_from_the_others(
+    written: Path, kind: str, serial: int, changes: dict[str, Any]
+) -> None:
+    forge(written, kind, serial)
+    Ledger.open(written).close()  # the forger changes nothing else
+    forge(written, kind, serial, **changes)
+    refused(written)
+
+
 def test_a_flipped_bit_never_forgets_a_charge_nor_changes_a_cap_or_an_answer(written: Path) -> None:
     """The ledger is refused, or nothing is missing. A third of the bits are in pages of indices, a third in the cap."""
     content, page = written.read_bytes(), 4096
     indices = [start for start in range(page, len(content), page) if content[start] in (2, 10)]
-    cap = content.index(b"people10")
+    cap = content.index(b'"cap":"10"')
     entries = Ledger.open(written).entries(DATASET)
     coins = random.Random(1)
     for i in range(450):
         places = (
             coins.randrange(len(content)),
             coins.choice(indices) + coins.randrange(page),
-            cap + coins.randrange(8),
+            cap + coins.randrange(10),
         )
         place = places[i % 3]
         damaged = bytearray(content)
@@ -1399,7 +1459,10 @@ def test_a_flipped_bit_never_forgets_a_charge_nor_changes_a_cap_or_an_answer(wri
 
 @pytest.mark.parametrize(
     "statement",
-    ['UPDATE answers SET answer = \'{"answer":[92],"private":true}\'', "UPDATE caps SET cap = '3/2'"],
+    [
+        "UPDATE lines SET note = replace(note, ':[', ':[9') WHERE kind = 'answer'",
+        """UPDATE lines SET line = replace(line, '"cap":"1"', '"cap":"3/2"') WHERE kind = 'cap'""",
+    ],
 )
 def test_damage_to_an_open_ledger_is_noticed_where_it_is_read(file: Path, statement: str) -> None:
     table = table_at(file)
@@ -1415,7 +1478,7 @@ def test_damage_to_an_open_ledger_is_noticed_where_it_is_read(file: Path, statem
         pytest.fail("nobody has noticed it")
 
 
-@pytest.mark.parametrize("version", [1, 2, 99])
+@pytest.mark.parametrize("version", [1, 2, 3, 99])
 def test_a_ledger_of_another_format_is_refused_in_one_sentence(written: Path, version: int) -> None:
     damage(written, f"UPDATE format SET version = {version}")
     with pytest.raises(LedgerError, match=f"is of format {version}, .* go on with the version that wrote it") as other:
@@ -1475,8 +1538,8 @@ def test_an_analyst_who_is_not_there_cannot_be_stopped(tmp_path: Path) -> None:
 
 def test_a_ledger_whose_own_words_are_damaged_is_refused(written: Path) -> None:
     content = written.read_bytes()
-    assert b"triggerentries_UPDATE" in content  # perhaps more than once: a page may keep what was moved to another
-    written.write_bytes(content.replace(b"triggerentries_UPDATE", b"triggerentrie\xf3_UPDATE"))
+    assert b"triggerlines_UPDATE" in content  # perhaps more than once: a page may keep what was moved to another
+    written.write_bytes(content.replace(b"triggerlines_UPDATE", b"triggerline\xf3_UPDATE"))
     refused(written)
 
 
@@ -1495,7 +1558,7 @@ def test_a_charge_that_cannot_be_written_is_not_answered(file: Path, monkeypatch
     table = table_at(file)
     table.count("0.1")
     raw = sqlite3.connect(file, isolation_level=None)
-    raw.execute("CREATE TRIGGER disk_full BEFORE INSERT ON entries BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
+    raw.execute("CREATE TRIGGER disk_full BEFORE INSERT ON lines BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
     monkeypatch.setattr(table._session.engine, "exact_counts", lambda query: pytest.fail("the engine was asked"))
     with pytest.raises(LedgerError, match="full") as refused:
         table.count("0.1")

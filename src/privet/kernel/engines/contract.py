@@ -22,9 +22,6 @@ Counts = NDArray[np.int64]
 
 FIXED = 0  # the version of rows that never change
 LARGEST_SUM = 2**63 - 1  # of grid indices
-# What a question may need at most is known before it is charged; each takes less than 1 GB in this process.
-MAX_CELLS = 2**23  # that are counted for a question, or that a model has: some 70 bytes each
-MAX_RELEASED = 2**22  # cells that are released, and written to the ledger: some 140 bytes each
 
 
 @dataclass(frozen=True)
@@ -120,8 +117,8 @@ class Engine(Protocol):
 
     Engines take `shortcuts=False` when they are made, in tests alone: then every table of every
     query is counted from the coded rows. With shortcuts an answer may also come from counts,
-    numberings of parts and logits that were kept from earlier queries (`recall.py`, and each
-    engine), from a larger table that several tables of a query share (`margins.py`,
+    numberings of parts and logits that were kept from earlier queries (`shortcuts.py`, and each
+    engine), from a larger table that several tables of a query share (`shortcuts.py`,
     `memory/residuals.py`), or from one pass that counts several tables. Answers must be the same.
     """
 

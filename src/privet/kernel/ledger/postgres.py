@@ -28,13 +28,14 @@ from psycopg.pq import TransactionStatus
 
 from privet.errors import LedgerError
 from privet.kernel.ledger.store import (
+    APPEND_ONLY,
     FORMAT,
+    LINES,
     MAKE,
-    NUMBERED,
     OPEN,
     OPEN_HOLDS,
+    OWNER_KINDS,
     READ,
-    TABLES,
     WAIT_SECONDS,
     CommitUnknown,
     Purpose,
@@ -49,57 +50,55 @@ from privet.kernel.limits import is_host
 
 DEFAULT_SCHEMA = "privet_ledger"
 
+OWNER_LINES = "owner_lines"  # empty: whoever may INSERT into it may write the lines that are the owner's
+
 # Names in the order of their bytes, as in SQLite, whatever the language of the database.
 _TABLES = re.sub(
     r"\bTEXT\b",
     'TEXT COLLATE "C"',
-    """
-CREATE TABLE format (version INTEGER NOT NULL);
-CREATE TABLE datasets (name TEXT PRIMARY KEY, at TEXT NOT NULL, checksum TEXT NOT NULL);
-CREATE TABLE sources (
-    id BIGINT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets, source TEXT NOT NULL, at TEXT NOT NULL,
-    checksum TEXT NOT NULL);
-CREATE TABLE terms (
-    id BIGINT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets, rows_per_person BIGINT NOT NULL,
-    cells TEXT NOT NULL, at TEXT NOT NULL, checksum TEXT NOT NULL);
-CREATE TABLE caps (
-    id BIGINT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT, cap TEXT NOT NULL,
-    at TEXT NOT NULL, checksum TEXT NOT NULL);
-CREATE TABLE holds (
-    id BIGINT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT NOT NULL, epsilon TEXT NOT NULL,
-    at TEXT NOT NULL, checksum TEXT NOT NULL);
-CREATE TABLE ends (hold BIGINT PRIMARY KEY REFERENCES holds, at TEXT NOT NULL, checksum TEXT NOT NULL);
-CREATE TABLE open_holds (hold BIGINT PRIMARY KEY REFERENCES holds, dataset TEXT NOT NULL REFERENCES datasets);
-CREATE TABLE entries (
-    id BIGINT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES datasets, terms BIGINT NOT NULL REFERENCES terms,
-    analyst TEXT NOT NULL, scope TEXT NOT NULL, question TEXT NOT NULL, epsilon TEXT NOT NULL, loss TEXT NOT NULL,
-    key TEXT, fingerprint TEXT NOT NULL, at TEXT NOT NULL, dataset_spent TEXT NOT NULL, analyst_spent TEXT NOT NULL,
-    hold BIGINT REFERENCES holds, hold_spent TEXT, checksum TEXT NOT NULL);
-CREATE TABLE answers (
-    entry BIGINT PRIMARY KEY REFERENCES entries, answer TEXT NOT NULL, at TEXT NOT NULL, checksum TEXT NOT NULL);
+    f"""
+CREATE TABLE format (version INTEGER NOT NULL, ledger TEXT NOT NULL);
+CREATE TABLE {LINES} (
+    number BIGINT PRIMARY KEY, kind TEXT NOT NULL, serial BIGINT NOT NULL, dataset TEXT, analyst TEXT, key TEXT,
+    reference BIGINT, line TEXT NOT NULL, note TEXT NOT NULL, leaf TEXT NOT NULL);
+CREATE TABLE analysts (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, secret TEXT NOT NULL);
+CREATE TABLE sources (id TEXT PRIMARY KEY, dataset TEXT NOT NULL, source TEXT NOT NULL, secret TEXT NOT NULL);
+CREATE TABLE {OPEN_HOLDS} (hold BIGINT PRIMARY KEY, dataset TEXT NOT NULL);
+CREATE TABLE {OWNER_LINES} (number BIGINT);
 """,
 )
-# The last total is found without sorting all of them.
-_INDICES = """
-CREATE UNIQUE INDEX by_key ON entries (dataset, analyst, key);
-CREATE INDEX by_analyst ON entries (dataset, analyst, id);
-CREATE INDEX by_dataset ON entries (dataset, id);
-CREATE INDEX by_hold ON entries (hold, id) WHERE hold IS NOT NULL;
-CREATE INDEX terms_by_dataset ON terms (dataset, id);
-CREATE INDEX caps_by_analyst ON caps (dataset, analyst, id);
-CREATE INDEX open_by_dataset ON open_holds (dataset, hold);
+# The last line of a kind is found without sorting all of them.
+_INDICES = f"""
+CREATE UNIQUE INDEX by_serial ON {LINES} (kind, serial);
+CREATE UNIQUE INDEX by_key ON {LINES} (dataset, analyst, key) WHERE key IS NOT NULL;
+CREATE INDEX by_analyst ON {LINES} (dataset, analyst, kind, number) WHERE dataset IS NOT NULL;
+CREATE INDEX by_dataset ON {LINES} (dataset, number) WHERE kind = 'charge';
+CREATE INDEX by_hold ON {LINES} (reference, number) WHERE kind = 'charge' AND reference IS NOT NULL;
+CREATE UNIQUE INDEX one_answer ON {LINES} (reference) WHERE kind = 'answer';
+CREATE UNIQUE INDEX one_end ON {LINES} (reference) WHERE kind = 'end';
+CREATE INDEX open_by_dataset ON {OPEN_HOLDS} (dataset, hold);
 """
-# ENABLE ALWAYS: also in a session that replays the changes of another server.
-_TRIGGERS = """
+# ENABLE ALWAYS: also in a session that replays the changes of another server. The path of `owners_only` is fixed, so
+# that no role can put a function of its own in the place of the server's.
+_TRIGGERS = f"""
 CREATE FUNCTION append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'append-only'; END $$;
+CREATE FUNCTION owners_only() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$ BEGIN
+    IF NOT has_table_privilege(format('%I.{OWNER_LINES}', TG_TABLE_SCHEMA), 'INSERT') THEN
+        RAISE EXCEPTION 'permission denied for table {OWNER_LINES}' USING ERRCODE = '42501';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER {LINES}_owners_only BEFORE INSERT ON {LINES} FOR EACH ROW
+    WHEN (NEW.kind IN ({", ".join(f"'{kind}'" for kind in OWNER_KINDS)})) EXECUTE FUNCTION owners_only();
+ALTER TABLE {LINES} ENABLE ALWAYS TRIGGER {LINES}_owners_only;
 """ + "".join(
     f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table}\n"
     "    EXECUTE FUNCTION append_only();\n"
     f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_append_only;\n"
-    for table in ("format", *TABLES)
+    for table in APPEND_ONLY
 )
 _NAMES = set(re.findall(r"CREATE (?:TABLE|INDEX|UNIQUE INDEX|TRIGGER) (\w+)", _TABLES + _INDICES + _TRIGGERS))
-_NAMES |= {f"{table}_pkey" for table in (*TABLES, OPEN_HOLDS)}
+_NAMES |= {f"{table}_pkey" for table in (LINES, "analysts", "sources", OPEN_HOLDS)}
 
 
 class PostgresStore(Store):
@@ -112,7 +111,7 @@ class PostgresStore(Store):
         super().__init__(_shown(self._parameters, self._schema))
         self._connection: psycopg.Connection[Any] | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
-        self._entries: int | None = None  # the table's number on the server, once it is there
+        self._log: int | None = None  # the log's number on the server, once it is there
         wait = int(1000 * WAIT_SECONDS)  # milliseconds
         name = '"' + self._schema.replace('"', '""') + '"'
         # The second: a client that is frozen or cut off must not keep the lock for as long as others wait for it.
@@ -125,12 +124,12 @@ class PostgresStore(Store):
         self._begin_write = (
             f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {local}SET LOCAL synchronous_commit = on; "
             f"SET LOCAL lock_timeout = {wait}; SELECT pg_advisory_xact_lock({_lock_number(self._schema)}); "
-            "SELECT to_regclass('entries')::oid::bigint"
+            f"SELECT to_regclass('{LINES}')::oid::bigint"
         )
 
     @classmethod
-    def open(cls, address: str, create: bool) -> PostgresStore:
-        """Open the ledger in a schema, making both where they do not exist."""
+    def open(cls, address: str, create: bool, new_id: str) -> PostgresStore:
+        """Open the ledger in a schema; where there is none, and `create` allows it, make one with the id `new_id`."""
         store = cls(address)
         with store.transaction(OPEN, write=False) as run:
             there = bool(store._relations(run))
@@ -143,9 +142,9 @@ class PostgresStore(Store):
                         run(store._create_schema)
                     if run("SELECT current_schema()").fetchone() != (store._schema,):
                         raise psycopg.errors.InsufficientPrivilege  # the tables would be made elsewhere
-                    run(f"{_TABLES}{_INDICES}{_TRIGGERS}INSERT INTO format VALUES ({FORMAT})")
+                    run(f"{_TABLES}{_INDICES}{_TRIGGERS}INSERT INTO format VALUES ({FORMAT}, '{new_id}')")
         with store.transaction(READ, write=False) as run:
-            store._entries = run("SELECT to_regclass('entries')::oid::bigint").fetchone()[0]
+            store._log = run(f"SELECT to_regclass('{LINES}')::oid::bigint").fetchone()[0]
         return store
 
     @property
@@ -166,7 +165,8 @@ class PostgresStore(Store):
         ).fetchone()[0]
         triggers = run(
             "SELECT tgname FROM pg_trigger JOIN pg_class c ON tgrelid = c.oid "
-            "JOIN pg_namespace n ON relnamespace = n.oid WHERE nspname = ? AND tgenabled = 'A'",
+            "JOIN pg_namespace n ON relnamespace = n.oid WHERE nspname = ? AND tgenabled = 'A' "
+            "AND left(tgname, length(relname) + 1) = relname || '_'",  # on the table that it is named after
             self._schema,
         )
         found = self._relations(run) | {name for (name,) in triggers}
@@ -174,12 +174,7 @@ class PostgresStore(Store):
             versions = run("SELECT version FROM format").fetchall()
             if len(versions) == 1 and versions[0][0] != FORMAT:
                 raise LedgerError(other_format(self.path, versions[0][0]))
-        sound: bool = found >= _NAMES and not lost
-        sound = sound and run("SELECT version FROM format").fetchall() == [(FORMAT,)]
-        for table in NUMBERED if sound else ():
-            count, last = run(f"SELECT count(*), coalesce(max(id), 0) FROM {table}").fetchone()
-            sound = sound and count == last
-        return sound
+        return found >= _NAMES and not lost and run("SELECT version FROM format").fetchall() == [(FORMAT,)]
 
     def close(self) -> None:
         if self._finalizer is not None:
@@ -233,7 +228,7 @@ class PostgresStore(Store):
             cursor = connection.execute(statement.encode())
         while cursor.nextset():
             pass
-        if write and self._entries is not None and cursor.fetchone() != (self._entries,):
+        if write and self._log is not None and cursor.fetchone() != (self._log,):
             raise LedgerError(removed(self.path))
         return _Run(connection, write)
 
@@ -298,17 +293,20 @@ class PostgresStore(Store):
                 return f"{lacks} USAGE on the schema '{self._schema}'"
             if not self._relations(run):
                 return f"{lacks} CREATE on the schema '{self._schema}', needed once to make the tables"
-            rights = run(
+            query = (
                 "SELECT relname, has_table_privilege(c.oid, 'SELECT'), has_table_privilege(c.oid, 'INSERT'), "
                 "has_table_privilege(c.oid, 'DELETE') "
-                "FROM pg_class c JOIN pg_namespace n ON relnamespace = n.oid WHERE nspname = ? AND relname = ANY(?)",
-                *(self._schema, ["format", *TABLES, OPEN_HOLDS]),
-            ).fetchall()
+                "FROM pg_class c JOIN pg_namespace n ON relnamespace = n.oid WHERE nspname = ?"
+            )
+            rights = {
+                table: dict(zip(("SELECT", "INSERT", "DELETE"), granted, strict=True))
+                for table, *granted in run(query, self._schema)
+            }
             lacking = [
                 (table, right)
-                for table, *granted in rights
-                for right, has in zip(("SELECT", "INSERT", "DELETE"), granted, strict=True)
-                if not has and (table, right) != ("format", "INSERT") and (right != "DELETE" or table == OPEN_HOLDS)
+                for table, needed in _NEEDED.items()
+                for right in needed
+                if table in rights and not rights[table][right]
             ]
             # The server's words name the table, in whatever language.
             for table, right in [each for each in lacking if re.search(rf"\b{each[0]}\b", said)] or lacking:
@@ -316,6 +314,15 @@ class PostgresStore(Store):
         return None
 
 
+# The rights that a ledger needs to each table.
+_NEEDED = {
+    "format": ("SELECT",),
+    LINES: ("SELECT", "INSERT"),
+    "analysts": ("SELECT", "INSERT"),
+    "sources": ("SELECT", "INSERT"),
+    OPEN_HOLDS: ("SELECT", "INSERT", "DELETE"),
+    OWNER_LINES: ("INSERT",),
+}
 # What a server says that goes down, comes up or ends a session; and what it says where a table or column is not there.
 _SHUT_DOWN = ("57P01", "57P02", "57P03", "57P05", "25P03", "08000", "08003", "08006")
 _NO_LEDGER = ("42P01", "42703", "3F000", "XX001", "XX002")
@@ -330,11 +337,14 @@ class _Run(Run):
             return self.connection.execute(statement.encode())
         return self.connection.execute(statement.replace("?", "%s").encode(), values)
 
-    def _append(self, table: str, line: dict[str, object]) -> int:
-        # Under the lock the number is free; without it, the primary key lets one of two writers through.
-        number, marks = f"(SELECT coalesce(max(id), 0) + 1 FROM {table})", ", ".join("?" * len(line))
-        statement = f"INSERT INTO {table} (id, {', '.join(line)}) VALUES ({number}, {marks}) RETURNING id"
-        return int(self(statement, *line.values()).fetchone()[0])  # type: ignore[index]
+    def last_numbers(self, kind: str) -> tuple[int, int]:
+        # Under the lock the next numbers are free; without it, the primary key lets one of two writers through.
+        query = (
+            f"SELECT coalesce((SELECT max(number) FROM {LINES}), 0), "
+            f"coalesce((SELECT max(serial) FROM {LINES} WHERE kind = '{kind}'), 0)"
+        )
+        number, serial = self(query).fetchone()  # type: ignore[misc]
+        return number, serial
 
 
 _abandoned: list[psycopg.Connection[Any]] = []

@@ -18,12 +18,12 @@ from urllib.parse import quote
 
 from privet.errors import LedgerError, PrivacyError
 from privet.kernel.ledger.store import (
+    APPEND_ONLY,
     FORMAT,
+    LINES,
     MAKE,
-    NUMBERED,
     OPEN,
     OPEN_HOLDS,
-    TABLES,
     WAIT_SECONDS,
     CommitUnknown,
     Purpose,
@@ -39,47 +39,29 @@ MEMORY = ":memory:"
 _LOOK_AGAIN = 0.0005  # seconds; a charge takes ten times as long or more
 _READER_LOOKS = 0.1  # seconds before a reader queues with the writers
 
-_SCHEMA = f"""
-BEGIN;
-CREATE TABLE format (version INTEGER NOT NULL);
-CREATE TABLE datasets (name TEXT PRIMARY KEY, at TEXT NOT NULL, checksum TEXT NOT NULL);
-CREATE TABLE sources (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES datasets, source TEXT NOT NULL,
-    at TEXT NOT NULL, checksum TEXT NOT NULL);
-CREATE TABLE terms (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES datasets, rows_per_person INTEGER NOT NULL,
-    cells TEXT NOT NULL, at TEXT NOT NULL, checksum TEXT NOT NULL);
-CREATE TABLE caps (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT, cap TEXT NOT NULL,
-    at TEXT NOT NULL, checksum TEXT NOT NULL);
-CREATE TABLE holds (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES datasets, analyst TEXT NOT NULL,
-    epsilon TEXT NOT NULL, at TEXT NOT NULL, checksum TEXT NOT NULL);
-CREATE TABLE ends (hold INTEGER PRIMARY KEY REFERENCES holds, at TEXT NOT NULL, checksum TEXT NOT NULL);
-CREATE TABLE {OPEN_HOLDS} (hold INTEGER PRIMARY KEY REFERENCES holds, dataset TEXT NOT NULL REFERENCES datasets);
-CREATE TABLE entries (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL REFERENCES datasets,
-    terms INTEGER NOT NULL REFERENCES terms, analyst TEXT NOT NULL, scope TEXT NOT NULL, question TEXT NOT NULL,
-    epsilon TEXT NOT NULL, loss TEXT NOT NULL, key TEXT, fingerprint TEXT NOT NULL, at TEXT NOT NULL,
-    dataset_spent TEXT NOT NULL, analyst_spent TEXT NOT NULL, hold INTEGER REFERENCES holds, hold_spent TEXT,
-    checksum TEXT NOT NULL);
-CREATE TABLE answers (
-    entry INTEGER PRIMARY KEY REFERENCES entries, answer TEXT NOT NULL, at TEXT NOT NULL, checksum TEXT NOT NULL);
-CREATE UNIQUE INDEX by_key ON entries (dataset, analyst, key);
--- the last total is found without sorting all of them
-CREATE INDEX by_analyst ON entries (dataset, analyst);
-CREATE INDEX by_dataset ON entries (dataset);
-CREATE INDEX by_hold ON entries (hold) WHERE hold IS NOT NULL;
-CREATE INDEX terms_by_dataset ON terms (dataset);
-CREATE INDEX caps_by_analyst ON caps (dataset, analyst);
+_TABLES = f"""
+CREATE TABLE format (version INTEGER NOT NULL, ledger TEXT NOT NULL);
+CREATE TABLE {LINES} (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, serial INTEGER NOT NULL, dataset TEXT, analyst TEXT,
+    key TEXT, reference INTEGER, line TEXT NOT NULL, note TEXT NOT NULL, leaf TEXT NOT NULL);
+CREATE TABLE analysts (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, secret TEXT NOT NULL);
+CREATE TABLE sources (id TEXT PRIMARY KEY, dataset TEXT NOT NULL, source TEXT NOT NULL, secret TEXT NOT NULL);
+CREATE TABLE {OPEN_HOLDS} (hold INTEGER PRIMARY KEY, dataset TEXT NOT NULL);
+CREATE UNIQUE INDEX by_serial ON {LINES} (kind, serial);
+CREATE UNIQUE INDEX by_key ON {LINES} (dataset, analyst, key) WHERE key IS NOT NULL;
+-- the last line of a kind is found without sorting all of them
+CREATE INDEX by_analyst ON {LINES} (dataset, analyst, kind) WHERE dataset IS NOT NULL;
+CREATE INDEX by_dataset ON {LINES} (dataset) WHERE kind = 'charge';
+CREATE INDEX by_hold ON {LINES} (reference) WHERE kind = 'charge' AND reference IS NOT NULL;
+CREATE UNIQUE INDEX one_answer ON {LINES} (reference) WHERE kind = 'answer';
+CREATE UNIQUE INDEX one_end ON {LINES} (reference) WHERE kind = 'end';
 CREATE INDEX open_by_dataset ON {OPEN_HOLDS} (dataset);
 """ + "".join(
     f"CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, 'append-only'); END;\n"
-    for table in TABLES
+    for table in APPEND_ONLY
     for verb in ("UPDATE", "DELETE")
 )
-_SCHEMA += f"INSERT INTO format VALUES ({FORMAT});\nCOMMIT;\n"
-_NAMES = set(re.findall(r"CREATE (?:TABLE|INDEX|UNIQUE INDEX|TRIGGER) (\w+)", _SCHEMA))
+_NAMES = set(re.findall(r"CREATE (?:TABLE|INDEX|UNIQUE INDEX|TRIGGER) (\w+)", _TABLES))
 
 
 class SQLiteStore(Store):
@@ -92,24 +74,25 @@ class SQLiteStore(Store):
         self.durable = path != MEMORY
         self._queue = _Queue(f"{self.identity}-queue") if self.durable else None
         self._connect()
-        if not self.durable:
-            self._connection.executescript(_SCHEMA)
 
     @classmethod
-    def open(cls, path: str, create: bool) -> SQLiteStore:
-        """Open a ledger file, creating it where it does not exist."""
-        if path != MEMORY:
-            place = Path(path)
-            try:
-                place.lstat()
-                if not place.exists():  # a link to a ledger that has gone: it must not be begun anew
-                    raise LedgerError(removed(os.path.realpath(path)))
-            except FileNotFoundError:
-                if not create:
-                    raise LedgerError(missing(path)) from None
-                _create(place)
-            except (OSError, ValueError):  # a name that is too long, or none
-                raise LedgerError(_unusable(path)) from None
+    def open(cls, path: str, create: bool, new_id: str) -> SQLiteStore:
+        """Open a ledger file; where there is none, and `create` allows it, make one with the id `new_id`."""
+        if path == MEMORY:
+            store = cls(path)
+            store._connection.executescript(_schema(new_id))
+            return store
+        file = Path(path)
+        try:
+            file.lstat()
+            if not file.exists():  # a link to a ledger that has gone: it must not be begun anew
+                raise LedgerError(removed(os.path.realpath(path)))
+        except FileNotFoundError:
+            if not create:
+                raise LedgerError(missing(path)) from None
+            _create(file, new_id)
+        except (OSError, ValueError):  # a name that is too long, or none
+            raise LedgerError(_unusable(path)) from None
         return cls(path)
 
     @property
@@ -123,22 +106,21 @@ class SQLiteStore(Store):
             raise LedgerError(other_format(self.path, versions[0][0]))
         sound: bool = found >= _NAMES and versions == [(FORMAT,)]
         sound = sound and run("PRAGMA integrity_check(1)").fetchone()[0] == "ok"
-        # Numbers are given out one by one and remembered apart: a line that is lost leaves a gap.
-        for table in NUMBERED if sound else ():
-            last = run("SELECT seq FROM sqlite_sequence WHERE name = ?", table).fetchone() or (0,)
-            count = run(f"SELECT count(*), coalesce(max(id), 0) FROM {table}").fetchone()
-            sound = sound and count == (last[0], last[0])
-        return sound
+        if not sound:
+            return False
+        # The last number is remembered apart: so it is noticed, too, where the last lines are lost.
+        (last,) = run(f"SELECT coalesce(max(number), 0) FROM {LINES}").fetchone()
+        return bool(run.last_numbers("")[0] == last)
 
     def close(self) -> None:
         self._finalizer()
 
     def _connect(self) -> None:
         # mode=rw: a ledger that has gone must not be begun anew
-        place = f"file:{quote(str(Path(self.path).absolute()))}?mode=rw" if self.durable else self.path
+        address = f"file:{quote(str(Path(self.path).absolute()))}?mode=rw" if self.durable else self.path
         try:
             self._connection = sqlite3.connect(
-                place, uri=self.durable, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
+                address, uri=self.durable, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
             )
             # With a rollback journal EXTRA means: a commit is on the disk before it returns, power loss included.
             self._connection.execute("PRAGMA synchronous = EXTRA")
@@ -232,10 +214,13 @@ class _Run(Run):
     def __call__(self, statement: str, *values: Any) -> sqlite3.Cursor:
         return self._connection.execute(statement, values)
 
-    def _append(self, table: str, line: dict[str, object]) -> int:
-        marks = ", ".join("?" * len(line))
-        cursor = self(f"INSERT INTO {table} ({', '.join(line)}) VALUES ({marks})", *line.values())
-        return int(cursor.lastrowid or 0)
+    def last_numbers(self, kind: str) -> tuple[int, int]:
+        query = (
+            f"SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = '{LINES}'), 0), "
+            f"coalesce((SELECT max(serial) FROM {LINES} WHERE kind = '{kind}'), 0)"
+        )
+        number, serial = self(query).fetchone()
+        return number, serial
 
 
 class _Queue:
@@ -359,7 +344,11 @@ def _unusable(path: object) -> str:
     return f"cannot {MAKE.verb} {str(path)!r:.300}: it is no name of a file; name another."
 
 
-def _create(path: Path) -> None:
+def _schema(ledger_id: str) -> str:
+    return f"BEGIN;\n{_TABLES}INSERT INTO format VALUES ({FORMAT}, '{ledger_id}');\nCOMMIT;\n"
+
+
+def _create(path: Path, new_id: str) -> None:
     """Make an empty ledger at once: it is there as a whole or not at all, whoever else makes it too."""
     draft = path.with_name(f".privet-{os.getpid()}-{threading.get_ident()}")
     with suppress(OSError):
@@ -367,7 +356,7 @@ def _create(path: Path) -> None:
     try:
         connection = sqlite3.connect(draft, isolation_level=None)
         try:
-            connection.executescript(f"PRAGMA synchronous = EXTRA;\n{_SCHEMA}")
+            connection.executescript(f"PRAGMA synchronous = EXTRA;\n{_schema(new_id)}")
         finally:
             connection.close()
         with suppress(FileExistsError):

@@ -3,44 +3,30 @@
 A store knows a place and nothing of budgets. What the ledger rests on, whatever the
 store: a write transaction sees all that was committed and nobody else writes until it
 ends; once it has returned, it is on disk; lines are numbered 1, 2, 3 and never change.
-Every line carries a checksum of itself, so that damage to it is noticed when it is read.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from privet.errors import LedgerError
 
-FORMAT = 3
+FORMAT = 4
 WAIT_SECONDS = 120.0
-# What a line of each table says, besides its number and its checksum.
-COLUMNS = {
-    "datasets": ("name", "at"),
-    "sources": ("dataset", "source", "at"),
-    "terms": ("dataset", "rows_per_person", "cells", "at"),
-    "caps": ("dataset", "analyst", "cap", "at"),
-    "entries": (
-        *("dataset", "terms", "analyst", "scope", "question", "epsilon", "loss", "key", "fingerprint", "at"),
-        *("dataset_spent", "analyst_spent", "hold", "hold_spent"),
-    ),
-    "answers": ("entry", "answer", "at"),
-    "holds": ("dataset", "analyst", "epsilon", "at"),
-    "ends": ("hold", "at"),
-}
-TABLES = tuple(COLUMNS)
-NUMBERED = ("sources", "terms", "caps", "entries", "holds")
-# The holds that have not ended, so that a charge need not look at all others. It follows from `holds` and `ends`, and
-# is the one table whose lines go.
+LINES = "lines"  # the log
+# Tables whose lines never change nor go. `analysts` and `sources` hold the texts that the log names by an id.
+APPEND_ONLY = ("format", LINES, "analysts", "sources")
+# The holds that have not ended, so that a charge need not look at all others. It follows from the log, and is the one
+# table whose lines go.
 OPEN_HOLDS = "open_holds"
+# Lines that only the owner of the data writes; a role on a server may be kept from it.
+OWNER_KINDS = ("register", "cap", "key", "config")
 
 
 @dataclass(frozen=True)
@@ -55,6 +41,26 @@ class Purpose:
 READ = Purpose("read the ledger")
 OPEN = Purpose("open the ledger")
 MAKE = Purpose("make the ledger")
+_LOOK = "`privet budget show` tells"
+REGISTER = Purpose("register the data set in the ledger", "nothing was written", "open the table again")
+CHARGE = Purpose(
+    "charge the ledger",
+    "nothing was charged",
+    "`privet budget show --entries` tells; the same question with the same key finds the charge or makes it, without a "
+    "key a new try is a new charge",
+)
+STORE = Purpose(
+    "store an answer in the ledger", "the answer was neither stored nor released", "the answer is not released"
+)
+HOLD = Purpose("reserve in the ledger", "nothing was reserved", f"{_LOOK}, and `privet budget release` ends it")
+END = Purpose(
+    "end a reservation in the ledger",
+    "the reservation stays open until `privet budget release` ends it",
+    f"{_LOOK}, and `privet budget release` ends it",
+)
+SET_CAP = Purpose("change a budget in the ledger", "the budget stays as it was", _LOOK)
+DECLARE = Purpose("declare a domain in the ledger", "nothing was changed", f"{_LOOK}, and to declare it again is safe")
+RECORD = Purpose("write to the ledger", "nothing was written", _LOOK)
 
 
 class CommitUnknown(Exception):
@@ -67,37 +73,9 @@ class Run(ABC):
     @abstractmethod
     def __call__(self, statement: str, *values: object) -> Any: ...
 
-    def append(self, table: str, **line: object) -> int:
-        """Write a line under the next number; the number."""
-        return self._append(table, {**line, "checksum": checksum(table, [line[name] for name in COLUMNS[table]])})
-
-    def insert(self, table: str, **line: object) -> None:
-        """Write a line of a table without numbers; one that is there already stays as it is."""
-        line["checksum"] = checksum(table, [line[name] for name in COLUMNS[table]])
-        marks = ", ".join("?" * len(line))
-        self(f"INSERT INTO {table} ({', '.join(line)}) VALUES ({marks}) ON CONFLICT DO NOTHING", *line.values())
-
-    def lines(self, table: str, condition: str = "TRUE", *values: object) -> Iterator[tuple[Any, ...]]:
-        """Lines of a table as (number, columns ...); ValueError where one is not what its checksum says."""
-        columns = COLUMNS[table]
-        number = "id" if table in NUMBERED else "NULL"
-        for line in self(f"SELECT {number}, {', '.join(columns)}, checksum FROM {table} WHERE {condition}", *values):
-            if checksum(table, line[1:-1]) != line[-1]:
-                raise ValueError(f"a line of {table} is damaged")
-            yield tuple(line[:-1])
-
-    def line(self, table: str, condition: str, *values: object) -> tuple[Any, ...] | None:
-        """The first of some lines, if there is one."""
-        return next(self.lines(table, f"{condition} LIMIT 1", *values), None)
-
     @abstractmethod
-    def _append(self, table: str, line: dict[str, object]) -> int: ...
-
-
-def checksum(table: str, line: Sequence[object]) -> str:
-    """What a line is held against when it is read: it finds damage, not somebody who wants to deceive."""
-    text = json.dumps([table, *line], separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    def last_numbers(self, kind: str) -> tuple[int, int]:
+        """The number of the line that was written last, and the serial number of the last of a kind; 0 for none."""
 
 
 class Store(ABC):
@@ -118,7 +96,8 @@ class Store(ABC):
             self._leave_to_parent()
             self._process, self._lock = os.getpid(), threading.RLock()
         # Besides the driver's errors, those of reading a damaged line.
-        expected: tuple[type[Exception], ...] = (*self.errors, ArithmeticError, LookupError, TypeError, ValueError)
+        damage = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+        expected: tuple[type[Exception], ...] = (*self.errors, *damage)
         sentence = None
         with self._lock:
             try:

@@ -228,7 +228,7 @@ def retry_until_good(layer: Layer) -> list[str]:
     small = table.allot(4 * LITTLE)
     if [refused(small, asks["count"]) for _ in range(5)] != [False] * 4 + [True]:
         found.append("an allotment does not end the tries.")
-    failed = stopped_late(table, asks["count"], 90)
+    failed = stopped_late(table, asks["count"], 80)
     if cost(table, failed) + cost(table, asks["count"]) != 2 * LITTLE:
         found.append("a try that failed, or the one after it, is not charged.")
     return found

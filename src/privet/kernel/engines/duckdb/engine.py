@@ -41,7 +41,7 @@ from privet.kernel.engines.contract import (
 )
 from privet.kernel.engines.duckdb.scratch import Scratch
 from privet.kernel.engines.duckdb.waiting import wait_for
-from privet.kernel.engines.recall import Recall
+from privet.kernel.engines.shortcuts import Recall
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.coding import Kind
 from privet.kernel.rows import Rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -27,7 +28,6 @@ from privet.kernel.engines.contract import (
     ResidualQuery,
     Residuals,
     SumQuery,
-    cell_count,
     index_count,
     numeric_columns,
 )
@@ -39,7 +39,7 @@ from privet.kernel.engines.memory.residuals import (
     cover,
     sum_residuals,
 )
-from privet.kernel.engines.recall import Recall
+from privet.kernel.engines.shortcuts import Recall
 from privet.kernel.rows import COIN_PRIME, Divide, Keep, Rows, Scatter
 
 Nodes = NDArray[np.int32]
@@ -147,7 +147,7 @@ class MemoryEngine:
         for group in query.groups:
             shape = [self._domain[name].size for name in group]
             columns = np.array([self._position[name] for name in group], dtype=np.int64)
-            cells = cell_count(self._domain, group)
+            cells = math.prod(shape)
             exact = np.zeros((parts + 1) * cells, dtype=np.int64)
             _count_cells(self._codes, columns, np.array(shape, dtype=np.int64), nodes, parts, self._weights, exact)
             answers.append(exact[: parts * cells].reshape(parts, *shape))

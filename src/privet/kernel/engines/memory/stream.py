@@ -27,7 +27,7 @@ from privet.kernel.engines.contract import (
     SumQuery,
 )
 from privet.kernel.engines.memory.engine import MemoryEngine
-from privet.kernel.engines.recall import Recall
+from privet.kernel.engines.shortcuts import Recall
 from privet.kernel.rows import Divide, Keep, Rows, Scatter
 
 Batch = Mapping[str, NDArray[Any]]  # arrays named as everywhere after coding: c3, g3

@@ -48,8 +48,7 @@ from privet.kernel.engines.contract import (
     cell_count,
     index_count,
 )
-from privet.kernel.engines.margins import asked_together
-from privet.kernel.engines.recall import Recall
+from privet.kernel.engines.shortcuts import Recall, asked_together
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.coding import Kind
 from privet.kernel.rows import Rows

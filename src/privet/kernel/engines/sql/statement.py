@@ -23,8 +23,7 @@ from privet.kernel.engines.contract import (
     SumQuery,
     cell_count,
 )
-from privet.kernel.engines.margins import asked_together
-from privet.kernel.engines.recall import Recall
+from privet.kernel.engines.shortcuts import Recall, asked_together
 from privet.kernel.engines.sql import sql
 from privet.kernel.engines.sql.sql import Answer, Dialect, Sql
 from privet.kernel.rows import Divide, Rows

@@ -1,4 +1,4 @@
-"""What some papers do and no private table may: for tables of public rows alone.
+"""What some papers draw and no private table may: for tables of public rows alone.
 
 Exact answers, exact choices and noise with holes let published algorithms and plain
 trees run through the same code as private ones, as baselines and as things to test.
@@ -8,7 +8,6 @@ trees run through the same code as private ones, as baselines and as things to t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -16,7 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel.sampling import SYSTEM, Entropy, Integers
+from privet.kernel import SYSTEM, Entropy, Ranges
+
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class ExactValues:
     scale: ClassVar[float] = 0.0
     deviation: ClassVar[float] = 0.0
     loss: ClassVar[Fraction] = Fraction(0)
+    together: ClassVar[bool] = True
 
     def release(self, exact_values: NDArray[Any], entropy: Entropy = SYSTEM) -> Integers:
         return np.asarray(exact_values, dtype=np.int64)
@@ -43,6 +45,7 @@ class RoundedLaplace:
     """
 
     epsilon: Fraction
+    together: ClassVar[bool] = True
 
     @property
     def loss(self) -> Fraction:
@@ -68,15 +71,17 @@ class RoundedLaplace:
 
 @dataclass(frozen=True)
 class ExactChoice:
-    """The index of the largest score; the first of equals."""
+    """The candidate of the largest score; the first of equals."""
 
     loss: ClassVar[Fraction] = Fraction(0)
+    together: ClassVar[bool] = False
 
-    def release(
-        self, exact_scores: NDArray[Any], exact_sizes: Sequence[int] | None = None, entropy: Entropy = SYSTEM
-    ) -> Any:
-        best = int(np.argmax(exact_scores))
-        return best if exact_sizes is None else (best, 0)
+    def release(self, exact_scores: NDArray[Any] | Ranges, entropy: Entropy = SYSTEM) -> int:
+        """Return its index, or the first point of the best range of a line."""
+        if not isinstance(exact_scores, Ranges):
+            return int(np.argmax(exact_scores))
+        best = int(np.argmax(exact_scores.exact_scores))
+        return int(np.sum(np.asarray(exact_scores.exact_sizes[:best])))
 
     def shortfall(self, candidates: int, confidence: float) -> float:
         return 0.0

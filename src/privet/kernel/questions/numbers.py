@@ -1,0 +1,163 @@
+"""Questions about numbers: sums, means and quantiles of a numeric column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.errors import QuestionError
+from privet.kernel.criteria import roomy
+from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import Counts, Engine, SumQuery
+from privet.kernel.limits import decimal_text, quoted
+from privet.kernel.mechanisms import ExponentialOverRanges, IntegerLaplace, Mechanism, Ranges, SumAndCount
+from privet.kernel.per_part import PerPart
+from privet.kernel.questions.grids import grids
+from privet.kernel.questions.question import FRACTION, TEXT, Question
+from privet.kernel.release import About, Count, Mean, Quantile, Sum
+from privet.kernel.rows import Rows
+
+
+@dataclass(frozen=True)
+class SumQuestion(Question[Sum]):
+    """The sum of a numeric column over the rows that have a value, in multiples of the column's unit.
+
+    Values are clamped to the bounds, so the sensitivity is the larger bound.
+    """
+
+    column: Annotated[str, TEXT]
+
+    kind = "sum"
+    refinable = True
+
+    @property
+    def words(self) -> str:
+        return f"sum({self.column})"
+
+    def check(self, domain: Domain, rows: Rows) -> None:
+        domain.numeric(self.column)
+
+    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
+        column = domain.numeric(self.column)
+        reach = int(max(abs(column.low), abs(column.top)) / column.unit)
+        return epsilons.map(lambda epsilon: IntegerLaplace(epsilon, reach))
+
+    def exact(self, engine: Engine, rows: Rows, domain: Domain) -> NDArray[Any]:
+        column = domain.numeric(self.column)
+        exact_rows, exact_indices = engine.exact_sums(SumQuery(rows, self.column))
+        low, step = int(column.low / column.unit), int(column.step / column.unit)
+        # Python's integers: the mechanism clamps what no int64 holds
+        exact = [low * int(n) + step * int(index) for n, index in zip(exact_rows, exact_indices, strict=True)]
+        return np.array(exact, dtype=object)
+
+    def release(self, noisy: int, mechanism: IntegerLaplace, about: About, domain: Domain, part: int) -> Sum:
+        unit = domain.numeric(self.column).unit
+        return Sum(float(noisy * unit), mechanism, unit, about)
+
+
+@dataclass(frozen=True)
+class MeanQuestion(Question[Mean]):
+    """The mean of a numeric column over the rows that have a value.
+
+    The sum of deviations from the middle of the bounds, in half steps, over the number of rows: a record
+    adds at most grid_size - 1 to the one and one to the other. Half of epsilon goes to each.
+    """
+
+    column: Annotated[str, TEXT]
+
+    kind = "mean"
+
+    @property
+    def words(self) -> str:
+        return f"mean({self.column})"
+
+    def check(self, domain: Domain, rows: Rows) -> None:
+        domain.numeric(self.column)
+
+    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
+        reach = domain.numeric(self.column).grid_size - 1
+        return epsilons.map(lambda epsilon: SumAndCount(epsilon, reach))
+
+    def exact(self, engine: Engine, rows: Rows, domain: Domain) -> NDArray[Any]:
+        last = domain.numeric(self.column).grid_size - 1
+        exact_rows, exact_indices = engine.exact_sums(SumQuery(rows, self.column))
+        pairs = zip(exact_rows.tolist(), exact_indices.tolist(), strict=True)
+        return np.array([(2 * index - last * n, n) for n, index in pairs], dtype=object).reshape(-1, 2)
+
+    def release(self, noisy: Sequence[int], mechanism: SumAndCount, about: About, domain: Domain, part: int) -> Mean:
+        column = domain.numeric(self.column)
+        total, rows = noisy
+        half = replace(about, epsilon=about.epsilon / 2)
+        deviation = Sum(float(total * column.step / 2), mechanism.sums, column.step / 2, half)
+        return Mean.of(deviation, Count(rows, mechanism.counts, half), column)
+
+
+FINEST_RANK = 10**6  # the largest denominator of a rank
+
+
+@dataclass(frozen=True)
+class QuantileQuestion(Question[Quantile]):
+    """A grid point below which about a share `rank` of the rows that have a value lies.
+
+    With the rank a / b, one record moves the score of a point by at most max(a, b - a), up or down.
+    """
+
+    column: Annotated[str, TEXT]
+    rank: Annotated[Fraction, FRACTION]
+
+    kind = "quantile"
+
+    @property
+    def words(self) -> str:
+        return f"quantile({self.column}, {decimal_text(self.rank)})"
+
+    def check(self, domain: Domain, rows: Rows) -> None:
+        domain.numeric(self.column)
+        if not 0 <= self.rank <= 1 or self.rank.denominator > FINEST_RANK:
+            raise QuestionError(f"the rank of a quantile lies between 0 and 1, not at {quoted(self.rank)}.")
+
+    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
+        reach = max(self.rank.numerator, self.rank.denominator - self.rank.numerator)
+        return epsilons.map(lambda epsilon: ExponentialOverRanges(epsilon, reach, monotone=False))
+
+    def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Iterator[Ranges]:
+        points = domain.numeric(self.column).grid_size
+        for (grid,) in grids(engine, rows, (self.column,), None, domain):
+            yield quantile_ranges(grid.at, grid.exact_counts.sum(axis=1), points, self.rank)
+
+    def release(
+        self, noisy: int, mechanism: ExponentialOverRanges, about: About, domain: Domain, part: int
+    ) -> Quantile:
+        column = domain.numeric(self.column)
+        return Quantile(float(column.value_at(noisy)), self.rank, mechanism, column.grid_size, about)
+
+
+def quantile_ranges(index: Counts, exact_counts: Counts, points: int, rank: Fraction) -> Ranges:
+    """Return the score of every grid point, as ranges of equal score.
+
+    With `below`, `at` and `above` rows beside a point and the rank a / b, its score is
+    minus the larger of (b - a) * below - a * (at + above) and a * above - (b - a) * (below + at),
+    or 0 where both are negative: how far, in rows times b, it is from being the quantile.
+    One record changes either term by at most max(a, b - a), up or down.
+    """
+    a, b = rank.numerator, rank.denominator
+    exact_counts = roomy(exact_counts, b, axes=(-1,))
+    before = np.concatenate([[0], np.cumsum(exact_counts)])
+    # an occupied point each, and before each and after the last a range of empty ones
+    start = np.empty(2 * len(index) + 1, dtype=np.int64)
+    start[0], start[1::2], start[2::2] = 0, index, index + 1
+    size = np.diff(start, append=points)
+    full = np.flatnonzero(size)
+    below = np.empty(2 * len(index) + 1, dtype=exact_counts.dtype)
+    below[0::2], below[1::2] = before, before[:-1]
+    at = np.zeros_like(below)
+    at[1::2] = exact_counts
+    below, at = below[full], at[full]
+    above = before[-1] - below - at
+    too_high, too_low = (b - a) * below - a * (at + above), a * above - (b - a) * (below + at)
+    return Ranges(-np.maximum(0, np.maximum(too_high, too_low)), size[full])
