@@ -5,10 +5,15 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PEERS := .venv-bench
 
-.PHONY: help install demo test check bench evidence clean
+.PHONY: help install demo test test-all test-long check bench evidence clean
+
+# Modules that are compiled once for all the processes that tests start; also where the environment says otherwise.
+unexport PYTHONDONTWRITEBYTECODE
+
+PYTEST = $(BIN)/pytest -n auto --dist loadgroup $(if $(DURATIONS),--durations=30)
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 install: $(STAMP)  ## a virtual environment with everything the tests need
 
@@ -27,8 +32,14 @@ check: $(STAMP)  ## lint, types, import contract
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-test: check  ## check, then every test, doctest and documented example
-	$(BIN)/pytest -n auto --dist loadgroup
+test: check  ## check, then what every change needs, long tests at a small size (DURATIONS=1: and where the time goes)
+	$(PYTEST)
+
+test-all: check  ## check, then every test at its full size
+	PRIVET_TESTS=full $(PYTEST)
+
+test-long: $(STAMP)  ## what `make test` leaves out or runs at a smaller size, and nothing else, at full size
+	PRIVET_TESTS=full $(PYTEST) -m "sized or long"
 
 bench: $(STAMP) $(PEERS)/.installed  ## accuracy, speed and memory beside peers, over an hour (BENCH=--quick: some minutes); writes build/bench/index.html
 	$(BIN)/python -m bench $(BENCH)

@@ -1,5 +1,8 @@
 """`python -m bench [kernel|engines|accuracy|growth ...]`: measure, print every number beside its bound, write a page.
 
+`python -m bench walks` counts the files and functions that a count, a tree level, a boosted fit and an audit cross, and
+writes build/bench/walks.json.
+
 With nothing it runs all parts. `kernel` is the speed of the kernel and of one tree, `engines` a tree on every engine,
 `accuracy` every learner on every data set at every epsilon, `growth` more and more rows. Results are lines of
 build/bench/results.jsonl, and a run goes on where another stopped; `--fresh` measures again what was asked for. Beside
@@ -47,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     if asked.parts == ["publish"]:
         return _publish(folder)
+    if asked.parts == ["walks"]:
+        return _walks(folder)
     parts = asked.parts or PARTS
     if "kernel" in parts:
         _kernel(folder)
@@ -62,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=str(__doc__).split("\n", 1)[0])
-    parser.add_argument("parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)} (all without one); publish")
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)} (all of them); publish; walks")
     parser.add_argument("--repeats", type=int, help=f"splits of each data set ({trials.REPEATS})")
     parser.add_argument("--data", nargs="+", metavar="NAME", help=f"of {', '.join(data.names())}")
     parser.add_argument("--learners", nargs="+", metavar="NAME", help=f"of {', '.join(LEARNERS)}")
@@ -74,7 +79,7 @@ def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench")
     asked = parser.parse_args(arguments)
     for names, known in (
-        (asked.parts, (*PARTS, "publish")),
+        (asked.parts, (*PARTS, "publish", "walks")),
         (asked.data, data.names()),
         (asked.learners, LEARNERS),
         (asked.epsilons, trials.EPSILONS),
@@ -100,6 +105,16 @@ def _engines(folder: Path, quick: bool) -> None:
     from bench import engines
 
     _keep(folder / "engines.json", engines.measure(say, engines.QUICK_ROWS if quick else engines.ROWS))
+
+
+def _walks(folder: Path) -> int:
+    from bench import walks
+
+    found = walks.measure(say)
+    walks.write(found, folder / "walks.json")
+    Console().print(walks.shown(found))
+    say(f"written to {folder / 'walks.json'}")
+    return 0
 
 
 def _keep(path: Path, results: Iterable[Result]) -> None:

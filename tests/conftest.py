@@ -1,15 +1,81 @@
-"""What a run of the tests says at its end: how much every known-bad fixture was shown to lose."""
+"""What a run of the tests leaves out, and what it says at its end."""
 
 from __future__ import annotations
 
+import gc
+from collections import Counter
 from typing import Any
+
+import pytest
+import sizes
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "sized: does less than at full size (tests/sizes.py), unless PRIVET_TESTS=full")
+    config.addinivalue_line("markers", "long: runs at full size alone (PRIVET_TESTS=full)")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    _keep_groups(config, items)
+    if sizes.FULL:
+        return
+    left_out = [item for item in items if item.get_closest_marker("long")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def _keep_groups(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Write the group of a test behind its id, by which pytest-xdist sends a group to one process.
+
+    It does so itself, but where pytest 9.2 no longer looks: then every process would start a Spark of its own.
+    """
+    if not getattr(config.option, "loadgroup", False):
+        return
+    for item in items:
+        group = item.get_closest_marker("xdist_group")
+        if group and not item.nodeid.endswith(f"@{group.args[0]}"):
+            item._id = type(item.id).parse(f"{item.nodeid}@{group.args[0]}")
+
+
+def pytest_collection_finish() -> None:
+    """Keep what collection made out of sight of the collector: tests that call it would pay for all of it each time."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Whoever reads the log sees that the bench caught what it must, and by how much."""
-    reports = terminalreporter.stats.get("passed", [])
-    caught = [text for report in reports for name, text in report.user_properties if name == "caught"]
-    if caught:
-        terminalreporter.write_sep("=", "known to be bad, and caught")
-        for text in sorted(caught):
-            terminalreporter.write_line(text)
+    """Say how much every known-bad fixture was shown to lose, what was smaller than at full size, and its power."""
+    said = {"caught": set(), "power": set()}
+    for report in terminalreporter.stats.get("passed", []):
+        for name, text in report.user_properties:
+            if name in said:
+                said[name].add(text)
+    smaller = [] if sizes.FULL else [f"{name}: {found}" for name, found in sizes.SIZES.items()]
+    seconds = _seconds_by_file(terminalreporter) if terminalreporter.config.option.durations else []
+    for title, lines in (
+        ("known to be bad, and caught", sorted(said["caught"])),
+        ("the power of statistical tests at this size, for each mutant", sorted(said["power"])),
+        ("smaller than at full size (make test-all)", smaller),
+        ("seconds by file, of all processes together", seconds),
+    ):
+        if lines:
+            terminalreporter.write_sep("=", title)
+            for line in lines:
+                terminalreporter.write_line(line)
+
+
+def _seconds_by_file(terminalreporter: Any, most: int = 30) -> list[str]:
+    """Where the time of a run went, the longest first."""
+    spent: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                spent[report.nodeid.split("::")[0]] += report.duration
+    total = sum(spent.values())
+    return [f"{seconds:7.1f} {seconds / total:6.1%}  {file}" for file, seconds in spent.most_common(most)]

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import duckdb
@@ -92,9 +93,10 @@ def held(value: Any, sql_type: str) -> Any:
     return value
 
 
+@lru_cache(maxsize=1000)
 def in_duckdb(statement: str) -> str:
     """T-SQL as DuckDB reads it: its LIKE knows sets of letters, its types and some functions have other names."""
-    types = {exp.DataType.Type.NVARCHAR: "TEXT", exp.DataType.Type.FLOAT: "DOUBLE"}
+    types = {exp.DataType.Type.NVARCHAR: "TEXT", exp.DataType.Type.VARCHAR: "TEXT", exp.DataType.Type.FLOAT: "DOUBLE"}
 
     def rewritten(node: exp.Expression) -> exp.Expression:
         if isinstance(node, exp.National):
@@ -108,7 +110,11 @@ def in_duckdb(statement: str) -> str:
         if isinstance(node, exp.Like):
             pattern = re.sub(r"%", ".*", str(node.expression.name).replace(".", "[.]")).replace("[^0-9[.]]", "[^0-9.]")
             return exp.func("regexp_full_match", node.this, exp.Literal.string(pattern), exp.Literal.string("s"))
-        if isinstance(node, exp.Add) and (node.this.is_string or node.expression.is_string):
+        if isinstance(node, exp.Convert):  # of a hash: DuckDB's is a text already
+            return node.expression
+        if isinstance(node, exp.Add) and any(
+            side.is_string or isinstance(side.unnest(), exp.DPipe) for side in (node.this, node.expression)
+        ):
             return exp.DPipe(this=node.this, expression=node.expression)
         if isinstance(node, exp.Div) and isinstance(node.this, exp.Cast) and node.this.is_type("BIGINT"):
             return exp.IntDiv(this=node.this, expression=node.expression)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -42,14 +43,19 @@ SETTINGS = {
 }
 
 
+def require() -> None:
+    """Skip the test where there is no Java, which pip does not install. PySpark must be there in CI."""
+    if importlib.util.find_spec("pyspark") is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("no Spark: PySpark is not installed")
+    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        pytest.skip("no Spark: Java is not installed")
+
+
 def start() -> Any:
     """A session on two cores."""
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        SparkSession = None
-    if SparkSession is None or not (shutil.which("java") or os.environ.get("JAVA_HOME")):
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("no Spark: PySpark or Java is not installed")
+    require()
+    from pyspark.sql import SparkSession
+
     builder = SparkSession.builder.master("local[2]").appName("privet tests")
     for setting, value in SETTINGS.items():
         builder = builder.config(setting, value)

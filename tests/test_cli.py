@@ -21,7 +21,7 @@ import privet
 from privet.choice.arms import ARMS
 from privet.choice.auto import checked, shipped
 from privet.choice.catalog import ALGORITHMS
-from privet.choice.policy import CautiousForest, Tree
+from privet.choice.policy import CautiousForest, PolicyTree
 
 COMMAND = [sys.executable, "-c", "from privet.cli import main; main()"]
 
@@ -120,6 +120,20 @@ def test_a_draft_is_written_once_and_says_that_it_must_be_reviewed(folder: Path)
     assert "wage" in run("domain", "show", "new.toml", cwd=folder).stdout
 
 
+def test_a_draft_takes_target_and_names_and_a_file_of_another_form_is_converted(folder: Path) -> None:
+    lines = (folder / "people.csv").read_text().splitlines()
+    (folder / "other.txt").write_text("\n".join(line.replace(",", ";") for line in lines[1:]) + "\n")
+    form = ("--names", lines[0])
+    drafted = run("domain", "draft", "other.txt", *form, "--target", "sex", "-o", "other.toml", cwd=folder)
+    assert "says how to convert" in drafted.stderr
+    assert "did you mean 'sex'" in fails("domain", "draft", "other.txt", *form, "--target", "sexx", cwd=folder)
+    assert "no folder" in fails("domain", "draft", "people.csv", "-o", "nowhere/x.toml", cwd=folder)
+    assert run("domain", "convert", "other.txt", *form, "-o", "other.csv", cwd=folder).returncode == 0
+    assert (folder / "other.csv").read_text().splitlines() == lines
+    assert "exists already" in fails("domain", "convert", "other.txt", *form, "-o", "other.csv", cwd=folder)
+    assert run("query", "other.csv", "count", "-d", "other.toml", "-e", "1", "-b", "1", cwd=folder).returncode == 0
+
+
 def test_the_owner_sees_what_falls_outside_on_a_terminal(folder: Path) -> None:
     rows = (folder / "people.csv").read_text().splitlines()
     cells = dict(zip(rows[0].split(","), rows[1].split(","), strict=True))
@@ -198,7 +212,7 @@ def test_without_an_algorithm_the_software_chooses_and_explains(folder: Path) ->
     plain = run(*fit, cwd=folder)
     assert plain.returncode == 0, plain.stderr
     assert "at other epsilons" not in plain.stdout and "chosen learner: " in plain.stdout
-    done = run(*fit, "--explain", cwd=folder)
+    done = run(*fit, "--explain", "--force", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "2 left" in done.stderr and spent(folder) == "1"
     lines = done.stdout.splitlines()
@@ -226,14 +240,14 @@ def test_a_policy_of_your_own_chooses_and_one_of_another_version_does_not(folder
     """The first has other trees: it always takes naive Bayes. The second knows another boosted."""
     own = shipped("accuracy")
     ahead = tuple(50 if name == "naive-bayes" else 0 for name in ARMS)
-    own = replace(own, floor=None, trees=(Tree((0,), (0.0,), (0,), (100,), (ahead,)),))
+    own = replace(own, floor=None, trees=(PolicyTree((0,), (0.0,), (0,), (100,), (ahead,)),))
     other = replace(own, branches={**own.branches, "boosted": "0" * 16})
     (folder / "own.json").write_text(own.to_json())
     (folder / "other.json").write_text(other.to_json())
     fit = ("fit", "people.csv", "-d", "people.toml", "-b", "2", "-e", "1", "-o", "model.json")
     sentence = fails(*fit, "--policy", "other.json", cwd=folder)
     assert "was trained for other versions of boosted; train it again with `privet study run choice`" in sentence
-    assert spent(folder) == "0" and not (folder / "model.json").exists()
+    assert not (folder / "people.csv.ledger").exists() and not (folder / "model.json").exists()
     done = run(*fit, "--policy", "own.json", "--explain", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "learner: naive-bayes, ahead of the default 'boosted' by 5.00 points" in done.stdout
@@ -260,9 +274,10 @@ def test_studies_are_listed_and_run(tmp_path: Path) -> None:
 def test_every_preset_is_listed_and_fits_by_name(folder: Path) -> None:
     helped = run("fit", "--help", cwd=folder).stdout
     for name, preset in ALGORITHMS.items():
-        assert name in helped and preset.citation in " ".join(helped.split()) and preset.line in helped
+        words = " ".join(helped.split())
+        assert name in helped and preset.citation in words and preset.line in words
         flags = ["--unsafe", "--ignore-spending"] if not preset.private else ["-b", "100", "-e", "1"]
-        words = ["fit", "people.csv", "-d", "people.toml", "-a", name, "--json", "-o", "m.json", *flags]
+        words = ["fit", "people.csv", "-d", "people.toml", "-a", name, "--json", "-o", f"{name}.json", *flags]
         done = run(*words, cwd=folder)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["private"] is preset.private
@@ -308,15 +323,15 @@ def test_too_little_signal_is_said(folder: Path) -> None:
         (["-e", "1", "-a", "prior", "--variant", "published"], "prior is privet's own and has no published variant"),
         (["-e", "1", "-a", "boosted", "--unsafe"], "boosted in this form is private; leave out --unsafe"),
         (["-e", "1", "-a", "diffpid3", "--criterion", "nice"], "there is no criterion 'nice'"),
-        (["-e", "1", "-a", "diffpid3", "--depth", "-1"], "max_depth must be a whole number"),
+        (["-e", "1", "-a", "diffpid3", "--depth", "-1"], "--depth must be a whole number"),
         (["-e", "1", "--depth", "2"], "auto has no choice --depth; leave it out"),
         (["-e", "1", "--variant", "published"], "auto is privet's own and has no published variant"),
         (["-e", "1", "--objective", "f1"], "objective is one of accuracy, auc, not 'f1'"),
         (["-e", "1", "-a", "boosted", "--objective", "auc"], "boosted has no choice --objective; leave it out"),
         (["-e", "1", "-a", "boosted", "--policy", "p.json"], "boosted has no choice --policy; leave it out"),
         (["-e", "1", "--access", "pull"], "there is no access 'pull'; choose one of auto, snapshot, stream, push-down"),
-        (["-e", "1", "--snapshot-limit", "lots"], "snapshot_limit must be a size such as '200MB'"),
-        (["-e", "1", "--access", "stream", "--snapshot-limit", "1MB"], "snapshot_limit decides nothing"),
+        (["-e", "1", "--snapshot-limit", "lots"], "--snapshot-limit must be a size such as '200MB'"),
+        (["-e", "1", "--access", "stream", "--snapshot-limit", "1MB"], "--snapshot-limit decides nothing"),
         (["-a", "id3", "--unsafe", "--access", "stream"], "leave out --access"),
         (["-a", "id3", "--unsafe", "--snapshot-limit", "1MB"], "leave out --access and --snapshot-limit"),
         (["-e", "1", "--policy", "none.json"], "cannot read the policy 'none.json'; check the path"),
@@ -345,11 +360,12 @@ def test_a_fit_that_cannot_be_is_one_sentence_and_charges_nothing(folder: Path, 
 )
 def test_the_path_is_taken_and_explained(folder: Path, option: str, value: str, how: str, why: str) -> None:
     ask = ("query", "people.csv", "count", *ASK, "-b", "1", option, value)
-    fit = ("fit", "people.csv", *ASK, "-b", "1", "-a", "prior", "-o", "m.json", option, value)
+    fit = ("fit", "people.csv", *ASK, "-b", "1", "-a", "prior", "-o", "m.json", "--force", option, value)
     for words in (ask, fit):
         told = run(*words, "--explain", cwd=folder)
         assert told.returncode == 0, told.stderr
-        line = told.stderr.splitlines()[-1]
+        line, protected = told.stderr.splitlines()[-2:]
+        assert protected == "epsilon is per person, if no person has more than 1 row"
         assert f" engine, {how}: " in line and f"Taken because {why}" in line
         assert "engine, " not in run(*words, cwd=folder).stderr
         assert json.loads(run(*words, "--json", cwd=folder).stdout)["access"] == line
@@ -381,7 +397,7 @@ def test_a_table_on_a_server_is_asked_and_mined(folder: Path) -> None:
     asked = process("query", address, "count", *ASK, *ledger, "--budget", "1", "--explain", cwd=folder)
     assert asked.returncode == 0, asked.stderr
     assert "± 30 at 95%" in asked.stdout
-    entry, way = asked.stderr.splitlines()
+    entry, way, _ = asked.stderr.splitlines()
     assert entry == "ledger entry 1 in people.ledger; 0.9 left"
     assert way.startswith("postgres engine, push-down: ") and "its rows stay there" in way
     by = json.loads(process("query", address, "mean age by sex", *ASK, *ledger, "--json", cwd=folder).stdout)
@@ -440,7 +456,7 @@ def test_a_table_on_a_server_that_cannot_be_opened_is_one_sentence_and_makes_no_
     assert sorted(folder.iterdir()) == before
 
 
-FIT = ("fit", "people.csv", "-d", "people.toml", "-b", "9", "-e", "1", "-a", "maxtree", "--depth", "2", "-o", "m.json")
+FIT = (*"fit people.csv -d people.toml -b 9 -e 1 -a maxtree --depth 2 -o m.json --force".split(),)
 
 
 def on_terminal(*words: str, cwd: Path) -> tuple[int, str, str]:

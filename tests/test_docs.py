@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import privet
 from privet.cli import app
+from privet.kernel.table import Parts, Questions, asks
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -96,6 +97,13 @@ def test_every_public_name_is_documented() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     missing = [name for name in privet.__all__ if not re.search(rf"\b{name}\b", text)]
     assert not missing, f"no page mentions {missing}"
+
+
+def test_every_question_that_is_asked_of_tables_has_a_row_on_its_page() -> None:
+    page = (ROOT / "docs" / "questions.md").read_text(encoding="utf-8")
+    methods = [name for kind in (Questions, Parts) for name, method in vars(kind).items() if isinstance(method, asks)]
+    missing = [name for name in methods if f"`{name}(" not in page and f".{name}(" not in page]
+    assert len(methods) > 10 and not missing, f"docs/questions.md does not show {missing}"
 
 
 def test_no_page_names_a_path_of_some_machine() -> None:

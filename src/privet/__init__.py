@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from privet import datasets, errors, testing
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
-from privet.kernel import AdditiveModel, Domain, Nominal, Numeric, ProtectedTable, Public, Release, WeightedMax
+from privet.kernel import AdditiveModel, Domain, Nominal, Numeric, ProtectedTable, Public, Quality, Release, WeightedMax
 from privet.kernel import open_table as open
 from privet.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from privet.choice import Branch, History, NoisyIf
     from privet.choice.auto import AutoClassifier
+    from privet.draft import draft_domain
     from privet.learners.estimators import (
         BoostedTablesClassifier,
         C45Classifier,
@@ -69,6 +70,7 @@ __all__ = [
     "PrivacyError",
     "ProtectedTable",
     "Public",
+    "Quality",
     "Release",
     "SNRForestClassifier",
     "SuLQID3Classifier",
@@ -77,6 +79,7 @@ __all__ = [
     "WeightedMax",
     "audit",
     "datasets",
+    "draft_domain",
     "errors",
     "open",
     "testing",
@@ -84,7 +87,7 @@ __all__ = [
 ]
 
 
-_ROOMS = {
+_MODULES = {
     "Audit": "privet.risk",
     "AutoClassifier": "privet.choice.auto",
     "Branch": "privet.choice",
@@ -94,13 +97,14 @@ _ROOMS = {
     "NoisyIf": "privet.choice",
     "Tables": "privet.models.tables",
     "audit": "privet.risk",
+    "draft_domain": "privet.draft",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Models and classifiers on first use: scikit-learn takes a second to import, and a question needs none of it."""
-    if name in _ROOMS:
-        return getattr(importlib.import_module(_ROOMS[name]), name)
+    """Import models and classifiers on first use: scikit-learn takes a second, and questions do not need it."""
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
     if name == "verify":
         from privet import verification
 
@@ -113,4 +117,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """List the public names."""
     return sorted(__all__)

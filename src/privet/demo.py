@@ -42,7 +42,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Step:
+class DemoStep:
     """One question of the story."""
 
     question: str
@@ -102,7 +102,7 @@ def _generate(folder: Path, rows: int, console: Console) -> tuple[pd.DataFrame, 
     return people, f"duckdb:///{(folder / 'census.duckdb').as_posix()}?table=people"
 
 
-def _ask(table: ProtectedTable, people: pd.DataFrame) -> list[Step]:
+def _ask(table: ProtectedTable, people: pd.DataFrame) -> list[DemoStep]:
     count = table.count(epsilon="0.1")
     women = table.where(sex="Female", age=(30, 40)).count(epsilon="0.1")
     truly_women = int(((people["sex"] == "Female") & (people["age"] >= 30) & (people["age"] < 40)).sum())
@@ -111,7 +111,7 @@ def _ask(table: ProtectedTable, people: pd.DataFrame) -> list[Step]:
     histogram = table.histogram("education", "income", epsilon="0.2")
     best = table.select("gini", epsilon="0.2")
     return [
-        Step(
+        DemoStep(
             "How many people are there?",
             "table.count(epsilon=0.1)",
             "0.1",
@@ -119,7 +119,7 @@ def _ask(table: ProtectedTable, people: pd.DataFrame) -> list[Step]:
             f"{count}",
             f"± {count.noise.error(0.95)}",
         ),
-        Step(
+        DemoStep(
             "How many are women in their thirties?",
             'table.where(sex="Female", age=(30, 40)).count(epsilon=0.1)',
             "0.1",
@@ -127,7 +127,7 @@ def _ask(table: ProtectedTable, people: pd.DataFrame) -> list[Step]:
             f"{women}",
             f"± {women.noise.error(0.95)}",
         ),
-        Step(
+        DemoStep(
             "What do women and men earn per hour, on average?",
             'table.partition("sex").mean("wage", epsilon=0.2)',
             "0.2",
@@ -137,7 +137,7 @@ def _ask(table: ProtectedTable, people: pd.DataFrame) -> list[Step]:
             ", ".join(f"{label} {mean:.2f}" for label, mean in means.items()),
             " and ".join("{:.2f} to {:.2f}".format(*mean.interval(0.95)) for mean in means.values()),
         ),
-        Step(
+        DemoStep(
             "How do education and income go together?",
             'table.histogram("education", "income", epsilon=0.2)',
             "0.2",
@@ -152,7 +152,7 @@ def _ask(table: ProtectedTable, people: pd.DataFrame) -> list[Step]:
             f"{histogram.values.size} cells",
             f"± {histogram.noise.error(0.95)} in each",
         ),
-        Step(
+        DemoStep(
             "Which attribute tells most about income?",
             'table.select("gini", epsilon=0.2)',
             "0.2",
@@ -193,7 +193,7 @@ def _bar(label: str, release: Count | Mean, truth: float) -> Bar:
     return Bar(label, float(release), low, high, float(truth))
 
 
-def _print(steps: list[Step], grown: Grown, budget: Budget) -> None:
+def _print(steps: list[DemoStep], grown: Grown, budget: Budget) -> None:
     console = Console(highlight=False)
     console.print("Five questions to a table nobody may see, and two models; errors with 95% confidence")
     for number, step in enumerate(steps, start=1):
@@ -269,7 +269,7 @@ svg text { font: 12px system-ui, sans-serif; fill: var(--ink); } svg .tick { fil
 """
 
 
-def _report(steps: list[Step], grown: Grown, table: ProtectedTable, rows: int) -> str:
+def _report(steps: list[DemoStep], grown: Grown, table: ProtectedTable, rows: int) -> str:
     sections = "".join(
         f"<section><h2>{html.escape(step.question)}</h2><p><code>{html.escape(step.code)}</code></p>"
         f'<p><span class="answer">{html.escape(step.answer)}</span> '

@@ -1,8 +1,8 @@
 """Every exception privet raises on purpose.
 
     PrivetError
-    ├── PrivacyError            a promise would be broken
-    │   ├── BudgetExceeded      the ledger has not that much left
+    ├── PrivacyError            the privacy promise would be broken
+    │   ├── BudgetExceeded      the budget does not have that much left
     │   ├── KeyReused           an idempotency key came back with another question
     │   ├── NotPrivate          the algorithm asked for is not differentially private
     │   └── UndeclaredDomain    a column has no public domain
@@ -13,13 +13,46 @@
     ├── LedgerError             the ledger cannot be read or written
     └── EngineFailed            the engine gave up; the charge stands
 
-A message says what was asked, what stands in the way and what to do next, in
-one sentence that depends on public facts alone: never on a row.
+A message says what was asked, what stands in the way and what to do next. It depends on public facts
+alone, never on a row.
 """
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from fractions import Fraction
+from itertools import islice
+
+_LONGEST_COMPARED, _MOST_COMPARED = 60, 2000  # characters of a name, and names, that are compared
+
+
+def did_you_mean(name: object, names: Iterable[str]) -> str:
+    """Return " (did you mean 'x'?)" for the name that is most like one that does not exist; "" if none is.
+
+    Parameters
+    ----------
+    name : object
+        What was asked for; anything but a short text is like nothing.
+    names : iterable of str
+        PUBLIC names alone: columns and values of a domain, commands, algorithms. Never values of rows.
+
+    Returns
+    -------
+    str
+
+    >>> did_you_mean("bosted", ["auto", "boosted"]), did_you_mean("female", ["Female", "Male"])
+    (" (did you mean 'boosted'?)", " (did you mean 'Female'?)")
+    >>> did_you_mean("zebra", ["Female", "Male"])
+    ''
+    """
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_COMPARED:
+        return ""
+    by_folded = {
+        known.casefold().strip(): known for known in islice(names, _MOST_COMPARED) if len(known) <= _LONGEST_COMPARED
+    }
+    close = difflib.get_close_matches(name.casefold().strip(), by_folded, n=1)
+    return f" (did you mean '{by_folded[close[0]]}'?)" if close else ""
 
 
 class PrivetError(Exception):
@@ -31,7 +64,15 @@ class PrivacyError(PrivetError):
 
 
 class BudgetExceeded(PrivacyError):
-    """A charge did not fit; nothing was asked and nothing was charged."""
+    """A charge does not fit into the budget. Nothing was asked and nothing was charged.
+
+    Attributes
+    ----------
+    requested : Fraction
+        What was to be charged.
+    remaining : Fraction
+        What the budget has left.
+    """
 
     def __init__(self, message: str, *, requested: Fraction, remaining: Fraction) -> None:
         super().__init__(message)
@@ -40,7 +81,7 @@ class BudgetExceeded(PrivacyError):
 
 
 class KeyReused(PrivacyError):
-    """An idempotency key of an analyst belongs to one scope, question and epsilon."""
+    """An idempotency key came back with another scope, question or epsilon."""
 
 
 class NotPrivate(PrivacyError):
@@ -48,7 +89,13 @@ class NotPrivate(PrivacyError):
 
 
 class UndeclaredDomain(PrivacyError):
-    """A column has no declared public domain, so nothing may be asked of it."""
+    """A column has no declared public domain, so nothing may be asked about it.
+
+    Attributes
+    ----------
+    column : str or None
+        The column, if there is one.
+    """
 
     def __init__(self, message: str, *, column: str | None = None) -> None:
         super().__init__(message)
@@ -76,7 +123,7 @@ class LedgerError(PrivetError):
 
 
 class EngineFailed(PrivetError):
-    """The engine could not answer. Its own words may quote a row, so they are dropped."""
+    """The engine could not answer. Its own message may quote a row, so it is not shown."""
 
 
 class PrivacyLeakWarning(UserWarning):

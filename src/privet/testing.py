@@ -1,6 +1,7 @@
 """For tests: noise that can be repeated. Nothing made with it is private.
 
-A table gets its noise when it is opened, and keeps it: a seed reaches tables that are opened with it and no other.
+A table gets its source of noise when it is opened, and keeps it. So a seed affects the tables that are opened with
+it, and no others.
 
 >>> import pandas as pd
 >>> import privet
@@ -13,7 +14,7 @@ A table gets its noise when it is opened, and keeps it: a seed reaches tables th
 >>> privet.testing.open(people, table.domain, budget=1, seed=3).count("0.5")
 102 (± 6 at 95%, epsilon 0.5, NOT PRIVATE)
 
-A mechanism that is drawn from without a table is handed its source:
+A mechanism without a table is given its source of noise:
 
 >>> import numpy as np
 >>> from privet.kernel import IntegerLaplace, as_epsilon

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sizes import FULL, sized
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -34,10 +35,14 @@ def people(rows: int = 1500) -> tuple[pd.DataFrame, pd.Series[str]]:
     return frame.drop(columns="income"), frame["income"].astype(str)
 
 
+@sized
 @pytest.mark.filterwarnings("ignore::privet.errors.PrivacyLeakWarning")  # the checks give no domain
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")  # its own, of infinite labels
 @parametrize_with_checks(
-    [AutoClassifier(epsilon=1000), AutoClassifier(epsilon=1000, objective="auc")],
+    [
+        AutoClassifier(epsilon=1000, objective=objective)
+        for objective in (["accuracy", "auc"] if FULL else ["accuracy"])
+    ],
     expected_failed_checks=lambda estimator: MAY_FAIL,
     xfail_strict=False,  # two noisy fits often agree
 )

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 import privet
 from privet.errors import BudgetExceeded, QuestionError
-from privet.kernel import Parts, ProtectedTable, Scopes, accounting, as_epsilon, charge
-from privet.kernel.accounting import GRAIN, Refused, alone
+from privet.kernel import Parts, PerPart, ProtectedTable, accounting, as_epsilon
+from privet.kernel.accounting import GRAIN, Refused, Scopes, alone, charge
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
 
@@ -143,7 +143,7 @@ def test_a_question_with_a_bad_epsilon_is_not_charged(bad: Any) -> None:
 def test_losses_add_without_rounding(losses: list[Decimal]) -> None:
     root = Scopes()
     for loss in losses:
-        charge([(root, as_epsilon(float(loss)))], lambda reaches_root: None)
+        charge(root, as_epsilon(float(loss)), lambda reaches_root: None)
     assert root.spent == sum(map(Fraction, losses))
 
 
@@ -271,7 +271,7 @@ class Run:
         if self.table:
             self.table._session.engine.version = self.version  # type: ignore[misc]
         with pytest.raises((Refused, BudgetExceeded)):  # whoever is refused has seen which version the rows have
-            charge([(self.root.scope, HAIR)], refuse, self.version)
+            charge(self.root.scope, HAIR, refuse, self.version)
 
     def divide(self, place: Place, by: str) -> None:
         nodes = [Node() for _ in range(SIZES[by])]
@@ -308,8 +308,9 @@ class Run:
             if self.table:
                 ask()
             else:
-                scopes = [(place.scope, loss) for place, loss in zip(places, losses, strict=True)]
-                charge(scopes, lambda reaches_root: None, self.version)
+                own = [place.scope for place in places]  # of one level
+                scopes = Scopes._of(own[0]._level, np.concatenate([scope._at for scope in own]))
+                charge(scopes, PerPart.of(losses), lambda reaches_root: None, self.version)
         except BudgetExceeded as refused:
             assert not allowed
             assert refused.remaining < refused.requested
@@ -356,20 +357,21 @@ def test_programs_of_questions_cost_what_the_reference_says(budget: Fraction, pr
     run.check()
 
 
-@given(PROGRAMS, st.lists(st.tuples(WHERE, TENTHS), min_size=1, max_size=3))
+@given(PROGRAMS, st.tuples(WHERE, TENTHS))
 @PROPERTY
 def test_alone_is_what_reaches_the_root_where_nothing_was_paid_for_these_rows(
-    program: list[Any], then: list[Any]
+    program: list[Any], then: tuple[int, Fraction]
 ) -> None:
     run = Run(Fraction(10**6), None)
     for step in program:
         if step[0] not in ("allot", "spend the rest"):
             run.step(*step)
-    charges = [(run.places[where % len(run.places)].scope, loss) for where, loss in then]
-    expected = alone(charges)
+    where, loss = then
+    scope = run.places[where % len(run.places)].scope
+    expected = alone(scope, loss)
     run.change()
     reached: list[Fraction] = []
-    charge(charges, reached.append, run.version)
+    charge(scope, loss, reached.append, run.version)
     assert reached == [expected]
 
 
@@ -483,16 +485,16 @@ def test_epsilon_is_charged_per_person_whatever_the_rows(rows_per_person: int) -
 
 def test_a_charge_that_was_refused_changes_no_scope() -> None:
     root = Scopes()
-    left, right = root.divide(2)
+    left, right = parts = root.divide(2)
 
     def refuses(reaches_root: Fraction) -> None:
         assert reaches_root == Fraction(3, 10)
         raise BudgetExceeded("no", requested=reaches_root, remaining=Fraction(0))
 
     with pytest.raises(BudgetExceeded):
-        charge([(left, Fraction(1, 10)), (right, Fraction(3, 10))], refuses)
+        charge(parts, PerPart.of([Fraction(1, 10), Fraction(3, 10)]), refuses)
     assert root.spent == left.spent == right.spent == 0
-    charge([(left, Fraction(1, 10))], lambda reaches_root: None)
+    charge(left, Fraction(1, 10), lambda reaches_root: None)
     assert root.spent == Fraction(1, 10)
 
 
@@ -506,11 +508,11 @@ def test_a_charge_that_was_stopped_counts_as_lost_and_never_as_paid(stop: type[B
         raise stop
 
     with pytest.raises(stop):
-        charge([(left, Fraction(1, 10))], stops)
+        charge(left, Fraction(1, 10), stops)
     assert left.spent == Fraction(1, 10)
     paid = []
-    charge([(right, Fraction(1, 10))], paid.append)  # nothing of the stopped charge is free for a sibling
-    charge([(left, Fraction(1, 10))], paid.append)  # nor for the part itself
+    charge(right, Fraction(1, 10), paid.append)  # nothing of the stopped charge is free for a sibling
+    charge(left, Fraction(1, 10), paid.append)  # nor for the part itself
     assert paid == [Fraction(1, 10), Fraction(1, 10)]
 
 
@@ -560,9 +562,9 @@ def _interrupt_at_every_line(refused: bool) -> None:
             paid.append(reaches_root)  # noqa: B023
 
         with interrupted_at(step) as lines, contextlib.suppress(Refused):
-            charge([(part, Fraction(1)) for part in parts], commit)
+            charge(parts, Fraction(1), commit)
         for part in parts:  # each is asked once, and may be answered
-            charge([(part, Fraction(1))], paid.append)
+            charge(part, Fraction(1), paid.append)
         assert sum(paid) >= 1 and root.spent <= sum(paid)
         if len(lines) < step:
             assert step > 20

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import size, sized
 
 import privet
 from privet.errors import DomainError
@@ -41,7 +42,7 @@ from privet.kernel.domain import Domain
 from privet.kernel.limits import decimal_text
 
 PROPERTY = settings(derandomize=True, deadline=None)
-BRIEF = settings(PROPERTY, max_examples=40)  # of each of a hundred containers
+BRIEF = settings(PROPERTY, max_examples=size("examples of a container"))  # of each of a hundred containers
 
 # --- values a table may hold ------------------------------------------------------------------------------------------
 
@@ -280,6 +281,7 @@ def numerics(draw: st.DrawFn) -> Numeric:
 # --- one definition for every container -------------------------------------------------------------------------------
 
 
+@sized
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_a_row_has_the_cell_that_its_own_value_gives_it(container: str) -> None:
     """Whatever the other rows are: the whole column, its rows one at a time and the scalar definition agree."""
@@ -297,6 +299,7 @@ def test_a_row_has_the_cell_that_its_own_value_gives_it(container: str) -> None:
     check()
 
 
+@sized
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_a_row_has_the_grid_index_that_its_own_value_gives_it(container: str) -> None:
     @BRIEF

@@ -347,3 +347,20 @@ def test_the_owner_is_told_which_column_loses_how_many_rows(
     assert "  a: leaves out 3 rows, 'z' (2), 'w' (1)\n" in told
     assert "  b: leaves out 2 rows, " in told and "'7' (1)" in told and "9" * 200 not in told
     assert "a row that several columns leave out is counted with each of them" in told
+
+
+def test_the_owner_is_told_how_many_rows_persons_have(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    domain = Domain((Nominal("a", ("x", "y")),), rows_per_person=2, person="whose")
+    rows = ["x,ann"] * 3 + ["y,ann", "x,bob", "z,bob", "x,", "y,cy"]
+    (tmp_path / "rows.csv").write_text("a,whose\n" + "\n".join(rows) + "\n")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    print_outside(tmp_path / "rows.csv", domain)
+    assert capsys.readouterr().out.splitlines()[1:6] == [
+        "6 of 8 rows fit the domain and name a person, 2 are left out",
+        "  these are of 3 persons, up to 4 of each",
+        "  rows_per_person = 1 leaves out 3 rows of 1 persons",
+        "  rows_per_person = 2, as declared, leaves out 2 rows of 1 persons",
+        "  rows_per_person = 4 leaves out 0 rows of 0 persons",
+    ]

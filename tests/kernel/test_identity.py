@@ -39,22 +39,16 @@ from privet.kernel import (
     question_from_json,
 )
 from privet.kernel.criteria import criterion_from_json
-from privet.kernel.questions import (
+from privet.kernel.questions.choose import ChooseQuestion
+from privet.kernel.questions.counts import CountQuestion, HistogramQuestion, HistogramsQuestion, MajorityQuestion
+from privet.kernel.questions.numbers import MeanQuestion, QuantileQuestion, SumQuestion
+from privet.kernel.questions.released_models import (
     BestQuestion,
-    ChooseQuestion,
     CountCorrectQuestion,
-    CountQuestion,
-    HistogramQuestion,
-    HistogramsQuestion,
-    MajorityQuestion,
-    MeanQuestion,
-    QuantileQuestion,
     ResidualChoiceQuestion,
     ResidualSumsQuestion,
-    SelectQuestion,
-    SelectThresholdQuestion,
-    SumQuestion,
 )
+from privet.kernel.questions.splits import SelectQuestion, SelectThresholdQuestion
 from privet.kernel.rows import Condition, Split
 from privet.learners.presets import PRESETS
 

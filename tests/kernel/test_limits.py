@@ -63,6 +63,7 @@ def outcomes() -> dict[str, tuple[str, str]]:
     return {name: (kind, text) for name, kind, text in lines}
 
 
+@pytest.mark.xdist_group("nasty inputs")  # one process runs them all, once
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
 @pytest.mark.parametrize("name", CASES)
 def test_an_input_made_to_stop_a_program_is_refused_in_a_sentence(

@@ -41,6 +41,7 @@ from privet.kernel import monitor as kernel_monitor
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
 from privet.lab import worst_loss, worst_loss_of_draws
+from privet.lab.distributions import answers_log_probability, probabilities
 
 LARGE = 10**6
 ONE = Fraction(1)
@@ -92,16 +93,16 @@ def test_probabilities_are_sums_over_the_threshold(epsilon: Fraction, scores: tu
     mechanism = AboveThreshold(epsilon, 2)
     for upto in range(1, len(scores) + 1):
         for reached in (True, False):
-            found = math.exp(mechanism.log_probability(scores[:upto], reached))
+            found = math.exp(answers_log_probability(mechanism, scores[:upto], reached))
             assert found == pytest.approx(chance(mechanism, scores[:upto], reached), rel=1e-9, abs=1e-300)
-    assert mechanism.probabilities(scores).sum() == pytest.approx(1, abs=1e-12)
+    assert probabilities(mechanism, scores).sum() == pytest.approx(1, abs=1e-12)
 
 
 def test_both_noises_have_one_mean() -> None:
     """A score at the threshold is as likely to pass as one at -1 is to fail, whatever the noise: no bias to either."""
     for epsilon in EPSILONS:
         mechanism = AboveThreshold(epsilon, 3)
-        assert mechanism.probabilities([0])[0] == pytest.approx(mechanism.probabilities([-1])[1], rel=1e-9)
+        assert probabilities(mechanism, [0])[0] == pytest.approx(probabilities(mechanism, [-1])[1], rel=1e-9)
 
 
 def losses(mechanism: AboveThreshold, scores: Sequence[int], others: Sequence[int]) -> float:
@@ -109,7 +110,7 @@ def losses(mechanism: AboveThreshold, scores: Sequence[int], others: Sequence[in
     found = []
     for upto in range(1, len(scores) + 1):
         for reached in (True, False):
-            one, other = (mechanism.log_probability(each[:upto], reached) for each in (scores, others))
+            one, other = (answers_log_probability(mechanism, each[:upto], reached) for each in (scores, others))
             found.append(abs(one - other))
     return max(found)
 

@@ -36,6 +36,7 @@ from privet.kernel import (
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.lab import enumeration, worst_loss, worst_loss_of_draws
+from privet.lab.distributions import probabilities
 
 Run = Callable[[Any, Entropy], Hashable]
 
@@ -416,7 +417,7 @@ def test_the_outcomes_that_are_shown_have_the_loss() -> None:
     mechanism = Exponential(ONE, 1, monotone=True)
     found = worst_loss_of_draws(chosen(mechanism), (0, 3, 1), (1, 3, 2))
     (index,) = found.outcomes
-    one, other = (mechanism.probabilities(scores)[index] for scores in ((0, 3, 1), (1, 3, 2)))
+    one, other = (probabilities(mechanism, scores)[index] for scores in ((0, 3, 1), (1, 3, 2)))
     assert found.loss == pytest.approx(abs(math.log(one / other)))
 
 

@@ -17,7 +17,7 @@ from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.lab import worst_loss
 from privet.learners.boosting import CONSTANTS, boost, plan
-from privet.learners.learned import Learned
+from privet.learners.log_odds import Learned
 
 BINARY = ("0", "1")
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sizes import long
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # evidence/ lies beside tests/ and is not installed
 evidence: Any = importlib.import_module("evidence.trees")
@@ -37,13 +38,13 @@ def _distance(row: str, samples: int) -> tuple[float, float, float]:
 @pytest.mark.parametrize(
     ("row", "samples", "stated"),
     [
-        ("infogain", 1000, 57.7),
+        pytest.param("infogain", 1000, 57.7, marks=long),
         ("infogain", 3000, 66.6),
-        ("infogain", 5000, 78.6),
-        ("gini", 2000, 93.5),
+        pytest.param("infogain", 5000, 78.6, marks=long),
+        pytest.param("gini", 2000, 93.5, marks=long),
         ("max", 2000, 100.0),
-        ("sulq", 5000, None),
-        ("max, corrected", 1000, 100.0),
+        pytest.param("sulq", 5000, None, marks=long),
+        pytest.param("max, corrected", 1000, 100.0, marks=long),
     ],
 )
 def test_a_single_split_is_as_good_as_its_mechanism_lets_expect(row: str, samples: int, stated: float | None) -> None:

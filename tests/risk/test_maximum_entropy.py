@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from published import COLUMNS, EXAMPLE, FIRST, HIGH, LOW, example_tree, id3, people_of, random_rows, truth_of
+from sizes import examples
 
 from privet.errors import DataError
 from privet.risk.beliefs import mean_entropy
@@ -104,7 +105,7 @@ criteria = st.sampled_from([GINI, ENTROPY])
 levels = st.sampled_from(["labels", "rates", "counts"])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None, max_examples=40)
 @given(rows, criteria, levels)
 def test_the_truth_meets_every_constraint(drawn: tuple[int, int, int, int], criterion: str, level: str) -> None:
     seed, size, attributes, values = drawn
@@ -121,7 +122,7 @@ def test_the_truth_meets_every_constraint(drawn: tuple[int, int, int, int], crit
         assert publication.shares(leaf) == pytest.approx(counts / counts.sum())
 
 
-@settings(deadline=None, max_examples=25)
+@examples("examples of maximum entropy", settings(derandomize=True, deadline=None))
 @given(rows, criteria, st.sampled_from(["rates", "counts"]))
 def test_a_solution_is_feasible_and_constraints_never_raise_entropy(
     drawn: tuple[int, int, int, int], criterion: str, level: str

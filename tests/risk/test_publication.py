@@ -77,7 +77,7 @@ def test_a_marginal_is_read_as_labels_are() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"threshold": "most"}, "the threshold is a probability above 0, not most"),
+        ({"threshold": "most"}, "the threshold is a probability above 0 and at most 1, not most"),
         ({"top": -1}, "0 or more, not -1"),
         ({"truth": 5}, "not a int"),
         ({"training": ["maybe"] * 10}, "training says 'maybe' of a row"),

@@ -18,6 +18,7 @@ import privet
 from privet.kernel import IntegerLaplace, Paired, Refinement, mechanisms
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
+from privet.lab.distributions import refinement_probabilities
 
 Follows = Callable[..., None]
 Private = Callable[..., None]
@@ -32,7 +33,7 @@ def joint(before: Fraction, after: Fraction, sensitivity: int = 1) -> dict[tuple
     """The probabilities of both noises, by closed forms."""
     first, step = IntegerLaplace(before, sensitivity), Refinement(before, after, sensitivity)
     span = range(-REACH, REACH + 1)
-    return {(a, b): first.probability(a) * float(step.probabilities(a, b)) for a in span for b in span}
+    return {(a, b): first.probability(a) * float(refinement_probabilities(step, a, b)) for a in span for b in span}
 
 
 def pairs(first: Any, last: Any) -> list[tuple[int, int]]:

@@ -22,6 +22,7 @@ from opendp.measures import max_divergence, zero_concentrated_divergence
 from opendp.metrics import l1_distance, linf_distance
 from opendp.mod import enable_features
 from scipy.stats import binom
+from sizes import draws, sized
 
 import privet
 from privet.kernel import (
@@ -37,8 +38,11 @@ from privet.kernel import (
 )
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.lab.distributions import probabilities
 
 Follows = Callable[..., None]
+
+pytestmark = sized
 
 enable_features("contrib")
 
@@ -55,7 +59,7 @@ def laplace_pmf(noise: IntegerLaplace, reach: int = 30) -> dict[int, float]:
 @pytest.mark.parametrize(("epsilon", "sensitivity"), LAPLACES)
 def test_integer_laplace_follows_its_distribution(epsilon: Fraction, sensitivity: int, assert_follows: Follows) -> None:
     """n = 20,000 per scale. Would catch a wrong scale, a skew, a shift, and noise that is not two-sided geometric."""
-    zeros = np.zeros(20_000, dtype=np.int64)
+    zeros = np.zeros(draws(20_000), dtype=np.int64)
 
     def sample(factor: Fraction) -> Iterable[int]:
         return IntegerLaplace(epsilon / factor, sensitivity).release(zeros).tolist()
@@ -68,7 +72,7 @@ def test_integer_laplace_agrees_with_opendp(assert_follows: Follows) -> None:
 
     def sample(factor: Fraction) -> Iterable[int]:
         oracle = make_laplace(INTEGERS, l1_distance(T="i64"), scale=float(2 * factor))
-        return oracle([0] * 20_000)
+        return oracle([0] * draws(20_000))
 
     assert_follows(sample, laplace_pmf(IntegerLaplace(Fraction(1, 2))))
 
@@ -82,7 +86,7 @@ def test_noise_is_added_to_each_number_by_itself(assert_follows: Follows) -> Non
     pmf = {x: float(pairs[x + 120]) for x in range(-12, 13)}
 
     def sample(factor: Fraction) -> Iterable[int]:
-        exact = np.array([[40, -7]] * 20_000)
+        exact = np.array([[40, -7]] * draws(20_000))
         return (IntegerLaplace(ONE / factor).release(exact) - exact).sum(axis=1).tolist()
 
     assert_follows(sample, pmf)
@@ -109,10 +113,10 @@ def test_a_selection_follows_its_distribution(path: str, kind: Any, monotone: bo
         return kind(ONE / factor, sensitivity, monotone)
 
     def sample(factor: Fraction) -> Iterable[int]:
-        return [choice(factor).release(np.array(scores)) for _ in range(4_000)]
+        return [choice(factor).release(np.array(scores)) for _ in range(draws(4_000))]
 
     assert choice(ONE).rate == Fraction(1, 2)
-    assert_follows(sample, dict(enumerate(choice(ONE).probabilities(scores))))
+    assert_follows(sample, dict(enumerate(probabilities(choice(ONE), scores))))
 
 
 def test_permute_and_flip_agrees_with_opendp(assert_follows: Follows) -> None:
@@ -122,9 +126,9 @@ def test_permute_and_flip_agrees_with_opendp(assert_follows: Follows) -> None:
     def sample(factor: Fraction) -> Iterable[int]:
         metric = linf_distance(T="i64", monotonic=True)
         oracle = make_noisy_max(INTEGERS, metric, max_divergence(), scale=float(2 * factor))
-        return [oracle(scores) for _ in range(4_000)]
+        return [oracle(scores) for _ in range(draws(4_000))]
 
-    assert_follows(sample, dict(enumerate(PermuteAndFlip(Fraction(1, 2), 1, True).probabilities(scores))))
+    assert_follows(sample, dict(enumerate(probabilities(PermuteAndFlip(Fraction(1, 2), 1, True), scores))))
 
 
 SCORES, SIZES = [0, 5, 9, 10, 4, 10], [900, 60, 3, 1, 40, 2]
@@ -135,14 +139,14 @@ def test_exponential_over_ranges_follows_its_distribution(path: str, assert_foll
     """n = 10,000 per scale (3,000 on the exact path). Would catch a wrong exponent, sizes left out, an edge between
     ranges that is off, and an exact path that differs from the fast one.
     """
-    n = 10_000 if path == "floats" else 3_000
+    n = draws(10_000 if path == "floats" else 3_000)
 
     def sample(factor: Fraction) -> Iterable[int]:
         mechanism = ExponentialOverRanges(ONE / factor, 1, False)
         places = (mechanism.release(Ranges(np.array(SCORES), SIZES)) for _ in range(n))
         return [bisect_right(ENDS, place) for place in places]
 
-    assert_follows(sample, dict(enumerate(ExponentialOverRanges(ONE, 1, False).probabilities(SCORES, SIZES))))
+    assert_follows(sample, dict(enumerate(probabilities(ExponentialOverRanges(ONE, 1, False), SCORES, SIZES))))
 
 
 def test_exponential_over_ranges_agrees_with_opendp(assert_follows: Follows) -> None:
@@ -154,9 +158,9 @@ def test_exponential_over_ranges_agrees_with_opendp(assert_follows: Follows) -> 
     def sample(factor: Fraction) -> Iterable[int]:
         metric = linf_distance(T="i64", monotonic=True)
         oracle = make_noisy_max(INTEGERS, metric, zero_concentrated_divergence(), scale=float(factor))
-        return [owner[oracle(points)] for _ in range(4_000)]
+        return [owner[oracle(points)] for _ in range(draws(4_000))]
 
-    assert_follows(sample, dict(enumerate(ExponentialOverRanges(ONE, 1, True).probabilities(scores, sizes))))
+    assert_follows(sample, dict(enumerate(probabilities(ExponentialOverRanges(ONE, 1, True), scores, sizes))))
 
 
 def test_the_point_in_a_range_is_uniform(assert_follows: Follows) -> None:
@@ -165,7 +169,7 @@ def test_the_point_in_a_range_is_uniform(assert_follows: Follows) -> None:
 
     def sample(factor: Fraction) -> Iterable[int]:
         size = int(5 * factor)
-        return [mechanism.release(Ranges(np.array([3]), [size])) % 5 for _ in range(10_000)]
+        return [mechanism.release(Ranges(np.array([3]), [size])) % 5 for _ in range(draws(10_000))]
 
     assert_follows(sample, dict.fromkeys(range(5), 0.2), detects=[1.2])
 
@@ -173,7 +177,7 @@ def test_the_point_in_a_range_is_uniform(assert_follows: Follows) -> None:
 @pytest.mark.parametrize("caps", [(3, 2), (3, 2, 4)])
 def test_residual_laplace_follows_its_distribution(caps: tuple[int, ...], assert_follows: Follows) -> None:
     """n = 10,000 per scale and entry. Would catch a cap given to the wrong class and halves of epsilon mixed up."""
-    shape = (10_000, len(caps))
+    shape = (draws(10_000), len(caps))
     exact_own = np.broadcast_to(np.arange(len(caps)) * 100, shape)
     exact_others = None if len(caps) == 2 else -exact_own
     drawn = {
@@ -232,7 +236,7 @@ def test_an_interval_holds_as_often_as_it_says(confidence: float, assert_follows
     """n = 20,000 counts per scale. The share of intervals that hold is the exact one, at least `confidence` and at most
     the share of one integer less. Would catch an error bar off by one.
     """
-    parts = copies(20_000, 8).partition("copy")
+    parts = copies(draws(20_000), 8).partition("copy")
     noise = IntegerLaplace(Fraction(1, 4))
     error = noise.error(confidence)
     inside = sum(noise.probability(x) for x in range(-error, error + 1))

@@ -9,12 +9,14 @@ same loop and must be caught; n makes a miss as improbable.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from sizes import draws, sized
 
 import privet
 from privet import AdditiveModel
@@ -24,6 +26,8 @@ from privet.kernel.domain import Domain
 
 Private = Callable[..., None]
 Row = Mapping[str, object]
+
+pytestmark = sized
 
 BINARY = ("0", "1")
 COLUMNS: tuple[Column, ...] = (
@@ -38,14 +42,27 @@ ROW = {"a": "0", "b": "0", "x": 5, "z": 0, "y": "0"}
 
 
 def experiments(
-    n: int, rows: Sequence[Row], person: Sequence[Row], rows_per_person: int = 1, columns: tuple[Column, ...] = COLUMNS
+    n: int,
+    rows: Sequence[Row],
+    person: Sequence[Row],
+    rows_per_person: int = 1,
+    columns: tuple[Column, ...] = COLUMNS,
+    named: bool = False,
 ) -> privet.ProtectedTable:
-    """A table of n copies: on side 0 each holds `rows`, on side 1 `rows` and the person's."""
+    """A table of n copies, of fewer at a small size: on side 0 each holds `rows`, on side 1 `rows` and the person's.
+
+    Where persons are `named`, every row of `rows` is another person's.
+    """
+    n = draws(n)
     copy = Nominal("copy", tuple(range(n)))
     domain = Domain((copy, Nominal("side", BINARY), *columns), target="y", rows_per_person=rows_per_person)
+    domain = replace(domain, person="whose") if named else domain
     both = [ROW | dict(row) | {"side": "0"} for row in rows] + [ROW | dict(row) | {"side": "1"} for row in rows]
     both += [ROW | dict(row) | {"side": "1"} for row in person]
+    owners = [*range(2 * len(rows)), *[-1] * len(person)]
+    both = [{**row, "whose": owner} for row, owner in zip(both, owners, strict=True)]
     frame = pd.concat([pd.DataFrame(both)] * n, ignore_index=True)
+    frame["whose"] = frame["whose"].astype(str) + " of " + pd.Series(np.repeat(np.arange(n), len(both))).astype(str)
     return privet.open(frame.assign(copy=np.repeat(np.arange(n), len(both))), domain, budget=10**6)
 
 
@@ -81,6 +98,17 @@ def test_a_person_with_two_rows_is_protected_where_two_are_declared(assert_priva
         return sides(np.asarray(table.histogram("copy", "side", epsilon=asked)) <= 1)
 
     assert_private(events, mutants=("1.25", "2"))
+
+
+def test_a_person_with_any_number_of_rows_is_protected_where_a_column_names_them(assert_private: Private) -> None:
+    """n = 20,000. The person has five rows. A second mutant: without the column they count, and lose 5."""
+    tables = {named: experiments(20_000, [{}], [{}] * 5, named=named) for named in (True, False)}
+
+    def events(epsilon: Fraction) -> tuple[Any, Any]:
+        table, asked = (tables[False], Fraction(1)) if epsilon == 5 else (tables[True], epsilon)
+        return sides(np.asarray(table.histogram("copy", "side", epsilon=asked)) <= 1)
+
+    assert_private(events, mutants=("1.25", "5"))
 
 
 def test_a_person_with_rows_in_two_parts_is_protected(assert_private: Private) -> None:
@@ -187,7 +215,7 @@ def test_the_exponential_mechanism_loses_no_more_than_it_says(assert_private: Pr
     def events(epsilon: Fraction) -> tuple[Any, Any]:
         mechanism = ExponentialOverRanges(epsilon, 1, monotone=False)
         first, second = (
-            [mechanism.release(Ranges(np.array(scores), [1, 22])) == 0 for _ in range(64_000)]
+            [mechanism.release(Ranges(np.array(scores), [1, 22])) == 0 for _ in range(draws(64_000))]
             for scores in ([0, -1], [-1, 0])
         )
         return first, second

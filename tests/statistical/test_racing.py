@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from sizes import draws, sized
 
 import privet
 from privet.kernel import SYSTEM, Public, race
@@ -20,7 +21,9 @@ from privet.kernel.domain import Domain
 
 Follows = Callable[..., None]
 
-N = 20_000
+pytestmark = sized
+
+N = draws(20_000)
 SIZE = 6
 STOP = Fraction(1, 4)
 
@@ -28,8 +31,8 @@ STOP = Fraction(1, 4)
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch) -> privet.ProtectedTable:
     """A table whose races cost no time: no shadow is made, and one charge stands for all."""
-    monkeypatch.setattr("privet.kernel.racing._shadow", lambda *_: None)
-    monkeypatch.setattr("privet.kernel.racing._charge", lambda *_: None)
+    monkeypatch.setattr("privet.kernel.racing.shadow_table", lambda *_: None)
+    monkeypatch.setattr("privet.kernel.session.Session.begin", lambda *_: None)
     return privet.open(pd.DataFrame({"a": ["0"]}), Domain((Nominal("a", ("0",)),)), budget=1)
 
 

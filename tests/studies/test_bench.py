@@ -145,3 +145,20 @@ def test_an_interval_is_students() -> None:
     assert (found.mean, found.sd, found.n) == (2.0, 1.0, 3)
     assert found.half == pytest.approx(4.302653 / 3**0.5, abs=1e-6)
     assert summary.Estimate.of([1.0]).half == 0.0
+
+
+def test_a_walk_says_which_files_and_functions_were_crossed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walks: Any = importlib.import_module("bench.walks")
+    table = walks.pieces()["count"]
+    monkeypatch.setattr(walks, "pieces", lambda: {"count": table})
+    assert main.main(["walks", "--folder", str(tmp_path)]) == 0
+    (name,) = content = json.loads((tmp_path / "walks.json").read_text())
+    files = content[name]["files"]
+    assert {"kernel/table.py", "kernel/session.py", "kernel/questions/counts.py"} <= set(files)
+    assert len(files) <= content[name]["functions"] and content[name]["calls"] >= len(files) - 1
+    assert content[name]["lines"] > 1000
+    assert "calls between files" in capsys.readouterr().out
+    again = walks.walk(table)
+    assert list(again.files) == files and again.calls == content[name]["calls"]

@@ -11,20 +11,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sizes import long
 from sklearn.metrics import roc_auc_score
 
 from privet.choice import CautiousForest
 from privet.choice.arms import ARMS
 from privet.choice.auto import checked, shipped
 from privet.choice.features import FEATURES
-from privet.choice.history import PUBLIC, SYNTHETIC, History, Row
-from privet.choice.policy import Tree
+from privet.choice.history import PUBLIC, SYNTHETIC, History, HistoryRow
+from privet.choice.policy import PolicyTree
 from privet.choice.training import Runs, chosen
 from privet.errors import QuestionError
 from privet.studies import histories
 from privet.studies.choice import regrets, run, runs_in, train, validated
 from privet.studies.histories import EPSILONS, OBJECTIVES, WEAK, add, auc, gather, public_table, run_arms
 from privet.studies.synthetic import KINDS
+
+pytestmark = pytest.mark.xdist_group("study of choice")  # they share one run of it
 
 SETS = 5
 LEVELS = EPSILONS + WEAK
@@ -40,7 +43,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def rows_in(folder: Path) -> list[Row]:
+def rows_in(folder: Path) -> list[HistoryRow]:
     history = History(folder / "history.db")
     try:
         return history.rows()
@@ -48,7 +51,7 @@ def rows_in(folder: Path) -> list[Row]:
         history.close()
 
 
-def by_name(rows: list[Row]) -> list[Row]:
+def by_name(rows: list[HistoryRow]) -> list[HistoryRow]:
     return sorted(rows, key=lambda row: (row.site, row.run, row.branch))
 
 
@@ -71,7 +74,7 @@ def test_a_history_has_every_arm_on_every_table_with_one_context(study: Path) ->
     assert len(contexts) == SETS * LEVELS  # one probe for all arms and objectives
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=long)])
 def test_two_histories_are_equal_however_many_processes_make_them(study: Path, jobs: int) -> None:
     history = History()
     assert gather(history, first=3, sets=2, jobs=jobs) == 2 * LEVELS
@@ -105,7 +108,7 @@ def test_what_is_there_is_not_run_again(study: Path, monkeypatch: pytest.MonkeyP
     assert gather(history, sets=3) == 0 and gather(history, seconds=0) == 0 and asked == [1, 2]
 
 
-def made(rows: list[Row], name: str) -> histories.Run:
+def made(rows: list[HistoryRow], name: str) -> histories.Run:
     """A run as it was before it was written down."""
     mine = [row for row in rows if row.run == name]
     points = {
@@ -149,6 +152,7 @@ def test_a_study_writes_policies_that_can_be_used(study: Path) -> None:
     assert CautiousForest.load(study / "auc.json").floor is None  # no ranking has one
 
 
+@long
 def test_the_same_history_gives_the_same_policy_in_any_order(study: Path, tmp_path: Path) -> None:
     rows = rows_in(study)
     names = sorted({row.run for row in rows}, key=lambda name: (name.rpartition(" ")[0][::-1], name))
@@ -161,6 +165,7 @@ def test_the_same_history_gives_the_same_policy_in_any_order(study: Path, tmp_pa
     assert policies[0].trees != policies[1].trees
 
 
+@long
 def test_a_policy_learns_from_generated_rows_alone(study: Path) -> None:
     """Public tables measure it, so it must not have seen them."""
     rows = rows_in(study)
@@ -211,7 +216,7 @@ def test_a_policy_is_validated_on_tables_it_has_not_seen() -> None:
 def always(arm: str) -> CautiousForest:
     """The shipped policy with one leaf for a tree, and no floor."""
     ahead = tuple(50 if name == arm else 0 for name in ARMS)
-    return replace(shipped("accuracy"), floor=None, trees=(Tree((0,), (0.0,), (0,), (100,), (ahead,)),))
+    return replace(shipped("accuracy"), floor=None, trees=(PolicyTree((0,), (0.0,), (0,), (100,), (ahead,)),))
 
 
 def cells(points: dict[str, dict[str, list[float]]]) -> Runs:
@@ -267,7 +272,7 @@ def test_the_policy_is_asked_run_by_run() -> None:
     """It sees noisy counts, so it may choose otherwise in another run of the same cell."""
     policy = always("boosted")
     ahead = {arm: tuple(50 if name == arm else 0 for name in ARMS) for arm in ("prior", "boosted")}
-    tree = Tree((0, 0, 0), (0.5, 0.0, 0.0), (1, 0, 0), (0, 9, 9), ((), ahead["prior"], ahead["boosted"]))
+    tree = PolicyTree((0, 0, 0), (0.5, 0.0, 0.0), (1, 0, 0), (0, 9, 9), ((), ahead["prior"], ahead["boosted"]))
     runs = cells({"car 1": {"prior": [50.0] * 4, "boosted": [90.0] * 4}})
     runs.features[:, 0] = [0.0, 1.0, 1.0, 1.0]
     policy = replace(policy, trees=(tree,))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sizes import long
 
 from privet.datasets import census_domain
 from privet.errors import DataError, QuestionError, UndeclaredDomain
@@ -46,6 +47,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return data, domain
 
 
+@long
 def test_ours_and_others_are_compared_on_the_same_rows(files: tuple[Path, Path], tmp_path: Path) -> None:
     data, domain = files
     comparison = Comparison(data, domain, ("prior", "diffpid3", "sklearn-tree"), ("0.1", "10"))

@@ -64,7 +64,7 @@ def test_a_study_prints_the_papers_numbers_beside_ours_and_writes_its_page(tmp_p
     [
         (("run", "nothing"), "there is no study 'nothing'; `privet study list` names them all."),
         (("run", "choice", "zhu-du-figure-5"), "the study 'choice' runs by itself, as `privet study run choice"),
-        (("run", "zhu-du-figure-5", "-o", "file"), "cannot write to 'file' (File exists); choose another folder"),
+        (("run", "zhu-du-figure-5", "-o", "file"), "'file' is a file; name a folder for results"),
         (("compare", "-d", "people.toml", "-e", "10:0.1"), "the range 10:0.1 of epsilon is upside down; write 0.1:10."),
         (("compare", "-d", "people.toml", "-e", "0:1"), "epsilon"),
         (("compare", "nowhere.csv", "-d", "people.toml"), "there is no file 'nowhere.csv'"),

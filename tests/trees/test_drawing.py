@@ -196,7 +196,7 @@ def test_pictures_follow_the_text_colour_and_fetch_nothing() -> None:
 
 def test_the_page_tells_promise_cost_trees_rules_and_domain(tmp_path: Path) -> None:
     drawn = page(model(small()))
-    assert "epsilon 1 per person" in drawn and "up to 2 rows" in drawn and "2.72" in drawn
+    assert "epsilon 1 per person" in drawn and "if no person has more than 2 rows" in drawn and "2.72" in drawn
     assert "NOT PRIVATE" not in drawn
     assert "if marital-status = Divorced and age &lt;= 40 then &lt;=50K" in drawn
     assert "Divorced, Never-married, &lt;missing&gt;" in drawn

@@ -216,7 +216,9 @@ def test_captions_tell_cost_and_weight_and_the_note_is_shown() -> None:
 def test_the_page_tells_promise_cost_tables_sums_and_domain(tmp_path: Path) -> None:
     published = model()
     drawn = page(published)
-    assert "epsilon 1 per person" in drawn and "up to 2 rows" in drawn and "NOT PRIVATE" not in drawn
+    assert (
+        "epsilon 1 per person" in drawn and "if no person has more than 2 rows" in drawn and "NOT PRIVATE" not in drawn
+    )
     assert "a sum of 4 tables, drawn as 3" in drawn
     assert "crafts, sales, none, &lt;other&gt;" in drawn
     assert "In no table: sex." in drawn

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 import spark_session
 from postgres_server import shared_server
+from sizes import long
 from sqlglot import exp
 
 from privet.errors import QuestionError
@@ -68,6 +69,7 @@ class SparkLayer(LocalLayer):
     """Frames of the Spark that the tests share."""
 
     def __init__(self) -> None:
+        spark_session.require()
         super().__init__(FRAME, SMALL)
         self.name, self.source = "a Spark frame", self._stored(FRAME)
 
@@ -147,11 +149,13 @@ def test_a_cast_that_fails_would_be_caught_on_postgres_and_quotes_no_row(monkeyp
 # -- Spark --------------------------------------------------------------------------------------
 
 
+@long
 @on_spark
 def test_spark_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """All but these: low bits and seeds are about noise, which is drawn here whatever the engine, and take many jobs;
     timing counts the steps of the asking thread, and Spark is asked in another and works in a process of its own. A
-    forked process has no Spark (kernel/engines/test_spark.py), so that of races, kills and retries kills are left out.
+    forked process has no Spark (kernel/engines/spark/test_failures.py), so that of races, kills and retries kills are
+    left out.
     """
     monkeypatch.delattr(os, "fork")
     with SparkLayer() as layer:

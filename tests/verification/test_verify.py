@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sizes import long
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -194,7 +195,7 @@ def test_a_cell_that_is_rounded_before_its_noise_is_caught(column: str) -> None:
     assert privet.verify(cell, 1, effort=0.2).outcome == "broken"
 
 
-@pytest.mark.parametrize("falling", [True, False])
+@pytest.mark.parametrize("falling", [True, pytest.param(False, marks=long)])
 @pytest.mark.parametrize(
     "shape",
     [dict, list, pd.Series, lambda cells: pd.DataFrame([cells])],

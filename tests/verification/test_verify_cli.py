@@ -12,6 +12,7 @@ from pathlib import Path
 
 import command
 import pytest
+from sizes import long
 
 import privet
 from privet.verification import Finding, Verdict, registry
@@ -88,6 +89,7 @@ def test_a_report_is_written(tmp_path: Path) -> None:
     assert "http://" not in loads and "https://" not in loads  # it opens without a network
 
 
+@long
 def test_a_table_is_attacked_and_pays_nothing(tmp_path: Path) -> None:
     """Would catch an attack that charges the owner's ledger, or that leaves a file beside the data."""
     privet.datasets.census(60, seed=1).to_csv(tmp_path / "people.csv", index=False)

@@ -19,7 +19,7 @@ from privet.learners.boosting import CONSTANTS
 from privet.learners.grow import grow
 from privet.learners.plan import Plan
 from privet.learners.presets import preset
-from privet.learners.progress import Tell
+from privet.learners.progress import ProgressCallback
 from privet.models.model import Model
 
 ID3PLUS = "id3plus"
@@ -40,7 +40,7 @@ class Arm:
         counts: Histogram,
         rng: np.random.Generator,
         reasons: list[str],
-        progress: Tell,
+        progress: ProgressCallback,
     ) -> Model:
         """Spend what `counts` have left of `epsilon`."""
         if self.algorithm in LEARNERS:

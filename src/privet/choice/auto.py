@@ -121,13 +121,13 @@ class AutoClassifier(PrivateClassifier):
         return checked(self.policy if isinstance(self.policy, CautiousForest) else CautiousForest.load(self.policy))
 
     def _learn(self, table: ProtectedTable, reasons: list[str]) -> Model:
-        epsilon, domain = self._charged(), table.domain
+        epsilon, domain = self._checked_epsilon(), table.domain
         probe = as_epsilon(epsilon * PROBE)
 
         def arm(name: str) -> Branch:
             def run(scope: ProtectedTable, counts: Histogram) -> tuple[Model, Histogram]:
-                self._say(Progress(f"chose {name}"))
-                return ARMS[name].fit(scope, epsilon, counts, self._coins(), reasons, self._say), counts
+                self._report(Progress(f"chose {name}"))
+                return ARMS[name].fit(scope, epsilon, counts, self._public_coins(), reasons, self._report), counts
 
             return Branch(run, cost=epsilon - probe)
 

@@ -19,7 +19,7 @@ from privet.choice.noisy_if import NoisyIf
 from privet.choice.outcome import Outcome
 from privet.errors import QuestionError
 from privet.kernel import Domain, Histogram, ProtectedTable, as_epsilon, decimal_text
-from privet.learners.additive import SHARE, naive_bayes, published
+from privet.learners.additive import SHARE, naive_bayes, published_model
 from privet.learners.algorithm import check_attributes, check_target
 from privet.models.privacy_record import Step
 from privet.models.tables import Tables
@@ -111,4 +111,4 @@ def cheapest_model(
 def _model(domain: Domain, epsilon: Fraction, counts: Counts, checks: Fraction) -> Tables:
     learned = naive_bayes(domain, counts.releases[0], counts.releases[1:])
     watched = Step(-1, 0, "all checks of accuracy", 1, checks)
-    return published(domain, "naive-bayes", epsilon, learned, (), watched)
+    return published_model(domain, "naive-bayes", epsilon, learned, (), watched)

@@ -40,7 +40,7 @@ _ROWS = "FROM rewards JOIN runs ON runs.id = rewards.run"
 
 
 @dataclass(frozen=True)
-class Row:
+class HistoryRow:
     """One branch of one run, and its reward. Rows of one `run` share their context, runs on one `data` their rows."""
 
     site: str
@@ -117,7 +117,7 @@ class History:
                 [(number, *row) for row in rows],
             )
 
-    def rows(self, site: str | None = None) -> list[Row]:
+    def rows(self, site: str | None = None) -> list[HistoryRow]:
         """All rows in the order they were written, or those of one site."""
         columns = "site, runs.run, data, context, branch, reward, origin, source"
         where, values = ("", ()) if site is None else (" WHERE site = ?", (site,))
@@ -127,7 +127,7 @@ class History:
         with closing(self._connection.execute(query, values)) as answer:
             for name, run, data, text, branch, reward, origin, source in answer:
                 context = contexts.setdefault(text, json.loads(text) if text not in contexts else {})
-                found.append(Row(name, run, data, context, branch, reward, origin, source))
+                found.append(HistoryRow(name, run, data, context, branch, reward, origin, source))
         return found
 
     def runs(self, site: str) -> set[str]:
@@ -144,7 +144,7 @@ class History:
             found[name] = found.get(name, 0) + count
         return [f"{name} ({count} rewards)" for name, count in found.items()]
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[HistoryRow]:
         return iter(self.rows())
 
     def __len__(self) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.choice.history import Row
+from privet.choice.history import HistoryRow
 from privet.choice.policy import ADVICE_BONUS, ADVICE_ROWS, Context, Policy, Weights
 from privet.errors import QuestionError
 
@@ -25,7 +25,7 @@ PRIOR = 1.0  # standard deviation of a coefficient, over that of the rewards
 
 
 @dataclass(frozen=True)
-class Line:
+class Posterior:
     """The posterior of one branch: mean and covariance of its coefficients, and how many rewards it is made of."""
 
     mean: Floats
@@ -40,14 +40,14 @@ class BayesianLinear(Policy):
     features: tuple[str, ...]
     centre: Floats
     scale: Floats
-    lines: Mapping[str, Line]
+    lines: Mapping[str, Posterior]
     thompson: np.random.Generator | None = None
 
     kind = "bayesian-linear"
 
     @classmethod
     def fit(
-        cls, rows: Sequence[Row], features: Sequence[str], thompson: np.random.Generator | None = None
+        cls, rows: Sequence[HistoryRow], features: Sequence[str], thompson: np.random.Generator | None = None
     ) -> BayesianLinear:
         """Learn from the rows of a history."""
         if not rows:
@@ -91,9 +91,9 @@ def _design(values: Floats) -> Floats:
     return np.concatenate([np.ones((len(values), 1)), values, values**2], axis=1)
 
 
-def _line(design: Floats, rewards: Floats, noise: float) -> Line:
+def _line(design: Floats, rewards: Floats, noise: float) -> Posterior:
     """The posterior under a normal prior of deviation PRIOR * noise, and noise of this deviation."""
     precision = design.T @ design / noise**2 + np.eye(design.shape[1]) / (PRIOR * noise) ** 2
     covariance = np.linalg.inv(precision)
     mean: Any = covariance @ (design.T @ rewards) / noise**2
-    return Line(np.asarray(mean), np.asarray(covariance, dtype=np.float64), len(rewards))
+    return Posterior(np.asarray(mean), np.asarray(covariance, dtype=np.float64), len(rewards))

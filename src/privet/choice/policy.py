@@ -74,7 +74,7 @@ class Advised(Policy):
 
 
 @dataclass(frozen=True)
-class Tree:
+class PolicyTree:
     """One tree of a forest, as flat lists: a node asks `feature <= threshold`, its children are `left` and the next.
 
     Leaves have no left child; `rows` says how many runs they are made of, `ahead` by how many tenths of a
@@ -116,7 +116,7 @@ class CautiousForest(Policy):
     branches: Mapping[str, str]  # and the fingerprint of each
     default: str
     features: tuple[str, ...]
-    trees: tuple[Tree, ...]
+    trees: tuple[PolicyTree, ...]
     caution: float = 1.0
     floor: Floor | None = None
     header: Mapping[str, Any] = field(default_factory=dict)  # what it was learned from
@@ -237,7 +237,7 @@ class CautiousForest(Policy):
             )
 
 
-def _tree(content: Mapping[str, Any], features: int, branches: int) -> Tree:
+def _tree(content: Mapping[str, Any], features: int, branches: int) -> PolicyTree:
     """A tree from its lists, whose every walk ends: children come after their parents."""
     whole = {name: tuple(int(value) for value in content[name]) for name in ("feature", "left", "rows")}
     threshold = tuple(float(value) for value in content["threshold"])
@@ -251,4 +251,4 @@ def _tree(content: Mapping[str, Any], features: int, branches: int) -> Tree:
             raise ValueError
         if not inner and (len(ahead[node]) != branches or whole["rows"][node] < 1):
             raise ValueError
-    return Tree(whole["feature"], threshold, whole["left"], whole["rows"], ahead)
+    return PolicyTree(whole["feature"], threshold, whole["left"], whole["rows"], ahead)

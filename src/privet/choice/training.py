@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.choice.history import Row
-from privet.choice.policy import CautiousForest, Floor, Tree
+from privet.choice.history import HistoryRow
+from privet.choice.policy import CautiousForest, Floor, PolicyTree
 from privet.errors import QuestionError
 
 Floats = NDArray[np.float64]
@@ -34,10 +34,10 @@ class Runs:
         return len(self.data)
 
 
-def runs_of(rows: Sequence[Row], branches: Sequence[str], features: Sequence[str]) -> Runs:
+def runs_of(rows: Sequence[HistoryRow], branches: Sequence[str], features: Sequence[str]) -> Runs:
     """The runs in which every branch has a reward."""
     found: dict[str, dict[str, float]] = {}
-    first: dict[str, Row] = {}
+    first: dict[str, HistoryRow] = {}
     for row in rows:
         found.setdefault(row.run, {})[row.branch] = row.reward
         first.setdefault(row.run, row)
@@ -109,7 +109,7 @@ def chosen(policy: CautiousForest, runs: Runs) -> Integers:
     return np.array(found)
 
 
-def _grown(runs: Runs, default: int, depth: int, rng: np.random.Generator) -> Tree:
+def _grown(runs: Runs, default: int, depth: int, rng: np.random.Generator) -> PolicyTree:
     # rows differ by many points in what can be reached at all: what counts is which branch is better
     centred = runs.rewards - runs.rewards.mean(axis=1, keepdims=True)
     ahead = runs.rewards - runs.rewards[:, default : default + 1]
@@ -131,7 +131,7 @@ def _grown(runs: Runs, default: int, depth: int, rng: np.random.Generator) -> Tr
             left.append(0)
             rows.append(0)
             leaves.append(())
-    return Tree(tuple(feature), tuple(threshold), tuple(left), tuple(rows), tuple(leaves))
+    return PolicyTree(tuple(feature), tuple(threshold), tuple(left), tuple(rows), tuple(leaves))
 
 
 def _best_split(features: Floats, centred: Floats, rng: np.random.Generator) -> tuple[int, float] | None:

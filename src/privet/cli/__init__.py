@@ -1,4 +1,4 @@
-"""The command line: one verb each, results on standard output, everything else on standard error."""
+"""The command line. Results go to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import typer
 
 import privet
 from privet.cli import audit, budget, domain, models, query, study, verify
-from privet.cli.common import STYLE, say
-from privet.errors import PrivetError
+from privet.cli.common import STYLE, say, with_options
+from privet.cli.usage import usage_sentence
+from privet.errors import PrivetError, QuestionError
 
-INTERRUPTED = 130  # the exit code, by custom
+INTERRUPTED = 130  # the usual exit code after an interrupt
 
 app = typer.Typer(
     help="Mine a table you are not allowed to see.",
@@ -25,6 +26,7 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def _top(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
+    """Print the version if it is asked for."""
     if version:
         print(privet.__version__)
         raise typer.Exit
@@ -33,8 +35,8 @@ def _top(version: Annotated[bool, typer.Option("--version", help="Print the vers
 app.command()(query.query)
 app.command(help=models.FIT_HELP)(models.fit)
 app.command()(models.predict)
-app.command()(models.show)
-app.command()(verify.verify)
+app.command(short_help="Show a model, what it promises and what it cost.")(models.show)
+app.command(short_help="Try to prove that something loses more than it claims.")(verify.verify)
 app.command()(audit.audit)
 app.add_typer(budget.app, name="budget")
 app.add_typer(domain.app, name="domain")
@@ -56,27 +58,44 @@ def demo(
     """
     from privet.demo import run
 
+    if folder.exists() and not folder.is_dir():
+        raise QuestionError(f"'{folder}' is a file; name a folder with --folder.")
     run(folder, rows)
 
 
 def main() -> None:
-    """The `privet` command: one sentence and a code that is not 0 where something stands in the way."""
+    """Run the `privet` command. An error becomes one sentence and an exit code other than 0."""
     try:
-        app()
+        sys.exit(app(prog_name="privet", standalone_mode=False))
     except PrivetError as error:
         from privet.trees.layout import LONG, clean, shortened
 
-        say(f"privet: {shortened(clean(str(error)), LONG)}")  # it may quote a label of somebody's file
+        # the message may quote a label of a file
+        say(f"privet: {with_options(shortened(clean(str(error)), LONG))}")
         sys.exit(1)
-    except (KeyboardInterrupt, SystemExit) as stopped:
+    except (KeyboardInterrupt, typer.Abort, SystemExit) as stopped:
         if isinstance(stopped, SystemExit) and stopped.code != INTERRUPTED:
             raise
-        say("privet: interrupted; what was charged stands in the ledger")  # typer makes an exit of an interrupt
+        say(f"privet: {_interrupted(sys.argv[1:2])}")
         sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # whoever reads the output has closed it, as `head` does
+        sys.stdout = None
+        sys.exit(1)
     except OSError as error:
         say(f"privet: {error.strerror or 'the system refused'}: {error.filename or 'a file'}")
         sys.exit(1)
     except Exception as error:
-        # Its text may quote a row, so only its kind is shown.
+        if hasattr(error, "format_message"):  # a usage error of typer
+            without_words = type(error).__name__ == "NoArgsIsHelpError"
+            say(error.format_message() if without_words else f"privet: {usage_sentence(error)}")
+            sys.exit(2)
+        # The message may quote a row, so only the type is shown.
         say(f"privet: an unexpected {type(error).__name__} stopped this command; please report it")
         sys.exit(70)
+
+
+def _interrupted(command: list[str]) -> str:
+    """Return the sentence after an interrupt; commands that charge nothing do not speak of charges."""
+    if command and command[0] in ("query", "fit"):
+        return "interrupted; what was charged stands in the ledger"
+    return "interrupted"

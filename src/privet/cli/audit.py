@@ -1,10 +1,10 @@
-"""`privet audit`: what does a published tree tell about the people in it?"""
+"""`privet audit`: what a published tree reveals about the people in it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +15,7 @@ from rich.text import Text
 
 import privet
 from privet.cli.common import JsonOption, print_json, say
+from privet.cli.outputs import check_output, write_text, written_whole
 from privet.errors import QuestionError
 from privet.kernel import LONGEST_DOMAIN, Domain, number_of, read_text
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from privet.risk import Audit
 
-DEEPEST, WIDEST = 5, 100_000  # levels and leaves of a private tree that is tried as a remedy
+DEEPEST, WIDEST = 5, 100_000  # the most levels and leaves of a private tree that is tried as a remedy
 EXPOSED = 3  # the exit code of --strict
 
 
@@ -79,16 +80,16 @@ def audit(
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 if somebody is known.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """What does a published tree tell about the people in it?
+    """Compute what a published tree reveals about the people in it.
 
-    Whoever holds the tree and knows everybody's quasi-identifiers believes something of each of
-    them. Two such adversaries are computed, maximum entropy and possible worlds, and held
-    against those who have not seen the tree; then who is exposed most, by which path of the
-    tree, and which remedy brings every probability below the threshold, at which accuracy.
-    A private tree is audited in the same way: its numbers are computed, not asserted.
+    Somebody who has the tree and knows everybody's quasi-identifiers can infer probabilities of
+    the sensitive value of each person. The audit computes two such adversaries, maximum entropy
+    and possible worlds, and compares them with somebody who has not seen the tree. It shows who
+    is exposed most and by which path of the tree, and which remedy brings every probability
+    below the threshold, at which accuracy. A private tree is audited in the same way.
 
-    The table and the truth stay here. Report, JSON and --individuals quote them: they are for
-    the owner and not for publishing.
+    The table and the truth are read here and sent nowhere. The report, the JSON and
+    --individuals quote them: they are for the owner and must not be published.
 
     \b
     Examples:
@@ -98,10 +99,11 @@ def audit(
       privet audit raw.json --qi people.csv -s income --fix --threshold 0.8 -o safe.json
       privet audit raw.json --qi people.csv -s income --published labels --strict --json
     """
-    _check(tree, beside, qi, truth, fix, remedies, output, html, individuals)
+    files = _Files(tree, beside, qi, truth, output, html, individuals)
+    _check(files, fix, remedies)
     table = _rows(qi)
     answers = table if truth is not None and truth == qi else None if truth is None else _rows(truth)
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "sensitive": sensitive,
         "values": None if values is None else _values(values),
         "published": published,
@@ -116,65 +118,78 @@ def audit(
     }
     refit = None
     if remedies and epsilon_trials and answers is not None and training is None:
-        refit = _refit(tree, table, answers, sensitive, asked["columns"])
-    paths = [tree] if beside is None else [tree, beside]
-    names = [path.name for path in paths] if len({path.name for path in paths}) == len(paths) else list(map(str, paths))
+        refit = _refit(tree, table, answers, sensitive, options["columns"])
+    trees = files.trees
+    names = [path.name for path in trees] if len({path.name for path in trees}) == len(trees) else list(map(str, trees))
     audits = []
     with Console(stderr=True).status("reading") as status:
-        for path, name in zip(paths, names, strict=True):
-            found = privet.audit(
-                path, table, **asked, name=name, refit=refit if path is tree else None, progress=_teller(status, name)
+        for path, name in zip(trees, names, strict=True):
+            own_refit = refit if path is tree else None
+            result = privet.audit(
+                path, table, **options, name=name, refit=own_refit, progress=_progress_line(status, name)
             )
-            audits.append(found)
-    wrote = _write(audits, None if fix else output, html, individuals)
+            audits.append(result)
+    written = _write(audits, replace(files, output=None) if fix else files)
     if fix:
         assert output is not None
-        wrote.append(_mend(audits[0], tree, output))
+        written.append(_write_fixed(audits[0], tree, output))
     _print(audits, as_json)
-    if wrote:
-        say(f"wrote {' and '.join(wrote)}")
-    if strict and not fix and any(not each.safe for each in audits):
+    if written:
+        say(f"wrote {' and '.join(written)}")
+    if strict and not fix and any(not result.safe for result in audits):
         raise typer.Exit(EXPOSED)
 
 
-# -- what comes in ------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Files:
+    """The files of an audit: trees and tables to read, then what to write."""
+
+    tree: Path
+    beside: Path | None
+    qi: Path
+    truth: Path | None
+    output: Path | None
+    html: Path | None
+    individuals: Path | None
+
+    @property
+    def trees(self) -> list[Path]:
+        """The trees to audit."""
+        return [self.tree] if self.beside is None else [self.tree, self.beside]
 
 
-def _check(
-    tree: Path,
-    beside: Path | None,
-    qi: Path,
-    truth: Path | None,
-    fix: bool,
-    remedies: bool,
-    output: Path | None,
-    html: Path | None,
-    individuals: Path | None,
-) -> None:
-    """Whatever can be refused is refused before anything is computed."""
+# -- input --------------------------------------------------------------------------------------
+
+
+def _check(files: _Files, fix: bool, remedies: bool) -> None:
+    """Refuse wrong options before anything is computed."""
+    output = files.output
     if fix and output is None:
         raise QuestionError("--fix needs a file for the safer tree, as -o safe.json.")
     if fix and not remedies:
         raise QuestionError("--fix is a remedy; leave out --no-remedies.")
-    if fix and beside is not None:
+    if fix and files.beside is not None:
         raise QuestionError("--fix mends one tree; leave out the second.")
     ending = "" if output is None else output.suffix.lower()
     if fix and ending in (".html", ".htm"):
         raise QuestionError(f"with --fix, '{output}' is where the tree goes; write the report with --html.")
     if not fix and output is not None and ending not in (".html", ".json"):
         raise QuestionError(f"cannot tell what to write to '{output}'; a report ends in .html, the audit in .json.")
-    for path in (output, html, individuals):
+    for path in (output, files.html, files.individuals):
         if path is None:
             continue
-        if not path.parent.is_dir():
-            raise QuestionError(f"there is no folder '{path.parent}' to write '{path.name}' to; make it first.")
-        if any(each is not None and path.resolve() == each.resolve() for each in (tree, beside)):
+        if any(path.resolve() == tree.resolve() for tree in files.trees):
             raise QuestionError(f"'{path}' is the tree that is audited; write to another file.")
-        if any(each is not None and path.resolve() == each.resolve() for each in (qi, truth)):
+        if any(table is not None and path.resolve() == table.resolve() for table in (files.qi, files.truth)):
             raise QuestionError(f"'{path}' is the table that is read; write to another file.")
+        check_output(path)
+    written = [path.resolve() for path in (output, files.html, files.individuals) if path is not None]
+    if len({*written}) < len(written):
+        raise QuestionError("two outputs have one name; name a file for each.")
 
 
 def _rows(path: Path) -> pd.DataFrame:
+    """Read all rows of a file."""
     import pandas as pd
 
     from privet.rows import read
@@ -183,19 +198,20 @@ def _rows(path: Path) -> pd.DataFrame:
 
 
 def _split(words: str) -> list[str]:
+    """Return words that are separated by commas."""
     return [word.strip() for word in words.split(",") if word.strip()]
 
 
 def _values(words: str) -> list[str]:
-    """Values as v,w or from a file with one a line."""
-    found = [line.strip() for line in _text(words[1:]).splitlines()] if words.startswith("@") else _split(words)
-    if not any(found):
+    """Return values, written as v,w or one a line in a file."""
+    values = [line.strip() for line in _text(words[1:]).splitlines()] if words.startswith("@") else _split(words)
+    if not any(values):
         raise QuestionError(f"--values {words} names no value; write them as v,w or one a line into a file.")
-    return [value for value in found if value]
+    return [value for value in values if value]
 
 
 def _marginal(words: str) -> Mapping[str, float]:
-    """Shares as v=0.3,w=0.7 or from a JSON file."""
+    """Return shares, written as v=0.3,w=0.7 or in a JSON file."""
     how = "write it as v=0.3,w=0.7 or as a JSON object of numbers in a .json file"
     if words.lower().endswith(".json"):
         text = _text(words)
@@ -214,6 +230,7 @@ def _marginal(words: str) -> Mapping[str, float]:
 
 
 def _text(path: str) -> str:
+    """Read a small text file."""
     try:
         text = read_text(path, LONGEST_DOMAIN, "utf-8-sig")
     except UnicodeDecodeError:
@@ -225,106 +242,113 @@ def _text(path: str) -> str:
     return text
 
 
-# -- what is tried ------------------------------------------------------------------------------
+# -- remedies and progress ----------------------------------------------------------------------
 
 
 def _refit(
     tree: Path, table: pd.DataFrame, answers: pd.DataFrame, sensitive: str, columns: Sequence[str] | None
 ) -> Callable[[float], Any] | None:
-    """How private trees of the same people grow, where a privet model declares the values of their columns."""
+    """Return a function that fits a private tree on the same people; None unless the tree is a plain privet model."""
     from privet.models.tree import Ensemble
     from privet.risk.reading import read_tree
     from privet.risk.tree import PublishedTree
 
-    found = read_tree(tree)
-    if not isinstance(found, PublishedTree) or not isinstance(found.model, Ensemble) or found.epsilon is not None:
+    published = read_tree(tree)
+    if not isinstance(published, PublishedTree) or not isinstance(published.model, Ensemble):
+        return None
+    if published.epsilon is not None:
         return None
     known = [name for name in (columns or table.columns) if name != sensitive and name in table.columns]
-    whole = found.model.domain
-    domain = replace(whole, columns=tuple(each for each in whole if each.name in (*known, sensitive)), rows=None)
-    depth = _depth(domain, min(found.depth, DEEPEST))
+    whole = published.model.domain
+    domain = replace(whole, columns=tuple(column for column in whole if column.name in (*known, sensitive)), rows=None)
+    depth = _depth(domain, min(published.depth, DEEPEST))
     if not depth:
         return None
 
-    def grown(epsilon: float) -> Any:
+    def fit(epsilon: float) -> Any:
+        """Fit a private tree with this epsilon."""
         classifier = privet.DiffPID3Classifier(epsilon=epsilon, max_depth=depth, criterion="max", domain=domain)
         return classifier.fit(table[list(domain.attributes)], answers[sensitive])
 
-    return grown
+    return fit
 
 
 def _depth(domain: Domain, deepest: int) -> int:
-    """The largest depth at which a tree cannot become too wide; 0 where there is none."""
+    """Return the largest depth at which a tree cannot have too many leaves; 0 if there is none."""
     sizes = sorted((domain[name].size for name in domain.attributes), reverse=True)
     return max((depth for depth in range(1, deepest + 1) if prod(sizes[:depth]) <= WIDEST and sizes), default=0)
 
 
-def _teller(status: Any, name: str) -> Callable[[str], None]:
-    """Progress as one line; a path of the tree is no markup."""
+def _progress_line(status: Any, name: str) -> Callable[[str], None]:
+    """Return a function that shows progress as one line, in which a path of the tree is not read as markup."""
     from privet.trees.layout import clean, shortened
 
     return lambda text: status.update(Text(shortened(clean(f"{name}: {text}"), 76)))
 
 
-# -- what goes out ------------------------------------------------------------------------------
+# -- output -------------------------------------------------------------------------------------
 
 
-def _write(audits: list[Audit], output: Path | None, html: Path | None, individuals: Path | None) -> list[str]:
-    """Write what was asked for, and say what it was."""
-    wrote = []
+def _write(audits: list[Audit], files: _Files) -> list[str]:
+    """Write reports and individuals, and return the files that were written."""
+    written = []
     beside = audits[1] if len(audits) > 1 else None
-    for path in (output, html):
+    for path in (files.output, files.html):
         if path is None:
             continue
-        if path is output and path.suffix.lower() == ".json":
-            path.write_text(json.dumps(_dict(audits), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        if path is files.output and path.suffix.lower() == ".json":
+            write_text(path, json.dumps(_dict(audits), indent=2, ensure_ascii=False) + "\n")
         else:
-            audits[0].to_html(path, beside)
-        wrote.append(str(path))
-    if individuals is not None:
+            write_text(path, audits[0].to_html(beside=beside))
+        written.append(str(path))
+    if files.individuals is not None:
         import pandas as pd
 
-        frames = [each.individuals for each in audits]
+        frames = [result.individuals for result in audits]
         if beside is not None:
             frames = [
-                frame.assign(model=each.name)[["model", *frame]] for each, frame in zip(audits, frames, strict=True)
+                frame.assign(model=result.name)[["model", *frame]] for result, frame in zip(audits, frames, strict=True)
             ]
-        pd.concat(frames, ignore_index=True).to_csv(individuals, index=False, lineterminator="\n")
-        wrote.append(str(individuals))
-    return wrote
+        with written_whole(files.individuals) as file:
+            pd.concat(frames, ignore_index=True).to_csv(file, index=False, lineterminator="\n")
+        written.append(str(files.individuals))
+    return written
 
 
-def _mend(found: Audit, tree: Path, output: Path) -> str:
-    """Write the tree with leaves merged; or one sentence about why that is not enough, and what is."""
+def _write_fixed(result: Audit, tree: Path, output: Path) -> str:
+    """Write the tree with leaves merged, and return what was written.
+
+    Raises `QuestionError` if merging leaves is not enough; its sentence says what is.
+    """
     from privet.risk.merging import withheld
     from privet.risk.weka import write
     from privet.risk.words import best
 
-    if found.publication is not None:
-        whole, level = found.publication.tree, found.publication.level
+    if result.publication is not None:
+        whole, level = result.publication.tree, result.publication.level
         smaller = withheld(whole, level)
         if smaller is not whole and whole.model is not None and output.suffix.lower() == ".json":
             raise QuestionError(
                 f"'{output}' would be a privet model, which holds the counts of its leaves, and {level} alone are to "
                 "be published; write the tree as text, as -o safe.txt."
             )
-        if found.safe and smaller is not whole:
-            output.write_text(write(smaller), encoding="utf-8")
-            return f"{output}, the tree with {level} alone: nobody is known with probability {found.threshold:g}"
-    if found.safe:
+        if result.safe and smaller is not whole:
+            write_text(output, write(smaller))
+            return f"{output}, the tree with {level} alone: nobody is known with probability {result.threshold:g}"
+    if result.safe:
         output.write_bytes(tree.read_bytes())
-        return f"{output}, the tree as it is: nobody is known with probability {found.threshold:g}"
-    if found.publication is None:
+        return f"{output}, the tree as it is: nobody is known with probability {result.threshold:g}"
+    if result.publication is None:
         raise QuestionError(
             f"'{tree}' is no single tree, so it has no leaves that --fix could merge; fit it with less epsilon."
         )
-    merge = next(remedy for remedy in found.remedies if remedy.kind == "merge leaves")
+    merge = next(remedy for remedy in result.remedies if remedy.kind == "merge leaves")
     if not merge.enough:
-        other = best(found.remedies)
+        other = best(result.remedies)
         helps = f"what helps: {other.told}" if other is not None else "no remedy was found, so raise --threshold."
         why = f"the worst posterior stays {merge.worst:.3g}" if merge.worst is not None else merge.told
         raise QuestionError(
-            f"--fix cannot bring every posterior of '{tree}' below {found.threshold:g} by merging leaves: "
+            f"--fix cannot bring every posterior of '{tree}' below {result.threshold:g} by merging leaves: "
             f"{why.removeprefix('Merging leaves does not help: ').rstrip('.')}; {helps}"
         )
     merge.save(output)
@@ -332,11 +356,12 @@ def _mend(found: Audit, tree: Path, output: Path) -> str:
 
 
 def _dict(audits: list[Audit]) -> Any:
-    """One audit as it is, two as a list."""
-    return audits[0].to_dict() if len(audits) == 1 else [each.to_dict() for each in audits]
+    """Return one audit as a dict, several as a list."""
+    return audits[0].to_dict() if len(audits) == 1 else [result.to_dict() for result in audits]
 
 
 def _print(audits: list[Audit], as_json: bool) -> None:
+    """Print audits as JSON or as a summary."""
     from privet.risk.summary import show
 
     if as_json:

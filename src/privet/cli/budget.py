@@ -9,14 +9,23 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from privet.cli.common import STYLE, DatasetOption, DomainOption, JsonOption, LedgerArgument, print_json, say
-from privet.errors import LedgerError
-from privet.kernel import Domain, Ledger, as_epsilon, decimal_text, ledger_path
+from privet.cli.common import (
+    STYLE,
+    DatasetOption,
+    DomainOption,
+    JsonOption,
+    LedgerArgument,
+    print_json,
+    say,
+    warn_if_large,
+)
+from privet.errors import LedgerError, did_you_mean
+from privet.kernel import Domain, Ledger, as_epsilon, decimal_text, source_of
 
 app = typer.Typer(help="What was spent and who may spend how much.", **STYLE)
 
 
-@app.command("show")
+@app.command("show", short_help="Show what was spent, by whom, and what is left.")
 def show(
     ledger: LedgerArgument,
     entries: Annotated[bool, typer.Option("--entries", help="List every charge.")] = False,
@@ -40,20 +49,19 @@ def show(
             table.add_row(row["analyst"], row["spent"], row["budget"] or "-", row["left"])
         console.print(table)
         if facts["reservations"]:
-            held = Table(title="open reservations", title_justify="left", show_edge=False)
+            reservations = Table(title="open reservations", title_justify="left", show_edge=False)
             for heading in ("id", "analyst", "held", "spent of it", "since"):
-                held.add_column(heading, overflow="fold")
+                reservations.add_column(heading, overflow="fold")
             for line in facts["reservations"]:
-                held.add_row(*(str(line[field]) for field in ("id", "analyst", "epsilon", "spent", "since")))
-            console.print(held)
+                reservations.add_row(*(str(line[field]) for field in ("id", "analyst", "epsilon", "spent", "since")))
+            console.print(reservations)
         if entries:
             lines = Table(show_edge=False)
             for heading in ("entry", "analyst", "question", "on", "epsilon", "charged", "when"):
-                lines.add_column(heading, overflow="fold")
+                lines.add_column(heading, overflow="fold", no_wrap=heading in ("entry", "epsilon", "charged", "when"))
             for line in facts["entries"]:
-                lines.add_row(
-                    *(str(line[field]) for field in ("id", "analyst", "question", "scope", "epsilon", "loss", "at"))
-                )
+                cells = [str(line[field]) for field in ("id", "analyst", "question", "scope", "epsilon", "loss")]
+                lines.add_row(*cells, line["at"][:16].replace("T", " "))  # to the minute: it fits 80 columns
             console.print(lines)
     if not state:
         say("the ledger holds no data set yet")
@@ -77,9 +85,12 @@ def grant(
       privet budget grant adult.csv 2.0
       privet budget grant adult.csv 0.5 --analyst ada
     """
+    if analyst is not None and not analyst.strip():
+        raise LedgerError("--analyst needs a name, as --analyst ada; leave it out to set what the data set may spend.")
     book = _book(ledger)
     dataset = _dataset(book, name)
     cap = as_epsilon(epsilon, "the budget")
+    warn_if_large(budget=cap)
     book.set_cap(dataset, analyst, cap)
     whose = f"'{analyst}' on '{dataset}'" if analyst else f"the data set '{dataset}'"
     say(f"{whose} may now spend {decimal_text(cap)} in all; {decimal_text(book.spent(dataset, analyst))} is spent")
@@ -100,18 +111,19 @@ def revoke(
     known = book.analysts(dataset)
     if analyst is not None and analyst not in known:
         raise LedgerError(
-            f"there is no analyst '{analyst}' on '{dataset}'; known are {', '.join(known) or 'none yet'}."
+            f"there is no analyst '{analyst}' on '{dataset}'{did_you_mean(analyst, known)}; known are "
+            f"{', '.join(known) or 'none yet'}."
         )
     book.set_cap(dataset, analyst, Fraction(0))
     say(f"{f'{analyst!r} may' if analyst else 'nobody may'} {'not ' if analyst else ''}spend any more on '{dataset}'")
 
 
-@app.command("declare")
+@app.command("declare", short_help="Record a changed domain, and re-price what was spent.")
 def declare(ledger: LedgerArgument, domain: DomainOption, name: DatasetOption = None) -> None:
     """Record a changed domain, and re-price what was spent so far if a person may have more rows.
 
-    Tables are opened with the declared domain alone. Other columns, values or bins change no price; k times
-    as many rows per person make everything that was spent k times as dear. Fewer rows per person are refused.
+    Afterwards tables are opened with the declared domain only. Other columns, values or bins change no price.
+    With k times as many rows per person, everything that was spent costs k times as much. Fewer are refused.
 
     Example: privet budget declare adult.csv -d adult.toml
     """
@@ -124,12 +136,12 @@ def declare(ledger: LedgerArgument, domain: DomainOption, name: DatasetOption = 
     say(f"'{dataset}' may be opened with {domain} from now on; {spent}{added}")
 
 
-@app.command("release")
+@app.command("release", short_help="End a reservation that a process has left open.")
 def release(
     ledger: LedgerArgument,
     reservation: Annotated[int, typer.Argument(metavar="ID", help="The reservation, as `budget show` numbers it.")],
 ) -> None:
-    """End a reservation that a process has left open; what was not spent of it returns to everybody.
+    """End a reservation that a process has left open; what was not spent of it can be spent again.
 
     Example: privet budget release adult.csv 3
     """
@@ -138,13 +150,19 @@ def release(
 
 
 def _book(target: str) -> Ledger:
+    """Open the ledger that is named, or the one beside the data."""
     is_ledger = target.endswith(".ledger") or Ledger.on_server(target)
-    return Ledger.open(target if is_ledger else ledger_path(target), create=False)
+    return Ledger.open(target if is_ledger else source_of(target).ledger, create=False)
 
 
 def _dataset(book: Ledger, name: str | None) -> str:
+    """Return the data set that is named, or the only one of the ledger."""
     known = book.datasets()
     if name is not None:
+        if name not in known:
+            raise LedgerError(
+                f"the ledger has no data set '{name}'{did_you_mean(name, known)}; it has {', '.join(known) or 'none'}."
+            )
         return name
     if len(known) != 1:
         raise LedgerError(f"the ledger holds {len(known)} data sets ({', '.join(known)}); choose one with --name.")
@@ -152,6 +170,7 @@ def _dataset(book: Ledger, name: str | None) -> str:
 
 
 def _state(book: Ledger, dataset: str, entries: bool) -> dict[str, Any]:
+    """Return what the ledger holds of a data set, as a dict for JSON."""
     cap = book.cap(dataset) or Fraction(0)
     facts: dict[str, Any] = {"budget": decimal_text(cap), "spent": decimal_text(book.spent(dataset))}
     facts["analysts"] = [

@@ -1,17 +1,23 @@
-"""What the verbs share: their options, and how they speak."""
+"""What the commands share: options, opening a table, and output."""
 
 from __future__ import annotations
 
 import json
+import math
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 
+import privet
 from privet.errors import LedgerError
+from privet.kernel import Domain, ProtectedTable, as_epsilon, decimal_text
 
 STYLE: dict[str, Any] = {
     "no_args_is_help": True,
@@ -63,18 +69,100 @@ LimitOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-@contextmanager
-def output_of(path: Path | None) -> Iterator[TextIO]:
-    if path is None:
-        yield sys.stdout
-        return
-    with path.open("w", encoding="utf-8", newline="") as file:
-        yield file
+@dataclass(frozen=True)
+class TableOptions:
+    """The options by which a command opens a table.
+
+    Parameters
+    ----------
+    data : str
+        A file or an address.
+    budget, analyst, ledger, name, access, snapshot_limit, ignore_spending
+        As in `privet.open`.
+    """
+
+    data: str
+    budget: str | None
+    analyst: str
+    ledger: str | None
+    ignore_spending: bool
+    name: str | None
+    access: str
+    snapshot_limit: str | None
+
+    def open(self, domain: Domain) -> ProtectedTable:
+        """Open the table.
+
+        Parameters
+        ----------
+        domain : Domain
+
+        Returns
+        -------
+        ProtectedTable
+
+        Raises
+        ------
+        LedgerError
+            The ledger ends with the command, and the owner does not insist.
+        """
+        if self.budget is not None:
+            as_epsilon(self.budget, "--budget")
+        return privet.open(
+            self.data,
+            domain,
+            budget=self.budget,
+            ledger=lasting_ledger(self.ledger, self.ignore_spending),
+            name=self.name,
+            analyst=self.analyst,
+            access=self.access,
+            snapshot_limit=self.snapshot_limit,
+            ignore_spending=self.ignore_spending,
+        )
+
+
+def lasting_ledger(ledger: str | None, ignore_spending: bool) -> str | None:
+    """Return where the ledger is, and refuse one that ends with the command unless the owner insists.
+
+    Parameters
+    ----------
+    ledger : str or None
+        A file, an address, or None for the one beside the data.
+    ignore_spending : bool
+        Whether the owner insists.
+
+    Returns
+    -------
+    str or None
+
+    Raises
+    ------
+    LedgerError
+    """
+    if ledger == ":memory:" and not ignore_spending:
+        raise LedgerError(
+            "a ledger in memory ends with this command, so that its spending would be forgotten; name a file, or, as "
+            "the owner of the data, insist with --ignore-spending."
+        )
+    return ledger
 
 
 @contextmanager
 def progress_shown(title: str, *, quiet: bool) -> Iterator[Callable[[object], None]]:
-    """One line that shows how far a verb is and for how long it runs; nothing where nobody watches a terminal."""
+    """Show one line of progress and elapsed time on a terminal.
+
+    Parameters
+    ----------
+    title : str
+        What is shown first.
+    quiet : bool
+        Show nothing. Nothing is shown either if standard error is not a terminal.
+
+    Yields
+    ------
+    callable
+        Called with an object whose text becomes the line.
+    """
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.table import Column
@@ -88,22 +176,102 @@ def progress_shown(title: str, *, quiet: bool) -> Iterator[Callable[[object], No
     silent = quiet or not console.is_terminal
     with Progress(*columns, console=console, transient=True, expand=True, disable=silent) as line:
         task = line.add_task(title, total=None)
-        yield lambda told: line.update(task, description=str(told), refresh=True)
+        yield lambda progress: line.update(task, description=str(progress), refresh=True)
 
 
 def print_json(value: object) -> None:
+    """Print a value as indented JSON on standard output."""
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def say(text: str) -> None:
+    """Print a line on standard error."""
     print(text, file=sys.stderr)
 
 
-def lasting(ledger: str | None, ignore_spending: bool) -> str | None:
-    """Return where the ledger is; refuse one that ends with the command, unless the owner insists."""
-    if ledger == ":memory:" and not ignore_spending:
-        raise LedgerError(
-            "a ledger in memory ends with this command, so that its spending would be forgotten; name a file, or, as "
-            "the owner of the data, insist with --ignore-spending."
-        )
-    return ledger
+_LARGE = 10  # from above this on, an epsilon promises little
+
+
+def warn_if_large(**epsilons: Fraction | str | None) -> None:
+    """Print one warning if an epsilon or a budget is above 10: what it still promises.
+
+    Parameters
+    ----------
+    **epsilons
+        By the name of their option.
+    """
+    for name, given in epsilons.items():
+        if given is None:
+            continue
+        epsilon = as_epsilon(given)
+        if epsilon > _LARGE:
+            say(
+                f"privet: warning: {name} {decimal_text(epsilon)} is above {_LARGE}: with it, what is published may be "
+                f"{_times(float(epsilon))} times as likely because of one person, which protects hardly anybody; "
+                "1 or less is usual"
+            )
+            return
+
+
+def _times(epsilon: float) -> str:
+    """Return exp(epsilon) for people.
+
+    >>> _times(10), _times(100), _times(1e6)
+    ('e^10, about 22,000,', 'e^100, about 10^43,', 'e^1000000, about 10^434294,')
+    """
+    digits = epsilon / math.log(10)
+    number = f"{round(math.exp(epsilon), 1 - int(digits)):,.0f}" if digits < 12 else f"10^{int(digits)}"
+    return f"e^{epsilon:.10g}, about {number},"
+
+
+# Sentences of the library speak of Python's arguments; on the command line they name options.
+_PHRASES = (
+    (' (in Python budget="1.0")', ""),
+    (", in Python ignore_spending=True", ""),
+    ("; in Python key=", "; "),
+    ("; use a range (low, high).", "; use a range, as in 30..40."),
+    ("give a number, a range (low, high) or a set of its bins.", "give a number, or a range as in 30..40."),
+    ("pass ledger=", "give --ledger "),
+    ("as ledger=", "as --ledger "),
+    ("with ledger=", "with --ledger "),
+    ("variant='corrected', or unsafe=True on", "--variant corrected, or --unsafe on"),
+    ("leave out variant.", "leave out --variant."),
+    ("fit it on public rows with fit(X, y).", "if the rows are public, say so with --unsafe."),
+    ("fit(X, y) with unsafe=True.", "--unsafe."),
+    (", or pass a WeightedMax.", "."),
+    ('access="snapshot" or a snapshot_limit fetches', "--access snapshot or --snapshot-limit fetches"),
+    ("open it with access='push-down'", "open it with --access push-down"),
+)
+_ARGUMENTS = {
+    "max_depth": "--depth",
+    "max_leaves": "--max-leaves",
+    "snapshot_limit": "--snapshot-limit",
+    "random_state": "--random-state",
+    "n_estimators": "--trees",
+    "objective is": "--objective is",
+    "variant is": "--variant is",
+    "score is": "--score is",
+    "numeric is": "--numeric is",
+    "trees must": "--trees must",
+    "a plan's vote": "--vote",
+    "epsilon must": "--epsilon must",
+    "analyst must": "--analyst must",
+    "name must": "--name must",
+    "key must": "--key must",
+    "effort multiplies": "--effort multiplies",
+}
+
+
+def with_options(sentence: str) -> str:
+    """Return a sentence of the library as the command line says it: with options in the place of Python's arguments.
+
+    >>> with_options("lower max_depth, or raise max_leaves=10. Column 'max_depth' stays.")
+    "lower --depth, or raise --max-leaves 10. Column 'max_depth' stays."
+    """
+    for phrase, option in _PHRASES:
+        sentence = sentence.replace(phrase, option)
+    for argument, option in _ARGUMENTS.items():
+        # not within quotes, where it is the name of a column
+        sentence = re.sub(rf"(?<!['\w-]){argument}=", f"{option} ", sentence)
+        sentence = re.sub(rf"(?<!['\w-]){argument}\b(?!')", option, sentence)
+    return sentence

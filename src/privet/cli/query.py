@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-import privet
 from privet.cli.common import (
     AccessOption,
     AnalystOption,
@@ -18,9 +17,10 @@ from privet.cli.common import (
     LedgerOption,
     LimitOption,
     NameOption,
-    lasting,
+    TableOptions,
     print_json,
     say,
+    warn_if_large,
 )
 from privet.kernel import Domain, as_epsilon, decimal_text
 from privet.question_text import TextQuestion
@@ -39,7 +39,8 @@ def query(
     access: AccessOption = "auto",
     snapshot_limit: LimitOption = None,
     key: Annotated[
-        str | None, typer.Option(help="An idempotency key: the same question with it gives the same answer, once paid.")
+        str | None,
+        typer.Option(help="An idempotency key: the same question with it returns the same answer and is paid once."),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say which access was taken, and why.")] = False,
     as_json: JsonOption = False,
@@ -51,7 +52,7 @@ def query(
       count | sum COLUMN | mean COLUMN | median COLUMN | quantile COLUMN RANK
       histogram COLUMN, COLUMN, ... | select max|gini|infogain [thresholds]
     followed, if you like, by
-      by COLUMN                 for each of its values or bins, for the price of one
+      by COLUMN                 for each of its values or bins, at the price of one
       where CONDITION and ...   COLUMN = VALUE, COLUMN in {A, B}, COLUMN in 30..40, COLUMN < 40
     with "quotes" around names and values that have spaces or signs.
 
@@ -62,22 +63,15 @@ def query(
       privet query adult.csv "histogram sex, income" -d adult.toml -e 0.1 --json
       privet query "duckdb:///census.db?table=people" "quantile wage 0.9" -d census.toml -e 0.1
     """
-    asked = TextQuestion.parse(question)
+    parsed = TextQuestion.parse(question)
+    as_epsilon(epsilon)
     declared = Domain.load(domain)
-    with privet.open(
-        data,
-        declared,
-        budget=budget,
-        ledger=lasting(ledger, ignore_spending),
-        name=name,
-        analyst=analyst,
-        access=access,
-        snapshot_limit=snapshot_limit,
-        ignore_spending=ignore_spending,
-    ) as table:
-        answers = asked.ask(table, epsilon, key)
-        left, entry = table.budget.remaining, answers[0][1].about.entry
-        ledger_file, way = table.budget.ledger_path, table.explain()
+    options = TableOptions(data, budget, analyst, ledger, ignore_spending, name, access, snapshot_limit)
+    with options.open(declared) as table:
+        warn_if_large(epsilon=epsilon, budget=budget)
+        answers = parsed.ask(table, epsilon, key)
+        remaining, entry = decimal_text(table.budget.remaining), answers[0][1].about.entry
+        ledger_file, access_text = table.budget.ledger_path, table.explain()
     if as_json:
         print_json(
             {
@@ -85,15 +79,15 @@ def query(
                 "epsilon": decimal_text(as_epsilon(epsilon)),
                 "answers": [{"part": label, **release.to_dict()} for label, release in answers],
                 "private": all(release.private for _, release in answers),
-                "remaining": decimal_text(left),
+                "remaining": remaining,
                 "entry": entry,
                 "ledger": ledger_file,
-                "access": way,
+                "access": access_text.splitlines()[0],
             }
         )
         return
     for label, release in answers:
         print(f"{label}: {release!r}" if label is not None else repr(release))
-    say(f"ledger entry {entry} in {ledger_file}; {decimal_text(left)} left")
+    say(f"ledger entry {entry} in {ledger_file}; {remaining} left")
     if explain:
-        say(way)
+        say(access_text)

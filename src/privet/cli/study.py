@@ -1,4 +1,4 @@
-"""`privet study`: the papers' experiments run again, learners compared, policies trained; on public rows alone."""
+"""`privet study`: repeat the experiments of papers, compare learners and train policies, on public rows alone."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from privet.studies import Outcome
     from privet.studies.study import Study
 
-app = typer.Typer(help="Run the papers' experiments again, and compare learners, on public rows.", **STYLE)
+app = typer.Typer(help="Run the papers' experiments again, and compare learners.", **STYLE)
 
-SEVERAL = 3  # studies at most whose numbers are printed; of more a line each
+SEVERAL = 3  # up to this many studies are printed with all numbers; more with a line each
 
 CHOICE = "choice"
 CHOICE_LINE = "which learner wins where; trains the policies that AutoClassifier chooses by"
@@ -79,13 +79,13 @@ def run(
     ] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Run studies, print the papers' numbers beside ours, and write a page for each.
+    """Run studies, print the numbers of the papers beside ours, and write a page for each.
 
-    Results are lines of FOLDER/results.jsonl. A run that was stopped goes on where it was, and studies share the
-    trials they have in common. Pages are made from that file: NAME.html for each study, index.html for all.
-    Studies that need a public table which is not there are left out of `all`, and said so.
+    Results are lines of FOLDER/results.jsonl. A run that was stopped continues where it was, and studies share the
+    trials that they have in common. Pages are made from that file: NAME.html for each study, index.html for all.
+    `all` leaves out studies whose public tables are not installed, and names them.
 
-    The study "choice" learns from every learner on generated tables when to take which, and writes
+    The study "choice" runs every learner on generated tables to learn which one to choose when. It writes
     history.db, the policies accuracy.json and auc.json, and report.json. A policy is used with
     `privet fit --policy FILE`, or in Python with AutoClassifier(policy=FILE).
 
@@ -109,10 +109,10 @@ def run(
     if fresh:
         forget(trials, path)
     count = jobs or os.cpu_count() or 1
-    with _bar("trials") as tell, processes(count) if count > 1 else nullcontext() as executor:
-        outcomes = folder.gather(output, trials, work, executor, tell)
+    with _bar("trials") as report, processes(count) if count > 1 else nullcontext() as executor:
+        outcomes = folder.gather(output, trials, work, executor, report)
     _report(chosen, output, size, as_json)
-    _tell_failures(outcomes)
+    _report_failures(outcomes)
 
 
 @app.command()
@@ -138,9 +138,9 @@ def compare(
 ) -> None:
     """Compare every algorithm, and the peers that are installed, on public rows.
 
-    Accuracy and AUROC against epsilon, with intervals, beside the most frequent class and learners without privacy;
-    which learner is best where; and how many rows it takes. Never give it private rows: what it prints is
-    exact. Before a private table is opened, let it invent rows from the public domain.
+    It shows accuracy and AUROC against epsilon, with intervals, beside the most frequent class and learners without
+    privacy; which learner is best at which epsilon; and how many rows an accuracy takes. Never give it private
+    rows: what it prints is exact. Before you open a private table, let it invent rows from the public domain.
 
     \b
     Examples:
@@ -162,7 +162,7 @@ def compare(
         data = output / f"invented-{rows}.csv"
         if not data.exists():
             invent(declared, rows).to_csv(data, index=False)
-    table(data, domain)  # what is wrong with the rows is said first
+    table(data, domain)  # refuse wrong rows before anything else
     interpreter = peers or Path(sys.executable)
     learners, left_out = available(classes, problems([*PEERS, *PLAIN], interpreter))
     for sentence in left_out:
@@ -172,14 +172,14 @@ def compare(
     study = comparison.study()
     trials = study.trials(size)
     crew = Crew("privet.studies.compare:measure", str(data.resolve()), str(domain.resolve()), peers=interpreter)
-    with _bar("trials") as tell, crew, ThreadPoolExecutor(count) as executor:
-        outcomes = folder.gather(output, trials, crew, executor, tell)
+    with _bar("trials") as report, crew, ThreadPoolExecutor(count) as executor:
+        outcomes = folder.gather(output, trials, crew, executor, report)
     _report([study], output, size, as_json)
-    _tell_failures(outcomes)
+    _report_failures(outcomes)
 
 
 def _chosen(names: Sequence[str]) -> list[Study]:
-    """The studies of these names; of all, those whose public tables are here."""
+    """Return the studies of these names; of `all` those whose public tables are installed."""
     from privet.datasets import load
     from privet.errors import DataError
     from privet.studies.catalog import STUDIES
@@ -188,10 +188,10 @@ def _chosen(names: Sequence[str]) -> list[Study]:
     if CHOICE in names:
         raise QuestionError("the study 'choice' runs by itself, as `privet study run choice -o policies`.")
     if "all" not in names:
-        found = [by_name(name) for name in dict.fromkeys(names)]
-        for table in {table for study in found for table in study.data}:
+        studies = [by_name(name) for name in dict.fromkeys(names)]
+        for table in {table for study in studies for table in study.data}:
             load(table)
-        return found
+        return studies
     missing = {}
     for table in {table for study in STUDIES.values() for table in study.data}:
         try:
@@ -205,25 +205,25 @@ def _chosen(names: Sequence[str]) -> list[Study]:
 
 
 def _report(studies: Sequence[Study], output: Path, size: str, as_json: bool) -> None:
-    """Print what was found, and write the pages."""
+    """Print the findings of studies, and write their pages."""
     from privet.studies import folder
     from privet.studies.pages.terminal import lines, summary
 
     names = "all" if len(studies) > SEVERAL else " ".join(study.name for study in studies)
-    found = folder.write(output, studies, size, f"privet study run {names} --{size}")
+    findings = folder.write(output, studies, size, f"privet study run {names} --{size}")
     if as_json:
-        print_json({name: asdict(findings) for name, findings in found.items()})
+        print_json({name: asdict(content) for name, content in findings.items()})
     elif len(studies) > SEVERAL:
         for study in studies:
-            print("\n".join(summary(study, found[study.name])))
+            print("\n".join(summary(study, findings[study.name])))
     else:
         for study in studies:
-            print("\n".join(lines(study, found[study.name])), end="\n\n")
-    pages = [output / f"{studies[0].name}.html"] if len(studies) == 1 else [output / "index.html"]
-    say(f"wrote {pages[0]}")
+            print("\n".join(lines(study, findings[study.name])), end="\n\n")
+    say(f"wrote {output / (f'{studies[0].name}.html' if len(studies) == 1 else 'index.html')}")
 
 
-def _tell_failures(outcomes: Sequence[Outcome]) -> None:
+def _report_failures(outcomes: Sequence[Outcome]) -> None:
+    """Print trials that failed, and exit with 1 if there are any."""
     failed = [outcome for outcome in outcomes if outcome.result is None]
     for outcome in failed[:5]:
         say(f"failed: {outcome.trial.json}: {outcome.error}")
@@ -234,7 +234,7 @@ def _tell_failures(outcomes: Sequence[Outcome]) -> None:
 
 @contextmanager
 def _bar(what: str) -> Iterator[Callable[[int, int, float | None], None]]:
-    """A bar with the time that is left, on a terminal; nothing elsewhere."""
+    """Show a bar with the time that is left, if standard error is a terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
@@ -252,12 +252,13 @@ def _run_choice(
     public: bool,
     as_json: bool,
 ) -> None:
+    """Train the policies that AutoClassifier chooses by."""
     from privet.studies.choice import run as run_choice
 
     if seconds is None and sets is None:
         seconds = 600.0
     with Console(stderr=True).status("starting") as status:
-        found = run_choice(
+        reports = run_choice(
             output,
             seconds=seconds,
             sets=sets,
@@ -268,15 +269,16 @@ def _run_choice(
             progress=status.update,
         )
     if as_json:
-        print_json(found)
+        print_json(reports)
         return
-    for objective, content in found.items():
+    for objective, content in reports.items():
         _print_choice(objective, content)
     pictures = [name for name in ("where.svg", "where-auc.svg", "regret.svg") if (output / name).exists()]
     say(f"wrote {output / 'history.db'}, accuracy.json, auc.json, report.json and the pictures {', '.join(pictures)}")
 
 
 def _print_choice(objective: str, content: dict[str, Any]) -> None:
+    """Print how much a policy gains."""
     gain = content["gain over the default"]
     print(f"objective {objective}: {content['origins'][0]}")
     print(f"  ahead of always boosted on tables not seen: {gain['points']:+.2f} points ± {gain['standard error']:.2f}")
@@ -285,5 +287,5 @@ def _print_choice(objective: str, content: dict[str, Any]) -> None:
         return
     print(f"  regret on public tables   mean  >=0.05  worst   at {'  '.join(public['epsilons'])}")
     for way, row in sorted(public["ways"].items(), key=lambda item: float(item[1]["mean"])):
-        cells = "  ".join(f"{each:.1f}" for each in row["by epsilon"])
+        cells = "  ".join(f"{regret:.1f}" for regret in row["by epsilon"])
         print(f"  {way:<24} {row['mean']:>6.2f} {row['mean from 0.05']:>7.2f} {row['worst cell']:>6.1f}   {cells}")

@@ -1,4 +1,4 @@
-"""`privet verify`: do not believe a claim of epsilon, test it."""
+"""`privet verify`: test whether something loses more than the epsilon it claims."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 from privet.cli.common import JsonOption, print_json, say
+from privet.cli.outputs import check_output, write_text
 from privet.errors import QuestionError
 from privet.kernel import Domain, decimal_text
 
 if TYPE_CHECKING:
     from privet.verification import Report, Verdict
-
 
 EXIT_CODES = {"holds": 0, "broken": 1, "undecided": 3}
 
@@ -45,20 +45,20 @@ def verify(
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write a report here.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Try to prove that something loses more than it says.
+    """Try to prove that something loses more than the epsilon it claims.
 
-    For a claim of epsilon, look for two tables that differ by one person and an event that is more
-    than exp(epsilon) times as likely on one of them. What is printed is a lower bound of the
-    loss; the event that shows it; how many runs that took; how probable a wrong bound is; and
-    the power: the smallest epsilon that, sold as the claim, would have been found.
+    The test looks for two tables that differ by one person and an event that is more than
+    exp(epsilon) times as likely on one of them. It prints a lower bound of the loss, the event
+    that shows it, the number of runs, the probability that the bound is wrong, and the power:
+    the smallest true epsilon that the test would have found.
 
     A claim is broken, holds as far as tested, or is undecided: a test that would miss twice the
-    claim is no pass. The exit code is 0 where everything honest holds and everything known to
-    be bad is caught, 3 where a claim is undecided, else 1.
+    claim does not pass it. The exit code is 0 if all honest claims hold and all known-bad ones
+    are caught, 3 if a claim is undecided, else 1.
 
-    --attacks runs all known attacks on the layer that answers questions about a table, by the
-    way that it is opened by default and by statements where the rows lie. It works on ledgers
-    of its own that it throws away, with all answers; nothing is charged.
+    --attacks runs all known attacks on the layer that answers questions about a table, both with
+    the default access and with statements that run where the rows are. It uses ledgers of its
+    own, which it deletes with all answers; nothing is charged.
 
     \b
     Examples:
@@ -69,16 +69,15 @@ def verify(
     """
     from privet import verification
 
-    asked = [name for name, given in _modes(subject, everything, attacks, listed, hours).items() if given]
-    if len(asked) != 1:
+    modes = [name for name, given in _modes(subject, everything, attacks, listed, hours).items() if given]
+    if len(modes) != 1:
         raise QuestionError(
             "verify takes one of NAME, --all, --attacks DATA, --hours H and --list"
-            + (f", not {' and '.join(asked)} together." if asked else ", as `privet verify diffpid3 --epsilon 1`.")
+            + (f", not {' and '.join(modes)} together." if modes else ", as `privet verify diffpid3 --epsilon 1`.")
         )
     if hours is not None and not hours < float("inf"):
         raise QuestionError(f"--hours is a number of hours, not {hours}.")
-    if html is not None and not html.parent.is_dir():
-        raise QuestionError(f"there is no folder '{html.parent}' to write '{html.name}' to; make it first.")
+    check_output(html, reads=(attacks, domain))
     if listed:
         _list(as_json)
         return
@@ -93,7 +92,7 @@ def verify(
             verdict = verification.verify(subject, epsilon, effort=effort, progress=status.update)
             report = verification.Report((verdict,))
     if html is not None:
-        report.to_html(html)
+        write_text(html, report.to_html())
     _print(report, as_json)
     if html is not None:
         say(f"wrote {html}")
@@ -101,7 +100,7 @@ def verify(
 
 
 def _domain(data: str, given: Path | None) -> Domain:
-    """The domain that was given, or the file beside the data that has its name."""
+    """Load the domain that was given, or the .toml file beside the data."""
     beside = Path(data).with_suffix(".toml")
     if given is None and not beside.is_file():
         raise QuestionError(
@@ -113,6 +112,7 @@ def _domain(data: str, given: Path | None) -> Domain:
 def _modes(
     subject: str | None, everything: bool, attacks: str | None, listed: bool, hours: float | None
 ) -> dict[str, bool]:
+    """Return the modes of the command, and which of them were asked for."""
     return {
         f"'{subject}'": subject is not None,
         "--all": everything,
@@ -123,17 +123,19 @@ def _modes(
 
 
 def _list(as_json: bool) -> None:
+    """Print everything that can be verified."""
     from privet import verification
 
-    known = [{"name": each.name, "kind": each.kind, "line": each.line} for each in verification.registry().values()]
+    subjects = verification.registry().values()
     if as_json:
-        print_json(known)
+        print_json([{"name": subject.name, "kind": subject.kind, "line": subject.line} for subject in subjects])
         return
-    for each in known:
-        print(f"{each['name']:<32} {each['kind']:<10} {each['line']}")
+    for subject in subjects:
+        print(f"{subject.name:<32} {subject.kind:<10} {subject.line}")
 
 
 def _print(report: Report, as_json: bool) -> None:
+    """Print a report."""
     if as_json:
         print_json(report.to_dict())
         return
@@ -146,10 +148,11 @@ def _print(report: Report, as_json: bool) -> None:
 
 
 def _print_verdicts(report: Report) -> None:
+    """Print a table of verdicts and a summary."""
     from privet.verification.verdict import number
 
     console = Console(width=None if Console().is_terminal else 160)
-    wide = console.width >= 120  # narrower than this, the event of a claim is on the page and in the JSON alone
+    wide = console.width >= 120  # a narrower terminal does not show the events; the page and the JSON do
     table = Table(show_edge=False)
     for heading in ("what", "claim", "loses at least", "power", "verdict", *(("shown by",) if wide else ())):
         table.add_column(heading, overflow="fold", justify="right" if heading in _NUMBERS else "left")
@@ -170,6 +173,7 @@ def _print_verdicts(report: Report) -> None:
 
 
 def _print_attacks(report: Report) -> None:
+    """Print the result of each attack."""
     print(f"attacks on {report.layer}")
     for result in report.attacks:
         word = {True: "held", False: "GOT THROUGH", None: "not decided"}[result.held]
@@ -182,6 +186,7 @@ _NUMBERS = ("claim", "loses at least", "power")
 
 
 def _word(verdict: Verdict) -> str:
+    """Return a verdict in one word, in capitals if it is not as expected."""
     if verdict.must_fail:
         return "caught" if verdict.as_expected else "MISSED"
     return verdict.outcome if verdict.passed else verdict.outcome.upper()

@@ -6,237 +6,113 @@ depends on no row. In-process Python cannot stop a hostile caller: for untrusted
 analysts the boundary is a server that holds this package on its side.
 """
 
-from privet.kernel.accounting import LARGEST_EPSILON, SMALLEST_EPSILON, Scopes, as_epsilon, charge
-from privet.kernel.additive import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel
-from privet.kernel.addresses import ledger_path, source_of
-from privet.kernel.canonical import Json, canonical, digest
-from privet.kernel.column import (
-    MAX_GRID,
-    MISSING,
-    OTHER,
-    UNWRITABLE,
-    Column,
-    Nominal,
-    Numeric,
-    as_series,
-    canonical_text,
-    number_of,
-    text_of,
-)
-from privet.kernel.criteria import (
-    Criterion,
-    Gini,
-    InfoGain,
-    LargestCell,
-    Max,
-    WeightedMax,
-    criterion,
-    install,
-    public_scores,
-)
-from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import Engine
-from privet.kernel.inspection import print_outside
-from privet.kernel.ledger import Charge, Entry, Ledger
-from privet.kernel.limits import (
-    DEEPEST_TREE,
-    LONGEST_DOMAIN,
-    LONGEST_MODEL,
-    LONGEST_QUESTION,
-    LONGEST_TEXT,
-    MAX_CELLS,
-    MAX_RELEASED,
-    MOST_ROWS,
-    SHOWN,
-    clean,
-    decimal_text,
-    finite_of,
-    fraction_of,
-    quoted,
-    read_text,
-    short_text,
-    shown,
-    whole_of,
-)
-from privet.kernel.mechanisms import (
-    AboveThreshold,
-    Exponential,
-    ExponentialOverRanges,
-    IntegerLaplace,
-    Mechanism,
-    NoisyMax,
-    Paired,
-    PermuteAndFlip,
-    Ranges,
-    Refinement,
-    ResidualLaplace,
-    SumAndCount,
-    release_all,
-)
-from privet.kernel.monitor import Monitor
-from privet.kernel.opening import open_seeded, open_table, refuse_spent, seeded_noise, session_in_memory
-from privet.kernel.per_part import PerPart
-from privet.kernel.questions import (
-    QUESTIONS,
-    CountCorrectQuestion,
-    CountQuestion,
-    HistogramQuestion,
-    Quality,
-    Question,
-    SelectQuestion,
-    SelectThresholdQuestion,
-    question_from_json,
-)
-from privet.kernel.racing import Raced, race
-from privet.kernel.release import (
-    About,
-    Choice,
-    Count,
-    Derived,
-    Histogram,
-    Mean,
-    Public,
-    Quantile,
-    Release,
-    Releases,
-    ResidualSums,
-    Sum,
-    known,
-)
-from privet.kernel.rows import Rows
-from privet.kernel.sampling import SYSTEM, Entropy, SeededEntropy, SystemEntropy
-from privet.kernel.session import Budget, RowSets, Session
-from privet.kernel.table import InProcess, Parts, ProtectedTable
-
-__all__ = [
-    "LOGIT_GRID",
-    "MAX_CELLS",
-    "MAX_RELEASED",
-    "RESIDUAL_GRID",
-    "SMALLEST_EPSILON",
-    "SYSTEM",
-    "AboveThreshold",
-    "AdditiveModel",
-    "Budget",
-    "Charge",
-    "Choice",
-    "Count",
-    "Criterion",
-    "Derived",
-    "Entropy",
-    "Entry",
-    "Exponential",
-    "ExponentialOverRanges",
-    "Gini",
-    "Histogram",
-    "InfoGain",
-    "IntegerLaplace",
-    "LargestCell",
-    "Ledger",
-    "Max",
-    "Mean",
-    "Monitor",
-    "NoisyMax",
-    "Parts",
-    "PermuteAndFlip",
-    "ProtectedTable",
-    "Public",
-    "Quantile",
-    "Raced",
-    "Refinement",
-    "Release",
-    "Releases",
-    "ResidualLaplace",
-    "ResidualSums",
-    "Scopes",
-    "SeededEntropy",
-    "Sum",
-    "SumAndCount",
-    "SystemEntropy",
-    "WeightedMax",
-    "as_epsilon",
-    "charge",
-    "criterion",
-    "known",
-    "ledger_path",
-    "open_seeded",
-    "open_table",
-    "print_outside",
-    "public_scores",
-    "race",
-    "refuse_spent",
-    "seeded_noise",
-    "source_of",
-]
-
-# columns
-__all__ += [
-    "MAX_GRID",
-    "MISSING",
-    "OTHER",
-    "UNWRITABLE",
-    "Column",
-    "Nominal",
-    "Numeric",
-    "as_series",
-    "canonical_text",
-    "decimal_text",
-    "number_of",
-    "short_text",
-    "text_of",
-]
-
-# domains
-__all__ += ["Domain"]
-
-# limits of what comes from outside, and its texts
-__all__ += [
-    "DEEPEST_TREE",
-    "LONGEST_DOMAIN",
-    "LONGEST_MODEL",
-    "LONGEST_QUESTION",
-    "LONGEST_TEXT",
-    "MOST_ROWS",
-    "SHOWN",
-    "clean",
-    "finite_of",
-    "fraction_of",
-    "quoted",
-    "read_text",
-    "shown",
-    "whole_of",
-]
-
-# for privet.lab
-__all__ += [
-    "LARGEST_EPSILON",
-    "About",
-    "CountCorrectQuestion",
-    "CountQuestion",
-    "Engine",
-    "HistogramQuestion",
-    "InProcess",
-    "Mechanism",
-    "Paired",
-    "Ranges",
-    "RowSets",
-    "Rows",
-    "SelectQuestion",
-    "SelectThresholdQuestion",
-    "Session",
-    "release_all",
-    "session_in_memory",
-]
-
-# questions as values
-__all__ += [
-    "QUESTIONS",
-    "Json",
-    "PerPart",
-    "Quality",
-    "Question",
-    "canonical",
-    "digest",
-    "install",
-    "question_from_json",
-]
+from privet.kernel.accounting import LARGEST_EPSILON as LARGEST_EPSILON
+from privet.kernel.accounting import SMALLEST_EPSILON as SMALLEST_EPSILON
+from privet.kernel.accounting import as_epsilon as as_epsilon
+from privet.kernel.additive import LOGIT_GRID as LOGIT_GRID
+from privet.kernel.additive import RESIDUAL_GRID as RESIDUAL_GRID
+from privet.kernel.additive import AdditiveModel as AdditiveModel
+from privet.kernel.addresses import source_of as source_of
+from privet.kernel.canonical import Json as Json
+from privet.kernel.canonical import canonical as canonical
+from privet.kernel.canonical import digest as digest
+from privet.kernel.column import MAX_GRID as MAX_GRID
+from privet.kernel.column import MISSING as MISSING
+from privet.kernel.column import OTHER as OTHER
+from privet.kernel.column import UNWRITABLE as UNWRITABLE
+from privet.kernel.column import Column as Column
+from privet.kernel.column import Nominal as Nominal
+from privet.kernel.column import Numeric as Numeric
+from privet.kernel.column import as_series as as_series
+from privet.kernel.column import canonical_text as canonical_text
+from privet.kernel.column import number_of as number_of
+from privet.kernel.column import text_of as text_of
+from privet.kernel.criteria import Criterion as Criterion
+from privet.kernel.criteria import Gini as Gini
+from privet.kernel.criteria import InfoGain as InfoGain
+from privet.kernel.criteria import LargestCell as LargestCell
+from privet.kernel.criteria import Max as Max
+from privet.kernel.criteria import WeightedMax as WeightedMax
+from privet.kernel.criteria import criterion as criterion
+from privet.kernel.criteria import install as install
+from privet.kernel.criteria import public_scores as public_scores
+from privet.kernel.domain import Domain as Domain
+from privet.kernel.engines.contract import Engine as Engine
+from privet.kernel.inspection import print_outside as print_outside
+from privet.kernel.keyed_run import keyed_run as keyed_run
+from privet.kernel.ledger import Charge as Charge
+from privet.kernel.ledger import Entry as Entry
+from privet.kernel.ledger import Ledger as Ledger
+from privet.kernel.limits import DEEPEST_TREE as DEEPEST_TREE
+from privet.kernel.limits import LONGEST_DOMAIN as LONGEST_DOMAIN
+from privet.kernel.limits import LONGEST_MODEL as LONGEST_MODEL
+from privet.kernel.limits import LONGEST_QUESTION as LONGEST_QUESTION
+from privet.kernel.limits import LONGEST_TEXT as LONGEST_TEXT
+from privet.kernel.limits import MAX_CELLS as MAX_CELLS
+from privet.kernel.limits import MAX_RELEASED as MAX_RELEASED
+from privet.kernel.limits import MOST_ROWS as MOST_ROWS
+from privet.kernel.limits import SHOWN as SHOWN
+from privet.kernel.limits import clean as clean
+from privet.kernel.limits import decimal_text as decimal_text
+from privet.kernel.limits import fraction_of as fraction_of
+from privet.kernel.limits import quoted as quoted
+from privet.kernel.limits import read_text as read_text
+from privet.kernel.limits import short_text as short_text
+from privet.kernel.limits import shown as shown
+from privet.kernel.limits import whole_of as whole_of
+from privet.kernel.mechanisms import AboveThreshold as AboveThreshold
+from privet.kernel.mechanisms import Exponential as Exponential
+from privet.kernel.mechanisms import ExponentialOverRanges as ExponentialOverRanges
+from privet.kernel.mechanisms import IntegerLaplace as IntegerLaplace
+from privet.kernel.mechanisms import Mechanism as Mechanism
+from privet.kernel.mechanisms import NoisyMax as NoisyMax
+from privet.kernel.mechanisms import Paired as Paired
+from privet.kernel.mechanisms import PermuteAndFlip as PermuteAndFlip
+from privet.kernel.mechanisms import Ranges as Ranges
+from privet.kernel.mechanisms import Refinement as Refinement
+from privet.kernel.mechanisms import ResidualLaplace as ResidualLaplace
+from privet.kernel.mechanisms import SumAndCount as SumAndCount
+from privet.kernel.mechanisms import release_all as release_all
+from privet.kernel.monitor import Monitor as Monitor
+from privet.kernel.opening import open_seeded as open_seeded
+from privet.kernel.opening import open_table as open_table
+from privet.kernel.opening import refuse_spent as refuse_spent
+from privet.kernel.opening import seeded_noise as seeded_noise
+from privet.kernel.opening import session_in_memory as session_in_memory
+from privet.kernel.per_part import PerPart as PerPart
+from privet.kernel.person import protected as protected
+from privet.kernel.questions import QUESTIONS as QUESTIONS
+from privet.kernel.questions import question_from_json as question_from_json
+from privet.kernel.questions.choose import Quality as Quality
+from privet.kernel.questions.counts import CountQuestion as CountQuestion
+from privet.kernel.questions.counts import HistogramQuestion as HistogramQuestion
+from privet.kernel.questions.question import Question as Question
+from privet.kernel.questions.released_models import CountCorrectQuestion as CountCorrectQuestion
+from privet.kernel.questions.splits import SelectQuestion as SelectQuestion
+from privet.kernel.questions.splits import SelectThresholdQuestion as SelectThresholdQuestion
+from privet.kernel.racing import Raced as Raced
+from privet.kernel.racing import race as race
+from privet.kernel.release import About as About
+from privet.kernel.release import Choice as Choice
+from privet.kernel.release import Count as Count
+from privet.kernel.release import Derived as Derived
+from privet.kernel.release import Histogram as Histogram
+from privet.kernel.release import Mean as Mean
+from privet.kernel.release import Public as Public
+from privet.kernel.release import Quantile as Quantile
+from privet.kernel.release import Release as Release
+from privet.kernel.release import Releases as Releases
+from privet.kernel.release import ResidualSums as ResidualSums
+from privet.kernel.release import Sum as Sum
+from privet.kernel.release import known as known
+from privet.kernel.rows import Rows as Rows
+from privet.kernel.sampling import SYSTEM as SYSTEM
+from privet.kernel.sampling import Entropy as Entropy
+from privet.kernel.sampling import SeededEntropy as SeededEntropy
+from privet.kernel.sampling import SystemEntropy as SystemEntropy
+from privet.kernel.session import Budget as Budget
+from privet.kernel.session import RowSets as RowSets
+from privet.kernel.session import Session as Session
+from privet.kernel.table import InProcess as InProcess
+from privet.kernel.table import Parts as Parts
+from privet.kernel.table import ProtectedTable as ProtectedTable

@@ -10,7 +10,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from privet.errors import QuestionError
+from privet.errors import QuestionError, did_you_mean
 from privet.kernel.column import Numeric
 from privet.kernel.domain import Domain
 
@@ -18,17 +18,14 @@ SNAPSHOT, STREAM, PUSH_DOWN, IN_MEMORY = "snapshot", "stream", "push-down", "mem
 WAYS = ("auto", SNAPSHOT, STREAM, PUSH_DOWN)
 SNAPSHOT_BYTES = 2**26  # the largest coded table that is copied into memory, and from a server none, unless told
 
-_TOLD = {
+_DESCRIBED = {
     IN_MEMORY: "the rows are in memory; a level of a tree is one pass over them",
     SNAPSHOT: "identical coded rows were merged, with a weight, into memory; a level of a tree is one pass over them",
     STREAM: "a level of a tree reads the coded rows once, in batches, and counts them in memory",
     PUSH_DOWN: "all nodes and attributes of a level of a tree are counted by {}; counts alone come back",
 }
-_PUSHED = {
-    "postgres": "one statement on the server",
-    "mssql": "one statement on the server",
-    "spark": "one job on the cluster",
-}
+_ON_SERVER = "one statement on the server"
+_PUSHED = {"postgres": _ON_SERVER, "mssql": _ON_SERVER, "spark": "one job on the cluster"}
 _IN_DUCKDB = "one statement over the coded rows, after one that writes their node numbers"
 _UNITS = {"TB": 2**40, "GB": 2**30, "MB": 2**20, "kB": 2**10}
 _SIZE = re.compile(r"([0-9]{1,15}(?:[.][0-9]{1,15})?) ?([kmgt]b)?", re.IGNORECASE)
@@ -36,7 +33,7 @@ _LARGEST = 2**62
 
 
 @dataclass(frozen=True)
-class Way:
+class Access:
     """One way to the rows, and why it was taken."""
 
     how: str
@@ -44,12 +41,12 @@ class Way:
     kind: str = "duckdb"  # of the source
 
     def __str__(self) -> str:
-        told = _TOLD[self.how].format(_PUSHED.get(self.kind, _IN_DUCKDB))
-        return f"{self.how}: {told}. Taken because {self.why}."
+        described = _DESCRIBED[self.how].format(_PUSHED.get(self.kind, _IN_DUCKDB))
+        return f"{self.how}: {described}. Taken because {self.why}."
 
 
 def size_of(limit: int | str) -> int:
-    """The bytes of a limit, as people write it.
+    """Return the bytes of a limit, as people write it.
 
     >>> size_of("1.5 MB"), size_of("0"), size_of(10**6)
     (1572864, 0, 1000000)
@@ -57,9 +54,9 @@ def size_of(limit: int | str) -> int:
     size: float = -1
     if isinstance(limit, int) and not isinstance(limit, bool):
         size = limit
-    elif isinstance(limit, str) and (found := _SIZE.fullmatch(limit.strip())):
+    elif isinstance(limit, str) and (written := _SIZE.fullmatch(limit.strip())):
         units = {name.lower(): of for name, of in _UNITS.items()}
-        size = float(found[1]) * units.get((found[2] or "").lower(), 1)
+        size = float(written[1]) * units.get((written[2] or "").lower(), 1)
     if not 0 <= size <= _LARGEST:
         raise QuestionError("snapshot_limit must be a size such as '200MB', a number of bytes, or 0 for no copy.")
     return int(size)
@@ -68,15 +65,33 @@ def size_of(limit: int | str) -> int:
 def check(asked: str, limit: int | None = None) -> None:
     """Refuse an access that does not exist, and a limit that nothing is chosen by."""
     if asked not in WAYS:
-        raise QuestionError(f"there is no access '{asked}'; choose one of {', '.join(WAYS)}.")
+        raise QuestionError(
+            f"there is no access '{asked}'{did_you_mean(asked, WAYS)}; choose one of {', '.join(WAYS)}."
+        )
     if limit is not None and asked != "auto":
         raise QuestionError(f"snapshot_limit decides nothing where access is {asked}; leave out one of them.")
 
 
 def choose(
     asked: str, domain: Domain, *, remote: bool, streams: bool, limit: int | None = None, kind: str = "duckdb"
-) -> Way:
-    """The access that was asked for, or the one that suits what is public about a table.
+) -> Access:
+    """Return the access that was asked for, or the one that suits what is public about a table.
+
+    Parameters
+    ----------
+    asked : {"auto", "snapshot", "stream", "push-down"}
+    domain : Domain
+    remote, streams : bool
+        Whether the table is on a server, and whether its coded rows can be read in passing.
+    limit : int, optional
+        The bytes of the largest table that is copied into memory. Default: 64 MB, nothing from a server.
+    kind : str
+        The kind of the source, which the access names.
+
+    Raises
+    ------
+    QuestionError
+        There is no such access, the table has none, or the limit decides nothing.
 
     >>> from privet.kernel.column import Nominal
     >>> print(choose("auto", Domain((Nominal("y", (0, 1)),)), remote=True, streams=False).why)
@@ -86,22 +101,22 @@ def choose(
     if asked == STREAM and not streams:
         raise QuestionError("this table cannot be read in passing; choose the access push-down, or leave it out.")
     if asked != "auto":
-        return Way(asked, "it was asked for", kind)
+        return Access(asked, "it was asked for", kind)
     if limit is None and remote:
         stay = 'its rows stay there unless access="snapshot" or a snapshot_limit fetches them'
-        return Way(PUSH_DOWN, f"the table is on a server, and {stay}", kind)
+        return Access(PUSH_DOWN, f"the table is on a server, and {stay}", kind)
     limit = SNAPSHOT_BYTES if limit is None else limit
     bound = largest_table(domain)
     if bound <= limit:
-        small = f"the domain bounds the coded table by {_told(bound)}, and up to {_told(limit)} are copied"
-        return Way(SNAPSHOT, small, kind)
-    what = f"bounds it by {_told(bound)}" if math.isfinite(bound) else "declares neither rows nor max_rows"
-    why = f"the coded table may be larger than the {_told(limit)} that are copied: the domain {what}"
-    return Way(STREAM if streams else PUSH_DOWN, why, kind)
+        small = f"the domain bounds the coded table by {_size_text(bound)}, and up to {_size_text(limit)} are copied"
+        return Access(SNAPSHOT, small, kind)
+    what = f"bounds it by {_size_text(bound)}" if math.isfinite(bound) else "declares neither rows nor max_rows"
+    why = f"the coded table may be larger than the {_size_text(limit)} that are copied: the domain {what}"
+    return Access(STREAM if streams else PUSH_DOWN, why, kind)
 
 
 def largest_table(domain: Domain) -> float:
-    """The most bytes that distinct coded rows may take, by what the domain declares."""
+    """Return the most bytes that distinct coded rows may take, by what the domain declares."""
     width = 8  # the weight
     distinct = 1.0
     for column in domain:
@@ -116,7 +131,9 @@ def largest_table(domain: Domain) -> float:
     return width * min(rows)
 
 
-def _told(size: float) -> str:
+def _size_text(size: float) -> str:
+    if size > 1000 * _UNITS["TB"]:
+        return "more than 1000 TB"
     for unit, of in _UNITS.items():
         if size >= of:
             return f"{size / of:{'.0f' if 1000 * of <= size < 1024 * of else '.3g'}} {unit}"

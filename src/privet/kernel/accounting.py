@@ -11,14 +11,14 @@ may lie in another part than before: from one version of the rows to the next al
 and only what parts pay within a version shares a maximum.
 
 >>> root = Scopes()
->>> left, right = root.divide(2)
->>> charge([(left, Fraction(1, 10)), (right, Fraction(3, 10))], print)
+>>> left, right = parts = root.divide(2)
+>>> charge(parts, PerPart.of([Fraction(1, 10), Fraction(3, 10)]), print)
 3/10
->>> charge([(left, Fraction(2, 10))], print)   # within what `right` has already paid
+>>> charge(left, Fraction(2, 10), print)   # within what `right` has already paid
 0
->>> charge([(root, Fraction(1, 10))], print)   # the parent after its parts: adds
+>>> charge(root, Fraction(1, 10), print)   # the parent after its parts: adds
 1/10
->>> charge([(left, Fraction(1, 10))], print, version=1)   # the rows may be others: what `right` paid is of no use
+>>> charge(left, Fraction(1, 10), print, version=1)   # the rows may be others: what `right` paid is of no use
 1/10
 >>> root.spent
 Fraction(1, 2)
@@ -131,7 +131,7 @@ class _Level:
             self.lock = threading.RLock()
 
     def renew(self) -> None:
-        """Where the rows are of another version, nothing was paid for them yet; an interrupt leaves more to pay."""
+        """Begin a new version of the rows, for which nothing was paid yet; an interrupt leaves more to pay."""
         if self.version != self.root.version:
             self.earlier = self.spent
             self.dearest = PerPart.same(_NOTHING, len(self.divided))
@@ -259,7 +259,7 @@ class _Step:
     def add(self, level: _Level, scopes: Positions, losses: Losses) -> Fraction:
         """Add losses to different scopes of a level and to all above; return what reaches the root."""
         level.renew()
-        before = self.spent.get(level, level.spent)
+        before = level.spent
         after = before.take(scopes).combine(add, losses)
         if level.cap is not None and after[0] > level.cap:  # a level with a cap has one scope
             raise _CapReached(level.cap - before[0], renewed=level.earlier[0] > 0)
@@ -267,17 +267,16 @@ class _Step:
         if level.above is None:
             return sum(losses, _NOTHING)
         divisions, own = np.unique(level.division[scopes], return_inverse=True)
-        dearest = self.dearest.get(level, level.dearest)
         paid = level.paid(scopes, after).largest(own.reshape(-1), len(divisions))
-        more = paid.combine(sub, dearest.take(divisions))
+        more = paid.combine(sub, level.dearest.take(divisions))
         rising = np.flatnonzero(np.array([loss > 0 for loss in more.values])[more.which])
         if not len(rising):
             return _NOTHING
-        self.dearest[level] = dearest.replaced(divisions[rising], paid.take(rising))
+        self.dearest[level] = level.dearest.replaced(divisions[rising], paid.take(rising))
         return self.add(level.above, level.divided[divisions[rising]], more.take(rising))
 
     def apply(self) -> None:
-        """First what was spent, then what others may share: an interrupt between leaves more to pay, not less."""
+        """Write what was spent, then what others may share: an interrupt between leaves more to pay, not less."""
         for level, spent in self.spent.items():
             level.spent = spent
         for level, dearest in self.dearest.items():
@@ -293,36 +292,29 @@ class _CapReached(Exception):
         self.left, self.renewed = left, renewed
 
 
-Charges = Sequence[tuple[Scopes, PerPart[Fraction] | Fraction]]
-
-
-def _losses(scopes: Scopes, losses: PerPart[Fraction] | Fraction) -> Losses:
+def _losses(scopes: Scopes, losses: Losses | Fraction) -> Losses:
     return PerPart.same(losses, len(scopes)) if isinstance(losses, Fraction) else losses
 
 
-def alone(charges: Charges) -> Fraction:
+def alone(scopes: Scopes, losses: Losses | Fraction) -> Fraction:
     """Return what would reach the root if nothing had been paid before.
 
     >>> left, right = Scopes().divide(2)
-    >>> charge([(right, Fraction(1))], print)
+    >>> charge(right, Fraction(1), print)
     1
-    >>> alone([(left, Fraction(1))])
+    >>> alone(left, Fraction(1))
     Fraction(1, 1)
     """
-    fresh: dict[_Level, _Level] = {}
-
-    def copy(level: _Level) -> _Level:
-        if level not in fresh:
-            above = None if level.above is None else copy(level.above)
-            fresh[level] = _Level(above, level.divided, level.division)
-        return fresh[level]
-
-    step = _Step({}, {})
-    return sum((step.add(copy(s._level), s._at, _losses(s, losses)) for s, losses in charges), _NOTHING)
+    return _Step({}, {}).add(_unpaid(scopes._level), scopes._at, _losses(scopes, losses))
 
 
-def charge(charges: Charges, commit: Callable[[Fraction], T], version: int = 0) -> T:
-    """Charge scopes of one table as one step, for answers about a version of its rows.
+def _unpaid(level: _Level) -> _Level:
+    above = None if level.above is None else _unpaid(level.above)
+    return _Level(above, level.divided, level.division)
+
+
+def charge(scopes: Scopes, losses: Losses | Fraction, commit: Callable[[Fraction], T], version: int = 0) -> T:
+    """Charge different scopes of a table as one step, for answers about a version of its rows.
 
     `commit` receives the loss that reaches the table's root and writes it down; if
     a cap is reached or it refuses, no scope has changed. If anything else stops it, an
@@ -332,8 +324,9 @@ def charge(charges: Charges, commit: Callable[[Fraction], T], version: int = 0) 
 
     Parameters
     ----------
-    charges : sequence of (Scopes, losses)
-        One loss for all of them, or one for each.
+    scopes : Scopes
+    losses : PerPart of Fraction, or Fraction
+        One for each of them, or one for all.
     commit : callable
     version : int, default 0
         Of the rows.
@@ -347,34 +340,30 @@ def charge(charges: Charges, commit: Callable[[Fraction], T], version: int = 0) 
     BudgetExceeded
         An allotment is used up.
     """
-    root = charges[0][0]._level.root
-    charges[0][0].check_process()
-    with root.lock:
-        root.version = version
+    scopes.check_process()
+    level, own = scopes._level, _losses(scopes, losses)
+    with scopes.lock:
+        level.root.version = version
         step, capped = _Step({}, {}), None
         try:
-            reached = sum((step.add(s._level, s._at, _losses(s, losses)) for s, losses in charges), _NOTHING)
+            reached = step.add(level, scopes._at, own)
         except _CapReached as error:
             capped = error
         if capped is None:
-            before = {scopes._level: scopes._level.spent for scopes, _ in charges}
+            before = level.spent
             try:
-                for level in before:
-                    level.spent = step.spent[level]
+                level.spent = step.spent[level]
                 written = commit(reached)
             except (Refused, PrivacyError):
-                for level, spent in before.items():
-                    level.spent = spent
+                level.spent = before
                 raise
             step.apply()
             return written
-    asked = max(max(_losses(scopes, losses).compact().values) for scopes, losses in charges)
+    asked = max(own.compact().values)
     what = f"the allotment of this part of the table has {decimal_text(capped.left)} left"
     if capped.renewed:
         what = f"the rows may have changed since the connection was lost, parts share nothing paid before, and {what}"
     mend = "Begin again" if capped.renewed else "Lower epsilon, or allot more"
     raise BudgetExceeded(
-        f"cannot charge epsilon={decimal_text(asked)}: {what}. {mend}.",
-        requested=asked,
-        remaining=capped.left,
+        f"cannot charge epsilon={decimal_text(asked)}: {what}. {mend}.", requested=asked, remaining=capped.left
     )

@@ -40,14 +40,12 @@ class AdditiveModel:
         """Keep copies that nobody can change, of whole numbers that cannot overflow."""
         intercept = np.asarray(self.intercept)
         tables = [(tuple(columns), np.asarray(table)) for columns, table in self.terms]
-        for numbers in (intercept, *(table for _, table in tables)):
+        arrays = [intercept, *(table for _, table in tables)]
+        for numbers in arrays:
             if numbers.ndim < 1 or not np.issubdtype(numbers.dtype, np.integer):
                 raise QuestionError("a model consists of arrays of whole numbers, multiples of 1 / 1024.")
         # Python's integers: the absolute value of the smallest int64 overflows
-        reach = sum(
-            max(int(numbers.max(initial=0)), -int(numbers.min(initial=0)))
-            for numbers in (intercept, *(table for _, table in tables))
-        )
+        reach = sum(max(int(numbers.max(initial=0)), -int(numbers.min(initial=0))) for numbers in arrays)
         if reach > LARGEST_LOGIT:
             raise QuestionError("the model's logits are too large; scale its tables down.")
         frozen = []
@@ -121,19 +119,19 @@ class AdditiveModel:
 
 
 def _wholes(value: object) -> bool:
-    """Whether this is a list of whole numbers that 64 bits hold."""
+    """Return whether this is a list of whole numbers that 64 bits hold."""
     if not isinstance(value, list | tuple) or not value:
         return False
     return all(type(number) is int and abs(number) < 2**63 for number in value)
 
 
 def exp_factors() -> list[int]:
-    """exp(-2^bit / LOGIT_GRID) in units of 1 / EXP_ONE: what each bit of d multiplies into exp(-d / LOGIT_GRID)."""
+    """Return exp(-2^bit / LOGIT_GRID) in units of 1 / EXP_ONE: the factor of each bit of d in exp(-d / LOGIT_GRID)."""
     return [round(EXP_ONE * float(np.exp(-(2**bit) / LOGIT_GRID))) for bit in range(EXP_BITS)]
 
 
 def exp_table() -> NDArray[np.int64]:
-    """exp(-d / LOGIT_GRID) in units of 1 / EXP_ONE, for d below 2^EXP_BITS; SQL multiplies the same factors."""
+    """Return exp(-d / LOGIT_GRID) in units of 1 / EXP_ONE for d below 2^EXP_BITS; SQL multiplies the same factors."""
     d = np.arange(2**EXP_BITS, dtype=np.int64)
     value = np.full(d.shape, EXP_ONE, dtype=np.int64)
     for bit, factor in enumerate(exp_factors()):

@@ -2,79 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from privet.errors import DataError
-from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import Engine
-from privet.kernel.engines.duckdb import source as duckdb_source
-from privet.kernel.engines.mssql import engine as mssql
+from privet.kernel.engines.duckdb.source import DuckDBSource, canonical
+from privet.kernel.engines.mssql.engine import MssqlSource
+from privet.kernel.engines.sql.statement import Source
 from privet.kernel.limits import LONGEST_ADDRESS, LONGEST_TEXT, is_host, is_path, shown
 
 _POSTGRES = ("postgresql://", "postgres://")
 
 
-class SourceEngine(Engine, Protocol):
-    """An engine over a source."""
-
-    def snapshot(self) -> Engine:
-        """The merged, weighted table in memory."""
-        ...
-
-    def exact_fit(self) -> tuple[int, int]: ...
-
-    def exact_values(self, column: str) -> Iterator[tuple[Any, int]]: ...
-
-
-class Source(Protocol):
-    """Where the rows of a table are."""
-
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def remote(self) -> bool:
-        """On a server, where reading is all that is done."""
-        ...
-
-    @property
-    def streams(self) -> bool:
-        """Can its coded rows be read in passing, in this process?"""
-        ...
-
-    @property
-    def name(self) -> str:
-        """The name of the data set unless it is given another."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """What a message calls it: never with a password."""
-        ...
-
-    @property
-    def label(self) -> str:
-        """What a report calls it."""
-        ...
-
-    @property
-    def address(self) -> str:
-        """Where the data are, as the ledger remembers them: never with a password."""
-        ...
-
-    @property
-    def ledger(self) -> Path:
-        """The ledger beside the data; an error where nothing can lie there."""
-        ...
-
-    def open(self, domain: Domain) -> SourceEngine: ...
-
-
 def source_of(data: str | Path) -> Source:
     """Return the file or table that an address names.
+
+    Parameters
+    ----------
+    data : str or Path
+        A path, or an address as `privet.open` takes it.
 
     Raises
     ------
@@ -85,47 +33,46 @@ def source_of(data: str | Path) -> Source:
     if len(text) > LONGEST_ADDRESS:
         raise DataError(f"an address has at most {LONGEST_ADDRESS} characters, this one {len(text)}.")
     if text.startswith("duckdb://"):
-        place, table = _parsed(text)
+        location, table = _parsed(text)
         if not table:
             raise DataError(f"'{shown(text, LONGEST_TEXT)}' names no table; write duckdb:///file.db?table=NAME.")
-        path = Path(place.removeprefix("/"))  # as in SQLAlchemy: three slashes relative, four absolute
-        if not is_path(place) or (not path.exists() and Path(place).exists()):
-            path = Path(place)
-        return _existing(duckdb_source.Source(path, table))
+        path = Path(location.removeprefix("/"))  # as in SQLAlchemy: three slashes relative, four absolute
+        if not is_path(location) or (not path.exists() and Path(location).exists()):
+            path = Path(location)
+        return _existing(DuckDBSource(path, table))
     if text.startswith(_POSTGRES):
         return _postgres(text)
     if text.startswith("spark://"):
         return _spark(text)
     if text.startswith("mssql://"):
-        return mssql.MssqlSource.parse(text)
+        return MssqlSource.parse(text)
     if "://" in text:
         raise DataError(
             f"cannot open '{shown(text.split('://')[0])}://...'; privet opens files and duckdb:///, postgresql://, "
             "mssql:// and spark:/// addresses."
         )
+    if is_path(text) and Path(text).is_dir():
+        raise DataError(f"'{shown(text, LONGEST_TEXT)}' is a folder; name a .csv or .parquet file in it.")
     if Path(text).suffix.lower() not in (".csv", ".parquet"):
         raise DataError(
             f"cannot open '{shown(text, LONGEST_TEXT)}'; privet opens .csv and .parquet files and duckdb:///file.db?table=NAME."
         )
-    return _existing(duckdb_source.Source(Path(text)))
+    return _existing(DuckDBSource(Path(text)))
 
 
 def spark_frame(data: Any) -> Source | None:
-    """The source that a Spark frame is, told by its class alone: whoever has no Spark has no such frame."""
-    if not any(each.__module__.startswith("pyspark.") for each in type(data).__mro__):
+    """Return a Spark frame as a source, None for anything else. Its class decides, so that Spark need not be there."""
+    if not any(parent.__module__.startswith("pyspark.") for parent in type(data).__mro__):
         return None
     return _spark(data)
 
 
-def ledger_path(data: str | Path) -> Path:
-    """The ledger beside a file or database."""
-    return source_of(data).ledger
-
-
-def _existing(source: duckdb_source.Source) -> duckdb_source.Source:
+def _existing(source: DuckDBSource) -> DuckDBSource:
     if not is_path(source.path) or not source.path.is_file():
         raise DataError(f"there is no file '{shown(str(source.path), LONGEST_TEXT)}'; check the path.")
-    return duckdb_source.canonical(source)
+    if not os.access(source.path, os.R_OK):
+        raise DataError(f"cannot read '{shown(str(source.path), LONGEST_TEXT)}' (Permission denied); check who may.")
+    return canonical(source)
 
 
 def _parsed(text: str) -> tuple[str, str]:
@@ -155,9 +102,9 @@ def _postgres(text: str) -> Source:
 
 def _spark(data: Any) -> Source:
     try:
-        from privet.kernel.engines.spark import source as spark_source
+        from privet.kernel.engines.spark import engine as spark
     except ImportError:
         raise DataError("a Spark table is read with PySpark and Arrow; run pip install 'privet[spark]'.") from None
     if isinstance(data, str):
         _parsed(data)
-    return spark_source.source_of(data)
+    return spark.source_of(data)

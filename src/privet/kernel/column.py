@@ -220,6 +220,21 @@ def number_of(value: object) -> float | None:
 class Nominal:
     """A column with a declared list of values.
 
+    Parameters
+    ----------
+    name : str
+    values : tuple of str, int, float or bool
+        The declared values; each has a cell.
+    ordered : bool, default False
+        Whether the values rise in the order in which they are listed.
+    other, missing : bool, default False
+        Whether all other values, and missing ones, have a cell. Without it a row that has one is left out.
+
+    Raises
+    ------
+    DomainError
+        A value is listed twice, is reserved or is too long; or there are none or too many.
+
     >>> sex = Nominal("sex", ("Female", "Male"), other=True)
     >>> sex.labels, sex.code("Male"), sex.code("x"), sex.code(None)
     (('Female', 'Male', '<other>'), 1, 2, None)
@@ -284,7 +299,7 @@ class Nominal:
         return {text: code for code, text in enumerate(self.texts)}
 
     def code(self, value: object) -> int | None:
-        """The cell of a value, or None where the row does not fit."""
+        """Return the cell of a value, or None where the row does not fit."""
         text = text_of(value)
         if text is None or (text == "" and "" not in self._codes):
             return self.missing_code
@@ -339,6 +354,25 @@ class Numeric:
 
     Values outside the bounds are clamped to them. A bin is `[edge, next edge)`.
 
+    Parameters
+    ----------
+    name : str
+    low, high : Fraction
+        Public bounds.
+    step : Fraction
+        The resolution at which values are read.
+    edges : tuple of Fraction, optional
+        Where bins begin, rising.
+    bins : int, optional
+        The number of bins of equal width, instead of edges. Default: 10, or one for each grid point if these are fewer.
+    missing : bool, default False
+        Whether values that are no number have a cell. Without it a row that has one is left out.
+
+    Raises
+    ------
+    DomainError
+        The numbers contradict each other, or make too many cells or grid points.
+
     >>> age = Numeric("age", low=Fraction(17), high=Fraction(90), step=Fraction(1), edges=(Fraction(30), Fraction(60)))
     >>> age.labels, age.grid(30), age.code(30), age.code(1000), age.code("abc")
     (('[17, 30)', '[30, 60)', '[60, 90]'), 13, 1, 2, None)
@@ -352,48 +386,42 @@ class Numeric:
     bins: int | None = None
     missing: bool = False
 
-    @property
-    def ordered(self) -> bool:
-        return True
+    ordered = True
 
     def __post_init__(self) -> None:
-        name = self.name
-        if not all(_is_short_decimal(number) for number in (self.low, self.high, self.step, *(self.edges or ()))):
-            raise DomainError(
-                f"column '{name}' has a low, high, step or edge that no short decimal writes; round it, or use "
-                "another unit."
-            )
+        if (problem := self._problem()) is not None:
+            raise DomainError(f"column '{self.name}' {problem}")
+
+    def _problem(self) -> str | None:
+        """Return what is wrong with the declaration, or None. Each check relies on the ones before it."""
+        edges = self.edges or ()
+        if not all(_is_short_decimal(number) for number in (self.low, self.high, self.step, *edges)):
+            return "has a low, high, step or edge that no short decimal writes; round it, or use another unit."
         if not self.low < self.high:
-            raise DomainError(
-                f"column '{name}' needs low < high, not {decimal_text(self.low)} and {decimal_text(self.high)}."
-            )
+            return f"needs low < high, not {decimal_text(self.low)} and {decimal_text(self.high)}."
         if self.step <= 0:
-            raise DomainError(f"column '{name}' needs a step above 0: the resolution at which its values are read.")
+            return "needs a step above 0: the resolution at which its values are read."
         if self.grid_size > MAX_GRID:
-            raise DomainError(
-                f"column '{name}' has {self.grid_size} grid points between low and high, at most {MAX_GRID} are "
-                "possible; declare a larger step."
-            )
+            points = f"{self.grid_size} grid points between low and high, at most {MAX_GRID} are possible"
+            return f"has {points}; declare a larger step."
         if self.grid_size < 2:
-            raise DomainError(f"column '{name}' has a step larger than high - low; declare a smaller step.")
+            return "has a step larger than high - low; declare a smaller step."
         if not self._readable:
-            raise DomainError(f"column '{name}' has bounds too large for its step; declare a larger step.")
+            return "has bounds too large for its step; declare a larger step."
         if self.edges is not None and self.bins is not None:
-            raise DomainError(f"column '{name}' declares bins and edges; keep one of them.")
+            return "declares bins and edges; keep one of them."
         if self.bins is not None and self.bins < 1:
-            raise DomainError(f"column '{name}' needs at least one bin, not {self.bins}.")
-        if max(self.bins or 0, len(self.edges or ())) > min(self.grid_size, MAX_CELLS):
-            raise DomainError(
-                f"column '{name}' has more bins than its {self.grid_size} grid points, or than {MAX_CELLS}; use fewer."
-            )
-        if any(a >= b for a, b in itertools.pairwise(self.edges or ())):
-            raise DomainError(f"column '{name}' has edges that do not rise; sort them and list each once.")
-        thresholds = self.thresholds
-        if any(a >= b for a, b in zip((0, *thresholds), (*thresholds, self.grid_size), strict=True)):
-            raise DomainError(
-                f"column '{name}' has an empty bin: its edges must rise, lie inside the bounds and be at least a step "
-                f"apart ({self.grid_size} grid points)."
-            )
+            return f"needs at least one bin, not {self.bins}."
+        if max(self.bins or 0, len(edges)) > min(self.grid_size, MAX_CELLS):
+            return f"has more bins than its {self.grid_size} grid points, or than {MAX_CELLS}; use fewer."
+        if any(a >= b for a, b in itertools.pairwise(edges)):
+            return "has edges that do not rise; sort them and list each once."
+        if outside := [edge for edge in edges if not self.low <= edge <= self.high]:
+            return f"has the edge {decimal_text(outside[0])} outside its bounds; edges lie between low and high."
+        if any(a >= b for a, b in itertools.pairwise((0, *self.thresholds, self.grid_size))):
+            bins = "its edges must rise, lie inside the bounds and be at least a step apart"
+            return f"has an empty bin: {bins} ({self.grid_size} grid points)."
+        return None
 
     @cached_property
     def grid_size(self) -> int:
@@ -429,19 +457,11 @@ class Numeric:
             bins = min(10, self.grid_size) if self.bins is None else self.bins
             inner = [self.low + (self.high - self.low) * i / bins for i in range(1, bins)]
         else:
-            inner = [edge for edge in self.edges if self.low < edge < self.high]
-            outside = [edge for edge in self.edges if not self.low <= edge <= self.high]
-            if outside:
-                raise DomainError(
-                    f"column '{self.name}' has the edge {decimal_text(outside[0])} outside its bounds; edges lie "
-                    "between low and high."
-                )
-            if self.edges and self.edges[-1] == self.high:
-                inner.append(self.high)  # a last bin for the top grid point alone
+            inner = [edge for edge in self.edges if self.low < edge <= self.high]  # high: a bin for the top point alone
         return tuple(self.index_at_or_above(edge) for edge in inner)
 
     def index_at_or_above(self, value: Fraction) -> int:
-        """The first grid index whose value is not below `value` (it may lie outside the grid)."""
+        """Return the first grid index whose value is not below `value`; it may lie outside the grid."""
         return math.ceil((value - self.low) / self.step)
 
     def value_at(self, index: int) -> Fraction:
@@ -457,7 +477,7 @@ class Numeric:
         return (self.low + self.top) / 2
 
     def number(self, value: Fraction) -> int | float:
-        """A value of this column for people: an int where the grid is whole, else a float."""
+        """Return a value of this column for people: an int where the grid is whole, else a float."""
         return int(value) if self.unit.denominator == 1 and value.denominator == 1 else float(value)
 
     @property
@@ -479,7 +499,7 @@ class Numeric:
         return (*spans, f"[{starts[-1]}, {decimal_text(self.high)}]") + (MISSING,) * self.missing
 
     def grid(self, value: object) -> int | None:
-        """The grid index of a value after clamping; None where there is no number."""
+        """Return the grid index of a value after clamping; None where there is no number."""
         number = number_of(_BOOLEANS[value] == "true" if isinstance(value, str) and value in _BOOLEANS else value)
         if number is None:
             return None
@@ -488,7 +508,7 @@ class Numeric:
         return min(index, self.grid_size - 1)
 
     def code(self, value: object) -> int | None:
-        """The cell of a value, or None where the row does not fit."""
+        """Return the cell of a value, or None where the row does not fit."""
         index = self.grid(value)
         if index is None:
             return self.missing_code
@@ -510,12 +530,12 @@ class Numeric:
         return np.where(present, np.minimum(index, self.grid_size - 1), -1)
 
     def bin_of(self, grid: Codes) -> Codes:
-        """The cells of grid indices; -1 where the row does not fit."""
+        """Return the cells of grid indices; -1 where the row does not fit."""
         codes = np.searchsorted(np.asarray(self.thresholds, dtype=np.int64), grid, side="right")
         return np.where(grid >= 0, codes, -1 if self.missing_code is None else self.missing_code)
 
     def encode(self, values: object) -> Codes:
-        """The cells of a column of values; -1 where the row does not fit."""
+        """Return the cells of a column of values; -1 where the row does not fit."""
         return self.bin_of(self.to_grid(values))
 
 
@@ -599,8 +619,8 @@ def _looked_up(numbers: NDArray[Any], declared: Sequence[tuple[Any, int]], other
             np.putmask(cells, numbers == key, code)
         return cells
     codes = np.array([code for _, code in declared], dtype=np.int64)
-    place = np.minimum(np.searchsorted(keys, numbers), len(keys) - 1)
-    return np.where(keys[place] == numbers, codes[place], other)
+    position = np.minimum(np.searchsorted(keys, numbers), len(keys) - 1)
+    return np.where(keys[position] == numbers, codes[position], other)
 
 
 def _looked_up_whole(numbers: NDArray[Any], declared: Sequence[tuple[int, int]], other: int) -> Codes:
@@ -613,16 +633,13 @@ def _looked_up_whole(numbers: NDArray[Any], declared: Sequence[tuple[int, int]],
     for number, code in declared:
         table[number - first] = code
     within = [np.array(bound, dtype=numbers.dtype) for bound in (max(first, bounds.min), min(last, bounds.max))]
-    place = np.clip(numbers, *within).astype(np.int64, copy=False)
-    place -= first
-    return table.take(place)
+    position = np.clip(numbers, *within).astype(np.int64, copy=False)
+    position -= first
+    return table.take(position)
 
 
 def _by_value(
-    series: pd.Series[Any],
-    encode: Callable[[object], Codes],
-    code: Callable[[object], int | None],
-    missing: int,
+    series: pd.Series[Any], encode: Callable[[object], Codes], code: Callable[[object], int | None], missing: int
 ) -> Codes:
     """Apply a scalar rule to a column without plain numbers: to each category, each different text, or each row."""
     import pandas as pd
@@ -634,12 +651,12 @@ def _by_value(
     if series.dtype == object:
         return _by_typed_value(series.to_numpy().tolist(), code)
     if not isinstance(dtype, pd.StringDtype) and str(dtype) not in ("string[pyarrow]", "large_string[pyarrow]"):
-        return _by_typed_value(_elements(series.array), code)
+        return _by_typed_value(elements(series.array), code)
     positions, texts = pd.factorize(series.array)
-    return np.append(_by_typed_value(_elements(texts), code), missing)[positions]
+    return np.append(_by_typed_value(elements(texts), code), missing)[positions]
 
 
-def _elements(array: Any) -> list[Any]:
+def elements(array: Any) -> list[Any]:
     """Return the elements of an array.
 
     `UNWRITABLE` stands in place of one that Python cannot represent, such as a date after 9999.
@@ -662,12 +679,12 @@ def _by_typed_value(values: Sequence[Any], code: Callable[[object], int | None])
     seen: dict[type, dict[object, int]] = {str: {}, float: {}, int: {}, bool: {}}
     codes = []
     for value in values:
-        known = seen.get(type(value))
-        cell = known.get(value) if known else None
+        cells = seen.get(type(value))
+        cell = cells.get(value) if cells else None
         if cell is None:
             fitting = code(value)
             cell = -1 if fitting is None else fitting
-            if known is not None:
-                known[value] = cell
+            if cells is not None:
+                cells[value] = cell
         codes.append(cell)
     return np.array(codes, dtype=np.int64)

@@ -6,6 +6,7 @@ indices here, before any charge: no expression, no SQL and no code passes.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -16,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from privet.errors import QuestionError
+from privet.errors import QuestionError, did_you_mean
 from privet.kernel.additive import AdditiveModel
 from privet.kernel.column import MAX_CELLS as MAX_COLUMN_CELLS
-from privet.kernel.column import Column, Nominal, Numeric, text_of
+from privet.kernel.column import MISSING, Column, Numeric, text_of
 from privet.kernel.domain import Domain
 from privet.kernel.limits import decimal_text, fraction_of, is_name, quoted, shown
 from privet.kernel.per_part import PerPart
@@ -33,13 +34,15 @@ _LISTED = 20  # values that a text names
 
 
 def conditions(wanted: Mapping[str, object], domain: Domain) -> tuple[tuple[Condition, ...], str]:
-    """The conditions of a `where`, and how they read."""
-    parsed, texts = [], []
-    for name, value in wanted.items():
-        condition, text = _condition(domain[name], value)
-        parsed.append(condition)
-        texts.append(text)
-    return tuple(parsed), " and ".join(texts)
+    """Return the conditions of a `where`, and how they read.
+
+    Raises
+    ------
+    UndeclaredDomain, QuestionError
+        A column is not declared, or a value is none of its column.
+    """
+    parsed = [_condition(domain[name], value) for name, value in wanted.items()]
+    return tuple(condition for condition, _ in parsed), " and ".join(text for _, text in parsed)
 
 
 def _condition(column: Column, value: object) -> tuple[Condition, str]:
@@ -72,10 +75,10 @@ def _condition(column: Column, value: object) -> tuple[Condition, str]:
             f"a condition on '{column.name}' lists at most {MAX_COLUMN_CELLS} values, not {len(values)}."
         )
     code_of = {label: code for code, label in enumerate(column.labels)}
-    codes = tuple(sorted({_cell(column, each, code_of) for each in values}))
+    codes = tuple(sorted({_cell(column, listed, code_of) for listed in values}))
     labels = [column.labels[code] for code in codes]
-    listed = ", ".join(labels[:_LISTED]) + f", ... ({len(labels)} values)" * (len(labels) > _LISTED)
-    text = f"{column.name} = {labels[0]}" if len(labels) == 1 else f"{column.name} in {{{listed}}}"
+    shortened = ", ".join(labels[:_LISTED]) + f", ... ({len(labels)} values)" * (len(labels) > _LISTED)
+    text = f"{column.name} = {labels[0]}" if len(labels) == 1 else f"{column.name} in {{{shortened}}}"
     return Condition(column.name, codes), text
 
 
@@ -83,8 +86,9 @@ def _cell(column: Column, value: object, code_of: Mapping[str, int]) -> int:
     # the texts of other objects could be of any length, or run any code
     text = text_of(value) if isinstance(value, str | int | float | np.generic | Decimal | date) else None
     if text is None or text not in code_of:
-        known = ", ".join(shown(label) for label in column.labels[:_LISTED]) + ", ..." * (len(column.labels) > _LISTED)
-        raise QuestionError(f"column '{column.name}' has no declared value {quoted(value)}; it has {known}.")
+        labels = ", ".join(shown(label) for label in column.labels[:_LISTED]) + ", ..." * (len(column.labels) > _LISTED)
+        meant = did_you_mean(text, column.labels)
+        raise QuestionError(f"column '{column.name}' has no declared value {quoted(value)}{meant}; it has {labels}.")
     return code_of[text]
 
 
@@ -105,10 +109,6 @@ def _shown(number: Fraction) -> str:
     return shown(decimal_text(number))
 
 
-def _index(column: Numeric, value: object) -> int:
-    return column.index_at_or_above(_number(column, value))
-
-
 SplitKey = tuple[Any, ...]
 
 
@@ -120,9 +120,7 @@ def splits(wanted: object, parts: int) -> PerPart[SplitKey]:
     QuestionError
         There are not as many as parts, or one is no split.
     """
-    if not isinstance(wanted, list | tuple | PerPart) or (
-        isinstance(wanted, tuple) and not isinstance(wanted, Releases)
-    ):
+    if not isinstance(wanted, list | Releases | PerPart):
         return PerPart.same(_split_key(wanted), parts)
     if len(wanted) != parts:
         raise QuestionError(f"{len(wanted)} splits were given for {parts} parts; give one for each.")
@@ -135,8 +133,8 @@ def _split_key(wanted: object) -> SplitKey:
     """A split as a tuple that is equal for equal splits only: True is no 1, and a choice no column."""
     if wanted is None:
         return ()
-    if isinstance(wanted, Choice):
-        return (str(wanted),) if wanted.point is None else (str(wanted), Fraction, wanted.point)
+    if isinstance(wanted, Choice) and wanted.point is not None:
+        return str(wanted), Fraction, wanted.point
     if isinstance(wanted, str):
         return (str(wanted),)
     if not isinstance(wanted, tuple):
@@ -170,41 +168,31 @@ def split(wanted: SplitKey, edges: Sequence[int | float] | None, domain: Domain)
         if not isinstance(edges, list | tuple) or len(edges) > MAX_COLUMN_CELLS:
             raise QuestionError(f"edges must be a list of at most {MAX_COLUMN_CELLS} numbers.")
         column = domain.numeric(wanted[0])
-        division = Split(column.name, tuple(_index(column, edge) for edge in edges))
+        division = Split(column.name, tuple(column.index_at_or_above(_number(column, edge)) for edge in edges))
     division.check(domain)
     return division
-
-
-def _split_labels(division: Split, domain: Domain) -> list[str]:
-    """The labels of the parts a split makes."""
-    column = domain[division.column]
-    if division.thresholds is None or isinstance(column, Nominal):
-        return list(column.labels)
-    points = [decimal_text(column.value_at(index)) for index in division.thresholds]
-    if len(points) == 1:
-        last = decimal_text(column.value_at(division.thresholds[0] - 1))
-        labels = [f"<= {last}", f"> {last}"]
-    else:
-        starts = [decimal_text(column.low), *points]
-        labels = [f"[{a}, {b})" for a, b in zip(starts, points, strict=False)]
-        labels.append(f"[{points[-1]}, {decimal_text(column.high)}]")
-    return labels + ["<missing>"] * column.missing
 
 
 def split_texts(division: Split, domain: Domain) -> tuple[list[str], list[str]]:
     """Return the labels of the parts that a split makes, and how they read as conditions."""
     column = domain[division.column]
-    labels = _split_labels(division, domain)
-    if isinstance(column, Nominal):
-        relations = ["= "] * len(labels)
-    else:
-        side = division.thresholds is not None and len(division.thresholds) == 1
-        relations = ["" if side else "in "] * (len(labels) - column.missing) + ["= "] * column.missing
-    return labels, [f"{column.name} {relation}{label}" for relation, label in zip(relations, labels, strict=True)]
+    labels, relation = list(column.labels), "= "
+    if isinstance(column, Numeric):
+        relation = "in "
+        if division.thresholds is not None:
+            points = [decimal_text(column.value_at(index)) for index in division.thresholds]
+            spans = itertools.pairwise([decimal_text(column.low), *points])
+            labels = [*(f"[{a}, {b})" for a, b in spans), f"[{points[-1]}, {decimal_text(column.high)}]"]
+            if len(points) == 1:
+                last = decimal_text(column.value_at(division.thresholds[0] - 1))
+                labels, relation = [f"<= {last}", f"> {last}"], ""
+            labels += [MISSING] * column.missing
+    texts = [f"{column.name} {'= ' if label == MISSING else relation}{label}" for label in labels]
+    return labels, texts
 
 
 def rank(value: object) -> Fraction:
-    """A quantile's rank as a fraction with a small denominator."""
+    """Return the rank of a quantile as a fraction with a small denominator."""
     number = fraction_of(value)
     if number is None or not 0 <= number <= 1:
         raise QuestionError(f"the rank of a quantile lies between 0 and 1, not at {quoted(value)}.")
@@ -212,7 +200,7 @@ def rank(value: object) -> Fraction:
 
 
 def share(value: object, name: str) -> Fraction:
-    """A number between 0 and 1 from what people write, as a fraction with a small denominator."""
+    """Return a number between 0 and 1 as a fraction with a small denominator."""
     number = fraction_of(value)
     exact = Fraction(0) if number is None else number.limit_denominator(10**6)
     if not 0 < exact < 1:
@@ -241,23 +229,18 @@ def competitors(wanted: object, domain: Domain) -> tuple[tuple[str, Competitor],
 
 def attributes(wanted: object, parts: int, domain: Domain) -> PerPart[Candidates]:
     """Return what each part may choose from."""
-    if wanted is None:
-        own: PerPart[tuple[object, ...]] = PerPart.same(tuple(domain.attributes), parts)
-    elif isinstance(wanted, str):
-        own = PerPart.same((wanted,), parts)
-    elif isinstance(wanted, PerPart):
-        own = wanted
-    elif not isinstance(wanted, list | tuple):
-        raise QuestionError("attributes are a list of columns, or a list of such lists, one for each part.")
-    elif all(_is_candidate(name) for name in wanted):
-        own = PerPart.same(tuple(wanted), parts)
-    elif not all(isinstance(names, list | tuple) for names in wanted):
-        raise QuestionError("attributes are a list of columns, or a list of such lists, one for each part.")
+    if isinstance(wanted, PerPart):
+        own: PerPart[tuple[object, ...]] = wanted
     else:
-        for names in wanted:
-            if not all(_is_candidate(name) for name in names):
-                raise QuestionError("an attribute to choose from is a column or a pair (column, threshold).")
-        own = PerPart.of(tuple(names) for names in wanted)
+        listed = domain.attributes if wanted is None else (wanted,) if isinstance(wanted, str) else wanted
+        if isinstance(listed, list | tuple) and all(_is_candidate(name) for name in listed):
+            own = PerPart.same(tuple(listed), parts)
+        elif not isinstance(listed, list | tuple) or not all(isinstance(names, list | tuple) for names in listed):
+            raise QuestionError("attributes are a list of columns, or a list of such lists, one for each part.")
+        elif not all(_is_candidate(name) for names in listed for name in names):
+            raise QuestionError("an attribute to choose from is a column or a pair (column, threshold).")
+        else:
+            own = PerPart.of(tuple(names) for names in listed)
     if len(own) != parts:
         raise QuestionError(f"attributes were given for {len(own)} of {parts} parts; give one list for each.")
     return own.map(lambda names: tuple(_candidate(name, domain) for name in names))
@@ -317,6 +300,6 @@ def caps(wanted: Sequence[int]) -> tuple[int, ...]:
 
 
 def released_model(model: object) -> None:
-    """Refuse what is no model."""
+    """Raise a QuestionError for what is no model."""
     if not isinstance(model, AdditiveModel):
         raise QuestionError(f"a released model is an AdditiveModel, not a {type(model).__name__}.")

@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.errors import NotPrivate, PrivacyError, QuestionError
+from privet.errors import NotPrivate, PrivacyError, QuestionError, did_you_mean
 from privet.kernel.canonical import Json
 from privet.kernel.domain import Domain
 
@@ -37,7 +37,7 @@ _VERSION = 1  # of the JSON form of criteria
 
 
 def roomy(exact_sums: NDArray[Any], factor: int, axes: tuple[int, ...] = (-1, -2)) -> NDArray[Any]:
-    """The same numbers, none negative, as Python's integers where `factor` times a sum over `axes` might need them.
+    """Return the same numbers, none negative; as Python's integers where `factor` times a sum over `axes` is large.
 
     What decides is the size of a whole node: every one of its cells may be small. The bound leaves half of what
     63 bits hold, so a sum in floats, which may be off in its last digits, is sure enough.
@@ -114,7 +114,7 @@ class WeightedMax(Criterion):
 
     @classmethod
     def of(cls, weights: Sequence[float]) -> WeightedMax:
-        """Weights in any unit; they are scaled so that the largest is 1."""
+        """Return the criterion for weights in any unit; they are scaled so that the largest is 1."""
         values = np.asarray(weights, dtype=np.float64)
         if values.ndim != 1 or not np.isfinite(values).all() or (values < 0).any() or not values.any():
             raise QuestionError("weights must be one number at or above 0 for each class, not all 0.")
@@ -181,7 +181,7 @@ class InfoGain(Criterion):
         return np.asarray(within - self._f(exact_counts.sum(axis=-1)).sum(axis=-1))
 
     def _f(self, x: NDArray[Any]) -> NDArray[Any]:
-        """The sum of g over 0, ..., x - 1: each unit step of g at b adds x - b."""
+        """Return the sum of g over 0, ..., x - 1: each unit step of g at b adds x - b."""
         steps, sums, exact_sums = _increments(self.max_rows)
         if x.dtype == object:
             below = np.searchsorted(steps, np.minimum(x, _LARGEST).astype(np.int64), side="left")
@@ -195,7 +195,7 @@ _LARGEST = 2**62
 
 @lru_cache(maxsize=16)
 def _increments(max_rows: int) -> tuple[Counts, Counts, NDArray[Any]]:
-    """Where the rounded g = GRID * (f(x + 1) - f(x)) rises by one, up to max_rows - 1, and running sums of these.
+    """Return where the rounded g = GRID * (f(x + 1) - f(x)) rises by one, up to max_rows - 1, and running sums.
 
     The sums come twice: cut to 64 bits, for counts so small that none that was cut is looked up, and uncut.
     """
@@ -256,7 +256,9 @@ def criterion(choice: object, domain: Domain) -> Criterion:
     if isinstance(choice, str) and choice in known:
         return known[choice]
     names = ", ".join([Max.name, Gini.name, InfoGain.name, LargestCell.name, *_INSTALLED])
-    raise QuestionError(f"there is no criterion '{choice}'; choose {names}, or pass a WeightedMax.")
+    raise QuestionError(
+        f"there is no criterion '{choice}'{did_you_mean(choice, known)}; choose {names}, or pass a WeightedMax."
+    )
 
 
 def check_criterion(rule: object, domain: Domain) -> None:
@@ -268,20 +270,16 @@ def check_criterion(rule: object, domain: Domain) -> None:
     """
     if isinstance(rule, WeightedMax) and len(rule.weights) != len(domain.classes):
         raise QuestionError(f"weighted max needs one weight for each of the {len(domain.classes)} classes.")
-    if type(rule) in (Max, Gini, LargestCell, WeightedMax, InfoGain) or any(
-        rule is mine for mine in _INSTALLED.values()
-    ):
+    installed = any(rule is mine for mine in _INSTALLED.values())
+    if installed or type(rule) in (Max, Gini, LargestCell, WeightedMax, InfoGain):
         return
     # a criterion for public rows alone names no sensitivity: asked for one it raises NotPrivate
     if isinstance(rule, Criterion) and rule.sensitivity is not None:
-        raise QuestionError(_UNLISTED.format(rule.name))
+        raise QuestionError(
+            f"nobody has tried the sensitivity of the criterion '{rule.name}'; choose max, gini or infogain, or "
+            "install it with privet.kernel.install."
+        )
     raise QuestionError(f"there is no criterion '{rule}'; choose {', '.join(_SIMPLE)} or infogain.")
-
-
-_UNLISTED = (
-    "nobody has tried the sensitivity of the criterion '{}'; choose max, gini or infogain, or install it with "
-    "privet.kernel.install."
-)
 
 
 def criterion_from_json(content: object) -> Criterion | None:

@@ -20,24 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.errors import DomainError, QuestionError, UndeclaredDomain
+from privet.errors import DomainError, QuestionError, UndeclaredDomain, did_you_mean
+from privet.kernel import limits
 from privet.kernel.canonical import Json, digest
 from privet.kernel.column import Column, Nominal, Numeric, Scalar
-from privet.kernel.limits import (
-    LONGEST_DECLARED,
-    LONGEST_DOMAIN,
-    LONGEST_TEXT,
-    MOST_CELLS,
-    MOST_COLUMNS,
-    MOST_ROWS,
-    MOST_ROWS_PER_PERSON,
-    decimal_text,
-    fraction_of,
-    quoted,
-    read_text,
-    shown,
-    whole_of,
-)
+from privet.kernel.limits import decimal_text, fraction_of, quoted, read_text, shown, whole_of
 
 # More parts than this, joined by dots, name no setting: tomllib copies all parts for each of them.
 _DOTTED = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+[.][ \t]*+){20}""")
@@ -48,6 +35,27 @@ _VERSION = 1  # of the JSON form of a domain
 @dataclass(frozen=True)
 class Domain:
     """The public description of a table.
+
+    Parameters
+    ----------
+    columns : tuple of Nominal and Numeric
+    target : str, optional
+        The column that models predict.
+    rows : int, optional
+        About how many rows the table has: a public order of magnitude.
+    max_rows : int, optional
+        A public upper bound of the number of rows.
+    rows_per_person : int, default 1
+        How many rows of a person count at most.
+    person : str, optional
+        The column that says whose row it is. It is no attribute and in no answer: surplus rows of a person are left
+        out by it (`person.py`), so that `rows_per_person` holds whatever the data. Without it, the promise holds for
+        those who have no more rows than that.
+
+    Raises
+    ------
+    DomainError
+        The declaration contradicts itself, or is too large.
 
     >>> domain = Domain.parse('''
     ... target = "income"
@@ -75,6 +83,7 @@ class Domain:
     rows: int | None = None
     max_rows: int | None = None
     rows_per_person: int = 1
+    person: str | None = None
     _by_name: Mapping[str, Column] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -88,15 +97,24 @@ class Domain:
         if self.target is not None:
             target = self._by_name.get(self.target)
             if target is None:
-                raise DomainError(f"the target '{self.target}' is not among the declared columns; declare it.")
+                meant = did_you_mean(self.target, self.names)
+                raise DomainError(f"the target '{self.target}' is not among the declared columns{meant}; declare it.")
             if not isinstance(target, Nominal):
                 raise DomainError(f"the target '{self.target}' is numeric; a target is nominal: list its classes.")
             if target.other or target.missing:
                 raise DomainError(f"the target '{self.target}' may not have other or missing cells; list its classes.")
+        if self.person is not None:
+            if not isinstance(self.person, str) or not 0 < len(self.person) <= limits.LONGEST_TEXT:
+                raise DomainError(f"person is the name of a column, not {quoted(self.person)}.")
+            if self.person in self._by_name:
+                raise DomainError(
+                    f"the person column '{shown(self.person)}' is declared as a column, too; take its section out: "
+                    "who a row belongs to is no attribute."
+                )
         for name, least, most in (
-            ("rows", 0, MOST_ROWS),
-            ("max_rows", 1, MOST_ROWS),
-            ("rows_per_person", 1, MOST_ROWS_PER_PERSON),
+            ("rows", 0, limits.MOST_ROWS),
+            ("max_rows", 1, limits.MOST_ROWS),
+            ("rows_per_person", 1, limits.MOST_ROWS_PER_PERSON),
         ):
             value = getattr(self, name)
             if value is not None and whole_of(value, least, most) is None:
@@ -109,32 +127,32 @@ class Domain:
 
     def _check_sizes(self) -> None:
         """Refuse more columns, cells or letters than can be held and shown."""
-        if len(self.columns) > MOST_COLUMNS:
-            raise DomainError(f"the domain declares {len(self.columns)} columns, at most {MOST_COLUMNS} are possible.")
+        if len(self.columns) > limits.MOST_COLUMNS:
+            most = f"at most {limits.MOST_COLUMNS} are possible"
+            raise DomainError(f"the domain declares {len(self.columns)} columns, {most}.")
         for column in self.columns:
             values = column.values if isinstance(column, Nominal) else ()
-            if not isinstance(column.name, str) or len(column.name) > LONGEST_TEXT:
+            if not isinstance(column.name, str) or len(column.name) > limits.LONGEST_TEXT:
+                longest = f"a text of at most {limits.LONGEST_TEXT} characters"
+                raise DomainError(f"the name of a column is {longest}, not {quoted(column.name)}.")
+            if any(isinstance(value, str) and len(value) > limits.LONGEST_TEXT for value in values):
                 raise DomainError(
-                    f"the name of a column is a text of at most {LONGEST_TEXT} characters, not {quoted(column.name)}."
-                )
-            if any(isinstance(value, str) and len(value) > LONGEST_TEXT for value in values):
-                raise DomainError(
-                    f"column '{shown(column.name)}' declares a value of more than {LONGEST_TEXT} characters; shorten "
-                    "it, or leave the column out."
+                    f"column '{shown(column.name)}' declares a value of more than {limits.LONGEST_TEXT} characters; "
+                    "shorten it, or leave the column out."
                 )
         cells = sum(column.size for column in self.columns)
-        if cells > MOST_CELLS:
+        if cells > limits.MOST_CELLS:
             raise DomainError(
-                f"the columns of the domain have {cells} cells together, at most {MOST_CELLS} are possible; declare "
-                "fewer values or coarser bins."
+                f"the columns of the domain have {cells} cells together, at most {limits.MOST_CELLS} are possible; "
+                "declare fewer values or coarser bins."
             )
 
     def __getitem__(self, name: str) -> Column:
         column = self._by_name.get(name) if isinstance(name, str) else None
         if column is None:
             raise UndeclaredDomain(
-                f"column {quoted(name)} has no declared domain. List its values or bounds in the domain file; reading "
-                "them from the table would reveal data without a charge.",
+                f"column {quoted(name)} has no declared domain{did_you_mean(name, self.names)}. List its values or "
+                "bounds in the domain file; reading them from the table would reveal data without a charge.",
                 column=name,
             )
         return column
@@ -146,7 +164,13 @@ class Domain:
         return iter(self.columns)
 
     def numeric(self, name: str) -> Numeric:
-        """A numeric column, or one sentence about why it is none."""
+        """Return a numeric column.
+
+        Raises
+        ------
+        UndeclaredDomain, QuestionError
+            The column is not declared, or is nominal.
+        """
         column = self[name]
         if not isinstance(column, Numeric):
             raise QuestionError(f"column '{name}' is nominal; sums, means, quantiles and thresholds need numbers.")
@@ -155,6 +179,11 @@ class Domain:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
+
+    @property
+    def stored_names(self) -> tuple[str, ...]:
+        """The columns that are read where the rows are: the declared ones, and the person column if there is one."""
+        return self.names if self.person is None else (*self.names, self.person)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -184,20 +213,40 @@ class Domain:
         return self.target_column.values
 
     def with_target(self, target: str) -> Domain:
+        """Return the same domain with another target."""
         return replace(self, target=target)
 
     @classmethod
     def load(cls, path: str | Path) -> Domain:
-        """Read a domain file."""
-        where = shown(str(path), LONGEST_TEXT)
+        """Read a domain file.
+
+        Parameters
+        ----------
+        path : str or Path
+            A TOML file in UTF-8.
+
+        Returns
+        -------
+        Domain
+
+        Raises
+        ------
+        DomainError
+            The file cannot be read, or declares no possible domain.
+        """
+        where = shown(str(path), limits.LONGEST_TEXT)
         try:
-            text = read_text(path, LONGEST_DOMAIN, "utf-8-sig")
+            text = read_text(path, limits.LONGEST_DOMAIN, "utf-8-sig")
         except UnicodeDecodeError:
             raise DomainError(f"the domain file '{where}' is not UTF-8 text; save it as UTF-8.") from None
         except OSError as error:
             raise DomainError(f"cannot read the domain file '{where}' ({error.strerror}); check the path.") from None
         if text is None:
-            raise DomainError(f"the domain file '{where}' has more than {LONGEST_DOMAIN} characters; shorten it.")
+            raise DomainError(
+                f"the domain file '{where}' has more than {limits.LONGEST_DOMAIN} characters; shorten it."
+            )
+        if str(path).lower().endswith(".csv"):
+            raise DomainError(f"'{where}' is a table, not the domain file that describes it; name the .toml file.")
         try:
             return cls.parse(text)
         except DomainError as error:
@@ -205,32 +254,35 @@ class Domain:
 
     @classmethod
     def parse(cls, text: str) -> Domain:
-        """Read the text of a domain file."""
-        if len(text) > LONGEST_DOMAIN:
-            raise DomainError(f"the domain has more than {LONGEST_DOMAIN} characters; declare fewer values.")
+        """Read the text of a domain file; raise a DomainError as `load` does."""
+        if len(text) > limits.LONGEST_DOMAIN:
+            raise DomainError(f"the domain has more than {limits.LONGEST_DOMAIN} characters; declare fewer values.")
         if _DOTTED.search(text):
             raise DomainError("the domain joins more than 20 words by dots, which names no setting; mend it.")
         try:
             content = tomllib.loads(text, parse_float=_decimal)
         except ValueError as error:
-            raise DomainError(f"the domain is not valid TOML: {shown(str(error), 200)}.") from None
+            quotes = '; names with spaces or signs stand in quotes, as [columns."blood group"]'
+            hint = quotes * ("declaration" in str(error) or "after a key" in str(error))
+            raise DomainError(f"the domain is not valid TOML: {shown(str(error), 200)}{hint}.") from None
         except RecursionError:
             raise DomainError("the domain is not valid TOML: its lists stand too deep in one another.") from None
         return cls.from_dict(content)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Domain:
-        """Build a domain from the content of a domain file."""
-        _only(content, ("target", "rows", "max_rows", "rows_per_person", "columns"), "the domain")
+        """Build a domain from the content of a domain file; raise a DomainError as `load` does."""
+        _only(content, ("target", "rows", "max_rows", "rows_per_person", "person", "columns"), "the domain")
         columns = content.get("columns", {})
         if not isinstance(columns, Mapping) or not all(isinstance(entry, Mapping) for entry in columns.values()):
             raise DomainError("columns must be sections like [columns.age].")
-        whole = {name: _whole(content, name) for name in ("rows", "max_rows") if name in content}
+        target, person = content.get("target"), content.get("person")
+        for name, text in (("target", target), ("person", person)):
+            if text is not None and not isinstance(text, str):
+                raise DomainError(f"{name} must be a text.")
+        numbers = {name: _whole(content, name) for name in ("rows", "max_rows", "rows_per_person") if name in content}
         return cls(
-            columns=tuple(_column(str(name), entry) for name, entry in columns.items()),
-            target=_string(content, "target"),
-            rows_per_person=_whole(content, "rows_per_person") if "rows_per_person" in content else 1,
-            **whole,
+            tuple(_column(str(name), entry) for name, entry in columns.items()), target, person=person, **numbers
         )
 
     def save(self, path: str | Path) -> None:
@@ -247,6 +299,7 @@ class Domain:
             "rows": self.rows,
             "max_rows": self.max_rows,
             "rows_per_person": self.rows_per_person,
+            **({} if self.person is None else {"person": self.person}),
         }
 
     @cached_property
@@ -255,8 +308,10 @@ class Domain:
         return digest(self.to_json())
 
     def to_toml(self) -> str:
+        """Return the text of a domain file; parsing it gives an equal domain."""
         lines = [f"target = {_toml(self.target)}"] if self.target is not None else []
         lines += [f"{name} = {value}" for name in ("rows", "max_rows") if (value := getattr(self, name)) is not None]
+        lines += [f"person = {_toml(self.person)}"] if self.person is not None else []
         lines += [f"rows_per_person = {self.rows_per_person}"]
         for column in self.columns:
             lines += ["", f"[columns.{_toml(column.name)}]"]
@@ -273,6 +328,7 @@ class Domain:
 
     def __str__(self) -> str:
         people = f"{self.rows_per_person} row{'s' * (self.rows_per_person > 1)} per person"
+        people += f" counted, by '{self.person}'" if self.person is not None else ""
         facts = [f"target {self.target}" if self.target else "no target"]
         facts += [f"about {self.rows} rows"] * (self.rows is not None)
         facts += [f"at most {self.max_rows} rows"] * (self.max_rows is not None)
@@ -281,11 +337,8 @@ class Domain:
             if isinstance(column, Nominal):
                 kind, values = "nominal", ", ".join(column.labels)
             else:
-                kind = "numeric"
-                values = (
-                    f"{decimal_text(column.low)} to {decimal_text(column.high)}, step {decimal_text(column.step)}: "
-                    + " ".join(column.labels)
-                )
+                low, high, step = (decimal_text(number) for number in (column.low, column.high, column.step))
+                kind, values = "numeric", f"{low} to {high}, step {step}: {' '.join(column.labels)}"
             table.append((column.name, kind, str(column.size), values if len(values) <= 100 else values[:97] + "..."))
         widths = [max(len(row[i]) for row in table) for i in range(3)]
         lines = [f"{row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]:{widths[2]}}  {row[3]}" for row in table]
@@ -295,7 +348,13 @@ class Domain:
 def _only(content: Mapping[str, Any], known: Sequence[str], where: str) -> None:
     for name in content:
         if name not in known:
-            raise DomainError(f"{where} has an unknown setting {quoted(name)}; known are {', '.join(known)}.")
+            if where != "the domain" and name in ("target", "person", "rows", "max_rows", "rows_per_person"):
+                raise DomainError(
+                    f"{name} stands in the section of {where}; it belongs at the top of the file, before the first "
+                    "[columns.NAME]."
+                )
+            meant = did_you_mean(name, known)
+            raise DomainError(f"{where} has an unknown setting {quoted(name)}{meant}; known are {', '.join(known)}.")
 
 
 def _column(name: str, entry: Mapping[str, Any]) -> Column:
@@ -332,11 +391,11 @@ def _column(name: str, entry: Mapping[str, Any]) -> Column:
 def _fraction(value: object, where: str, name: str) -> Fraction:
     number = None if isinstance(value, str) else fraction_of(value)
     if number is None:
-        raise DomainError(f"{where} needs a finite number for {name}, of at most {LONGEST_DECLARED} characters.")
-    if len(str(value)) > LONGEST_DECLARED or (number and not Fraction(1, 10**15) <= abs(number) <= 10**18):
+        raise DomainError(f"{where} needs a finite number for {name}, of at most {limits.LONGEST_DECLARED} characters.")
+    if len(str(value)) > limits.LONGEST_DECLARED or (number and not Fraction(1, 10**15) <= abs(number) <= 10**18):
         raise DomainError(
-            f"{where} has a number for {name} of more than {LONGEST_DECLARED} characters, or not between 1e-15 and "
-            "1e18 in size; round it, or use another unit."
+            f"{where} has a number for {name} of more than {limits.LONGEST_DECLARED} characters, or not between 1e-15 "
+            "and 1e18 in size; round it, or use another unit."
         )
     return number
 
@@ -357,16 +416,9 @@ def _flag(entry: Mapping[str, Any], name: str, where: str) -> bool:
 
 
 def _whole(content: Mapping[str, Any], name: str, where: str = "") -> int:
-    value = whole_of(content[name], -MOST_ROWS, MOST_ROWS)
+    value = whole_of(content[name], -limits.MOST_ROWS, limits.MOST_ROWS)
     if value is None:
-        raise DomainError(f"{where}{name} must be a whole number, at most {MOST_ROWS}.")
-    return value
-
-
-def _string(content: Mapping[str, Any], name: str) -> str | None:
-    value = content.get(name)
-    if value is not None and not isinstance(value, str):
-        raise DomainError(f"{name} must be a text.")
+        raise DomainError(f"{where}{name} must be a whole number, at most {limits.MOST_ROWS}.")
     return value
 
 

@@ -8,13 +8,13 @@ file, no JSON.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from privet.errors import DataError
 from privet.kernel.addresses import source_of
-from privet.kernel.column import Column, Numeric, number_of
+from privet.kernel.column import MISSING, OTHER, Column, Numeric, number_of
 from privet.kernel.domain import Domain
 from privet.kernel.engines.duckdb.engine import DuckDBEngine
 from privet.kernel.limits import shown
@@ -44,7 +44,19 @@ class _Tally:
 
 
 def print_outside(data: str | Path, domain: Domain) -> None:
-    """Print what of a file or table the domain leaves out or clamps."""
+    """Print what of a file or table the domain leaves out or clamps.
+
+    Parameters
+    ----------
+    data : str or Path
+        A file or an address, as `privet.open` takes it.
+    domain : Domain
+
+    Raises
+    ------
+    DataError
+        The standard output is no terminal, or the data cannot be read.
+    """
     if not sys.stdout.isatty():
         raise DataError(
             "`privet domain check` shows exact facts about private rows and writes to a terminal only; run it without "
@@ -54,6 +66,7 @@ def print_outside(data: str | Path, domain: Domain) -> None:
     engine = source.open(domain)
     try:
         exact_all, exact_fitting = engine.exact_fit()
+        exact_persons = engine.exact_persons() if domain.person is not None else {}
         exact_misshapen = engine.exact_misshapen() if isinstance(engine, DuckDBEngine) else 0
         lines = [line for column in domain for line in _outside(column, engine.exact_values(column.name))]
         problem = False
@@ -64,34 +77,48 @@ def print_outside(data: str | Path, domain: Domain) -> None:
     if problem:
         raise DataError(f"cannot read {source.title}; check it.")
     print("not a release: exact facts about private rows, for the data owner alone")
+    if domain.person is not None:
+        exact_fitting = sum(rows * number for rows, number in exact_persons.items())
     exact_out = exact_all - exact_fitting
-    print(
-        f"{exact_fitting} of {exact_all} rows fit the domain, {exact_out} {'is' if exact_out == 1 else 'are'} left out"
-    )
+    fit = "fit the domain" + " and name a person" * (domain.person is not None)
+    print(f"{exact_fitting} of {exact_all} rows {fit}, {exact_out} {'is' if exact_out == 1 else 'are'} left out")
     if exact_misshapen:
         print(f"  {exact_misshapen} of them for having more or fewer fields than the header")
+    if domain.person is not None:
+        print("\n".join(_of_persons(exact_persons, domain.rows_per_person)))
     print("\n".join(lines) if lines else "every value of every declared column fits")
+    if any("\ufffd" in line for line in lines):
+        print("\ufffd stands for bytes that are not UTF-8; save the file as UTF-8")
     if sum(": leaves out " in line for line in lines) > 1:
         print("a row that several columns leave out is counted with each of them")
 
 
+def _of_persons(exact_persons: Mapping[int, int], most: int) -> list[str]:
+    """Say how many rows persons have, and what bounds on them leave out."""
+    persons, largest = sum(exact_persons.values()), max(exact_persons, default=0)
+    lines = [f"  these are of {persons} persons, up to {largest} of each"]
+    bounds = sorted({most, *(bound for bound in (1, 2, 5, 10, 20, 50, 100) if bound < largest), largest} - {0})
+    for bound in bounds:
+        out = sum((rows - bound) * number for rows, number in exact_persons.items() if rows > bound)
+        whose = sum(number for rows, number in exact_persons.items() if rows > bound)
+        declared = ", as declared," if bound == most else ""
+        lines.append(f"  rows_per_person = {bound}{declared} leaves out {out} rows of {whose} persons")
+    return lines
+
+
 def _outside(column: Column, exact_values: Iterable[tuple[object, int]]) -> list[str]:
     lost, clamped = _Tally(), _Tally()
-    other = missing = 0
+    counted = {OTHER: 0, MISSING: 0}
     for value, rows in exact_values:
         code = column.code(value)
         if code is None:
             lost.add(value, rows)
-        elif code == column.missing_code:
-            missing += rows
+        elif column.labels[code] in counted:
+            counted[column.labels[code]] += rows
         elif isinstance(column, Numeric):
             number = number_of(value)
             if number is not None and not column.low <= number <= column.high:
                 clamped.add(value, rows)
-        elif code == column.other_code:
-            other += rows
     facts = [("leaves out", lost), ("clamps", clamped)]
     lines = [f"  {column.name}: {verb} {tally}" for verb, tally in facts if tally.values]
-    lines += [f"  {column.name}: counts {other} rows as <other>"] * (other > 0)
-    lines += [f"  {column.name}: counts {missing} rows as <missing>"] * (missing > 0)
-    return lines
+    return lines + [f"  {column.name}: counts {rows} rows as {label}" for label, rows in counted.items() if rows]

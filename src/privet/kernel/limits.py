@@ -7,7 +7,6 @@ every file is read by `read_text`, which stops at a length. docs/limits.md lists
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import sys
@@ -130,7 +129,7 @@ def shown(text: str, length: int = SHOWN) -> str:
 
 def clean(words: str) -> str:
     """Return a text that a terminal and an XML reader can bear: control characters become pictures of themselves."""
-    return _UNSAFE.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "\ufffd", words)
+    return _UNSAFE.sub(lambda match: chr(0x2400 + ord(match[0])) if match[0] < " " else "\ufffd", words)
 
 
 def is_name(text: object, length: int = LONGEST_NAME) -> bool:
@@ -184,17 +183,6 @@ def whole_of(value: object, least: int, most: int) -> int | None:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         return None
     return int(value) if least <= value <= most else None
-
-
-def finite_of(value: object) -> float | None:
-    """Return a number of JSON as a float; None for anything else, and for what is not finite."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def decimal_text(number: Fraction) -> str:

@@ -15,6 +15,7 @@ charged epsilon before it comes here.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -27,16 +28,6 @@ from numpy.typing import NDArray
 
 from privet.errors import PrivacyError, QuestionError
 from privet.kernel.per_part import PerPart
-from privet.kernel.probabilities import (
-    AboveThresholdProbabilities,
-    ExponentialProbabilities,
-    LaplaceErrors,
-    NoisyMaxProbabilities,
-    PermuteAndFlipProbabilities,
-    RangesProbabilities,
-    RefinementProbabilities,
-    SelectionErrors,
-)
 from privet.kernel.sampling import SYSTEM, Entropy, Integers, accepts, float_above, geometric, weighted_choice
 
 # Exact values are clamped here before noise: clamping never increases a
@@ -82,14 +73,26 @@ def release_all(mechanisms: PerPart[Mechanism], exact_values: Iterable[Any] | Pa
 
 
 def _plain(noisy: Any) -> Any:
-    """Arrays as lists; of a tuple each."""
+    """Return a noisy value as JSON holds it: arrays are lists, and tuples lists of these."""
     if isinstance(noisy, tuple):
         return [_plain(value) for value in noisy]
     return noisy.tolist() if isinstance(noisy, np.ndarray) else noisy
 
 
 @dataclass(frozen=True)
-class IntegerLaplace(LaplaceErrors):
+class _LosesEpsilon:
+    """Base of the mechanisms that lose all of `epsilon`, the field that their noise is made from."""
+
+    epsilon: Fraction
+    together: ClassVar[bool] = False
+
+    @property
+    def loss(self) -> Fraction:
+        return self.epsilon
+
+
+@dataclass(frozen=True)
+class IntegerLaplace(_LosesEpsilon):
     """Two-sided geometric noise for a vector of integers.
 
     One record changes the vector by at most `sensitivity` in the L1 norm and the
@@ -104,21 +107,32 @@ class IntegerLaplace(LaplaceErrors):
     array([40, -2])
     """
 
-    epsilon: Fraction
     sensitivity: int = 1
     together: ClassVar[bool] = True
-
-    @property
-    def loss(self) -> Fraction:
-        return self.epsilon
 
     @property
     def scale(self) -> float:
         """How far noise reaches, rounded up: for people and intervals, no noise is drawn from it."""
         return float_above(self.sensitivity / self.epsilon)
 
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise."""
+        return math.sqrt(2 * math.exp(-1 / self.scale)) / -math.expm1(-1 / self.scale)
+
+    def probability(self, noise: int) -> float:
+        """Return the probability that this noise is added to one number."""
+        return math.tanh(1 / (2 * self.scale)) * math.exp(-abs(noise) / self.scale)
+
+    def error(self, confidence: float) -> int:
+        """Return the smallest t with |noise| <= t in at least this share of draws."""
+        ratio = math.exp(-1 / self.scale)
+        # P(|noise| > t) = 2 ratio^(t+1) / (1 + ratio)
+        beyond = -self.scale * math.log((1 - confidence) * (1 + ratio) / 2)
+        return max(0, math.ceil(beyond) - 1)
+
     def release(self, exact_values: NDArray[Any], entropy: Entropy = SYSTEM) -> Integers:
-        """The values plus the difference of two geometric numbers each."""
+        """Return the values, each plus the difference of two geometric numbers."""
         clamped = np.clip(exact_values, -LARGEST, LARGEST).astype(np.int64)
         if (script := entropy.script) is not None:
             return np.asarray(script.noise(self, clamped))
@@ -150,7 +164,7 @@ class SumAndCount:
         return IntegerLaplace(self.epsilon / 2)
 
     def release(self, exact_pairs: NDArray[Any], entropy: Entropy = SYSTEM) -> Integers:
-        """Noisy pairs of [part, (sum, count)]."""
+        """Return noisy pairs [part, (sum, count)]."""
         noisy = [self.sums.release(exact_pairs[:, 0], entropy), self.counts.release(exact_pairs[:, 1], entropy)]
         return np.stack(noisy, axis=1)
 
@@ -167,7 +181,7 @@ class Paired:
 
 
 @dataclass(frozen=True)
-class Refinement(RefinementProbabilities):
+class Refinement:
     """Noisy integers of `IntegerLaplace(before)`, turned into those of `IntegerLaplace(epsilon)` for the difference.
 
     Write p = exp(-before / sensitivity) and q = exp(-epsilon / sensitivity); P and Q are the two-sided
@@ -192,13 +206,11 @@ class Refinement(RefinementProbabilities):
     a constant, the same for all of them, so that all probabilities change by that constant and no loss.
 
     Loses `loss` only as a step from what was released before it. A second draw from the same `released`
-    would lose before + epsilon more, so nobody may draw twice: see `gradual`.
+    would lose before + epsilon more, so nobody may draw twice: see `refinement`.
 
     >>> step = Refinement(before=Fraction(1, 10), epsilon=Fraction(1, 2))
     >>> step.loss
     Fraction(2, 5)
-    >>> step.probabilities(3, [-1, 0, 1, 2, 3, 4]).round(3).tolist()
-    [0.129, 0.235, 0.158, 0.106, 0.129, 0.039]
     """
 
     before: Fraction
@@ -214,7 +226,7 @@ class Refinement(RefinementProbabilities):
         return self.epsilon - self.before
 
     def release(self, exact: Paired, entropy: Entropy = SYSTEM) -> Integers:
-        """Finer values of what was released from these exact values with noise for `before`."""
+        """Return finer values of what was released from these exact values with noise for `before`."""
         clamped = np.clip(exact.exact_values, -LARGEST, LARGEST).astype(np.int64)
         coarse = np.asarray(exact.released, dtype=np.int64)
         if (script := entropy.script) is not None:
@@ -233,7 +245,7 @@ class Refinement(RefinementProbabilities):
 
 
 @dataclass(frozen=True)
-class ResidualLaplace:
+class ResidualLaplace(_LosesEpsilon):
     """Noise for sums of clipped residuals, `caps[c]` bounding a record of class c.
 
     Two classes: a record adds at most `caps[c]` to one entry of its own class, and
@@ -241,13 +253,7 @@ class ResidualLaplace:
     most as much in all to the entries of the others; both halves cost epsilon / 2.
     """
 
-    epsilon: Fraction
     caps: tuple[int, ...]
-    together: ClassVar[bool] = False
-
-    @property
-    def loss(self) -> Fraction:
-        return self.epsilon
 
     @property
     def own(self) -> tuple[IntegerLaplace, ...]:
@@ -261,7 +267,7 @@ class ResidualLaplace:
     def release(
         self, exact_sums: tuple[Integers, Integers | None], entropy: Entropy = SYSTEM
     ) -> tuple[Integers, Integers | None]:
-        """Noisy sums of own entries and, for more than two classes, of the others; the last axis is the class."""
+        """Return noisy sums of own entries and, with more than two classes, of the others; the last axis: class."""
         exact_own, exact_others = exact_sums
         noisy = [noise.release(exact_own[..., c], entropy) for c, noise in enumerate(self.own)]
         others = None if exact_others is None else self.others.release(exact_others, entropy)
@@ -269,26 +275,27 @@ class ResidualLaplace:
 
 
 @dataclass(frozen=True)
-class Selection(SelectionErrors):
+class Selection(_LosesEpsilon):
     """What all selections share: their loss, what a unit of score is worth, and how far they may miss."""
 
-    epsilon: Fraction
     sensitivity: int
     monotone: bool
-    together: ClassVar[bool] = False
-
-    @property
-    def loss(self) -> Fraction:
-        return self.epsilon
 
     @cached_property
     def rate(self) -> Fraction:
         """What one unit of score adds to the logarithm of a candidate's chance."""
         return self.epsilon / (self.sensitivity * (1 if self.monotone else 2))
 
+    def shortfall(self, candidates: int, confidence: float) -> float:
+        """Return how far below the best the chosen score is at most, with this probability.
+
+        A candidate t below the best is at most exp(-t * rate) times as likely to win as it is.
+        """
+        return math.log(candidates / (1 - confidence)) / float(self.rate)
+
 
 def _gaps(exact_scores: NDArray[Any]) -> NDArray[Any]:
-    """How far each score is below the best: differences of 64-bit integers need an unsigned one."""
+    """Return how far each score is below the best: differences of 64-bit integers need an unsigned one."""
     if exact_scores.dtype == object:
         return np.asarray(exact_scores.max() - exact_scores)
     return np.asarray(exact_scores.max().astype(np.uint64) - exact_scores.astype(np.uint64))
@@ -299,18 +306,18 @@ class IndexSelection(Selection, ABC):
     """A selection among candidates that are counted off; its kinds say how an index is drawn."""
 
     def release(self, exact_scores: NDArray[Any], entropy: Entropy = SYSTEM) -> int:
-        """The index of the candidate that was chosen."""
+        """Return the index of the candidate that was chosen."""
         if (script := entropy.script) is not None:
             return int(script.choice(self, exact_scores))
         return self._draw(exact_scores, entropy)
 
     @abstractmethod
     def _draw(self, exact_scores: NDArray[Any], entropy: Entropy) -> int:
-        """An index, drawn from this source."""
+        """Draw an index from this source."""
 
 
 @dataclass(frozen=True)
-class PermuteAndFlip(PermuteAndFlipProbabilities, IndexSelection):
+class PermuteAndFlip(IndexSelection):
     """Choose the index of a high integer score (McKenna and Sheldon 2020).
 
     Candidates come in random order; one that is `gap` below the best is taken with
@@ -319,10 +326,6 @@ class PermuteAndFlip(PermuteAndFlipProbabilities, IndexSelection):
     move in one direction (`monotone`), the winner's lead over the best rival moves by
     at most that, else by twice that, and the choice loses at most epsilon, whatever
     the number of candidates.
-
-    >>> choose = PermuteAndFlip(epsilon=Fraction(1), sensitivity=1, monotone=True)
-    >>> choose.probabilities([10, 9, 0]).round(4).tolist()
-    [0.816, 0.1839, 0.0]
     """
 
     def _draw(self, exact_scores: NDArray[Any], entropy: Entropy) -> int:
@@ -337,14 +340,10 @@ class PermuteAndFlip(PermuteAndFlipProbabilities, IndexSelection):
 
 
 @dataclass(frozen=True)
-class Exponential(ExponentialProbabilities, IndexSelection):
+class Exponential(IndexSelection):
     """Choose the index of a high integer score (McSherry and Talwar 2007), as the papers before permute-and-flip do.
 
     Index j has weight exp(q_j * rate): the proof of `ExponentialOverRanges` with one point for each range.
-
-    >>> choose = Exponential(epsilon=Fraction(1), sensitivity=1, monotone=True)
-    >>> choose.probabilities([10, 9, 0]).round(4).tolist()
-    [0.731, 0.2689, 0.0]
     """
 
     def _draw(self, exact_scores: NDArray[Any], entropy: Entropy) -> int:
@@ -352,21 +351,21 @@ class Exponential(ExponentialProbabilities, IndexSelection):
 
 
 @dataclass(frozen=True)
-class NoisyMax(NoisyMaxProbabilities, IndexSelection):
+class NoisyMax(IndexSelection):
     """The index of the largest score after integer Laplace noise of rate `rate`; the first of equals.
 
     Fix the noise of the others: an index wins if its own noise reaches a whole threshold. A
     record moves that by at most `sensitivity`, by twice that where scores move in both
     directions, and the tail of the noise changes by at most exp(rate) for each unit.
-
-    >>> choose = NoisyMax(epsilon=Fraction(1), sensitivity=1, monotone=True)
-    >>> choose.probabilities([10, 9, 0]).round(4).tolist()
-    [0.8219, 0.1781, 0.0]
     """
 
     @property
     def noise(self) -> IntegerLaplace:
         return IntegerLaplace(self.rate)
+
+    def shortfall(self, candidates: int, confidence: float) -> float:
+        """Return twice the error that all noises together stay within."""
+        return 2.0 * self.noise.error(1 - (1 - confidence) / candidates)
 
     def _draw(self, exact_scores: NDArray[Any], entropy: Entropy) -> int:
         return int(np.argmax(self.noise.release(exact_scores, entropy)))
@@ -380,21 +379,17 @@ class Ranges(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ExponentialOverRanges(RangesProbabilities, Selection):
+class ExponentialOverRanges(Selection):
     """The exponential mechanism over the points of a public line, grouped into ranges of equal score.
 
     A range of `size` points and score q has weight size * exp(q / scale); a record
     moves each score by at most `sensitivity`, so one point's weight and the total
     move by at most exp(epsilon) against each other: by half of it each if scores
     move in both directions, together by all of it if in one (`monotone`).
-
-    >>> choose = ExponentialOverRanges(epsilon=Fraction(1), sensitivity=1, monotone=True)
-    >>> choose.probabilities([0, 1], sizes=[10, 1]).round(4).tolist()
-    [0.7863, 0.2137]
     """
 
     def release(self, exact_ranges: Ranges, entropy: Entropy = SYSTEM) -> int:
-        """The chosen point, as its place on the line: which range it lies in stays here."""
+        """Return the position of the chosen point on the line; which range it lies in stays here."""
         exact_scores, exact_sizes = exact_ranges
         if (script := entropy.script) is not None:
             return int(script.point(self, exact_scores, exact_sizes))
@@ -404,7 +399,7 @@ class ExponentialOverRanges(RangesProbabilities, Selection):
 
 
 @dataclass(frozen=True)
-class AboveThreshold(AboveThresholdProbabilities):
+class AboveThreshold(_LosesEpsilon):
     """The first of several integer scores, asked one after the other, to reach 0: one loss for all of them.
 
     The sparse vector technique (Dwork et al. 2009) with one-sided noise. There is one hidden threshold
@@ -423,11 +418,10 @@ class AboveThreshold(AboveThresholdProbabilities):
     the scores were chosen by.
 
     >>> watch = AboveThreshold(epsilon=Fraction(3), sensitivity=1)
-    >>> watch.rate, watch.probabilities([-2, 0, 9]).round(4).tolist()
-    (Fraction(1, 1), [0.0989, 0.641, 0.26, 0.0])
+    >>> watch.rate
+    Fraction(1, 1)
     """
 
-    epsilon: Fraction
     sensitivity: int
     spread: int | None = None
 
@@ -439,22 +433,30 @@ class AboveThreshold(AboveThresholdProbabilities):
             raise QuestionError("the spread of scores lies between their sensitivity and twice that.")
 
     @property
-    def loss(self) -> Fraction:
-        return self.epsilon
-
-    @property
     def rate(self) -> Fraction:
         """What a unit of score is worth, for the threshold as for a score."""
         assert self.spread is not None
         return self.epsilon / (self.sensitivity + self.spread)
 
     def release(self, exact_scores: Sequence[int], entropy: Entropy = SYSTEM) -> int:
-        """The place of the first score that reaches 0; the number of scores where none does."""
+        """Return the index of the first score that reaches 0, or the number of scores if none does."""
         watch = Watch(self, entropy)
-        for place, exact_score in enumerate(exact_scores):
+        for index, exact_score in enumerate(exact_scores):
             if watch.reached(int(exact_score)):
-                return place
+                return index
         return len(exact_scores)
+
+    def shortfall(self, check: int, confidence: float) -> int:
+        """Return how far below 0 a score that reaches it is at most, with this probability; checks count from 1.
+
+        nu - rho is two-sided geometric. Of what may go wrong, the check of number k has the share
+        1 / (k (k + 1)): they add up to one, however many checks there are.
+        """
+        scale = float_above(1 / self.rate)
+        wrong = (1 - confidence) / (check * (check + 1))
+        # P(nu - rho > t) = ratio^(t+1) / (1 + ratio)
+        beyond = -scale * math.log(wrong * (1 + math.exp(-1 / scale)))
+        return max(0, math.ceil(beyond) - 1)
 
 
 class Watch:
@@ -471,7 +473,7 @@ class Watch:
         self.closed = False
 
     def reached(self, exact_score: int) -> bool:
-        """Whether a score reaches 0; after the first that does, nothing more is said."""
+        """Return whether a score reaches 0; after the first that does, refuse to answer."""
         if self.closed:
             raise QuestionError("this monitor is closed: it answers up to its first yes; begin another for more.")
         if self._entropy.script is not self._script:
@@ -494,3 +496,16 @@ SELECTIONS: dict[str, Callable[[Fraction, int, bool], IndexSelection]] = {
     "exponential": Exponential,
     "noisy-max": NoisyMax,
 }
+
+
+def selection(name: object) -> Callable[[Fraction, int, bool], IndexSelection]:
+    """Return the selection of this name.
+
+    Raises
+    ------
+    QuestionError
+        There is none.
+    """
+    if not isinstance(name, str) or name not in SELECTIONS:
+        raise QuestionError(f"there is no selection '{name}'; choose one of {', '.join(SELECTIONS)}.")
+    return SELECTIONS[name]

@@ -21,18 +21,18 @@ from typing import NoReturn
 import numpy as np
 
 from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
+from privet.kernel.accounting import as_epsilon
 from privet.kernel.additive import AdditiveModel
+from privet.kernel.canonical import Json
 from privet.kernel.conditions import released_model
 from privet.kernel.engines.contract import CorrectQuery, CountQuery, Engine
 from privet.kernel.limits import decimal_text
 from privet.kernel.mechanisms import AboveThreshold, Watch
-from privet.kernel.release import About
-from privet.kernel.rows import Rows
 from privet.kernel.session import RowSets, Session
 
 
 def exact_lead(engine: Engine, query: CorrectQuery, accuracy: Fraction) -> int:
-    """By how much the rows that a model classifies right exceed this share of all rows, times its denominator.
+    """Return by how much the rows that a model classifies right exceed a share of all rows, times its denominator.
 
     For p / q it is q * right - p * rows: a record raises it by q - p or lowers it by p.
     """
@@ -50,34 +50,23 @@ class Monitor:
     whose proof this is.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        rows: Rows,
-        accuracy: Fraction,
-        mechanism: AboveThreshold,
-        about: About,
-        paid_for: int | None,
-    ) -> None:
-        self._session = session
-        self._rows = rows
-        self._accuracy = accuracy
-        self._mechanism = mechanism
-        self._about = about
-        self._paid_for = paid_for  # the version of the rows where other parts share what it paid
+    def __init__(self, session: Session, sets: RowSets, accuracy: Fraction, epsilon: object) -> None:
+        """Charge `epsilon`, of a person, for a monitor of one set of rows."""
+        if len(session.domain.classes) < 2:
+            raise QuestionError("a monitor needs a target with at least two classes.")
+        self._session, self._rows, self._accuracy = session, sets.rows, accuracy
+        rise, fall = accuracy.denominator - accuracy.numerator, accuracy.numerator  # of the score, for one record
+        each = as_epsilon(epsilon) / session.domain.rows_per_person
+        self._mechanism = AboveThreshold(each, max(rise, fall), rise + fall)
+        # the version of the rows, where other parts share what it pays
+        self._paid_for = session.engine.version if sets.scopes.shares else None
+        loss = self._mechanism.loss * session.domain.rows_per_person
+        identity: Json = {"monitor": str(accuracy), "version": 1}
+        self._about = session.begin(f"monitor({decimal_text(accuracy)})", identity, sets, loss)
         self._checks = 0
-        self._watch = Watch(mechanism, session.entropy)
+        self._watch = Watch(self._mechanism, session.entropy)
         self._process = os.getpid()
         self._lock = threading.RLock()
-
-    @classmethod
-    def begin(cls, session: Session, sets: RowSets, accuracy: Fraction, mechanism: AboveThreshold) -> Monitor:
-        """Charge for a monitor of one set of rows, and return it."""
-        paid_for = session.engine.version if sets.scopes.shares else None
-        words = f"monitor({decimal_text(accuracy)})"
-        loss = mechanism.loss * session.domain.rows_per_person
-        about = session.begin(words, {"monitor": str(accuracy), "version": 1}, sets, loss)
-        return cls(session, sets.rows, accuracy, mechanism, about, paid_for)
 
     @property
     def accuracy(self) -> Fraction:
@@ -105,7 +94,13 @@ class Monitor:
         return self._about.private
 
     def reached(self, model: AdditiveModel) -> bool:
-        """Whether a model is accurate enough, noisily; one that does not fit the table is refused and not counted."""
+        """Return whether a model is accurate enough, noisily.
+
+        Raises
+        ------
+        QuestionError
+            The monitor is closed, or the model does not fit the table: it is not counted then.
+        """
         released_model(model)
         model.check(self._session.domain)
         if os.getpid() != self._process:
@@ -127,7 +122,7 @@ class Monitor:
             return self._watch.reached(exact_score)
 
     def margin(self, confidence: float = 0.95) -> int:
-        """With this confidence a model that it accepts is at most so many rows below the accuracy.
+        """Return how many rows a model that it accepts is at most below the accuracy, with this confidence.
 
         It grows slowly with the number of checks, and counts those up to now; before the
         first it is that of the first. The bounds of all checks hold together.
@@ -137,7 +132,7 @@ class Monitor:
         return math.ceil(self._mechanism.shortfall(max(self._checks, 1), confidence) / self._accuracy.denominator)
 
     def _exact_score(self, model: AdditiveModel) -> tuple[int, int]:
-        """The score, and the version of the rows that it is about."""
+        """Return the score, and the version of the rows that it is about."""
         engine = self._session.engine
         query = CorrectQuery(self._rows, model, self._session.domain.target_column.name)
         if engine.closed:

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from privet.errors import DataError, PrivacyError, QuestionError, UndeclaredDomain
-from privet.kernel.access import IN_MEMORY, SNAPSHOT, STREAM, Way, check, choose, size_of
+from privet.kernel.access import IN_MEMORY, SNAPSHOT, STREAM, Access, check, choose, size_of
 from privet.kernel.accounting import as_epsilon
-from privet.kernel.addresses import Source, source_of, spark_frame
+from privet.kernel.addresses import source_of, spark_frame
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import Engine
+from privet.kernel.engines.contract import Engine, reworded
 from privet.kernel.engines.duckdb.engine import DuckDBEngine
+from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.kernel.engines.sql.statement import Source
 from privet.kernel.ledger import MEMORY, Ledger, no_budget
 from privet.kernel.limits import LONGEST_NAME, is_name, is_path
 from privet.kernel.sampling import SYSTEM, Entropy, SeededEntropy
@@ -176,21 +178,21 @@ def _opened(
     if source is None:
         _check_frame(data)
     dataset = name or (source.name if source else "frame")
-    place = ledger if ledger is not None else source.ledger if source else MEMORY
+    chosen = ledger if ledger is not None else source.ledger if source else MEMORY
     if entropy is None:
-        entropy = _entropy_here(dataset, source, place)
+        entropy = _entropy_here(dataset, source, chosen)
     beside = source.ledger if source and not source.remote else None
     continued = beside is not None and os.path.lexists(beside)
     if beside is not None and not ignore_spending:
-        _refuse_uncounted(beside, place)
-    if allowed is None and not (isinstance(place, Ledger) or Ledger.on_server(place) or _is_there(place)):
+        _refuse_uncounted(beside, chosen)
+    if allowed is None and not (isinstance(chosen, Ledger) or Ledger.on_server(chosen) or _is_there(chosen)):
         raise no_budget(dataset)
 
     # The engine first: a ledger must not be made for a table that cannot be opened.
     engine, way = _engine(source, data, domain, access, largest)
     address = source.address if source else f"frame {dataset}"
     try:
-        book = place if isinstance(place, Ledger) else Ledger.open(place, create=allowed is not None)
+        book = chosen if isinstance(chosen, Ledger) else Ledger.open(chosen, create=allowed is not None)
         aliases: list[str] = []
         if beside is not None:
             if continued and not ignore_spending:
@@ -200,13 +202,15 @@ def _opened(
             dataset = book.name_of([address, *aliases]) or dataset
         terms = book.register(dataset, source=address, budget=allowed, domain=domain, aliases=aliases)
         if beside is not None and book.durable:
-            _link(beside, book)
+            with suppress(OSError):  # a link for whoever opens the data again, where one can be made
+                beside.symlink_to(Ledger.identity_of(book))
             if not ignore_spending:
                 _refuse_uncounted(beside, book)  # somebody else may have been faster
     except BaseException:
         engine.close()
         raise
-    limit = _limit(book, dataset, allowed)
+    recorded = book.cap(dataset)
+    limit = allowed if allowed is not None and recorded is not None and allowed < recorded else None
     session = Session(domain, engine, book, dataset, address, analyst, entropy, limit, access=way, terms=terms)
     return ProtectedTable(InProcess(session), session.whole_table())
 
@@ -240,12 +244,12 @@ def session_in_memory(
     return Session(domain, _coded_frame(frame, domain), book, name, name, "local", entropy, terms=terms)
 
 
-def _entropy_here(dataset: str, source: Source | None, place: str | Path | Ledger) -> Entropy:
+def _entropy_here(dataset: str, source: Source | None, ledger: str | Path | Ledger) -> Entropy:
     """The operating system; in the block of a test its generator, for a frame whose ledger is in memory."""
     seeded = _seeded.get()
     if seeded is None:
         return SYSTEM
-    durable = place.durable if isinstance(place, Ledger) else str(place) != MEMORY
+    durable = ledger.durable if isinstance(ledger, Ledger) else str(ledger) != MEMORY
     if source is not None or durable:
         raise PrivacyError(
             f"cannot open '{dataset}' here: seeded_noise is for frames whose ledger is in memory. Open it outside the "
@@ -338,7 +342,7 @@ def _inode(name: str, file: Path) -> str:
 def _aliases(beside: Path, address: str, book: Ledger, links: bool) -> list[str]:
     """All that a ledger may know a file by, or a table in it, besides its address."""
     file = _beside(beside)
-    names = [each for name in _names(beside, book) for each in (name, _inode(name, file))]
+    names = [alias for name in _names(beside, book) for alias in (name, _inode(name, file))]
     if links:
         names += [str(other) for other in _hard_links(file)[0]]
     table = address.removeprefix(str(file))
@@ -357,16 +361,10 @@ def _hard_links(file: Path) -> tuple[list[Path], bool]:
     return links, others > len(links)
 
 
-def _link(beside: Path, book: Ledger) -> None:
-    """Leave a link to the ledger beside the data, so that whoever opens them again finds it; where one can be made."""
-    with suppress(OSError):
-        beside.symlink_to(Ledger.identity_of(book))
-
-
-def _engine(source: Source | None, data: Any, domain: Domain, asked: str, limit: int | None) -> tuple[Engine, Way]:
+def _engine(source: Source | None, data: Any, domain: Domain, asked: str, limit: int | None) -> tuple[Engine, Access]:
     if source is None:
         check(asked, limit)
-        return _coded_frame(data, domain), Way(IN_MEMORY, "a frame is in memory already")
+        return _coded_frame(data, domain), Access(IN_MEMORY, "a frame is in memory already")
     way = choose(asked, domain, remote=source.remote, streams=source.streams, limit=limit, kind=source.kind)
     engine = source.open(domain)
     if way.how == STREAM:
@@ -390,18 +388,6 @@ def _check_frame(data: Any) -> None:
 
 
 def _coded_frame(frame: Any, domain: Domain) -> Engine:
-    from privet.kernel.engines.memory.engine import MemoryEngine
-
-    try:
-        with np.errstate(all="ignore"):  # else a caller's settings could make a number of a row an error
-            return MemoryEngine.from_frame(frame, domain)
-    except DataError:
-        raise
-    except Exception:  # of a value that cannot be read, and may quote itself: raised anew outside this block
-        pass
-    raise DataError("cannot read the frame; check that its declared columns hold texts, numbers and booleans.")
-
-
-def _limit(ledger: Ledger, dataset: str, allowed: Fraction | None) -> Fraction | None:
-    recorded = ledger.cap(dataset)
-    return allowed if allowed is not None and recorded is not None and allowed < recorded else None
+    problem = "cannot read the frame; check that its declared columns hold texts, numbers and booleans."
+    with np.errstate(all="ignore"):  # else a caller's settings could make a number of a row an error
+        return reworded(lambda: MemoryEngine.from_frame(frame, domain), Exception, lambda _: problem)

@@ -133,7 +133,7 @@ class PerPart(Sequence[T], Generic[T]):
         return PerPart([self.values[number] for number in order], best)
 
     def groups(self) -> Iterator[tuple[T, Positions]]:
-        """Every value that occurs, with its parts in rising order."""
+        """Return every value that occurs, with its parts in rising order."""
         mine = self.compact()
         order = np.argsort(mine.which, kind="stable")
         ends = np.cumsum(np.bincount(mine.which, minlength=len(mine.values)))

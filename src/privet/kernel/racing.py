@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, cast, overload
+from typing import Any, cast
 
 import numpy as np
 
@@ -43,23 +43,6 @@ class Raced:
     output: Any
     score: Score
     epsilon: Fraction
-
-
-@overload
-def race(
-    table: ProtectedTable, candidates: Sequence[Run], epsilon: Epsilon, *, stop: Fraction | float | str = ...
-) -> Raced: ...
-
-
-@overload
-def race(
-    table: ProtectedTable,
-    candidates: Sequence[Run],
-    epsilon: Epsilon,
-    *,
-    stop: Fraction | float | str = ...,
-    target: int | float | Fraction | None,
-) -> Raced | None: ...
 
 
 def race(
@@ -126,27 +109,21 @@ def race(
         raise PrivacyError("a race has no end of outcomes, so they cannot be enumerated; sample it instead.")
     charged = each * (3 if goal is None else 2)
     version = table._session.engine.version
-    _charge(table, charged, len(candidates), each, chance, goal)
+    # One entry for the whole race: it says that there was one, and nothing of any run.
+    identity: Json = {
+        "race": len(candidates),
+        "version": 1,
+        "epsilon": str(each),
+        "stop": str(chance),
+        "target": None if goal is None else str(goal),
+    }
+    table._session.begin(f"race({len(candidates)} candidates)", identity, table._sets, charged)
     ended = _run(table, list(candidates), each, chance, goal, charged)
     if table._session.engine.version != version:  # runs on different rows are not alike, as the proof has them
         ended = EngineFailed("the rows may have changed during the race; its charge stands, a new race is a new one.")
     if isinstance(ended, PrivetError):
         raise ended
     return ended
-
-
-def _charge(
-    table: ProtectedTable, charged: Fraction, candidates: int, each: Fraction, stop: Fraction, target: Fraction | None
-) -> None:
-    """One entry for the whole race: it says that there was one, and nothing of any run."""
-    identity: Json = {
-        "race": candidates,
-        "version": 1,
-        "epsilon": str(each),
-        "stop": str(stop),
-        "target": None if target is None else str(target),
-    }
-    table._session.begin(f"race({candidates} candidates)", identity, table._sets, charged)
 
 
 def _run(
@@ -157,7 +134,7 @@ def _run(
     target: Fraction | None,
     charged: Fraction,
 ) -> Raced | PrivetError | None:
-    """The race after its charge. Errors are returned, so that no traceback holds the runs before them."""
+    """Run the race after its charge. Errors are returned, so that no traceback holds the runs before them."""
     best: tuple[Fraction, Raced] | None = None
     coins = table._session.entropy
     while True:
@@ -175,14 +152,14 @@ def _run(
 
 
 def _one(table: ProtectedTable, candidate: Run, epsilon: Fraction) -> tuple[Any, Score, Fraction] | PrivetError:
-    """One run on a shadow of the table, which answers no longer when it is over."""
-    lease = _Lease(table._session.engine)
+    """Run one candidate on a shadow of the table, which answers no longer when the run is over."""
+    lease = Lease(table._session.engine)
     problem: PrivetError = EngineFailed("a candidate of the race failed; the charge of the race stands.")
     try:
-        found = candidate(_shadow(table, lease, epsilon))
-        if not isinstance(found, tuple) or len(found) != 2:
+        result = candidate(shadow_table(table, lease, epsilon))
+        if not isinstance(result, tuple) or len(result) != 2:
             raise QuestionError("a candidate of a race returns an output and its score.")
-        output, score = found
+        output, score = result
         return output, score, _number(known(score), "the score of a run")
     except PrivetError as error:
         problem = error
@@ -195,15 +172,15 @@ def _one(table: ProtectedTable, candidate: Run, epsilon: Fraction) -> tuple[Any,
     return problem
 
 
-def _shadow(table: ProtectedTable, lease: _Lease, epsilon: Fraction) -> ProtectedTable:
-    """The same rows behind a ledger of their own, in memory: whatever is asked there costs at most `epsilon`."""
+def shadow_table(table: ProtectedTable, lease: Lease, epsilon: Fraction) -> ProtectedTable:
+    """Return the same rows behind a ledger of their own, in memory: what is asked there costs at most `epsilon`."""
     session = table._session
-    book = Ledger.open(MEMORY)
-    book.register(session.dataset, source=session.source, budget=epsilon)
+    ledger = Ledger.open(MEMORY)
+    ledger.register(session.dataset, source=session.source, budget=epsilon)
     shadow = replace(
         session,
         engine=cast(Engine, lease),
-        ledger=book,
+        ledger=ledger,
         limit=None,
         hold=None,
         terms=None,
@@ -214,7 +191,7 @@ def _shadow(table: ProtectedTable, lease: _Lease, epsilon: Fraction) -> Protecte
     return type(table)(type(table._backend)(shadow), sets)
 
 
-class _Lease:
+class Lease:
     """An engine for as long as a run lasts; a candidate that closes it closes the lease alone."""
 
     def __init__(self, engine: Engine) -> None:
@@ -239,7 +216,7 @@ class _Lease:
 
 
 def _number(value: object, what: str) -> Fraction:
-    """A number that can be compared with every other: exact, and neither infinite nor none."""
+    """Return a number that can be compared with every other: exact and finite."""
     plain = value.item() if isinstance(value, np.generic) else value
     number = None if isinstance(plain, str) else fraction_of(plain)
     if number is not None and isinstance(plain, float):

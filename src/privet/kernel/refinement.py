@@ -31,12 +31,12 @@ import numpy as np
 from privet.errors import KeyReused
 from privet.kernel.mechanisms import IntegerLaplace, Paired, Refinement, release_all
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions import Question
+from privet.kernel.questions.question import Question
 from privet.kernel.release import About, Refinable
 from privet.kernel.session import Request, RowSets, Session, listed
 
 
-class Level(NamedTuple):
+class ChainLevel(NamedTuple):
     """What a part has at one epsilon: a value as it is stored, its entry, and whether all noise so far was real."""
 
     epsilon: Fraction
@@ -62,13 +62,11 @@ class Chain:
         entry = releases[0].about.entry
         assert entry is not None
         self._session, self._question, self._sets, self._entry = session, question, sets, entry
-        self._once = releases[0]._chain
-        self._epsilons = [release.epsilon for release in releases]
-        self._sensitivity = releases[0].noise.sensitivity
+        self._releases = releases
         self._lock = threading.Lock()
         self._drawn: str | None = None  # the opening that its record names
         # what was read of the record: the last level of each part, after so many refinements
-        self._known: tuple[list[Level], int] | None = None
+        self._known: tuple[list[ChainLevel], int] | None = None
 
     def refined(self, parts: Sequence[int], epsilons: PerPart[Fraction]) -> list[Any]:
         """Return releases of some parts, each with at least this epsilon."""
@@ -83,9 +81,13 @@ class Chain:
         notes = PerPart.of((level.epsilon, level.entry, level.private) for level in map(levels.__getitem__, parts))
         for part, (noise, about) in zip(parts, notes.map(lambda note: self._note(*note)), strict=True):
             release = self._question.release(levels[part].value, noise, about, self._session.domain, part)
-            release._chain, release._part = self._once, part
+            release._chain, release._part = self, part
             releases.append(release)
         return releases
+
+    @property
+    def _sensitivity(self) -> int:
+        return self._releases[0].noise.sensitivity
 
     def _note(self, epsilon: Fraction, entry: int, private: bool) -> tuple[IntegerLaplace, About]:
         noise = IntegerLaplace(epsilon / self._session.domain.rows_per_person, self._sensitivity)
@@ -94,10 +96,10 @@ class Chain:
     # -- the record in the ledger -------------------------------------------------------------
 
     def _key(self, step: int) -> str:
-        """The key of a refinement. Analysts write printable keys only, so it is none of theirs."""
+        """Return the key of a refinement. Analysts write printable keys only, so it is none of theirs."""
         return f"\x1frefinement {step} of {self._entry}"
 
-    def _read(self) -> list[Level]:
+    def _read(self) -> list[ChainLevel]:
         """Take in all refinements in the ledger; one without an answer is finished, for it is paid.
 
         Only where the first answer was drawn: the rows are the same, and nobody else has added to the record.
@@ -107,19 +109,19 @@ class Chain:
             stored = ledger.answer(self._entry)
             first = json.loads(stored.text)
             private = bool(first["private"]) and session.private_rows
-            values = zip(self._epsilons, first["answer"], strict=True)
+            values = zip(self._releases, first["answer"], strict=True)
             self._drawn = stored.opening_token
-            self._known = [Level(epsilon, value, self._entry, private) for epsilon, value in values], 0
+            self._known = [ChainLevel(release.epsilon, value, self._entry, private) for release, value in values], 0
         session.check_drawn(f"refine {self._question.words}", self._drawn, session.engine.version)
         while (content := self._content(self._known[1] + 1)) is not None:
             self._step(content)
         return self._known[0]
 
     def _content(self, step: int) -> str | None:
-        """What the refinement of this number was written for, if there is one."""
+        """Return what the refinement of this number was written for, if there is one."""
         return self._session.ledger.question_json(self._session.dataset, self._session.analyst, self._key(step))
 
-    def _step(self, content: str) -> list[Level]:
+    def _step(self, content: str) -> list[ChainLevel]:
         """Write the next refinement, or take in the one that stands there with the same content."""
         assert self._known is not None
         session, question = self._session, self._question
@@ -149,13 +151,13 @@ class Chain:
         assert entry is not None
         known = list(levels)
         for (part, epsilon), value in zip(wanted.items(), values, strict=True):
-            known[part] = Level(epsilon, value, entry, private and levels[part].private)
+            known[part] = ChainLevel(epsilon, value, entry, private and levels[part].private)
         self._known = known, steps + 1  # at once: an interrupt must not leave half a step
         return known
 
 
-def _missing(levels: Sequence[Level], parts: Sequence[int], epsilons: PerPart[Fraction]) -> dict[int, Fraction]:
-    """The parts that are not known so finely yet."""
+def _missing(levels: Sequence[ChainLevel], parts: Sequence[int], epsilons: PerPart[Fraction]) -> dict[int, Fraction]:
+    """Return the parts that were not released at this epsilon yet."""
     missing: dict[int, Fraction] = {}
     known = PerPart.of(levels[part].epsilon for part in parts)
     finer = epsilons.combine(lambda wanted, now: wanted if wanted > now else None, known)
@@ -166,7 +168,7 @@ def _missing(levels: Sequence[Level], parts: Sequence[int], epsilons: PerPart[Fr
 
 
 def _written(wanted: Mapping[int, Fraction]) -> str:
-    """Which parts are refined, and how far: all that it takes to finish a refinement that was begun."""
+    """Return which parts are refined, and how far, as text: all that it takes to finish what was begun."""
     parts: dict[str, list[int]] = {}
     texts = PerPart.of(wanted.values()).map(str)
     for part, text in sorted(zip(wanted, texts, strict=True)):

@@ -7,7 +7,6 @@ public. Confidence is about the noise alone: the true answer of the table lies i
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -53,31 +52,27 @@ class Release:
         return self.about.private
 
     def to_dict(self) -> dict[str, Any]:
-        """The release as plain JSON values."""
+        """Return the release as plain JSON values."""
         low, high = self.interval(0.95)
-        return {"value": self._plain, "low": low, "high": high}
+        return {"value": self.value, "low": low, "high": high}
 
     def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
-        """Bounds for the true answer."""
+        """Return bounds for the true answer, which hold with this confidence."""
         raise QuestionError(f"a {type(self).__name__} has no interval.")
 
     @property
     def value(self) -> Any:
         """The noisy value alone: a plain number, text or array."""
-        return self._plain
+        return int(self) if isinstance(self, int) else float(self)  # type: ignore[arg-type]
 
     def map(self, function: Callable[..., Any], *others: Release | Public) -> Derived:
-        """What a function makes of this value, and of others: still a release, since it has seen nothing else.
+        """Return what a function makes of this value, and of others: still a release, as it has seen nothing else.
 
         >>> rows = Count(40, IntegerLaplace(Fraction(1)), About("count", Fraction(1)))
         >>> rows.map(lambda n, share: n * share, Public(0.5))
         20.0 (made of count)
         """
         return Derived(function(self.value, *(known(other) for other in others)), (self, *others))
-
-    @property
-    def _plain(self) -> int | float:
-        return int(self) if isinstance(self, int) else float(self)  # type: ignore[arg-type]
 
     def _note(self, error: str) -> str:
         return f"({error}, epsilon {decimal_text(self.epsilon)}{'' if self.private else ', NOT PRIVATE'})"
@@ -124,7 +119,13 @@ class Public:
 
 
 def known(value: object) -> Any:
-    """The plain value of a release or a public constant; anything else may come from a private row and is refused."""
+    """Return the plain value of a release or a public constant.
+
+    Raises
+    ------
+    PrivacyError
+        It is anything else, which may come from a private row.
+    """
     if isinstance(value, Release | Public):
         return value.value
     raise PrivacyError(
@@ -140,22 +141,9 @@ def _share(confidence: float) -> float:
 
 
 class Refiner(Protocol):
-    """What a release can be refined by: the record of all that was released from one question (see `gradual`)."""
+    """What a release can be refined by: the record of all that was released from one question (see `refinement`)."""
 
     def refined(self, parts: Sequence[int], epsilons: PerPart[Fraction]) -> list[Any]: ...
-
-
-class Once:
-    """Something that is made when it is first needed, once: few answers are ever refined."""
-
-    def __init__(self, make: Callable[[], Refiner]) -> None:
-        self._make, self._lock = make, threading.Lock()
-        self._made: Refiner | None = None
-
-    def __call__(self) -> Refiner:
-        with self._lock:
-            self._made = self._made or self._make()
-            return self._made
 
 
 class Refinable(Release):
@@ -166,11 +154,11 @@ class Refinable(Release):
     """
 
     noise: IntegerLaplace
-    _chain: Once | None = None
+    _chain: Refiner | None = None
     _part: int = 0
 
     def refine(self, epsilon: object) -> Self:
-        """The same with the noise of a larger epsilon, for the difference; what is known so finely already is free.
+        """Return the same with the noise of a larger epsilon, for the difference; what is released already is free.
 
         All that was released from one question costs together what its finest level costs.
         An answer is refined in the opening of the table in which it was drawn, and nowhere else.
@@ -182,9 +170,9 @@ class Refinable(Release):
 
     def _asks(self) -> Refiner:
         if self._chain is not None:
-            return self._chain()
+            return self._chain
         kind = type(self).__name__
-        if not isinstance(getattr(self, "noise", None), IntegerLaplace | None):
+        if not isinstance(self.noise, IntegerLaplace):
             raise QuestionError(f"this {kind} is of public rows, without noise that could be refined; ask anew.")
         raise QuestionError(
             f"this {kind} cannot be refined, as it is a copy or a part of another answer; refine what the table's own "
@@ -192,7 +180,7 @@ class Refinable(Release):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Of a copy: without the way to the chain."""
+        """Return what a copy has: all but the way to the chain."""
         return {name: None if name == "_chain" else value for name, value in self.__dict__.items()}
 
 
@@ -204,14 +192,14 @@ class Count(Refinable, int):
     (42, (37, 43), 40 (± 3 at 95%, epsilon 1))
     """
 
-    def __new__(cls, value: int, noise: IntegerLaplace | None = None, about: About | None = None) -> Count:
-        self = super().__new__(cls, value)
-        if noise is not None and about is not None:
-            self.noise, self.about = noise, about
-        return self
+    def __new__(cls, value: int, *_: object) -> Self:
+        return super().__new__(cls, value)
+
+    def __init__(self, value: int, noise: IntegerLaplace, about: About) -> None:
+        self.noise, self.about = noise, about
 
     def interval(self, confidence: float = 0.95) -> tuple[int, int]:
-        """Bounds for the true count; it is never below 0."""
+        """Return bounds for the true count, which is never below 0."""
         error = self.noise.error(_share(confidence))
         return max(0, self - error), max(0, self + error)
 
@@ -222,46 +210,37 @@ class Count(Refinable, int):
         return str(int(self))
 
 
-class Sum(Refinable, float):
+class _Number(Release, float):
+    """Base of the releases that are floats."""
+
+    def __new__(cls, value: float, *_: object) -> Self:
+        return super().__new__(cls, value)
+
+    def __str__(self) -> str:
+        return str(float(self))
+
+
+class Sum(Refinable, _Number):
     """A noisy sum of bounded values."""
 
-    unit: Fraction
-
-    def __new__(
-        cls, value: float, noise: IntegerLaplace | None = None, unit: Fraction = Fraction(1), about: About | None = None
-    ) -> Sum:
-        self = super().__new__(cls, value)
-        if noise is not None and about is not None:
-            self.noise, self.unit, self.about = noise, unit, about
-        return self
+    def __init__(self, value: float, noise: IntegerLaplace, unit: Fraction, about: About) -> None:
+        self.noise, self.unit, self.about = noise, unit, about
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Bounds for the true sum."""
+        """Return bounds for the true sum."""
         error = float(self.noise.error(_share(confidence)) * self.unit)
         return float(self) - error, float(self) + error
 
     def __repr__(self) -> str:
         return f"{float(self):g} {self._note(f'± {float(self.noise.error(0.95) * self.unit):g} at 95%')}"
 
-    def __str__(self) -> str:
-        return str(float(self))
 
-
-class Mean(Release, float):
+class Mean(_Number):
     """A noisy mean: a noisy sum of deviations from the middle of the bounds over a noisy count."""
 
-    deviation: Sum
-    count: Count
-    column: Numeric
-
-    def __new__(
-        cls, value: float, deviation: Sum | None = None, count: Count | None = None, column: Numeric | None = None
-    ) -> Mean:
-        self = super().__new__(cls, value)
-        if deviation is not None and count is not None and column is not None:
-            self.deviation, self.count, self.column = deviation, count, column
-            self.about = replace(deviation.about, epsilon=deviation.epsilon + count.epsilon)
-        return self
+    def __init__(self, value: float, deviation: Sum, count: Count, column: Numeric) -> None:
+        self.deviation, self.count, self.column = deviation, count, column
+        self.about = replace(deviation.about, epsilon=deviation.epsilon + count.epsilon)
 
     @classmethod
     def of(cls, deviation: Sum, count: Count, column: Numeric) -> Mean:
@@ -269,7 +248,7 @@ class Mean(Release, float):
         return cls(min(max(value, float(column.low)), float(column.top)), deviation, count, column)
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Bounds for the true mean: both parts hold at once with this confidence (union bound)."""
+        """Return bounds for the true mean: both parts hold at once with this confidence (union bound)."""
         each = (1 + _share(confidence)) / 2
         low, middle, high = float(self.column.low), float(self.column.middle), float(self.column.top)
         fewest, most = self.count.interval(each)
@@ -282,32 +261,15 @@ class Mean(Release, float):
         low, high = self.interval(0.95)
         return f"{float(self):g} {self._note(f'{low:g} to {high:g} at 95%')}"
 
-    def __str__(self) -> str:
-        return str(float(self))
 
-
-class Quantile(Release, float):
+class Quantile(_Number):
     """A noisy quantile: a grid point close in rank to the true one."""
 
-    rank: Fraction
-    mechanism: Selection
-    candidates: int
-
-    def __new__(
-        cls,
-        value: float,
-        rank: Fraction = Fraction(1, 2),
-        mechanism: Selection | None = None,
-        candidates: int = 1,
-        about: About | None = None,
-    ) -> Quantile:
-        self = super().__new__(cls, value)
-        if mechanism is not None and about is not None:
-            self.rank, self.mechanism, self.candidates, self.about = rank, mechanism, candidates, about
-        return self
+    def __init__(self, value: float, rank: Fraction, mechanism: Selection, candidates: int, about: About) -> None:
+        self.rank, self.mechanism, self.candidates, self.about = rank, mechanism, candidates, about
 
     def rank_error(self, confidence: float = 0.95) -> float:
-        """With this confidence at most so many rows lie between the answer and the true quantile."""
+        """Return how many rows at most lie between the answer and the true quantile, with this confidence."""
         # the score counts rows in units of 1 / rank.denominator and adds both sides
         return self.mechanism.shortfall(self.candidates, _share(confidence)) / self.rank.denominator
 
@@ -322,9 +284,6 @@ class Quantile(Release, float):
 
     def __repr__(self) -> str:
         return f"{float(self):g} {self._note(f'within {self.rank_error(0.95):.0f} rows at 95%')}"
-
-    def __str__(self) -> str:
-        return str(float(self))
 
 
 class Histogram(Refinable):
@@ -342,14 +301,11 @@ class Histogram(Refinable):
         noise: IntegerLaplace,
         about: About,
     ) -> None:
-        self.values = values
-        self.columns = columns
-        self.labels = labels
-        self.noise = noise
-        self.about = about
+        self.values, self.columns, self.labels = values, columns, labels
+        self.noise, self.about = noise, about
 
     def __getitem__(self, cell: str | tuple[str, ...]) -> Count:
-        """The count of a cell, named by its labels."""
+        """Return the count of a cell, named by its labels."""
         names = (cell,) if isinstance(cell, str) else cell
         if len(names) != len(self.columns):
             raise QuestionError(
@@ -366,12 +322,12 @@ class Histogram(Refinable):
         return np.array(self.values, dtype=dtype)
 
     def interval(self, confidence: float = 0.95) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Bounds for each cell by itself."""
+        """Return bounds for each cell by itself."""
         error = self.noise.error(_share(confidence))
         return np.maximum(self.values - error, 0), np.maximum(self.values + error, 0)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per cell: its labels, count and 95% bounds."""
+        """Return a frame with a row for each cell: its labels, count and 95% bounds."""
         import pandas as pd
 
         low, high = self.interval(0.95)
@@ -395,25 +351,14 @@ class Histogram(Refinable):
 class Choice(Release, str):
     """A noisy choice of an attribute, or of an attribute and a threshold: rows with value <= threshold go left."""
 
-    point: Fraction | None
-    mechanism: Selection
-    candidates: int
-    grid: int
+    def __new__(cls, attribute: str, *_: object) -> Self:
+        return super().__new__(cls, attribute)
 
-    def __new__(
-        cls,
-        attribute: str,
-        point: Fraction | None = None,
-        mechanism: Selection | None = None,
-        candidates: int = 1,
-        grid: int = 1,
-        about: About | None = None,
-    ) -> Choice:
-        self = super().__new__(cls, attribute)
-        self.point = point
-        if mechanism is not None and about is not None:
-            self.mechanism, self.candidates, self.grid, self.about = mechanism, candidates, grid, about
-        return self
+    def __init__(
+        self, attribute: str, point: Fraction | None, mechanism: Selection, candidates: int, grid: int, about: About
+    ) -> None:
+        self.point, self.mechanism, self.candidates, self.grid = point, mechanism, candidates, grid
+        self.about = about
 
     @property
     def value(self) -> str:
@@ -433,7 +378,7 @@ class Choice(Release, str):
         return hash(str(self))
 
     def shortfall(self, confidence: float = 0.95) -> float:
-        """With this confidence the score of the choice is at most so far below the best."""
+        """Return how far the score of the choice is at most below the best, with this confidence."""
         return self.mechanism.shortfall(self.candidates, _share(confidence)) / self.grid
 
     def to_dict(self) -> dict[str, Any]:
@@ -450,10 +395,8 @@ class ResidualSums(Release):
     def __init__(
         self, own: NDArray[np.int64], others: NDArray[np.int64] | None, noise: ResidualLaplace, about: About
     ) -> None:
-        self.own = own
-        self.others = others
-        self.noise = noise
-        self.about = about
+        self.own, self.others = own, others
+        self.noise, self.about = noise, about
 
     @property
     def value(self) -> NDArray[np.int64]:
@@ -473,23 +416,21 @@ class Releases(tuple[R, ...], Generic[R]):
     """Releases of all parts of a partition, in their order."""
 
     def array(self) -> NDArray[Any]:
-        """The plain values as an array."""
+        """Return the plain values as an array."""
         return np.array([release.values if isinstance(release, Histogram) else release for release in self])
 
     def interval(self, confidence: float = 0.95) -> list[tuple[Any, Any]]:
-        """The interval of each."""
+        """Return the interval of each."""
         return [release.interval(confidence) for release in self if isinstance(release, Release)]
 
     def refine(self, epsilon: object) -> Releases[R]:
-        """Every part refined, to one epsilon or each to its own: one charge, one query to the engine."""
+        """Refine every part, to one epsilon or each to its own: one charge, one query to the engine."""
         levels = as_epsilons(epsilon, len(self))
-        refiners: list[Refiner] = []
-        parts = []
+        parts: dict[Refiner, list[int]] = {}
         for release in self:
             if not isinstance(release, Refinable):
                 raise QuestionError(f"a {type(release).__name__} cannot be refined; counts, histograms and sums can.")
-            refiners.append(release._asks())
-            parts.append(release._part)
-        if any(refiner is not refiners[0] for refiner in refiners):
+            parts.setdefault(release._asks(), []).append(release._part)
+        if len(parts) > 1:
             raise QuestionError("these are answers to several questions; refine those of each question by themselves.")
-        return Releases(refiners[0].refined(parts, levels)) if refiners else Releases(())
+        return Releases(found for refiner, own in parts.items() for found in refiner.refined(own, levels))

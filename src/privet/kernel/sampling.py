@@ -109,14 +109,7 @@ def _float(rate: Fraction) -> float:
 def _decimals(bits: int) -> Context:
     """Decimals with more digits than the bits need; whatever the caller did to the contexts of its own."""
     return Context(
-        prec=bits // 2,
-        rounding=ROUND_HALF_EVEN,
-        Emin=MIN_EMIN,
-        Emax=MAX_EMAX,
-        capitals=1,
-        clamp=0,
-        flags=[],
-        traps=[],
+        prec=bits // 2, rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX, capitals=1, clamp=0, flags=[], traps=[]
     )
 
 

@@ -1,21 +1,21 @@
-"""One analyst's sitting at one table: charge first, ask second, store the answer, release it."""
+"""What one analyst does with one open table: charge first, ask second, store the answer, release it."""
 
 from __future__ import annotations
 
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, NoReturn, TypeVar, overload
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
 from privet.errors import DataError, EngineFailed, LedgerError, QuestionError
 from privet.kernel import accounting
-from privet.kernel.access import Way
+from privet.kernel.access import Access
 from privet.kernel.accounting import Scopes
 from privet.kernel.canonical import Json, canonical, digest
 from privet.kernel.domain import Domain
@@ -24,7 +24,7 @@ from privet.kernel.ledger import Charge, Entry, Ledger
 from privet.kernel.limits import LONGEST_NAME, decimal_text, is_name
 from privet.kernel.mechanisms import Mechanism, release_all
 from privet.kernel.per_part import PerPart, Positions
-from privet.kernel.questions import Question
+from privet.kernel.questions.question import Question
 from privet.kernel.release import About, Releases
 from privet.kernel.rows import Rows
 from privet.kernel.sampling import Entropy
@@ -32,11 +32,11 @@ from privet.kernel.sampling import Entropy
 T = TypeVar("T")
 R = TypeVar("R")
 
-
 _LONGEST_PATH = 1000  # characters: every part has a path
 
 
-class Paths(Sequence[str]):
+@dataclass(frozen=True, eq=False)
+class Paths:
     """For each part what it is called: the path of the part that it was made from, and one more step.
 
     >>> paths = Paths.of("all rows").below(np.array([0, 0]), PerPart.of([" / sex = f", " / sex = m"]))
@@ -44,36 +44,27 @@ class Paths(Sequence[str]):
     ['all rows / sex = f', 'all rows / sex = m']
     """
 
-    __slots__ = ("_above", "_parents", "_steps")
-
-    def __init__(self, above: Paths | None, parents: Positions, steps: PerPart[str]) -> None:
-        self._above, self._parents, self._steps = above, parents, steps
+    above: Paths | None
+    parents: Positions
+    steps: PerPart[str]
 
     @classmethod
     def of(cls, text: str) -> Paths:
         """Return the path of a single part."""
         return cls(None, np.zeros(1, dtype=np.intp), PerPart.same(text, 1))
 
-    def __len__(self) -> int:
-        return len(self._steps)
+    def __iter__(self) -> Iterator[str]:
+        return (self[part] for part in range(len(self.steps)))
 
-    @overload
-    def __getitem__(self, part: int) -> str: ...
-
-    @overload
-    def __getitem__(self, part: slice) -> list[str]: ...
-
-    def __getitem__(self, part: int | slice) -> str | list[str]:
-        if isinstance(part, slice):
-            return [self[number] for number in range(*part.indices(len(self)))]
-        path = self._steps[part]
-        if self._above is not None:
-            path = self._above[int(self._parents[part])] + path
+    def __getitem__(self, part: int) -> str:
+        path = self.steps[part]
+        if self.above is not None:
+            path = self.above[int(self.parents[part])] + path
         return path if len(path) <= _LONGEST_PATH else "... " + path[-_LONGEST_PATH:]  # the end says most
 
     def take(self, parts: Positions) -> Paths:
         """Return the paths of some parts."""
-        return Paths(self._above, self._parents[parts], self._steps.take(parts))
+        return Paths(self.above, self.parents[parts], self.steps.take(parts))
 
     def below(self, parents: Positions, steps: PerPart[str]) -> Paths:
         """Return the paths of parts that lie one step below their parents."""
@@ -137,7 +128,7 @@ class Session:
     entropy: Entropy  # what all its noise and coins are drawn from, as long as the table is open
     limit: Fraction | None = None  # what the table was opened with, where less than the ledger allows
     hold: int | None = None  # the reservation that pays
-    access: Way | None = None  # how questions reach the rows
+    access: Access | None = None  # how questions reach the rows
     # within an opening the engine knows of changes, between two of them the rows may have become others
     opening: str = field(default_factory=lambda: secrets.token_hex(8))
     last_entry: LastEntry = field(default_factory=LastEntry)
@@ -180,7 +171,7 @@ class Session:
             )
 
     def remaining(self) -> Fraction:
-        """What this analyst may still charge to the ledger."""
+        """Return what this analyst may still charge to the ledger."""
         return self.ledger.remaining(self.dataset, self.analyst, self.limit, self.hold)
 
     def headroom(self, sets: RowSets) -> PerPart[Fraction]:
@@ -189,7 +180,7 @@ class Session:
 
     @contextmanager
     def reserved(self, sets: RowSets, epsilon: Fraction) -> Iterator[Session]:
-        """This session with a hold, until the block ends, on what `epsilon` in a scope would make the ledger pay.
+        """Hold what `epsilon` in a scope would make the ledger pay, until the block ends; yield a session that has it.
 
         What reaches the root grows with what the scope spends and shrinks as its siblings
         pay. So charges of `epsilon` in all need no more than is held, whatever the
@@ -201,14 +192,14 @@ class Session:
         """
 
         def write(reaches_root: Fraction) -> NoReturn:
-            book = self.ledger
+            ledger = self.ledger
             raise _Held(
-                book.hold(self.dataset, self.analyst, reaches_root, self.limit, asked=epsilon, within=self.hold)
+                ledger.hold(self.dataset, self.analyst, reaches_root, self.limit, asked=epsilon, within=self.hold)
             )
 
         try:
             # A rehearsal in an allotment of its own: nothing is paid, and an interrupt marks no other scope.
-            accounting.charge([(sets.scopes.allot(epsilon), epsilon)], write, self.engine.version)
+            accounting.charge(sets.scopes.allot(epsilon), epsilon, write, self.engine.version)
         except _Held as held:
             hold = held.hold
         process = os.getpid()
@@ -250,7 +241,8 @@ class Session:
         if not len(sets):
             return Releases(())
         mechanisms = self.mechanisms(question, epsilons)
-        losses = mechanisms.map(self._loss)
+        # a person loses with every record what the mechanism says
+        losses = mechanisms.map(lambda mechanism: mechanism.loss * self.domain.rows_per_person)
         request = Request(question.words, question.identity(), sets, losses, key)
 
         def noisy_answer() -> list[Any]:
@@ -260,10 +252,6 @@ class Session:
         noisy, private, entry = self.answer(request, noisy_answer)
         about = losses.map(lambda loss: About(question.words, loss, private, entry))
         return Releases(question.releases(noisy, mechanisms, about, self.domain))
-
-    def _loss(self, mechanism: Mechanism) -> Fraction:
-        """What a person loses: every record of theirs loses what the mechanism says."""
-        return mechanism.loss * self.domain.rows_per_person
 
     def begin(self, words: str, identity: Json, sets: RowSets, loss: Fraction) -> About:
         """Charge for something that is opened here and answers later: a monitor, a race."""
@@ -303,7 +291,7 @@ class Session:
         return content["answer"], bool(content["private"]) and self.private_rows, entry.id if self.writes else None
 
     def _finished(self, entry: Entry, request: Request, noisy_answer: Callable[[], Any]) -> str:
-        """The answer to a question that is paid, as it is stored."""
+        """Answer a question that is paid for; return the answer as it is stored."""
         answer, version, failed = None, 0, False
         try:
             with np.errstate(all="ignore"):  # else a caller's settings could make a number of a row an error
@@ -335,7 +323,7 @@ class Session:
         )
 
     def _pays(self, entry: Entry, request: Request, version: int) -> bool:
-        """Whether a charge pays for an answer about a version of the rows.
+        """Return whether a charge pays for an answer about a version of the rows.
 
         It does for the one that it was made for, and for any where parts do not share what they pay. Else it does if it
         reached the root in full, as if nothing had been paid before, and no other part has used what it paid: nobody
@@ -345,12 +333,11 @@ class Session:
             return request.drawn == self.opening_token(version)
         if entry.opening_token == self.opening_token(version) or not request.sets.scopes.shares:
             return True
-        return entry.id == self.last_entry.entry and entry.loss >= accounting.alone(
-            [(request.sets.scopes, request.losses)]
-        )
+        last = entry.id == self.last_entry.entry
+        return last and entry.loss >= accounting.alone(request.sets.scopes, request.losses)
 
     def _standing(self, request: Request) -> Entry | None:
-        """The charge that stands under the key of a question; whatever is wrong with the question is told here."""
+        """Return the charge under the key of a question, if there is one; refuse a closed table and a wrong key."""
         if self.engine.closed:
             raise DataError(f"the table '{self.dataset}' was closed; open it again.")
         key = request.key
@@ -361,7 +348,7 @@ class Session:
         return self.ledger.standing(self.dataset, self.analyst, key, self._fingerprint(request))
 
     def _fingerprint(self, request: Request) -> str:
-        """The same for the same request about the same rows of the same source at the same losses."""
+        """Return a hash of the request, its rows, their source and the losses."""
         return digest(
             {
                 "source": self.source,
@@ -397,7 +384,7 @@ class Session:
             self.check_drawn(request.words, request.drawn, version)
         self.last_entry.entry = None
         try:
-            entry = accounting.charge([(request.sets.scopes, request.losses)], write, version)
+            entry = accounting.charge(request.sets.scopes, request.losses, write, version)
         except _Stands as stands:
             return stands.entry
         self.last_entry.entry = entry.id
@@ -452,7 +439,7 @@ class _Held(accounting.Refused):
 
 
 def listed(losses: PerPart[Fraction]) -> str:
-    """One number, or the least and the greatest."""
+    """Return the losses as text: one number, or the least and the greatest."""
     values = losses.compact().values
     lowest, highest = decimal_text(min(values)), decimal_text(max(values))
     return lowest if lowest == highest else f"{lowest} to {highest}"

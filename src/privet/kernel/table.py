@@ -1,18 +1,18 @@
 """Tables and their parts: what an analyst holds instead of the rows.
 
 Every question is a method that is written once, here, and works on a table and on all parts of a
-partition at once. A table needs a backend with six calls and knows nothing of what is behind it:
-in this process it is a session, elsewhere it may be a server.
+partition at once. A table makes six calls to its backend and knows nothing of what is behind it: here it
+is a session in this process (`InProcess`).
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar, overload
 
 import numpy as np
 
@@ -23,29 +23,15 @@ from privet.kernel.additive import AdditiveModel
 from privet.kernel.criteria import Criterion, criterion
 from privet.kernel.domain import Domain
 from privet.kernel.limits import decimal_text, whole_of
-from privet.kernel.mechanisms import SELECTIONS, AboveThreshold
+from privet.kernel.mechanisms import selection
 from privet.kernel.monitor import Monitor
 from privet.kernel.per_part import PerPart, Positions
-from privet.kernel.questions import (
-    BestQuestion,
-    ChooseQuestion,
-    CountCorrectQuestion,
-    CountQuestion,
-    HistogramQuestion,
-    HistogramsQuestion,
-    MajorityQuestion,
-    MeanQuestion,
-    Quality,
-    QuantileQuestion,
-    Question,
-    ResidualChoiceQuestion,
-    ResidualSumsQuestion,
-    SelectQuestion,
-    SelectThresholdQuestion,
-    SumQuestion,
-)
+from privet.kernel.person import protected
+from privet.kernel.questions import counts, numbers, released_models, splits
+from privet.kernel.questions.choose import ChooseQuestion, Quality
+from privet.kernel.questions.question import Question
 from privet.kernel.refinement import Chain
-from privet.kernel.release import Choice, Count, Histogram, Mean, Once, Quantile, Refinable, Releases, ResidualSums, Sum
+from privet.kernel.release import Choice, Count, Histogram, Mean, Quantile, Refinable, Releases, ResidualSums, Sum
 from privet.kernel.rows import MAX_PARTS, Divide, Keep, Scatter
 from privet.kernel.session import Budget, Paths, RowSets, Session
 
@@ -69,40 +55,9 @@ class Allot:
 Step = Keep | Divide | Scatter | Allot
 
 
-class Backend(Protocol):
-    """Where the questions of a table are answered: in this process, or on the other side of a wire."""
-
-    @property
-    def domain(self) -> Domain: ...
-
-    def ask(self, question: Question[R], sets: Any, epsilon: object, key: str | None) -> Releases[R]:
-        """Ask a question of disjoint sets of rows."""
-        ...
-
-    def divide(self, sets: Any, step: Step, paths: Paths) -> Any:
-        """Return the sets of rows that a step makes of these; `paths` names them."""
-        ...
-
-    def remaining(self, sets: Any) -> PerPart[Fraction]:
-        """Return the largest epsilon that can be charged to each set now."""
-        ...
-
-    def hold(self, sets: Any, epsilon: Fraction) -> AbstractContextManager[Backend]:
-        """Reserve budget for a set until the block ends."""
-        ...
-
-    def refine(self, question: Question[Any], sets: Any, releases: Sequence[Refinable]) -> None:
-        """Let the releases of a question be refined."""
-        ...
-
-    def monitor(self, sets: Any, accuracy: Fraction, epsilon: object) -> Monitor:
-        """Begin to ask of one released model after the other whether it is so accurate."""
-        ...
-
-
 @dataclass(frozen=True)
 class InProcess:
-    """The six calls, made to a session."""
+    """Answers what is asked of a table in this process, by a session: the six calls that a table makes."""
 
     session: Session
 
@@ -111,9 +66,11 @@ class InProcess:
         return self.session.domain
 
     def ask(self, question: Question[R], sets: RowSets, epsilon: object, key: str | None) -> Releases[R]:
+        """Ask a question of disjoint sets of rows."""
         return self.session.ask(question, sets, as_epsilons(epsilon, len(sets)), key)
 
     def divide(self, sets: RowSets, step: Step, paths: Paths) -> RowSets:
+        """Return the sets of rows that a step makes of these; `paths` names them."""
         rows, scopes = sets.rows, sets.scopes
         if isinstance(step, Keep):
             return RowSets(rows.keep(step.parts, step.conditions), scopes.take(step.parts), paths)
@@ -125,25 +82,25 @@ class InProcess:
         return RowSets(rows, scopes.allot(step.cap), paths)
 
     def remaining(self, sets: RowSets) -> PerPart[Fraction]:
+        """Return the largest epsilon that can be charged to each set now."""
         return self.session.headroom(sets)
 
     @contextmanager
     def hold(self, sets: RowSets, epsilon: Fraction) -> Iterator[InProcess]:
+        """Reserve budget for a set until the block ends."""
         with self.session.reserved(sets, epsilon) as session:
             yield type(self)(session)
 
     def refine(self, question: Question[Any], sets: RowSets, releases: Sequence[Refinable]) -> None:
+        """Let the releases of a question be refined."""
         if releases and releases[0].about.entry is not None:
-            chain = Once(lambda: Chain(self.session, question, sets, releases))
+            chain = Chain(self.session, question, sets, releases)
             for part, release in enumerate(releases):
                 release._chain, release._part = chain, part
 
     def monitor(self, sets: RowSets, accuracy: Fraction, epsilon: object) -> Monitor:
-        if len(self.domain.classes) < 2:
-            raise QuestionError("a monitor needs a target with at least two classes.")
-        rise, fall = accuracy.denominator - accuracy.numerator, accuracy.numerator  # of the score, for one record
-        each = as_epsilon(epsilon) / self.domain.rows_per_person
-        return Monitor.begin(self.session, sets, accuracy, AboveThreshold(each, max(rise, fall), rise + fall))
+        """Begin to ask of one released model after the other whether it is so accurate."""
+        return Monitor(self.session, sets, accuracy, epsilon)
 
 
 @dataclass(frozen=True)
@@ -206,7 +163,7 @@ class Questions:
         key : str, optional
             The same question under the same key is answered once and paid once.
         """
-        return Asked(CountQuestion(), epsilon, key)
+        return Asked(counts.CountQuestion(), epsilon, key)
 
     @asks
     def histogram(self, *columns: str, epsilon: Epsilons, key: str | None = None) -> Asked[Histogram]:
@@ -219,36 +176,36 @@ class Questions:
         epsilon, key
             As for `count`.
         """
-        return Asked(HistogramQuestion(columns), epsilon, key)
+        return Asked(counts.HistogramQuestion(columns), epsilon, key)
 
     @asks
     def majority(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Asked[Choice]:
         """Return the most frequent cell of a column, noisily."""
-        return Asked(MajorityQuestion(column), epsilon, key)
+        return Asked(counts.MajorityQuestion(column), epsilon, key)
 
     # -- numbers ----------------------------------------------------------------------------
 
     @asks
     def sum(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Asked[Sum]:
         """Return the noisy sum of a numeric column over the rows that have a value, clamped to the bounds."""
-        return Asked(SumQuestion(column), epsilon, key)
+        return Asked(numbers.SumQuestion(column), epsilon, key)
 
     @asks
     def mean(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Asked[Mean]:
         """Return the noisy mean of a numeric column over the rows that have a value."""
-        return Asked(MeanQuestion(column), epsilon, key)
+        return Asked(numbers.MeanQuestion(column), epsilon, key)
 
     @asks
     def median(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Asked[Quantile]:
         """Return the noisy median of a numeric column over the rows that have a value."""
-        return Asked(QuantileQuestion(column, Fraction(1, 2)), epsilon, key)
+        return Asked(numbers.QuantileQuestion(column, Fraction(1, 2)), epsilon, key)
 
     @asks
     def quantile(
         self, column: str, rank: float | str | Fraction, epsilon: Epsilons, *, key: str | None = None
     ) -> Asked[Quantile]:
         """Return a grid point below which about a share `rank` of the rows that have a value lies."""
-        return Asked(QuantileQuestion(column, syntax.rank(rank)), epsilon, key)
+        return Asked(numbers.QuantileQuestion(column, syntax.rank(rank)), epsilon, key)
 
     # -- choosing ---------------------------------------------------------------------------
 
@@ -283,11 +240,10 @@ class Questions:
         """
         rule = self._criterion(criterion)
         candidates = syntax.attributes(attributes, len(self._sets), self.domain)
-        if not isinstance(mechanism, str) or mechanism not in SELECTIONS:
-            raise QuestionError(f"there is no selection '{mechanism}'; choose one of {', '.join(SELECTIONS)}.")
         if thresholds:
-            return Asked(SelectThresholdQuestion(rule, candidates.map(syntax.plain), monotone), epsilon, key)
-        return Asked(SelectQuestion(rule, candidates, mechanism, monotone), epsilon, key)
+            selection(mechanism)  # it decides nothing, but must be one
+            return Asked(splits.SelectThresholdQuestion(rule, candidates.map(syntax.plain), monotone), epsilon, key)
+        return Asked(splits.SelectQuestion(rule, candidates, mechanism, monotone), epsilon, key)
 
     @asks
     def choose(
@@ -338,7 +294,9 @@ class Questions:
             As for `count`.
         """
         syntax.released_model(model)
-        return Asked(ResidualChoiceQuestion(model, syntax.tables(tables), syntax.caps(caps)), epsilon, key)
+        return Asked(
+            released_models.ResidualChoiceQuestion(model, syntax.tables(tables), syntax.caps(caps)), epsilon, key
+        )
 
     @asks
     def residual_sums(
@@ -352,7 +310,9 @@ class Questions:
     ) -> Asked[ResidualSums]:
         """Return noisy sums of the clipped residuals of a released model in every cell of a table of columns."""
         syntax.released_model(model)
-        return Asked(ResidualSumsQuestion(model, syntax.tables([table])[0], syntax.caps(caps)), epsilon, key)
+        return Asked(
+            released_models.ResidualSumsQuestion(model, syntax.tables([table])[0], syntax.caps(caps)), epsilon, key
+        )
 
     # -- released models --------------------------------------------------------------------
 
@@ -360,7 +320,7 @@ class Questions:
     def count_correct(self, model: AdditiveModel, epsilon: Epsilons, *, key: str | None = None) -> Asked[Count]:
         """Return how many rows a released model classifies right, noisily; of equal logits the first class counts."""
         syntax.released_model(model)
-        return Asked(CountCorrectQuestion(model), epsilon, key)
+        return Asked(released_models.CountCorrectQuestion(model), epsilon, key)
 
     @asks
     def best(self, candidates: Mapping[str, Competitor], epsilon: Epsilons, *, key: str | None = None) -> Asked[Choice]:
@@ -374,11 +334,12 @@ class Questions:
         epsilon, key
             As for `count`.
         """
-        return Asked(BestQuestion(syntax.competitors(candidates, self.domain)), epsilon, key)
+        return Asked(released_models.BestQuestion(syntax.competitors(candidates, self.domain)), epsilon, key)
 
     # -- what these share -------------------------------------------------------------------
 
     def _criterion(self, choice: str | Criterion) -> Criterion:
+        """Return a criterion by its name; tables of public rows have more of them."""
         return criterion(choice, self.domain)
 
     def _ask(self, asked: Asked[R]) -> Releases[R]:
@@ -441,7 +402,7 @@ class Parts(Questions):
         return self._table(self._kept([part]))
 
     def items(self) -> Iterator[tuple[str, ProtectedTable]]:
-        """Every label with its part."""
+        """Return every label with its part."""
         return zip(self._labels, self, strict=True)
 
     def __repr__(self) -> str:
@@ -466,7 +427,7 @@ class Parts(Questions):
             As for `count`.
         """
         own = groups if isinstance(groups, PerPart) else PerPart.of(syntax.column_groups(each) for each in groups)
-        return self._ask(Asked(HistogramsQuestion(own), epsilon, key))
+        return self._ask(Asked(counts.HistogramsQuestion(own), epsilon, key))
 
     # -- dividing ---------------------------------------------------------------------------
 
@@ -550,7 +511,7 @@ class Parts(Questions):
     # -- what these share -------------------------------------------------------------------
 
     def _kept(self, parts: list[int]) -> RowSets:
-        """Some of the sets of rows."""
+        """Return some of the sets of rows."""
         paths = self._sets.paths.take(np.asarray(parts, dtype=np.intp))
         return self._backend.divide(self._sets, Keep(tuple(parts)), paths)
 
@@ -576,8 +537,9 @@ class ProtectedTable(Questions):
         return Budget(self._session, self._sets)
 
     def explain(self) -> str:
-        """Return how questions reach the rows, and why so: from the domain and the address, no row is looked at."""
-        return f"{self._session.engine.name} engine, {self._session.access or 'in memory'}"
+        """Return how questions reach the rows and why so, and whom epsilon protects: no row is looked at."""
+        whom = protected(self.domain.person, self.domain.rows_per_person)
+        return f"{self._session.engine.name} engine, {self._session.access or 'in memory'}\nepsilon is {whom}"
 
     def allot(self, epsilon: Epsilon) -> Self:
         """Return the same table with at most `epsilon` to spend, in all its parts together."""

@@ -1,4 +1,4 @@
-"""Public rows behind the methods of a protected table: exact answers, and what papers did wrong."""
+"""Public rows with the methods of a protected table: exact answers, and the errors of papers."""
 
 from __future__ import annotations
 
@@ -49,50 +49,93 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class PublicRows:
-    """Which errors of papers are repeated on public rows."""
+    """The errors of papers that are repeated on public rows.
 
-    rounded_noise: bool = False  # noise with holes (erratum E-8)
-    printed_ranges: bool = False  # range weights without the sensitivity (erratum E-4)
+    Parameters
+    ----------
+    rounded_noise : bool, default False
+        Draw noise that has holes (erratum E-8).
+    printed_ranges : bool, default False
+        Weigh ranges of thresholds without the sensitivity (erratum E-4).
+    """
+
+    rounded_noise: bool = False
+    printed_ranges: bool = False
 
 
 @dataclass(frozen=True)
 class PublicSession(Session):
-    """A session about public rows: its releases say that they are not private."""
+    """A session on public rows. Its releases are marked as not private."""
 
     errors: PublicRows = PublicRows()
 
     private_rows: ClassVar[bool] = False
 
     def mechanisms(self, question: Question[R], epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
-        """Return the mechanisms of a question, with the errors of papers where they are asked for."""
+        """Return the mechanisms of a question, with the errors of papers that this session repeats.
+
+        Parameters
+        ----------
+        question : Question
+        epsilons : PerPart of Fraction
+            What each part pays.
+
+        Returns
+        -------
+        PerPart of Mechanism
+        """
         mechanisms = super().mechanisms(question, epsilons)
         if self.errors.rounded_noise and isinstance(question, CountQuestion | HistogramQuestion | CountCorrectQuestion):
             return mechanisms.map(_rounded)
         if self.errors.printed_ranges and isinstance(question, SelectThresholdQuestion):
-            # printed without the sensitivity (erratum E-4): a unit of score is worth epsilon whatever the criterion
+            # the weights are printed without the sensitivity (erratum E-4), as if it were 1 for every criterion
             return mechanisms.map(lambda mechanism: _without_sensitivity(mechanism, question.criterion.grid))
         return mechanisms
 
 
 def _rounded(mechanism: Mechanism) -> Mechanism:
+    """Return Hanisch's noise in place of exact integer noise."""
     assert isinstance(mechanism, IntegerLaplace)
     return RoundedLaplace(mechanism.epsilon)
 
 
 def _without_sensitivity(mechanism: Mechanism, grid: int) -> Mechanism:
+    """Return a selection that takes the sensitivity of a score for 1; scores are multiples of 1 / grid."""
     assert isinstance(mechanism, ExponentialOverRanges)
     return replace(mechanism, sensitivity=grid)
 
 
-# What has an exact answer: counts, and choices by them.
+# The questions that have an exact answer: counts, and choices by counts.
 _EXACT = (CountQuestion, HistogramQuestion, CountCorrectQuestion, SelectQuestion, SelectThresholdQuestion)
 
 
 @dataclass(frozen=True)
 class PublicBackend(InProcess):
-    """Answers exactly where epsilon is infinite, and charges nothing for it."""
+    """Answers exactly if epsilon is infinite, and charges nothing for it."""
 
     def ask(self, question: Question[R], sets: RowSets, epsilon: object, key: str | None) -> Releases[R]:
+        """Ask a question of disjoint sets of rows.
+
+        Parameters
+        ----------
+        question : Question
+        sets : RowSets
+        epsilon : object
+            What each set pays; ``math.inf`` for an exact answer.
+        key : str or None
+            An idempotency key, which exact answers ignore.
+
+        Returns
+        -------
+        Releases
+
+        Raises
+        ------
+        DataError
+            The table was closed.
+        QuestionError
+            The question does not suit the domain.
+        """
         if not isinstance(epsilon, float) or epsilon != math.inf or type(question) not in _EXACT:
             return super().ask(question, sets, epsilon, key)
         session = self.session
@@ -108,22 +151,30 @@ class PublicBackend(InProcess):
         return Releases(question.releases(values, mechanisms, about, session.domain))
 
     def refine(self, question: Question[Any], sets: RowSets, releases: Sequence[Any]) -> None:
-        """Let releases be refined whose noise is that of a private table; no other noise has a finer one."""
+        """Let releases be refined if their noise is that of a private table; no other noise can be refined.
+
+        Parameters
+        ----------
+        question : Question
+        sets : RowSets
+        releases : sequence of Release
+        """
         if releases and isinstance(releases[0].noise, IntegerLaplace):
             super().refine(question, sets, releases)
 
 
 def _check(question: Question[Any], domain: Domain, rows: Rows) -> None:
-    """Refuse what a private table refuses, but no criterion: without noise it needs no sensitivity."""
+    """Refuse what a private table refuses, except a criterion: exact choices need no sensitivity."""
     if isinstance(question, SelectQuestion | SelectThresholdQuestion):
         question = replace(question, criterion=Max())
     question.check(domain, rows)
 
 
 class _GainRatioQuestion(SelectQuestion):
-    """Quinlan's choice: the best gain ratio among candidates of at least average gain."""
+    """Selects as Quinlan does: the best gain ratio among candidates with at least the average gain."""
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Iterator[NDArray[Any]]:
+        """Yield the scores of the candidates of each part; -1 for those below the average gain."""
         rule = self.criterion
         assert isinstance(rule, GainRatio)
         tables = self.exact_tables(engine, rows, domain)
@@ -131,21 +182,22 @@ class _GainRatioQuestion(SelectQuestion):
         gains = {name: rule.exact_gains(table) for name, table in tables.items()}
         for part, sides in enumerate(self.exact_sides(engine, rows, domain)):
             pairs = [
-                (scores[each][part], gains[each][part])
-                if isinstance(each, str)
-                else (rule.exact_scores(sides[each][None])[0], rule.exact_gains(sides[each][None])[0])
-                for each in self.candidates[part]
+                (scores[candidate][part], gains[candidate][part])
+                if isinstance(candidate, str)
+                else (rule.exact_scores(sides[candidate][None])[0], rule.exact_gains(sides[candidate][None])[0])
+                for candidate in self.candidates[part]
             ]
             average = np.mean([gain for _, gain in pairs])
             yield np.array([score if gain >= average - 1e-12 else -1.0 for score, gain in pairs])
 
 
 class _PublicCriteria:
-    """Criteria without a bounded sensitivity are allowed, too."""
+    """Also allows criteria without a bounded sensitivity."""
 
     domain: Domain
 
     def _criterion(self, choice: str | Criterion) -> Criterion:
+        """Return a criterion by its name, or as it is."""
         if isinstance(choice, GainRatio | Unrounded):
             return choice
         return GainRatio() if choice == GainRatio.name else criterion(choice, self.domain)
@@ -155,21 +207,32 @@ class PublicParts(_PublicCriteria, Parts):
     """Disjoint parts of a table of public rows."""
 
     def _table(self, sets: RowSets) -> PublicTable:
+        """Return one part as a table."""
         return PublicTable(self._backend, sets)
 
 
 class PublicTable(_PublicCriteria, ProtectedTable):
-    """Public rows behind the methods of a protected table; `epsilon=inf` answers exactly."""
+    """Public rows with the methods of a protected table. With an infinite epsilon they answer exactly."""
 
     def parts(self) -> PublicParts:
+        """Return the table as its only part."""
         return PublicParts(self._backend, self._sets, PerPart.same(self._sets.paths[0], 1))
 
     def bootstrap(self, seed: int) -> PublicTable:
-        """Return as many rows drawn with replacement, as MaxForest and bagging do: a row may count many times."""
-        own = self._session
+        """Return a table of as many rows, drawn with replacement. A row may be in it several times.
+
+        Parameters
+        ----------
+        seed : int
+
+        Returns
+        -------
+        PublicTable
+        """
+        given = self._session
         name = f"bootstrap {seed}"
-        engine = own.engine.resampled(seed)  # type: ignore[attr-defined]
-        session = replace(own, engine=engine, source=f"{own.source} {name}", opening=f"{own.opening} {name}")
+        engine = given.engine.resampled(seed)  # type: ignore[attr-defined]
+        session = replace(given, engine=engine, source=f"{given.source} {name}", opening=f"{given.opening} {name}")
         whole = session.whole_table()
         return PublicTable(PublicBackend(session), RowSets(whole.rows, self._sets.scopes, whole.paths))
 
@@ -182,23 +245,25 @@ def open_public(
     printed_ranges: bool = False,
     entropy: Entropy | None = None,
 ) -> PublicTable:
-    """Open a frame of public rows: plain trees, and published algorithms that are not private, run on it.
+    """Open a frame of public rows, for plain trees and for published algorithms that are not private.
 
     Parameters
     ----------
     frame : frame
+        Rows that anybody may see.
     domain : Domain
     rounded_noise : bool, default False
         Draw Hanisch's noise, which has holes.
     printed_ranges : bool, default False
         Weigh ranges of thresholds without the sensitivity, as Friedman and Schuster print it.
     entropy : Entropy, optional
+        Where noise comes from; by default from the operating system.
 
     Returns
     -------
     PublicTable
     """
     session = session_in_memory(frame, domain, LARGEST_EPSILON, entropy, name="public")
-    own = {field.name: getattr(session, field.name) for field in fields(session)}
-    public = PublicSession(**{**own, "errors": PublicRows(rounded_noise, printed_ranges)})
+    values = {field.name: getattr(session, field.name) for field in fields(session)}
+    public = PublicSession(**{**values, "errors": PublicRows(rounded_noise, printed_ranges)})
     return PublicTable(PublicBackend(public), public.whole_table())

@@ -1,1 +1,1 @@
-"""Learners ask, as everybody does: nothing in here sees a row of a protected table."""
+"""Learners: from a protected table to a model. They ask questions like everybody else, and see releases alone."""

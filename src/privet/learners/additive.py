@@ -1,7 +1,7 @@
 """Learners whose model is a sum of tables: boosted tables, naive Bayes, and class shares alone.
 
-A learner sees a table whose allotment is the epsilon of the fit, and releases alone: the charges of the
-kernel are the whole cost, and each adds up to epsilon exactly.
+A learner gets a table that may spend the epsilon of the fit and no more, and it sees releases alone.
+So the charges of the kernel are the whole cost, and they add up to epsilon exactly.
 """
 
 from __future__ import annotations
@@ -15,11 +15,18 @@ import numpy as np
 
 from privet.errors import QuestionError
 from privet.kernel import MAX_RELEASED, SMALLEST_EPSILON, Domain, Histogram, ProtectedTable, decimal_text
-from privet.learners.algorithm import Algorithm, check_attributes, check_budget, check_target, paid_for
+from privet.learners.algorithm import Algorithm, check_attributes, check_budget, check_target, cost_of_counts
 from privet.learners.boosting import CONSTANTS, boost
-from privet.learners.learned import Asked, Learned, centred_log, class_shares, prior_alone, table_of
-from privet.learners.log_odds import from_likelihoods
-from privet.learners.progress import Meter, Tell
+from privet.learners.log_odds import (
+    AskedQuestion,
+    Learned,
+    centred_log,
+    class_shares,
+    from_likelihoods,
+    prior_alone,
+    table_title,
+)
+from privet.learners.progress import Meter, ProgressCallback, ignore_progress
 from privet.models.privacy_record import Privacy, Step
 from privet.models.tables import Table, Tables
 
@@ -28,10 +35,21 @@ SHARE = Fraction(1, 20)  # of epsilon, for the class counts of naive Bayes
 
 @dataclass(frozen=True)
 class Learner(Algorithm):
-    """An algorithm that learns tables."""
+    """An algorithm that learns tables.
+
+    Parameters
+    ----------
+    name, line, citation, private
+        As in `Algorithm`.
+    learn : callable
+        ``learn(table, epsilon, rng, meter, counts, **choices)`` returns a `Learned`. `counts` are class
+        counts that were bought before, or None; `table` may spend what they leave of `epsilon`.
+    looks : bool, default True
+        Whether the learner looks at any attribute.
+    """
 
     learn: Callable[..., Learned]
-    looks: bool = True  # at attributes
+    looks: bool = True
 
 
 def learn(
@@ -42,34 +60,81 @@ def learn(
     *,
     counts: Histogram | None = None,
     reasons: Sequence[str] = (),
-    progress: Tell = lambda told: None,
+    progress: ProgressCallback = ignore_progress,
     **choices: Any,
 ) -> Tables:
     """Learn a sum of tables within `epsilon`. What cannot be done is refused before anything is charged.
 
-    `counts` are class counts of the table that were bought before; what they cost is part of `epsilon`.
+    Parameters
+    ----------
+    table : ProtectedTable
+    learner : Learner
+    epsilon : Fraction
+        The cost of the whole fit, per person.
+    rng : numpy.random.Generator
+        Public coins; noise is never drawn from it.
+    counts : Histogram, optional
+        Class counts of the table that were bought before. Their cost is part of `epsilon`.
+    reasons : sequence of str, default ()
+        Why the model is not private, if it is not.
+    progress : callable, optional
+        Called with a `Progress` at each step.
+    **choices
+        Options of the learner.
+
+    Returns
+    -------
+    Tables
+
+    Raises
+    ------
+    QuestionError
+        The domain or epsilon does not suit the learner. Nothing was charged.
+    BudgetExceeded
+        The table cannot pay the whole fit. Nothing was charged.
     """
     domain = table.domain
     check_target(domain)
     if learner.looks:
         _check_attributes(domain, epsilon)
-    left = epsilon - paid_for(counts, domain)
-    check_budget(table, learner.name, left)
-    found = learner.learn(table.allot(left), epsilon, rng, Meter(progress, domain), counts, **choices)
-    return published(domain, learner.name, epsilon, found, reasons)
+    remaining = epsilon - cost_of_counts(counts, domain)
+    check_budget(table, learner.name, remaining)
+    learned = learner.learn(table.allot(remaining), epsilon, rng, Meter(progress, domain), counts, **choices)
+    return published_model(domain, learner.name, epsilon, learned, reasons)
 
 
-def published(
-    domain: Domain, name: str, epsilon: Fraction, found: Learned, reasons: Sequence[str] = (), *more: Step
+def published_model(
+    domain: Domain, name: str, epsilon: Fraction, learned: Learned, reasons: Sequence[str] = (), *more: Step
 ) -> Tables:
-    """What was learned as a model, with the record of what it cost."""
+    """Return what was learned as a model, with the record of what it cost.
+
+    Parameters
+    ----------
+    domain : Domain
+    name : str
+        The algorithm.
+    epsilon : Fraction
+        What the model promises, per person.
+    learned : Learned
+    reasons : sequence of str, default ()
+        Why the model is not private, if it is not.
+    *more : Step
+        Steps of the record that no question of `learned` stands for.
+
+    Returns
+    -------
+    Tables
+    """
     steps = tuple(
-        Step(-1, number, question, 1, release.epsilon, release.about.entry) for question, release, number in found.asked
+        Step(-1, number, question, 1, release.epsilon, release.about.entry)
+        for question, release, number in learned.asked
     )
-    noisy = all(release.private for _, release, _ in found.asked)
+    noisy = all(release.private for _, release, _ in learned.asked)
     why = (*reasons, *(() if noisy else ("its noise was seeded, or its rows are public",)))
-    privacy = Privacy(name, "corrected", epsilon, domain.rows_per_person, (*steps, *more), why)
-    return Tables(domain, found.intercept, found.tables, privacy, found.note)
+    privacy = Privacy(
+        name, "corrected", epsilon, domain.rows_per_person, (*steps, *more), why, person=domain.person or ""
+    )
+    return Tables(domain, learned.intercept, learned.tables, privacy, learned.note)
 
 
 def _check_attributes(domain: Domain, epsilon: Fraction) -> None:
@@ -99,39 +164,53 @@ def _boosted(
     *,
     pairs: bool = True,
 ) -> Learned:
+    """Learn boosted tables, of two attributes too if `pairs` is true."""
     return boost(table, epsilon, rng, CONSTANTS if pairs else replace(CONSTANTS, max_cells=0), meter, counts)
 
 
 def _naive_bayes(
     table: ProtectedTable, epsilon: Fraction, rng: np.random.Generator, meter: Meter, counts: Histogram | None
 ) -> Learned:
-    """Class counts, and for each attribute a histogram with the class, all at the same price."""
+    """Buy class counts, and a histogram of each attribute with the class, all at the same price."""
     target, names = table.domain.target_column.name, table.domain.attributes
     meter.at("counting classes", 0, 2, asked=0)
     if counts is None:
         counts = table.histogram(target, epsilon=epsilon * SHARE)
     meter.at(f"counting {len(names)} tables", 1, 2, asked=1)
     # one question: where the rows are on a server, every question reads all of them
-    (tables,) = table.parts().histograms([[(name, target) for name in names]], epsilon - counts.epsilon)
-    return naive_bayes(table.domain, counts, tables)
+    (histograms,) = table.parts().histograms([[(name, target) for name in names]], epsilon - counts.epsilon)
+    return naive_bayes(table.domain, counts, histograms)
 
 
-def naive_bayes(domain: Domain, counts: Histogram, tables: Sequence[Histogram]) -> Learned:
-    """What class counts, and histograms of attributes with the class, say by Bayes' rule: post-processing alone."""
+def naive_bayes(domain: Domain, counts: Histogram, histograms: Sequence[Histogram]) -> Learned:
+    """Return the naive Bayes model of released histograms. It is post-processing and costs nothing.
+
+    Parameters
+    ----------
+    domain : Domain
+    counts : Histogram
+        Released class counts.
+    histograms : sequence of Histogram
+        Released counts of an attribute with the class, one for each attribute.
+
+    Returns
+    -------
+    Learned
+    """
     shares = class_shares(counts)
-    asked: list[Asked] = [("class counts", counts, 0)]
-    found = []
-    for number, each in enumerate(tables, start=1):
-        name = each.columns[0]
-        asked.append((table_of([name]), each, number))
-        found.append(Table((name,), *from_likelihoods(domain, (name,), each, shares), each.epsilon))
-    return Learned(centred_log(shares), tuple(found), tuple(asked))
+    asked = [AskedQuestion("class counts", counts, 0)]
+    tables = []
+    for number, histogram in enumerate(histograms, start=1):
+        name = histogram.columns[0]
+        asked.append(AskedQuestion(table_title([name]), histogram, number))
+        tables.append(Table((name,), *from_likelihoods(domain, (name,), histogram, shares), histogram.epsilon))
+    return Learned(centred_log(shares), tuple(tables), tuple(asked))
 
 
 def _prior(
     table: ProtectedTable, epsilon: Fraction, rng: np.random.Generator, meter: Meter, counts: Histogram | None
 ) -> Learned:
-    """The whole budget for the class counts."""
+    """Spend the whole budget on class counts."""
     meter.at("counting classes", 0, 1, asked=0)
     return prior_alone(table, epsilon, counts)
 

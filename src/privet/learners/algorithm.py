@@ -1,4 +1,4 @@
-"""An algorithm by name: what it does in a line, where it comes from, and whether it is private."""
+"""What people see of an algorithm before they choose it, and the checks that all algorithms share."""
 
 from __future__ import annotations
 
@@ -11,19 +11,42 @@ from privet.kernel import Domain, Histogram, ProtectedTable, decimal_text
 
 @dataclass(frozen=True)
 class Algorithm:
-    """What people see of an algorithm before they choose it."""
+    """An algorithm with its name and its source.
+
+    Parameters
+    ----------
+    name : str
+        What `algorithm=` and `--algorithm` call it.
+    line : str
+        What it does, in one line.
+    citation : str
+        Where it was published.
+    private : bool, default True
+        False for algorithms that were never meant to be private.
+    """
 
     name: str
     line: str
     citation: str
-    private: bool = field(default=True, kw_only=True)  # False: it never was meant to be
+    private: bool = field(default=True, kw_only=True)
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """The values of `variant` that it knows."""
+        """The values that `variant` may have."""
         return ("corrected",)
 
     def check_variant(self, variant: str) -> None:
+        """Refuse a variant that the algorithm does not have.
+
+        Parameters
+        ----------
+        variant : str
+
+        Raises
+        ------
+        QuestionError
+            `variant` is unknown, or the algorithm has no published variant.
+        """
         if variant not in ("corrected", "published"):
             raise QuestionError(f"variant is 'corrected' or 'published', not {variant!r}.")
         if variant not in self.variants:
@@ -31,7 +54,7 @@ class Algorithm:
 
 
 def check_target(domain: Domain) -> None:
-    """Refuse a target without a choice."""
+    """Raise `QuestionError` if the target has fewer than two classes."""
     if len(domain.target_column.values) < 2:
         raise QuestionError(
             f"the target '{domain.target}' has one class, so there is nothing to predict; declare its other classes."
@@ -39,13 +62,30 @@ def check_target(domain: Domain) -> None:
 
 
 def check_attributes(domain: Domain) -> None:
-    """Refuse a domain with nothing to learn from."""
+    """Raise `QuestionError` if the domain has no column besides the target."""
     if not domain.attributes:
         raise QuestionError("the domain declares no column besides the target; declare what to predict it from.")
 
 
-def paid_for(counts: Histogram | None, domain: Domain) -> Fraction:
-    """What class counts have cost that were bought before a fit."""
+def cost_of_counts(counts: Histogram | None, domain: Domain) -> Fraction:
+    """Return what class counts cost that were bought before a fit.
+
+    Parameters
+    ----------
+    counts : Histogram or None
+        A released histogram of the target, or None if none was bought.
+    domain : Domain
+
+    Returns
+    -------
+    Fraction
+        The epsilon of the histogram; 0 without one.
+
+    Raises
+    ------
+    QuestionError
+        `counts` is not a histogram of the target alone.
+    """
     if counts is None:
         return Fraction(0)
     if not isinstance(counts, Histogram) or counts.columns != (domain.target_column.name,):
@@ -54,12 +94,26 @@ def paid_for(counts: Histogram | None, domain: Domain) -> Fraction:
 
 
 def check_budget(table: ProtectedTable, name: str, epsilon: Fraction) -> None:
-    """Refuse a fit that the table cannot pay for as a whole: half a model helps nobody."""
-    left = table.budget.remaining
-    if epsilon > left:
+    """Refuse a fit whose whole epsilon the table cannot pay: part of a model is of no use.
+
+    Parameters
+    ----------
+    table : ProtectedTable
+    name : str
+        The algorithm, for the message.
+    epsilon : Fraction
+        What the fit will charge in all.
+
+    Raises
+    ------
+    BudgetExceeded
+        The table has less than `epsilon` left. Nothing was charged.
+    """
+    remaining = table.budget.remaining
+    if epsilon > remaining:
         raise BudgetExceeded(
-            f"cannot fit {name} with epsilon={decimal_text(epsilon)}: the table has {decimal_text(left)} left. "
-            f"{'Lower epsilon, or ask' if left else 'Ask'} the data owner for more.",
+            f"cannot fit {name} with epsilon={decimal_text(epsilon)}: the table has {decimal_text(remaining)} left. "
+            f"{'Lower epsilon, or ask' if remaining else 'Ask'} the data owner for more.",
             requested=epsilon,
-            remaining=left,
+            remaining=remaining,
         )

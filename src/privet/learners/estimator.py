@@ -1,9 +1,9 @@
-"""What every classifier of privet shares: scikit-learn's way in, a protected table inside, releases out.
+"""What every classifier of privet shares: the methods of scikit-learn, on a protected table.
 
-`fit` takes a ProtectedTable, or rows as scikit-learn does; rows go to the kernel on the
-first line and nothing here sees them again. Choosing parameters by trying them on private
-rows (GridSearchCV, cross_val_score) is itself a release: every try costs its epsilon, and
-what the search reports about the rows is not noisy at all. Tune on public or generated rows.
+`fit` takes a ProtectedTable, or rows as scikit-learn does. Rows go straight to the kernel, and nothing
+here sees them again. To choose parameters by trying them on private rows (GridSearchCV,
+cross_val_score) is itself a release: every trial costs its epsilon, and the scores that the search
+reports have no noise at all. Tune on public or generated rows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -20,15 +21,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, QuestionError
-from privet.kernel import Domain, ProtectedTable, as_epsilon, open_table
+from privet.kernel import Domain, Json, ProtectedTable, as_epsilon, keyed_run, open_table, quoted
 from privet.lab import PublicTable
+from privet.learners.algorithm import check_target
 from privet.learners.inference import infer
-from privet.learners.own_rows import as_pandas, labels_of, mismatches, table_of, warning_about
+from privet.learners.input_rows import (
+    checked_rows,
+    labels_of,
+    mismatch_warning,
+    mismatches,
+    named_frame,
+    plain_labels,
+    rows_of,
+    without_person,
+)
 from privet.learners.progress import Progress
 from privet.models.model import Model
 from privet.models.privacy_record import Privacy
@@ -44,12 +55,38 @@ INFERRED = "its domain was read from the rows"
 # A dataclass writes the constructor whose signature scikit-learn reads; comparison and repr stay scikit-learn's.
 @dataclass(eq=False, repr=False, kw_only=True)
 class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """What all classes share.
+    """Base class of all private classifiers.
 
-    `epsilon` is the budget of the whole fit, per person. `domain` is needed for fit(X, y) and
-    comes with a ProtectedTable. `variant="published"` follows the paper to the letter; where
-    that is not private it needs `unsafe=True` and public rows. `random_state` seeds public
-    coins alone, never noise. After `fit`: `model_`, `privacy_`, `classes_`, `domain_`.
+    Parameters
+    ----------
+    epsilon : int, float, str or Fraction
+        The privacy budget of the whole fit, per person.
+    domain : Domain, str or Path, optional
+        The public domain of the rows, or the path of its file. `fit(X, y)` needs it: without one, values, bounds
+        and classes are read from the rows and become public. A ProtectedTable has its own.
+    variant : {"corrected", "published"}, default "corrected"
+        "published" follows the paper to the letter. If that is not private, it needs public rows and `unsafe=True`.
+    unsafe : bool, default False
+        Run a published variant that is not private. The rows must be public.
+    random_state : int, RandomState or None, default None
+        The seed of public coins. It never seeds noise.
+    verbose : bool or callable, default 0
+        True prints each step of the fit on standard error; a function is called with a `Progress`.
+
+    Attributes
+    ----------
+    model_ : Model
+        The published model.
+    privacy_ : Privacy
+        What was promised and spent, step by step.
+    classes_ : array
+        The classes, sorted.
+    domain_ : Domain
+        The domain of the model.
+    n_features_in_ : int
+        The number of columns of the rows that were fitted.
+    feature_names_in_ : array of str
+        Their names, if they had any.
     """
 
     epsilon: Any = field(default=None, kw_only=False)
@@ -57,7 +94,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     variant: str = "corrected"
     unsafe: bool = False
     random_state: Any = None
-    verbose: Any = 0  # a true value prints each Progress on standard error, a function is called with it
+    verbose: Any = 0
 
     algorithm: ClassVar[str]
     domain_: Domain = field(init=False)
@@ -71,27 +108,90 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     @abstractmethod
     def _learn(self, table: ProtectedTable, reasons: list[str]) -> Model:
-        """Spend the whole epsilon on a table. `reasons` say why the model is not private, if it is not."""
+        """Spend the whole epsilon on a table, and return the model.
+
+        `reasons` say why the model is not private, if it is not.
+        """
 
     def private_on(self, domain: Domain) -> bool:
-        """Does the classifier, with the choices it has, keep the promise on tables of this domain?"""
+        """Return whether the classifier, with its parameters, is private on tables of a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+
+        Returns
+        -------
+        bool
+        """
         return True
 
-    def _check(self, domain: Domain, protected: bool) -> None:
-        """Refuse what cannot be learned, before a row is touched; `protected` rows answer nothing exactly."""
+    def check(self, domain: Domain) -> None:
+        """Refuse parameters that cannot be used on private tables of a domain; no table is needed.
 
-    def _open(self, frame: pd.DataFrame, domain: Domain, inferred: bool) -> tuple[ProtectedTable, bool]:
-        """The rows behind the kernel, and whether their domain was read from rows that are private."""
-        return open_table(frame, domain, budget=self._charged()), inferred
+        Parameters
+        ----------
+        domain : Domain
+
+        Raises
+        ------
+        PrivetError
+            As `fit` would. Nothing was charged.
+        """
+        self._checked_epsilon()
+        self._check_random_state()
+        check_target(domain)
+        self._check(domain, protected=True)
+
+    def _check(self, domain: Domain, protected: bool) -> None:
+        """Refuse what cannot be learned, before any row is read. `protected` rows give no exact answers."""
+
+    def _open_rows(self, frame: pd.DataFrame, domain: Domain, inferred: bool) -> tuple[ProtectedTable, bool]:
+        """Return the rows as a table, and whether their domain was read from rows that are private."""
+        return open_table(frame, domain, budget=self._checked_epsilon()), inferred
 
     # -- fitting ----------------------------------------------------------------------------
 
-    def fit(self: Self, X: Any, y: Any = None, **unsupported: Any) -> Self:
-        """Learn from a ProtectedTable, or from rows X and their classes y."""
+    def fit(self: Self, X: Any, y: Any = None, *, key: str | None = None, **unsupported: Any) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : ProtectedTable, frame or array-like
+            A table, which is charged; or rows, which are opened with the domain of the classifier.
+        y : array-like, optional
+            The classes of the rows; left out for a ProtectedTable, which holds its target.
+        key : str, optional
+            For a ProtectedTable. The whole epsilon is charged at once, and the ledger keeps the model under the key:
+            the same call finds it, or finishes the fit after a crash, without another charge. No progress is
+            reported, and a classifier that finds its model has no other fitted attributes, such as `choice_`.
+        **unsupported
+            `sample_weight` and anything else is refused.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        QuestionError
+            A parameter cannot be used. Nothing was charged.
+        DataError
+            `X` or `y` is not a table or a column. The message does not depend on a row.
+        BudgetExceeded
+            The table has less than `epsilon` left. Nothing was charged.
+        KeyReused
+            The key stands for another fit.
+        NotPrivate
+            The algorithm is not private in this form, and the rows are not declared public.
+        """
         _refuse(unsupported)
-        table, inferred = self._opened(X, y)
+        if key is not None and not isinstance(X, ProtectedTable):
+            raise QuestionError("a key is for a table with a ledger, which keeps the model; open it with privet.open.")
+        table, inferred = self._open_table(X, y)
+        reasons = [INFERRED] if inferred else []
         try:
-            self.model_ = self._learn(table, [INFERRED] if inferred else [])
+            self.model_ = self._learn(table, reasons) if key is None else self._learn_once(table, key)
         finally:
             if table is not X:
                 table.close()
@@ -103,29 +203,51 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             self.classes_ = self.model_.class_values[self._class_order]
         return self
 
+    def _learn_once(self, table: ProtectedTable, key: str) -> Model:
+        """Return the model that the ledger keeps under a key; learn it if there is none."""
+        silent = copy(self).set_params(verbose=0)  # a run that ends before its model is stored may tell nobody anything
+        chosen = {name: _plain(name, value) for name, value in self.choices().items()}
+        _plain("random_state", self.random_state)
+        identity: Json = {"fit": self.algorithm, "version": 1, "variant": self.variant, "choices": chosen}
+        text, entry, own = keyed_run(
+            table,
+            lambda scope: silent._learn(scope, []).to_json(),
+            self._checked_epsilon(),
+            key,
+            f"fit({self.algorithm})",
+            identity,
+        )
+        if own:  # of all runs under the key one may leave
+            self.__dict__.update({name: value for name, value in vars(silent).items() if name != "verbose"})
+        model: Any = Model.from_json(text)
+        steps = tuple(replace(step, entry=entry) for step in model.privacy.steps)
+        found: Model = replace(model, privacy=replace(model.privacy, steps=steps))
+        return found
+
     @property
     def privacy_(self) -> Privacy:
         """What was promised and spent, step by step."""
         check_is_fitted(self, "model_")
-        found: Privacy = self.model_.privacy
-        return found
+        privacy: Privacy = self.model_.privacy
+        return privacy
 
     def choices(self) -> dict[str, Any]:
-        """The parameters that are choices of the algorithm."""
+        """Return the parameters that belong to the algorithm alone, as a dict."""
         return {name: value for name, value in self.get_params(deep=False).items() if name not in _COMMON}
 
-    def _opened(self, X: Any, y: Any, domain: Domain | None = None) -> tuple[ProtectedTable, bool]:
-        """The table, and whether its domain was read from it. Nothing is charged yet."""
-        self._charged()
+    def _open_table(self, X: Any, y: Any, domain: Domain | None = None) -> tuple[ProtectedTable, bool]:
+        """Return the table to fit, and whether its domain was read from its rows. Nothing is charged yet."""
+        self._checked_epsilon()
+        self._check_random_state()
         given = domain or _domain(self.domain)
         if isinstance(X, ProtectedTable):
-            return self._protected(X, y, given), False
+            return self._checked_table(X, y, given), False
         if y is None:
             raise ValueError(
                 f"requires y to be passed, but the target y is None: {type(self).__name__} needs the class of each row."
             )
         inferred = given is None
-        frame, declared = self._inferred(X, y) if given is None else (self._declared(X, y, given), given)
+        frame, declared = self._inferred_frame(X, y) if given is None else (self._declared_frame(X, y, given), given)
         self._check(declared, protected=False)
         if inferred and self.private_on(declared):
             warnings.warn(
@@ -134,12 +256,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
                 PrivacyLeakWarning,
                 stacklevel=3,
             )
-        table, inferred = self._open(frame, declared, inferred)
+        table, inferred = self._open_rows(frame, declared, inferred)
         if given is not None and (phrases := mismatches(frame, given)):
-            warnings.warn(warning_about(phrases), DtypeMismatchWarning, stacklevel=3)
+            warnings.warn(mismatch_warning(phrases), DtypeMismatchWarning, stacklevel=3)
         return table, inferred
 
-    def _protected(self, table: ProtectedTable, y: Any, given: Domain | None) -> ProtectedTable:
+    def _checked_table(self, table: ProtectedTable, y: Any, given: Domain | None) -> ProtectedTable:
+        """Check a table against the classifier, and note its columns."""
         if y is not None:
             raise QuestionError("a ProtectedTable holds its target itself; leave out y.")
         if given is not None and given.fingerprint != table.domain.fingerprint:
@@ -150,26 +273,30 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         self._columns = list(table.domain.attributes)
         return table
 
-    def _declared(self, X: Any, y: Any, domain: Domain) -> pd.DataFrame:
-        """X and y as one frame. No error, warning or way through depends on a cell, a label or how many there are."""
-        X, labels = table_of(X, len(domain.attributes)), labels_of(y)
+    def _declared_frame(self, X: Any, y: Any, domain: Domain) -> pd.DataFrame:
+        """Return X and y as one frame. No error or warning depends on a cell, a class or the number of rows."""
+        X, labels = rows_of(X, len(domain.attributes)), labels_of(y)
+        if domain.person is not None:
+            X, persons = without_person(X, domain.person)
         self._note_columns(X)
         if len(X) != len(labels):
             raise DataError("X and y have different numbers of rows; pass one class for each row.")
-        frame = named(X, list(domain.attributes))
-        frame[domain.target_column.name] = labels.set_axis(frame.index)  # a column: of arrays pandas guesses the type
+        frame = named_frame(X, list(domain.attributes))
+        frame[domain.target_column.name] = labels.set_axis(frame.index)  # of an array, pandas would guess the type
+        if domain.person is not None:
+            frame[domain.person] = persons
         return frame
 
-    def _inferred(self, X: Any, y: Any) -> tuple[pd.DataFrame, Domain]:
-        """X and y as one frame, and a domain that is read from them: what is wrong with a row may be said."""
-        X = checked(X)
+    def _inferred_frame(self, X: Any, y: Any) -> tuple[pd.DataFrame, Domain]:
+        """Return X and y as one frame, and a domain read from them. Here errors may depend on rows."""
+        X = checked_rows(X)
         self._note_columns(X)
-        labels = column_or_1d(_plain_labels(y), warn=True)
+        labels = column_or_1d(plain_labels(y), warn=True)
         check_consistent_length(X, labels)
-        # whole numbers and texts are classes: no need to look at each
+        # whole numbers and texts are always classes
         if labels.dtype.kind not in "biuU" and not isinstance(labels.flat[0], str):
             check_classification_targets(labels)
-        frame = named(X, [f"x{i}" for i in range(X.shape[1])])
+        frame = named_frame(X, [f"x{i}" for i in range(X.shape[1])])
         name = "target"
         while name in frame.columns:
             name += "_"
@@ -178,17 +305,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return frame, infer(frame, name, self.classes_.tolist())
 
     def _note_columns(self, X: Any) -> None:
+        """Keep the names and the number of columns, as scikit-learn does."""
         validate_data(self, X, skip_check_array=True)
         self._columns = [str(name) for name in X.columns] if isinstance(X, pd.DataFrame) else []
         self._by_name = False
 
     @property
     def _names(self) -> list[str]:
-        """The columns of an array: those of the rows of the fit, which may have other columns, in another order."""
+        """The names of the columns of an array: those of the rows that were fitted, else those of the domain."""
         return self._columns or list(self.domain_.attributes)
 
-    def _charged(self) -> Fraction:
-        """The epsilon of the whole fit."""
+    def _checked_epsilon(self) -> Fraction:
+        """Return the epsilon of the whole fit, or refuse what is none."""
         epsilon = self.epsilon
         if epsilon is None:
             raise QuestionError(
@@ -196,59 +324,113 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             )
         return as_epsilon(epsilon)
 
-    def _coins(self) -> np.random.Generator:
+    def _check_random_state(self) -> None:
+        """Refuse a seed of public coins that is none, before anything is charged."""
+        try:
+            check_random_state(self.random_state)
+        except ValueError:
+            raise QuestionError(
+                f"random_state must be a whole number from 0 to {2**32 - 1}, not {quoted(self.random_state)}."
+            ) from None
+
+    def _public_coins(self) -> np.random.Generator:
+        """Return the public coins that `random_state` seeds."""
         return np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
 
-    def _say(self, told: Progress) -> None:
+    def _report(self, progress: Progress) -> None:
+        """Report progress as `verbose` says."""
         if callable(self.verbose):
-            self.verbose(told)
+            self.verbose(progress)
         elif self.verbose:
-            print(told, file=sys.stderr, flush=True)
+            print(progress, file=sys.stderr, flush=True)
 
     # -- predicting -------------------------------------------------------------------------
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row."""
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : frame or array-like
+            Rows, which are not protected.
+
+        Returns
+        -------
+        array
+
+        Raises
+        ------
+        DataError
+            A column that the model looks at is missing.
+        """
         check_is_fitted(self, "model_")
-        place = np.argsort(self._class_order)  # of each class of the domain in classes_
-        return np.asarray(self.classes_[place[self.model_.predict_codes(self._rows(X))]])
+        position = np.argsort(self._class_order)  # of each class of the domain in classes_
+        return np.asarray(self.classes_[position[self.model_.predict_codes(self._rows(X))]])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose class is predicted right.
+        """Return the share of rows whose class is predicted correctly.
 
-        Classes are compared as the domain compares values: 1, 1.0 and "1" are one class, so are True and "True".
+        Classes are compared as the domain compares values: 1, 1.0 and "1" are one class, as are True and "True".
 
         Parameters
         ----------
         X : frame or array
             Rows to predict.
         y : array-like
-            Their classes; one that the domain does not declare is never right.
+            Their classes. A class that the domain does not declare is never predicted correctly.
         sample_weight : array-like, optional
-            What each row counts.
+            The weight of each row.
 
         Returns
         -------
         float
         """
         check_is_fitted(self, "model_")
-        right = self.model_.predict_codes(self._rows(X)) == self.domain_.target_column.encode(_plain_labels(y))
+        right = self.model_.predict_codes(self._rows(X)) == self.domain_.target_column.encode(plain_labels(y))
         return float(np.average(right, weights=sample_weight))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The share of each class for each row, in the order of `classes_`."""
+        """Predict the share of each class for each row.
+
+        Parameters
+        ----------
+        X : frame or array-like
+            Rows, which are not protected.
+
+        Returns
+        -------
+        array of float
+            [row, class], with classes in the order of `classes_`.
+
+        Raises
+        ------
+        DataError
+            A column that the model looks at is missing.
+        """
         check_is_fitted(self, "model_")
         return np.asarray(self.model_.predict_proba(self._rows(X))[:, self._class_order])
 
     def _rows(self, X: Any) -> pd.DataFrame:
-        """Rows to predict, as a frame with the columns of the domain."""
-        X = checked(X)
-        if not (self._by_name and hasattr(X, "columns")):  # by name other columns may be there, the target say
+        """Return rows to predict as a frame with the columns of the domain."""
+        X = checked_rows(X)
+        if isinstance(X, pd.DataFrame) and self.domain_.person is not None:
+            X = X.drop(columns=self.domain_.person, errors="ignore")  # it is no attribute
+        if not (self._by_name and hasattr(X, "columns")):  # a frame may have other columns, such as the target
             validate_data(self, X, reset=False, skip_check_array=True)
-        return named(X, self._names)
+        return named_frame(X, self._names)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """The logarithm of `predict_proba`."""
+        """Return the logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X : frame or array-like
+
+        Returns
+        -------
+        array of float
+            [row, class]; minus infinity for a share of 0.
+        """
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
@@ -262,14 +444,30 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
 
 def _sorted(classes: NDArray[Any]) -> NDArray[np.int64]:
-    """The order that sorts the classes; that of the domain where they cannot be compared."""
+    """Return the order that sorts the classes, or that of the domain if they cannot be compared."""
     try:
         return np.argsort(classes, kind="stable")
     except TypeError:
         return np.arange(len(classes))
 
 
+def _plain(name: str, value: Any) -> Json:
+    """Return a parameter as JSON, by which a key tells one fit from another.
+
+    Anything else is refused: code of the caller's would see answers of runs that leave nothing.
+    """
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float | Path):
+        return str(value)
+    raise QuestionError(
+        f"a fit under a key takes plain parameters, and {name} is a {type(value).__name__}; leave out the key, or give "
+        "a text, a number, or nothing."
+    )
+
+
 def _refuse(unsupported: dict[str, Any]) -> None:
+    """Refuse arguments of `fit` that scikit-learn's classifiers have and private ones cannot."""
     if unsupported.pop("sample_weight", None) is not None:
         raise QuestionError(
             "sample_weight is refused: a row of weight w counts w times, so its person would lose w times epsilon."
@@ -279,40 +477,9 @@ def _refuse(unsupported: dict[str, Any]) -> None:
 
 
 def _domain(given: Domain | str | Path | None) -> Domain | None:
+    """Return a domain, read from its file if a path is given."""
     if given is None or isinstance(given, Domain):
         return given
     if isinstance(given, str | Path):
         return Domain.load(given)
     raise QuestionError(f"domain must be a Domain or the path of a domain file, not a {type(given).__name__}.")
-
-
-def checked(X: Any) -> Any:
-    """Frames stay as they are; anything else becomes a two-dimensional array."""
-    if isinstance(X, pd.DataFrame):
-        if len(X) == 0 or X.shape[1] == 0:
-            raise ValueError(
-                f"Found array with {len(X)} sample(s) and {X.shape[1]} feature(s); at least 1 is required."
-            )
-        return X
-    if hasattr(X, "to_pandas"):
-        return checked(as_pandas(X))
-    return check_array(X, dtype=None, ensure_all_finite=False)
-
-
-def named(X: Any, names: list[str]) -> pd.DataFrame:
-    """Rows as a new frame: a frame keeps its column names, an array takes these."""
-    if isinstance(X, pd.DataFrame):
-        frame = X.copy(deep=False)
-        frame.columns = pd.Index([str(name) for name in frame.columns])
-        return frame
-    if X.shape[1] != len(names):
-        raise DataError(f"the rows have {X.shape[1]} columns, the domain declares {len(names)} besides the target.")
-    if X.dtype.kind in "OUST":  # with a dtype, pandas guesses none: one row would decide it, or be an error
-        return pd.DataFrame(X.astype(object), columns=pd.Index(names), dtype=object)
-    return pd.DataFrame(X, columns=pd.Index(names))
-
-
-def _plain_labels(y: Any) -> Any:
-    if isinstance(y, pd.DataFrame | pd.Series):
-        return y.to_numpy()
-    return y.to_numpy() if hasattr(y, "to_numpy") else y

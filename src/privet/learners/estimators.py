@@ -16,9 +16,9 @@ from privet.errors import NotPrivate, QuestionError
 from privet.kernel import Domain, ProtectedTable
 from privet.lab import open_public
 from privet.learners.additive import LEARNERS, learn
-from privet.learners.estimator import PrivateClassifier, checked, named
+from privet.learners.estimator import PrivateClassifier
 from privet.learners.grow import grow, refill
-from privet.learners.own_rows import table_of
+from privet.learners.input_rows import checked_rows, named_frame, rows_of, without_person
 from privet.learners.plan import Plan
 from privet.learners.presets import preset
 from privet.models.tables import Tables
@@ -27,29 +27,46 @@ from privet.models.tree import Ensemble
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TreeClassifier(PrivateClassifier):
-    """Trees and forests: the grower follows the plan of a preset."""
+    """Base class of trees and forests, which grow by the plan of a preset.
+
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose
+        As in `PrivateClassifier`.
+    max_leaves : int, default 100000
+        The most leaves that a tree may have. A fit that may need more is refused before anything is charged.
+
+    Attributes
+    ----------
+    model_ : Ensemble
+        The published trees.
+    """
 
     max_leaves: int = 100_000
     model_: Ensemble = field(init=False)
 
     def _learn(self, table: ProtectedTable, reasons: list[str]) -> Ensemble:
+        """Grow the plan of the preset."""
         return grow(
             table,
             self._plan_for(table.domain),
-            self._charged(),
-            self._coins(),
+            self._checked_epsilon(),
+            self._public_coins(),
             variant=self.variant,
             reasons=reasons,
-            progress=self._say,
+            progress=self._report,
         )
 
     def _plan_for(self, domain: Domain) -> Plan:
+        """Return the plan of the preset, with the choices of this classifier."""
         return preset(self.algorithm).plan(domain, self.variant, **self.choices())
 
     def private_on(self, domain: Domain) -> bool:
+        """Return whether the plan of this classifier is private on tables of a domain."""
         return self._plan_for(domain).is_private
 
     def _check(self, domain: Domain, protected: bool) -> None:
+        """Refuse a plan that is not private, unless the rows are declared public."""
         plan = self._plan_for(domain)
         if plan.errata and not self.unsafe:
             raise NotPrivate(
@@ -63,75 +80,133 @@ class TreeClassifier(PrivateClassifier):
                 "it on public rows with fit(X, y)."
             )
 
-    def _open(self, frame: pd.DataFrame, domain: Domain, inferred: bool) -> tuple[ProtectedTable, bool]:
+    def _open_rows(self, frame: pd.DataFrame, domain: Domain, inferred: bool) -> tuple[ProtectedTable, bool]:
+        """Open the rows; as public ones if the plan is not private."""
         plan = self._plan_for(domain)
         if plan.is_private:
-            return super()._open(frame, domain, inferred)
+            return super()._open_rows(frame, domain, inferred)
         opened = open_public(frame, domain, rounded_noise=plan.rounded_noise, printed_ranges=plan.printed_ranges)
         return opened, inferred and not plan.is_exact
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TablesClassifier(PrivateClassifier):
-    """Sums of tables: `model_` can be drawn, edited, and told as a sum for each prediction."""
+    """Base class of sums of tables, whose predictions can be read as sums.
+
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose
+        As in `PrivateClassifier`. There is no published variant.
+
+    Attributes
+    ----------
+    model_ : Tables
+        The published tables, which can be drawn, explained and edited.
+    """
 
     model_: Tables = field(init=False)
 
     def _learn(self, table: ProtectedTable, reasons: list[str]) -> Tables:
+        """Learn tables."""
         learner = LEARNERS[self.algorithm]
         return learn(
-            table, learner, self._charged(), self._coins(), reasons=reasons, progress=self._say, **self.choices()
+            table,
+            learner,
+            self._checked_epsilon(),
+            self._public_coins(),
+            reasons=reasons,
+            progress=self._report,
+            **self.choices(),
         )
 
     def _check(self, domain: Domain, protected: bool) -> None:
+        """Refuse a variant that there is not."""
         LEARNERS[self.algorithm].check_variant(self.variant)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Log odds of the second class of two; of more classes, those of each, up to a constant of the row."""
+        """Return log odds.
+
+        Parameters
+        ----------
+        X : frame or array-like
+            Rows, which are not protected.
+
+        Returns
+        -------
+        array of float
+            With two classes those of the second, one for each row; with more, [row, class] up to a constant of the
+            row.
+        """
         check_is_fitted(self, "model_")
         logits = self.model_.logits(self._rows(X))[:, self._class_order]
         return np.asarray(logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """How much each column moves predictions, from released values alone; they add up to 1, or are all 0."""
+        """How much each column moves predictions. The values add up to 1, or are all 0; they cost nothing."""
         check_is_fitted(self, "model_")
-        found = self.model_.importance
-        weights = np.array([found.get(name, 0.0) for name in self._names])  # the domain may leave columns out
+        importance = self.model_.importance
+        weights = np.array([importance.get(name, 0.0) for name in self._names])  # the domain may leave columns out
         return np.asarray(weights / weights.sum()) if weights.any() else weights
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class _Fillable(TreeClassifier):
-    """Classifiers whose structure is drawn without looking: new rows can be counted into its leaves later."""
+    """Base class of trees that are drawn without a look at any row: new rows can be counted into their leaves."""
 
     def partial_fit(self: Any, X: Any, y: Any = None, classes: Any = None) -> Any:
-        """Count new rows into the leaves: `epsilon` is charged to them, and nothing to the rows seen before.
+        """Count new rows into the leaves; the first call fits the classifier.
 
-        `classes` is accepted as scikit-learn passes it; the classes of the domain hold.
+        The new rows are charged `epsilon`, the rows that were seen before nothing.
+
+        Parameters
+        ----------
+        X : ProtectedTable, frame or array-like
+            New rows, with the domain of the first fit.
+        y : array-like, optional
+            Their classes; left out for a ProtectedTable.
+        classes : array-like, optional
+            Accepted because scikit-learn passes it. It must name the classes of the first fit.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        QuestionError
+            `classes` or the domain of the table differ from the first fit. Nothing was charged.
         """
         if not hasattr(self, "model_"):
             return self.fit(X, y)
         if classes is not None and set(np.asarray(classes).tolist()) != set(self.classes_.tolist()):
             raise QuestionError("classes differ from those of the first fit.")
         if not isinstance(X, ProtectedTable):
-            X_checked = checked(X) if self._domain_inferred else table_of(X, len(self._names))
+            X_checked = checked_rows(X) if self._domain_inferred else rows_of(X, len(self._names))
+            persons = None
+            if self.domain_.person is not None:
+                X_checked, persons = without_person(X_checked, self.domain_.person)
             if not self._by_name:
                 validate_data(self, X_checked, reset=False, skip_check_array=True)
             names = getattr(self, "feature_names_in_", None)
-            known = (self.n_features_in_, self._columns, self._by_name, self.classes_)
+            kept = (self.n_features_in_, self._columns, self._by_name, self.classes_)
             try:
-                table, _ = self._opened(named(X_checked, self._names), y, self.domain_)
-            finally:  # what the first fit found out about its rows holds, also where these are refused
-                self.n_features_in_, self._columns, self._by_name, self.classes_ = known
+                frame = named_frame(X_checked, self._names)
+                if persons is not None:
+                    frame[self.domain_.person] = persons
+                table, _ = self._open_table(frame, y, self.domain_)
+            finally:  # the attributes of the first fit stay, also if the new rows are refused
+                self.n_features_in_, self._columns, self._by_name, self.classes_ = kept
                 if names is None:
                     self.__dict__.pop("feature_names_in_", None)
                 else:
                     self.feature_names_in_ = names
         else:
-            table, _ = self._opened(X, y, self.domain_)
+            table, _ = self._open_table(X, y, self.domain_)
         try:
-            self.model_ = refill(table, self.model_, self._plan_for(self.domain_), self._charged(), self._say)
+            self.model_ = refill(
+                table, self.model_, self._plan_for(self.domain_), self._checked_epsilon(), self._report
+            )
         finally:
             if table is not X:
                 table.close()
@@ -139,7 +214,7 @@ class _Fillable(TreeClassifier):
 
 
 class _ScoreMethod:
-    """`score` is a parameter of MaxTree and a method of every classifier: reading it gives the method."""
+    """Lets `score` be both a parameter of MaxTree and the method of every classifier: reading it gives the method."""
 
     def __get__(self, estimator: Any, owner: type) -> Any:
         return PrivateClassifier.score if estimator is None else partial(PrivateClassifier.score, estimator)
@@ -150,11 +225,11 @@ class _ScoreMethod:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class _Public(TreeClassifier):
-    """Plain trees on public rows: `epsilon`, `variant` and `unsafe` mean nothing to them."""
+    """Base class of plain trees on public rows, to which `epsilon`, `variant` and `unsafe` mean nothing."""
 
     max_depth: int = 10
 
-    def _charged(self) -> Fraction:
+    def _checked_epsilon(self) -> Fraction:
         return Fraction(1)
 
     def __sklearn_tags__(self) -> Any:
@@ -167,7 +242,14 @@ class _Public(TreeClassifier):
 class SuLQID3Classifier(TreeClassifier):
     """ID3 that adds noise to every count it looks at (Blum et al. 2005).
 
-    Half of each level is divided among all attributes: `DiffPID3Classifier` does better with the same budget.
+    Half of the budget of each level is divided among all attributes, so `DiffPID3Classifier` does better with the
+    same epsilon.
+
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose, max_leaves
+        As in `TreeClassifier`.
+    max_depth : int, default 3
     """
 
     algorithm = "sulq-id3"
@@ -178,8 +260,16 @@ class SuLQID3Classifier(TreeClassifier):
 class DiffPID3Classifier(TreeClassifier):
     """ID3 whose splits are chosen by one private selection each (Friedman and Schuster 2010).
 
-    `criterion` is "max", "gini" or "infogain", which needs max_rows in the domain.
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose, max_leaves
+        As in `TreeClassifier`.
+    criterion : {"max", "gini", "infogain"} or Criterion, default "max"
+        How splits are scored. "infogain" needs `max_rows` in the domain.
+    max_depth : int, default 3
 
+    Examples
+    --------
     >>> import privet
     >>> table = privet.open(privet.datasets.census(5000), privet.datasets.census_domain(), budget=1)
     >>> tree = DiffPID3Classifier(epsilon=1, criterion="gini", max_depth=2).fit(table)
@@ -196,7 +286,16 @@ class DiffPID3Classifier(TreeClassifier):
 class DiffPC45Classifier(DiffPID3Classifier):
     """DiffPID3 with thresholds for numbers and error-based pruning on noisy counts (Friedman and Schuster 2010).
 
-    `numeric` is "thresholds" or "bins"; `certainty` is C4.5's certainty factor.
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose, max_leaves
+        As in `TreeClassifier`.
+    criterion, max_depth
+        As in `DiffPID3Classifier`.
+    numeric : {"thresholds", "bins"}, default "thresholds"
+        Where numbers are split.
+    certainty : float, default 0.25
+        The certainty factor of C4.5, between 0 and 1. Smaller values prune more.
     """
 
     algorithm = "diffpc45"
@@ -206,11 +305,22 @@ class DiffPC45Classifier(DiffPID3Classifier):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ID3PlusClassifier(DiffPID3Classifier):
-    """ID3 with every saving there is: monotone selections, no size queries, joint thresholds, the rest for the leaves.
+    """ID3 with every known saving of budget.
 
-    Without `max_depth` and `criterion` both follow from rows times epsilon: `rows` of the domain, or noisy class
-    counts for a twentieth of the budget. `criterion` is "max", "gini", "infogain" or "weighted-max",
-    `numeric` is "thresholds" or "bins".
+    Selections use monotone scores, no sizes are bought, a threshold is selected together with its attribute, and the
+    leaves get all that is left.
+
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose, max_leaves
+        As in `TreeClassifier`.
+    criterion : {"max", "gini", "infogain", "weighted-max"} or Criterion, optional
+        How splits are scored. By default it follows from rows times epsilon.
+    max_depth : int, optional
+        By default it follows from rows times epsilon. The rows are `rows` of the domain, else noisy class counts for
+        a twentieth of the budget.
+    numeric : {"thresholds", "bins"}, default "thresholds"
+        Where numbers are split.
     """
 
     algorithm = "id3plus"
@@ -221,7 +331,16 @@ class ID3PlusClassifier(DiffPID3Classifier):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MohammedTreeClassifier(DiffPID3Classifier):
-    """A tree of fixed depth that never asks for sizes (Mohammed et al. 2015)."""
+    """A tree of fixed depth that buys no sizes (Mohammed et al. 2015).
+
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose, max_leaves
+        As in `TreeClassifier`.
+    criterion : {"infogain", "max", "gini"} or Criterion, default "infogain"
+        How splits are scored. "infogain" needs `max_rows` in the domain.
+    max_depth : int, default 3
+    """
 
     algorithm = "mohammed"
     criterion: Any = "infogain"
@@ -229,10 +348,19 @@ class MohammedTreeClassifier(DiffPID3Classifier):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class JagannathanForestClassifier(_Fillable):
-    """Random trees, the whole budget for their leaves (Jagannathan et al. 2009).
+    """Random trees that spend the whole budget on their leaves (Jagannathan et al. 2009).
 
-    Without `max_depth` the depth follows from the number of rows: `rows` of the domain, or a
-    noisy count for a twentieth of the budget. `vote` is "average", "majority" or "weighted".
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose, max_leaves
+        As in `TreeClassifier`.
+    n_estimators : int, default 10
+        The number of trees.
+    max_depth : int, optional
+        By default it follows from the number of rows: `rows` of the domain, else noisy class counts for a twentieth
+        of the budget.
+    vote : {"average", "majority", "weighted"}, default "average"
+        How trees are combined.
     """
 
     algorithm = "jagannathan"
@@ -243,9 +371,19 @@ class JagannathanForestClassifier(_Fillable):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SNRForestClassifier(_Fillable):
-    """Random trees as deep as the signal is above the noise, pruned by it (Fletcher and Islam 2015).
+    """Random trees that are as deep as counts exceed their noise, and pruned by it (Fletcher and Islam 2015).
 
-    Without `n_estimators` there is a tree for each attribute.
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose, max_leaves
+        As in `TreeClassifier`.
+    n_estimators : int, optional
+        The number of trees; by default one for each attribute.
+    max_depth : int, optional
+        By default it follows from the number of rows: `rows` of the domain, else noisy class counts for a twentieth
+        of the budget.
+    vote : {"average", "majority", "weighted"}, default "average"
+        How trees are combined.
     """
 
     algorithm = "snr-forest"
@@ -256,7 +394,22 @@ class SNRForestClassifier(_Fillable):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PatilSinghForestClassifier(DiffPID3Classifier):
-    """A forest of DiffPID3 trees with pruning (Patil and Singh 2014)."""
+    """A forest of DiffPID3 trees with pruning (Patil and Singh 2014).
+
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose, max_leaves
+        As in `TreeClassifier`.
+    criterion : {"infogain", "max", "gini"} or Criterion, default "infogain"
+        How splits are scored. "infogain" needs `max_rows` in the domain.
+    max_depth : int, default 3
+    n_estimators : int, default 10
+        The number of trees.
+    certainty : float, default 0.25
+        The certainty factor of pruning.
+    vote : {"majority", "average", "weighted"}, default "majority"
+        How trees are combined.
+    """
 
     algorithm = "patil-singh"
     criterion: Any = "infogain"
@@ -267,10 +420,16 @@ class PatilSinghForestClassifier(DiffPID3Classifier):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MaxTreeClassifier(TreeClassifier):
-    """A tree by noisy maximal votes, more budget for deeper levels (Liu et al. 2018).
+    """A tree by noisy maximal votes, with more budget for deeper levels (Liu et al. 2018).
 
-    `score="sum"` adds the votes of all cells; "literal" takes the largest single one, which
-    prefers attributes that divide nothing (erratum E-3).
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose, max_leaves
+        As in `TreeClassifier`.
+    score : {"sum", "literal"}, default "sum"
+        "sum" adds the majorities of all cells. "literal" takes the largest single one, as printed, which prefers
+        attributes that divide nothing (erratum E-3).
+    max_depth : int, default 3
     """
 
     algorithm = "maxtree"
@@ -278,7 +437,16 @@ class MaxTreeClassifier(TreeClassifier):
     max_depth: int = 3
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters, `score` among them."""
+        """Return the parameters, with `score` among them.
+
+        Parameters
+        ----------
+        deep : bool, default True
+
+        Returns
+        -------
+        dict
+        """
         return {**super().get_params(deep), "score": self.__dict__["score"]}
 
 
@@ -287,7 +455,19 @@ MaxTreeClassifier.score = _ScoreMethod()  # type: ignore[assignment]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MaxForestClassifier(MaxTreeClassifier):
-    """A majority vote of MaxTrees (Liu et al. 2018): every tree sees all rows and pays its share."""
+    """A majority vote of MaxTrees (Liu et al. 2018). Every tree sees all rows and pays its share.
+
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose, max_leaves
+        As in `TreeClassifier`.
+    score, max_depth
+        As in `MaxTreeClassifier`.
+    n_estimators : int, default 10
+        The number of trees.
+    vote : {"majority", "average", "weighted"}, default "majority"
+        How trees are combined.
+    """
 
     algorithm = "maxforest"
     n_estimators: int = 10
@@ -296,7 +476,16 @@ class MaxForestClassifier(MaxTreeClassifier):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HanischTreeClassifier(_Fillable):
-    """A random tree filled by counting queries, with a fallback to the classes of the whole table (Hanisch)."""
+    """A random tree that is filled by counting queries (Hanisch).
+
+    Rows that fit no cell of the tree get the most frequent class of the whole table.
+
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose, max_leaves
+        As in `TreeClassifier`.
+    max_depth : int, default 3
+    """
 
     algorithm = "hanisch-tree"
     max_depth: int = 3
@@ -304,7 +493,18 @@ class HanischTreeClassifier(_Fillable):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HanischForestClassifier(HanischTreeClassifier):
-    """A majority vote of Hanisch's trees."""
+    """A majority vote of Hanisch's trees.
+
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose, max_leaves
+        As in `TreeClassifier`.
+    max_depth : int, default 3
+    n_estimators : int, default 10
+        The number of trees.
+    vote : {"majority", "average", "weighted"}, default "majority"
+        How trees are combined.
+    """
 
     algorithm = "hanisch-forest"
     n_estimators: int = 10
@@ -315,7 +515,15 @@ class HanischForestClassifier(HanischTreeClassifier):
 class ID3Classifier(_Public):
     """ID3 on public rows, multiway and without noise: NOT PRIVATE. A baseline, and a raw tree to audit.
 
-    `criterion` is "infogain", "gini" or "max"; a node with fewer than `min_rows` rows is a leaf.
+    Parameters
+    ----------
+    domain, random_state, verbose, max_leaves
+        As in `TreeClassifier`; `epsilon`, `variant` and `unsafe` mean nothing here.
+    criterion : {"infogain", "gini", "max"}, default "infogain"
+        How splits are scored.
+    max_depth : int, default 10
+    min_rows : int, default 0
+        A node with fewer rows is a leaf.
     """
 
     algorithm = "id3"
@@ -327,7 +535,15 @@ class ID3Classifier(_Public):
 class C45Classifier(_Public):
     """C4.5 on public rows: gain ratio, thresholds for numbers, error-based pruning. NOT PRIVATE.
 
-    Missing values have a branch of their own where the domain declares them.
+    Missing values have a branch of their own if the domain declares them.
+
+    Parameters
+    ----------
+    domain, random_state, verbose, max_leaves
+        As in `TreeClassifier`; `epsilon`, `variant` and `unsafe` mean nothing here.
+    max_depth : int, default 10
+    certainty : float, default 0.25
+        The certainty factor of pruning, between 0 and 1. Smaller values prune more.
     """
 
     algorithm = "c45"
@@ -336,11 +552,20 @@ class C45Classifier(_Public):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BoostedTablesClassifier(TablesClassifier):
-    """A sum of small tables of one or two attributes, each bought where those before err most: the flagship.
+    """A sum of small tables of one or two attributes, each bought where the model so far errs most.
 
-    `pairs=False` keeps to tables of one attribute. Declare `rows` in the domain, a public order of magnitude, and
-    the plan is better. Too little signal returns the class shares, and `model_.note` says so.
+    It is the default of `AutoClassifier`. Declare `rows` in the domain, a public order of magnitude, to
+    improve its plan. If there is too little signal, the model is the class shares alone, and `model_.note` says so.
 
+    Parameters
+    ----------
+    epsilon, domain, random_state, verbose
+        As in `PrivateClassifier`.
+    pairs : bool, default True
+        Use tables of two attributes too.
+
+    Examples
+    --------
     >>> import privet
     >>> table = privet.open(privet.datasets.census(5000), privet.datasets.census_domain(), budget=1)
     >>> boosted = BoostedTablesClassifier(epsilon=1).fit(table)
@@ -354,14 +579,26 @@ class BoostedTablesClassifier(TablesClassifier):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class NaiveBayesClassifier(TablesClassifier):
-    """A noisy histogram of each attribute with the class: good where attributes are few and independent."""
+    """Naive Bayes on a noisy histogram of each attribute: good if attributes are few and independent.
+
+    Parameters
+    ----------
+    epsilon, domain, random_state, verbose
+        As in `PrivateClassifier`.
+    """
 
     algorithm = "naive-bayes"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PriorClassifier(TablesClassifier):
-    """The class shares alone: what every learner has to beat, and with very few rows the best there is."""
+    """The class shares alone: the baseline of every learner, and the best model for very few rows.
+
+    Parameters
+    ----------
+    epsilon, domain, random_state, verbose
+        As in `PrivateClassifier`.
+    """
 
     algorithm = "prior"
 
@@ -372,8 +609,8 @@ class PriorClassifier(TablesClassifier):
 
 
 CLASSIFIERS: dict[str, type[PrivateClassifier]] = {
-    each.algorithm: each
-    for each in (
+    classifier.algorithm: classifier
+    for classifier in (
         SuLQID3Classifier,
         DiffPID3Classifier,
         DiffPC45Classifier,

@@ -1,8 +1,8 @@
-"""ProtectedTable + Plan -> Ensemble: what can be refused is refused first, then trees are grown.
+"""grow: fits a plan on a table. What can be refused is refused first, then the trees are grown.
 
-The schedules, the structures that coins draw and the choices of a plan's sites follow from what is
-public or was released, as does everything that `Growth` asks then: the kernel's charges are the whole
-cost (docs/privacy.md#partition).
+The schedules, the structures that coins draw and the decisions of sites follow from what is public
+or was released, and so does everything that `Growth` asks. So the charges of the kernel are the
+whole cost (docs/privacy.md#partition).
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ import numpy as np
 from privet.errors import QuestionError
 from privet.kernel import Domain, Histogram, ProtectedTable, Public, Release, as_epsilon
 from privet.lab import PublicTable
-from privet.learners.algorithm import check_attributes, check_budget, check_target, paid_for
-from privet.learners.criteria import followed, usable
-from privet.learners.growth import Begin, Growth
-from privet.learners.node_sites import NodeSites
+from privet.learners.algorithm import check_attributes, check_budget, check_target, cost_of_counts
+from privet.learners.growth import Growth, LevelCallback, NodeSites, TreeSpending
 from privet.learners.plan import BY_SIGNAL, WEIGHTED, Plan, Schedule
-from privet.learners.progress import Meter, Tell
+from privet.learners.progress import Meter, ProgressCallback, ignore_progress
 from privet.learners.sites import Decisions, rows_in, settled, view_of
+from privet.learners.splitting import resolved_criterion, selectable_criterion
 from privet.learners.structure import draw
 from privet.models.privacy_record import Privacy, Record
 from privet.models.tree import Ensemble, Tree
@@ -39,84 +38,143 @@ def grow(
     variant: str = "corrected",
     counts: Histogram | None = None,
     reasons: Sequence[str] = (),
-    progress: Tell = lambda told: None,
+    progress: ProgressCallback = ignore_progress,
 ) -> Ensemble:
     """Fit a plan within `epsilon`. What cannot be done is refused before anything is charged.
 
-    `counts` are class counts of the table that were bought before; what they cost is part of `epsilon`.
+    Parameters
+    ----------
+    table : ProtectedTable
+    plan : Plan
+    epsilon : Fraction
+        The cost of the whole fit, per person.
+    rng : numpy.random.Generator
+        Public coins; noise is never drawn from it.
+    variant : str, default "corrected"
+        For the privacy record.
+    counts : Histogram, optional
+        Class counts of the table that were bought before. Their cost is part of `epsilon`.
+    reasons : sequence of str, default ()
+        Why the model is not private, if it is not.
+    progress : callable, optional
+        Called with a `Progress` at each level.
+
+    Returns
+    -------
+    Ensemble
+
+    Raises
+    ------
+    QuestionError
+        The plan cannot be carried out on this table. Nothing was charged, unless a site that had to see bought
+        class counts chose what cannot be done.
+    BudgetExceeded
+        The table cannot pay the whole fit. Nothing was charged.
     """
     domain = table.domain
-    _check(table, plan, epsilon - paid_for(counts, domain))
+    remaining = epsilon - cost_of_counts(counts, domain)
+    _check(table, plan, remaining)
     record, meter = Record(), Meter(progress, domain)
-    scope = table if plan.is_exact else table.allot(epsilon - paid_for(counts, domain))
-    bought = _prior_share(plan, domain, epsilon) if counts is None else counts.epsilon
+    scope = table if plan.is_exact else table.allot(remaining)
+    prior_share = _prior_share(plan, domain, epsilon) if counts is None else counts.epsilon
     decisions, has_sites = Decisions({}), bool(plan.sites)
     if has_sites:
-        if counts is None and bought and domain.rows is None:  # all of them may ask how many rows there are
-            counts = _class_counts(scope, bought)
-        decisions = Decisions(view_of(domain, epsilon, _rows_seen(domain, counts)))
+        if counts is None and prior_share and domain.rows is None:  # every site may look at the number of rows
+            counts = _class_counts(scope, prior_share)
+        decisions = Decisions(view_of(domain, epsilon, _rows_for_sites(domain, counts)))
         plan = plan.decided(decisions)
         _check_choices(table, plan)
         if plan.depth != 0:
-            plan.schedule(domain, epsilon, 1)  # a budget that has nothing for what others chose is refused now
-    shares = plan.tree_shares(epsilon - bought)
-    rows = _known_rows(scope, plan, bought, has_sites)
+            plan.schedule(domain, epsilon, 1)  # refuses a budget that has nothing for what other sites chose
+    shares = plan.tree_shares(epsilon - prior_share)
+    rows = _known_rows(scope, plan, prior_share, has_sites)
     planned = None if rows is None else _planned(plan, domain, shares, rows, rng)
-    prior = _prior(scope, bought, counts, record)
+    prior = _prior(scope, prior_share, counts, record)
     if rows is None or planned is None:
         assert prior is not None
         rows = max(sum(prior), 1.0)
         planned = _planned(plan, domain, shares, rows, rng, bought=True)
-    seen = decisions.view.get("rows", Public(rows) if plan.wants_rows else None)
-    follow = partial(followed, domain=domain, epsilon=epsilon, rows=None if seen is None else rows, prior=prior)
+    known_rows = decisions.view.get("rows", Public(rows) if plan.wants_rows else None)
+    resolve = partial(
+        resolved_criterion, domain=domain, epsilon=epsilon, rows=None if known_rows is None else rows, prior=prior
+    )
     if plan.criterion in (WEIGHTED, BY_SIGNAL):
-        plan = replace(plan, criterion=follow(plan.criterion))
-    node_sites = NodeSites(plan, domain, decisions, rng, seen, follow) if plan.decides_at_nodes else None
+        plan = replace(plan, criterion=resolve(plan.criterion))
+    node_sites = NodeSites(plan, domain, decisions, rng, known_rows, resolve) if plan.decides_at_nodes else None
     schedules, structures = planned
     # coins before growth: the same seed scatters and draws the same, whatever the releases are
     coins = 0 if plan.rows == "all" else int(rng.integers(2**31))
     trees: list[Tree] = []
     if plan.rows == "disjoint":
-        many = settled(plan.trees)
-        begin = _teller(meter, record, schedules[:1], 0, f"{many} trees, ")
-        parts = scope.scatter(many, coins)
-        trees = Growth(
-            parts, plan, schedules[0], shares[0], record, 0, structures, begin, rows / many, node_sites
-        ).run()
+        count = settled(plan.trees)
+        on_level = _level_reporter(meter, record, schedules[:1], 0, f"{count} trees, ")
+        spending = TreeSpending(shares[0], schedules[0], record, 0, on_level)
+        trees = Growth(scope.scatter(count, coins), plan, spending, structures, rows / count, node_sites).run()
     else:
         for number, (share, schedule) in enumerate(zip(shares, schedules, strict=True)):
-            begin = _teller(meter, record, schedules, number)
-            own = scope if plan.is_exact else scope.allot(share)
+            tree_table = scope if plan.is_exact else scope.allot(share)
             if plan.rows == "bootstrap":
-                assert isinstance(own, PublicTable)
-                own = own.bootstrap(coins + number)
-            given = structures[number : number + 1]
-            trees += Growth(own.parts(), plan, schedule, share, record, number, given, begin, rows, node_sites).run()
+                assert isinstance(tree_table, PublicTable)
+                tree_table = tree_table.bootstrap(coins + number)
+            spending = TreeSpending(share, schedule, record, number, _level_reporter(meter, record, schedules, number))
+            structure = structures[number : number + 1]
+            trees += Growth(tree_table.parts(), plan, spending, structure, rows, node_sites).run()
     if plan.fallback and prior is None:
         prior = tuple(float(count) for count in sum(tree.counts[0] for tree in trees) / len(trees))
     elif not plan.fallback:
         prior = None
-    found = list(dict.fromkeys([*reasons, *plan.errata, *([] if plan.errata else record.reasons)]))
+    not_private = list(dict.fromkeys([*reasons, *plan.errata, *([] if plan.errata else record.reasons)]))
     if plan.is_exact:
-        found = ["it reads public rows without noise"]
+        not_private = ["it reads public rows without noise"]
     privacy = Privacy(
         plan.name,
         variant,
         epsilon,
         domain.rows_per_person,
         tuple(record.steps),
-        tuple(found),
+        tuple(not_private),
         disjoint=plan.rows == "disjoint",
         decisions=decisions.record,
         criterion=plan.criterion if plan.is_exact and isinstance(plan.criterion, str) else "",
+        person=domain.person or "",
     )
     return Ensemble(domain, tuple(trees), privacy, settled(plan.vote), prior)
 
 
 def refill(
-    table: ProtectedTable, model: Ensemble, plan: Plan, epsilon: Fraction, progress: Tell = lambda told: None
+    table: ProtectedTable,
+    model: Ensemble,
+    plan: Plan,
+    epsilon: Fraction,
+    progress: ProgressCallback = ignore_progress,
 ) -> Ensemble:
-    """Add the rows of another table to the leaves of a model: a new charge on the new rows, none on the old."""
+    """Count the rows of another table into the leaves of a model.
+
+    The new rows are charged `epsilon`; the rows that the model was fitted on are charged nothing.
+
+    Parameters
+    ----------
+    table : ProtectedTable
+        The new rows.
+    model : Ensemble
+    plan : Plan
+        The plan that the model was fitted with.
+    epsilon : Fraction
+    progress : callable, optional
+        Called with a `Progress` at each level.
+
+    Returns
+    -------
+    Ensemble
+        The same trees with the sums of old and new counts.
+
+    Raises
+    ------
+    QuestionError
+        The table has another domain than the model. Nothing was charged.
+    BudgetExceeded
+        The table cannot pay `epsilon`. Nothing was charged.
+    """
     if table.domain.fingerprint != model.domain.fingerprint:
         raise QuestionError("the new rows have another domain than the model; open them with the model's domain.")
     plan = plan.for_counting()
@@ -131,11 +189,10 @@ def refill(
     schedules = [plan.schedule(table.domain, share, tree.depth) for tree, share in filled]
     trees = []
     for number, ((tree, share), schedule) in enumerate(zip(filled, schedules, strict=True)):
-        begin = _teller(meter, record, schedules, number)
-        own = scope.allot(share).parts()
-        (new,) = Growth(own, plan, schedule, share, record, number, [tree], begin).run()
-        both = np.sqrt(tree.deviation**2 + new.deviation**2)
-        trees.append(tree.with_counts(tree.counts + new.counts, both))
+        spending = TreeSpending(share, schedule, record, number, _level_reporter(meter, record, schedules, number))
+        (new,) = Growth(scope.allot(share).parts(), plan, spending, [tree]).run()
+        deviation = np.sqrt(tree.deviation**2 + new.deviation**2)
+        trees.append(tree.with_counts(tree.counts + new.counts, deviation))
     # old and new rows are different records: a person in one of them loses what that one paid
     reasons = tuple(dict.fromkeys([*model.privacy.reasons, *record.reasons]))
     privacy = replace(model.privacy, added=(*model.privacy.added, epsilon), reasons=reasons)
@@ -146,22 +203,25 @@ def refill(
     return replace(model, trees=tuple(trees), privacy=privacy, prior=prior)
 
 
-def _teller(meter: Meter, record: Record, schedules: Sequence[Schedule], number: int, name: str | None = None) -> Begin:
-    """Tells of each level of one of several trees that are grown one after the other."""
+def _level_reporter(
+    meter: Meter, record: Record, schedules: Sequence[Schedule], number: int, name: str | None = None
+) -> LevelCallback:
+    """Return a callback that reports each level of one of several trees that are grown one after the other."""
     steps = [len(schedule.levels) + 1 for schedule in schedules]
     title = name if name is not None else f"tree {number + 1} of {len(steps)}, " if len(steps) > 1 else ""
 
-    def begin(level: int, nodes: int) -> None:
+    def report(level: int, nodes: int) -> None:
         what = f"{title}level {level} of {steps[number] - 1}: {nodes} {'node' if nodes == 1 else 'nodes'}"
         meter.at(what, sum(steps[:number]) + level, sum(steps), asked=len(record.steps))
 
-    return begin
+    return report
 
 
 # -- before anything is charged ---------------------------------------------------------------
 
 
 def _check(table: ProtectedTable, plan: Plan, epsilon: Fraction) -> None:
+    """Refuse a plan that the table cannot answer or pay."""
     domain = table.domain
     check_target(domain)
     check_attributes(domain)
@@ -171,13 +231,14 @@ def _check(table: ProtectedTable, plan: Plan, epsilon: Fraction) -> None:
 
 
 def _check_choices(table: ProtectedTable, plan: Plan) -> None:
+    """Refuse what is not private on private rows, and a criterion that is unknown or has no bounded sensitivity."""
     if (plan.errata or plan.rows == "bootstrap") and not isinstance(table, PublicTable):
         raise QuestionError(
             "an algorithm that is not private runs on rows that its caller declares public: fit(X, y) with unsafe=True."
         )
     waits = {"budget", "criterion"} & {*plan.sites} or plan.criterion in (WEIGHTED, BY_SIGNAL)
     if plan.split == "select" and not waits and not plan.is_exact:
-        usable(plan, table.domain, settled(plan.criterion))  # unknown, or without a bound: said now
+        selectable_criterion(plan, table.domain, settled(plan.criterion))
 
 
 def _check_leaves(
@@ -188,6 +249,7 @@ def _check_leaves(
     rows: float,
     epsilon: Fraction,
 ) -> None:
+    """Refuse trees that may have more than `max_leaves` leaves."""
     most = max(
         [plan.most_leaves(domain, schedule, rows, float(epsilon)) for schedule in schedules]
         if not structures
@@ -202,37 +264,41 @@ def _check_leaves(
 
 
 def _prior_share(plan: Plan, domain: Domain, epsilon: Fraction) -> Fraction:
-    """What buys class counts of the whole table: for a depth or site where rows are not public, or as a fallback."""
+    """Return what class counts of the whole table cost, 0 if nothing needs them.
+
+    A depth rule or a site needs them if the number of rows is not public; so does a fallback.
+    """
     by_rows = plan.wants_rows or plan.sites
     needed = plan.fallback or plan.criterion == WEIGHTED or (by_rows and domain.rows is None)
     return as_epsilon(epsilon * plan.prior) if plan.prior and needed else Fraction(0)
 
 
-def _known_rows(scope: ProtectedTable, plan: Plan, bought: Fraction, has_sites: bool) -> float | None:
-    """The number of rows as far as a depth needs it or sites have seen it; None where it has to be bought."""
+def _known_rows(scope: ProtectedTable, plan: Plan, prior_share: Fraction, has_sites: bool) -> float | None:
+    """Return the number of rows, 0 if nothing depends on it, None if it has to be bought."""
     if scope.domain.rows is not None and (plan.wants_rows or has_sites):
         return float(scope.domain.rows)
-    if bought and (plan.wants_rows or has_sites):
+    if prior_share and (plan.wants_rows or has_sites):
         return None
-    # the size as it is: only on rows that are public (erratum E-9)
+    # the exact size: only on rows that are public (erratum E-9)
     return float(scope.count(math.inf)) if plan.wants_rows else 0.0
 
 
-def _rows_seen(domain: Domain, counts: Histogram | None) -> Release | Public | None:
-    """The number of rows for sites to see: the public one, or what class counts tell that were bought."""
+def _rows_for_sites(domain: Domain, counts: Histogram | None) -> Release | Public | None:
+    """Return the number of rows that sites may see: the public one, or the sum of class counts that were bought."""
     if domain.rows is not None:
         return Public(domain.rows)
     return None if counts is None else rows_in(counts)
 
 
 def _class_counts(scope: ProtectedTable, share: Fraction) -> Histogram:
+    """Buy the class counts of the whole table."""
     return scope.histogram(scope.domain.target_column.name, epsilon=share)
 
 
 def _prior(
     scope: ProtectedTable, share: Fraction, counts: Histogram | None, record: Record
 ) -> tuple[float, ...] | None:
-    """The class counts of the whole table, if they are bought, now or before."""
+    """Return the class counts of the whole table, bought now or before; None without a share for them."""
     if not share:
         return None
     if counts is None:
@@ -244,17 +310,17 @@ def _prior(
 def _planned(
     plan: Plan, domain: Domain, shares: Sequence[Fraction], rows: float, rng: np.random.Generator, bought: bool = False
 ) -> tuple[list[Schedule], list[Tree]]:
-    """The schedule of each tree, and the structures of those that are drawn without looking at a row.
+    """Return the schedule of each tree, and the structures that are drawn without a look at any row.
 
-    A tree whose depth somebody asked for is refused if it does not fit. One whose depth follows from the
-    number of rows is made less deep, and so is one that shows only after that number was bought.
+    A tree that may have too many leaves is refused if the user chose its depth. It is made less deep if the depth
+    follows from the number of rows, or if that number was bought already.
     """
     depths = [plan.depth_for(domain, rows, share) for share in shares]
     while True:
         try:
             schedules = [plan.schedule(domain, share, depth) for share, depth in zip(shares, depths, strict=True)]
             structures = [draw(plan, domain, depth, rng) for depth in depths] if plan.is_drawn_before else []
-            if not plan.is_exact:  # public rows bound the size of their tree themselves
+            if not plan.is_exact:  # a tree of public rows has no more leaves than rows
                 _check_leaves(plan, domain, schedules, structures, rows, max(shares))
             return schedules, structures
         except QuestionError:

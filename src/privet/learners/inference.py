@@ -1,7 +1,7 @@
-"""A domain read from the rows themselves: convenient, and a leak.
+"""A domain that is read from the rows themselves: convenient, and a leak.
 
-scikit-learn users call `fit(X, y)` without a domain. Then the values, bounds and classes
-of the rows become public without a charge, so the estimator warns and the model says so.
+scikit-learn users call `fit(X, y)` without a domain. Then the values, bounds and classes of the rows
+become public without a charge. The estimator warns about it, and the model records it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,39 @@ import pandas as pd
 from privet.errors import DataError
 from privet.kernel import Column, Domain, Nominal, Numeric, text_of
 
-FEW = 20  # whole numbers with at most so many different values are taken for codes
-BINS = 10
+FEW = 20  # a column of whole numbers with at most this many different values is read as codes
+BINS = 10  # of other numeric columns
 
 
 def infer(frame: pd.DataFrame, target: str, classes: list[Any]) -> Domain:
-    """The domain of a frame; `max_rows` is the next power of two."""
+    """Read the domain of a frame from its rows.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Attributes and target.
+    target : str
+        The column of the classes.
+    classes : list
+        The classes, in order.
+
+    Returns
+    -------
+    Domain
+        With `max_rows` as the next power of two.
+
+    Raises
+    ------
+    DataError
+        A column holds complex numbers.
+    """
     columns = [_column(name, frame[name]) for name in frame.columns if name != target]
     bound = 2 ** math.ceil(math.log2(max(len(frame), 2)))
     return Domain((*columns, Nominal(target, tuple(classes))), target=target, max_rows=bound)
 
 
 def _column(name: str, values: pd.Series[Any]) -> Column:
+    """Return the declaration of one column."""
     missing = bool(values.isna().any())
     numbers = _numbers(values)
     if numbers is None:
@@ -47,7 +68,7 @@ def _column(name: str, values: pd.Series[Any]) -> Column:
 
 
 def _numbers(values: pd.Series[Any]) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-    """A column as numbers, None where it has others."""
+    """Return a column as numbers; None if it has anything else."""
     if values.dtype.kind == "c":
         raise DataError("Complex data not supported; privet reads texts, numbers and booleans.")
     if values.dtype.kind in "iuf":
@@ -60,13 +81,13 @@ def _numbers(values: pd.Series[Any]) -> np.ndarray[Any, np.dtype[np.float64]] | 
 
 
 def _numeric(name: str, low: float, high: float, whole: bool, missing: bool) -> Numeric:
-    """Bounds on a grid of about a thousand points, or of whole numbers."""
+    """Return a numeric column on a grid of whole numbers, or of about a thousand points."""
     size = max(abs(low), abs(high))
     if whole and high - low < 2**20 and size < 2**52:
         return Numeric(
             name, Fraction(low), Fraction(high), Fraction(1), bins=min(BINS, int(high - low) + 1), missing=missing
         )
-    # no finer than floats of this size can tell apart, or than a domain file can write
+    # not finer than floats of this size can distinguish, or than a domain file can write
     span = max(min(high - low, 1e308) or size, size * 1e-5, 1e-12)
     step = Fraction(10) ** (math.floor(math.log10(span)) - 3)
     first, last = math.floor(Fraction(low) / step), math.ceil(Fraction(high) / step)

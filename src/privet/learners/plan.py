@@ -1,20 +1,19 @@
 """Plan: the choices that make an algorithm.
 
-All trees of the literature are one algorithm with different choices (Jostle 2018,
-figure 7): how the budget is shared along a path, when to stop, how to find a split, what
-numbers split at, what a leaf says, how to prune, how many trees there are and which rows
-each of them sees. A `Plan` names them; `grow` follows them; `presets` lists them. Where a
-field holds a `Site`, the choice is made while the tree grows.
+All tree algorithms of the literature are one algorithm with different choices (Jostle 2018, figure
+7): how the budget is shared along a path, when to stop, how to find a split, where numbers are
+split, what a leaf publishes, how to prune, how many trees there are and which rows each of them
+sees. A `Plan` holds these choices, `grow` carries them out, and `presets` has a plan for every
+published algorithm. A field may also hold a `Site`: then its value is chosen while the tree grows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,16 +21,27 @@ from privet.errors import QuestionError
 from privet.kernel import Criterion, Domain, Json, Numeric, Public, as_epsilon
 from privet.learners.sites import Decisions, Site, name_of, settled
 
-DEEPER = (500.0, 1200.0, 8000.0, 50_000.0)  # rows times epsilon from which two to five levels are worth their price
-SHARPER = 20_000.0  # rows times epsilon from which gini, noisier than max, sees more
-BY_SIGNAL = "by-signal"  # a criterion that follows from rows times epsilon
+# "Signal" is the number of rows times the epsilon of a record.
+DEEPER = (500.0, 1200.0, 8000.0, 50_000.0)  # signals from which two, three, four and five levels pay off
+SHARPER = 20_000.0  # signal from which gini, which needs more noise than max, finds better splits
+BY_SIGNAL = "by-signal"  # a criterion that follows from the signal
 WEIGHTED = "weighted-max"  # a criterion whose weights come from class counts that the plan buys
 EXACT = Fraction(0)  # the share of a question that public rows answer exactly
 
 
 @dataclass(frozen=True)
 class Level:
-    """What each node of one level pays: for its size, for thresholds and for the choice of its split."""
+    """What each node of one level pays.
+
+    Parameters
+    ----------
+    size : Fraction, default 0
+        For its noisy size.
+    points : Fraction, default 0
+        For a threshold of every numeric attribute, all together.
+    split : Fraction, default 0
+        For the choice of its split.
+    """
 
     size: Fraction = Fraction(0)
     points: Fraction = Fraction(0)
@@ -40,11 +50,16 @@ class Level:
 
 @dataclass(frozen=True)
 class Schedule:
-    """The shares of one tree: a level for each depth that may split, then the leaf.
+    """How the budget of one tree is shared along a path.
 
-    `leaf` is None where a leaf takes everything that its path has left (the path
-    ledger is exact); otherwise it pays `leaf`, and `leaf_size` for its
-    size at the last level.
+    Parameters
+    ----------
+    levels : tuple of Level
+        One for each depth at which nodes may be split.
+    leaf : Fraction, optional
+        What a leaf pays for its class counts. None: everything that its path has not spent.
+    leaf_size : Fraction, default 0
+        What a leaf of the last level pays for its size.
     """
 
     levels: tuple[Level, ...]
@@ -52,93 +67,153 @@ class Schedule:
     leaf_size: Fraction = Fraction(0)
 
 
-Budget = Callable[["Plan", Fraction, int, int], Schedule]  # plan, epsilon of a tree, depth, numeric attributes
+class BudgetRule(Protocol):
+    """A rule that shares the budget of a tree along its paths."""
+
+    def __call__(self, plan: Plan, epsilon: Fraction, depth: int, numeric: int, /) -> Schedule:
+        """Return the shares of a tree.
+
+        Parameters
+        ----------
+        plan : Plan
+        epsilon : Fraction
+            The budget B of the tree.
+        depth : int
+            The number d of levels that may split.
+        numeric : int
+            The number m of numeric attributes for which a node buys a threshold before it chooses.
+
+        Returns
+        -------
+        Schedule
+        """
+
+
+class DepthRule(Protocol):
+    """A public rule for the depth of a tree."""
+
+    def __call__(self, plan: Plan, domain: Domain, rows: float, epsilon: Fraction, /) -> int:
+        """Return the depth of a tree; the grower limits it to what the domain allows.
+
+        Parameters
+        ----------
+        plan : Plan
+        domain : Domain
+        rows : float
+            The number of rows, public or released.
+        epsilon : Fraction
+            The budget of the tree.
+
+        Returns
+        -------
+        int
+        """
+
+
+# -- rules for the budget, all of them `BudgetRule` -------------------------------------------------
 
 
 def even(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
-    """e = B / (2 (d + 1)) for the size and the choice of each node, and twice for a leaf (Friedman and Schuster)."""
+    """Share evenly: e = B / (2 (d + 1)) for a size, e for a choice, 2 e for a leaf (Friedman and Schuster)."""
     e = as_epsilon(epsilon / (2 * (depth + 1)))
-    return _closed(plan, (Level(size=e, split=e),) * depth, leaf=e, leaf_size=e)
+    return _schedule(plan, (Level(size=e, split=e),) * depth, leaf=e, leaf_size=e)
 
 
 def with_points(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
-    """e = B / ((2 + m) d + 2): as `even`, and e more for a threshold of each of m numeric attributes."""
+    """Share as `even`, with e = B / ((2 + m) d + 2) more for a threshold of each of m numeric attributes."""
     e = as_epsilon(epsilon / ((2 + numeric) * depth + 2))
-    return _closed(plan, (Level(size=e, points=numeric * e, split=e),) * depth, leaf=e, leaf_size=e)
+    return _schedule(plan, (Level(size=e, points=numeric * e, split=e),) * depth, leaf=e, leaf_size=e)
 
 
 def fixed(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
-    """B / (d + 1) for the choice of each level and for the leaf; sizes are not asked (Mohammed et al.)."""
+    """Pay B / (d + 1) for the choice of each level and for the leaf, nothing for sizes (Mohammed et al.)."""
     e = as_epsilon(epsilon / (depth + 1))
-    return _closed(plan, (Level(split=e),) * depth, leaf=e)
+    return _schedule(plan, (Level(split=e),) * depth, leaf=e)
 
 
 def harmonic(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
-    """B / (s k) for a choice with k levels to go, B / s for the leaf, s = 1 + 1/2 + ... + 1/d + 1 (Liu et al.)."""
+    """Pay B / (s k) for a choice with k levels to go, B / s for the leaf, s = 1 + 1/2 + ... + 1/d + 1 (Liu et al.)."""
     return _harmonic(plan, epsilon, depth, power=1)
 
 
 def harmonic_squared(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
-    """As `harmonic` with k squared: the paper divides each level once more, among attributes it need not pay for."""
+    """Share as `harmonic` with k squared: the paper divides a level once more among attributes, which is not needed."""
     return _harmonic(plan, epsilon, depth, power=2)
 
 
 def _harmonic(plan: Plan, epsilon: Fraction, depth: int, power: int) -> Schedule:
+    """Return harmonic shares, with the number of levels to go raised to a power."""
     total = 1 + sum((Fraction(1, k) for k in range(1, depth + 1)), Fraction(0))
     levels = tuple(Level(split=as_epsilon(epsilon / (total * k**power))) for k in range(depth, 0, -1))
-    return _closed(plan, levels, leaf=as_epsilon(epsilon / total))
+    return _schedule(plan, levels, leaf=as_epsilon(epsilon / total))
 
 
 def halves(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
-    """B / (2 d) for the choice of each level, and half of B for the leaf; sizes are not asked (ID3+)."""
-    return _closed(plan, (Level(split=as_epsilon(epsilon / (2 * max(depth, 1)))),) * depth, leaf=epsilon / 2)
+    """Pay B / (2 d) for the choice of each level and B / 2 for the leaf, nothing for sizes (ID3+)."""
+    return _schedule(plan, (Level(split=as_epsilon(epsilon / (2 * max(depth, 1)))),) * depth, leaf=epsilon / 2)
 
 
 def leaves_only(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
-    """Everything for the leaves: the structure is drawn without looking (Jagannathan et al.)."""
-    return _closed(plan, (Level(),) * depth, leaf=epsilon)
+    """Pay everything for the leaves: the structure is drawn without a look at any row (Jagannathan et al.)."""
+    return _schedule(plan, (Level(),) * depth, leaf=epsilon)
 
 
 def exact(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
-    """Nothing is charged: the rows are public."""
+    """Charge nothing: the rows are public."""
     return Schedule((Level(),) * depth, leaf=EXACT)
 
 
-def _closed(plan: Plan, levels: tuple[Level, ...], leaf: Fraction, leaf_size: Fraction = Fraction(0)) -> Schedule:
-    # a forced leaf has no use for its size: its class counts tell it (erratum E-4)
+def _schedule(plan: Plan, levels: tuple[Level, ...], leaf: Fraction, leaf_size: Fraction = Fraction(0)) -> Schedule:
+    """Return a schedule; with `remainder` a leaf takes what is left and needs no size."""
+    # the size of a leaf is the sum of its class counts (erratum E-4)
     return Schedule(levels) if plan.remainder else Schedule(levels, leaf, leaf_size)
 
 
+# -- rules for the depth, all of them `DepthRule` -----------------------------------------------
+
+
 def half_or_log(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> int:
-    """min(k / 2, log_b n - 1) for k attributes with b cells on average (Jagannathan et al.)."""
+    """Return min(k / 2, log_b n - 1) for n rows and k attributes with b cells on average (Jagannathan et al.)."""
     return min(max(1, len(domain.attributes) // 2), math.floor(_log(domain, rows)) - 1)
 
 
 def above_noise(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> int:
-    """As deep as an average leaf has more rows of each class than noise (Fletcher and Islam 2015)."""
+    """Return the depth down to which an average leaf has more rows of a class than noise (Fletcher and Islam 2015)."""
     noise = math.sqrt(2) * len(domain.classes) * domain.rows_per_person / float(epsilon)
     return math.floor(_log(domain, rows / noise))
 
 
 def by_signal(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> int:
-    """One to five levels, by rows times epsilon: deeper trees need more of both (docs/trees-id3.md)."""
+    """Return one to five levels, more with more rows times epsilon (docs/trees-id3.md)."""
     return 1 + sum(signal(domain, rows, epsilon) >= least for least in DEEPER)
 
 
 def signal(domain: Domain, rows: float, epsilon: Fraction) -> float:
-    """Rows times the epsilon of a record: what a person pays is divided among all their rows."""
+    """Return the number of rows times the epsilon of a record.
+
+    Parameters
+    ----------
+    domain : Domain
+    rows : float
+    epsilon : Fraction
+        Loss of a person; it is divided among all rows that a person may have.
+
+    Returns
+    -------
+    float
+    """
     return rows * float(epsilon) / domain.rows_per_person
 
 
 def _log(domain: Domain, rows: float) -> float:
-    """How often `rows` can be divided by the average number of cells."""
+    """Return how often `rows` can be divided by the average number of cells."""
     average = sum(domain[name].size for name in domain.attributes) / len(domain.attributes)
     return math.log(max(rows, 1)) / math.log(max(average, 1.0001))
 
 
 VERSION = 1  # of the JSON form of a plan
-# The names of rules in that form, which never change.
-BUDGETS: dict[str, Budget] = {
+# The names of rules in that form. They never change.
+BUDGETS: dict[str, BudgetRule] = {
     "even": even,
     "with-points": with_points,
     "fixed": fixed,
@@ -151,21 +226,21 @@ BUDGETS: dict[str, Budget] = {
 DEPTHS: dict[str, DepthRule] = {"half-or-log": half_or_log, "above-noise": above_noise, "by-signal": by_signal}
 
 
-def _written(setting: Any) -> Json:
-    """A setting of a plan as JSON."""
+def _setting_json(setting: Any) -> Json:
+    """Return a field of a plan as JSON."""
     if setting is None or isinstance(setting, str | bool | int):
         return setting
     if isinstance(setting, float | Fraction):
         return str(setting)
     if isinstance(setting, tuple):
-        return [_written(each) for each in setting]
+        return [_setting_json(item) for item in setting]
     if isinstance(setting, Criterion):
         return setting.to_json()
     rules: dict[str, Any] = {**BUDGETS, **DEPTHS}
     return next((name for name, rule in rules.items() if rule is setting), name_of(setting))
 
 
-DepthRule = Callable[["Plan", Domain, float, Fraction], int]  # plan, domain, rows, epsilon of a tree
+# -- the plan -----------------------------------------------------------------------------------
 
 SPLITS = ("select", "noisy-counts", "random")
 NUMERIC = ("bins", "joint", "separate")
@@ -175,9 +250,9 @@ CONSISTENCY = ("none", "least-squares", "rescale")
 PRUNING = ("none", "error", "signal")
 ROWS = ("all", "disjoint", "bootstrap")
 MECHANISMS = ("permute-and-flip", "exponential", "noisy-max")
-NOW = "now"  # what a site may say of `stop` besides: this node is a leaf
+NOW = "now"  # a value of `stop` that only a site may choose: this node is a leaf
 
-# fields that may be sites: decided once before growth, in this order, or for every node that may be divided
+# Fields that may be sites: decided once before growth, in this order, or anew for every node that may be split.
 RUN_SITES = ("budget", "depth", "trees", "rows", "numeric", "leaf", "consistency", "prune", "vote", "mechanism")
 NODE_SITES = ("stop", "split", "criterion")
 
@@ -196,158 +271,310 @@ _LISTS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """One algorithm. The fields are explained where they stand; `presets` has a Plan for every published one."""
+    """One algorithm: what to ask, of which nodes, at which price.
+
+    A parameter that is listed in `RUN_SITES` or `NODE_SITES` may also be a `Site`.
+
+    Parameters
+    ----------
+    name : str
+        The algorithm, for messages and the privacy record.
+    budget : BudgetRule
+        How the budget of a tree is shared along its paths.
+    depth : int or DepthRule, default 3
+        The largest depth, as a number or as a public rule of the domain and the number of rows.
+    split : str, default "select"
+        How a node finds its split: "select" by one private selection, "noisy-counts" by the best score of noisy
+        counts, "random" by public coins.
+    criterion : str or Criterion, default "max"
+        How splits are scored.
+    mechanism : str, default "permute-and-flip"
+        How a selection is drawn: this, "exponential" or "noisy-max".
+    monotone : bool, default True
+        Select with the exponent epsilon instead of epsilon / 2, where a record moves all scores in one direction.
+    marginals : bool, default False
+        With "noisy-counts": also count the cells without their classes, as SuLQ-ID3 did.
+    numeric : str, default "bins"
+        Where numbers are split: "bins" at all their public bins; "joint" at a threshold that is chosen together with
+        the attribute, or that public coins draw; "separate" at a threshold that is bought for each numeric attribute
+        before the attribute is chosen.
+    stop : str, default "never"
+        When a node becomes a leaf: "never" before the last level; "noise" when the average class count in its
+        children would be smaller than the noise, by a size that is bought; "estimate" the same by a size that is
+        estimated from the number of all rows; "pure", for public rows, when all its rows have one class.
+    min_rows : int, default 0
+        For public rows: a node with fewer rows is a leaf.
+    leaf : str, default "counts"
+        What a leaf publishes: "counts" of its classes, or its "label" alone.
+    remainder : bool, default True
+        Let a leaf spend everything that its path has not spent.
+    consistency : str, default "none"
+        How released sizes and counts are reconciled: "none", "least-squares" or "rescale".
+    prune : str, default "none"
+        "none", "error" (C4.5's error-based pruning) or "signal" (Fletcher and Islam).
+    certainty : float, default 0.25
+        The certainty factor of error-based pruning.
+    trees : int, default 1
+        How many trees there are.
+    rows : str, default "all"
+        Which rows a tree sees: "all", for its share of the budget; "disjoint" ones that public coins draw, for the
+        whole budget; or a "bootstrap" drawn with replacement, which is not private.
+    vote : str, default "majority"
+        How trees are combined: "majority", "average" or "weighted".
+    prior : Fraction, default 0
+        The share of the budget that buys class counts of the whole table, where a depth, a site or `fallback` needs
+        them.
+    fallback : bool, default False
+        What rows get that fit no cell of a tree: True the prior, or the counts of the root; False the last node that
+        they fit.
+    rounded_noise, printed_ranges : bool, default False
+        Repeat an error of a paper, on public rows (`privet.lab.PublicRows`).
+    max_leaves : int, default 100000
+        The most leaves that a tree may have.
+    errata : tuple of str, default ()
+        Why the plan is not private: errata by their numbers in docs/trees-errata.md. Empty if it is.
+
+    Raises
+    ------
+    QuestionError
+        A field has a value that it cannot have, or is a site that cannot be one.
+    """
 
     name: str
-    budget: Budget | Site
-    # how deep: a number, or a public rule of the domain and the number of rows
+    budget: BudgetRule | Site
     depth: int | DepthRule | Site = 3
-    # how a node finds its split: a private selection, the best by noisy counts, or public coins
     split: str | Site = "select"
     criterion: str | Criterion | Site = "max"
     mechanism: str | Site = "permute-and-flip"
     monotone: bool = True
-    # noisy-counts: also count the cells without their classes, as SuLQ-ID3 did
     marginals: bool = False
-    # what numbers split at: their public bins; a threshold chosen together with the attribute (coins: drawn in the
-    # bounds the node has left); a threshold bought for each numeric attribute before the attribute is chosen
     numeric: str | Site = "bins"
-    # never; when an average class count in the children would drown in noise, by a size that is bought, or by one
-    # estimated from the number of all rows; when public rows are of one class
     stop: str | Site = "never"
-    min_rows: int = 0  # of public rows: a node with fewer is a leaf
+    min_rows: int = 0
     leaf: str | Site = "counts"
     remainder: bool = True
     consistency: str | Site = "none"
     prune: str | Site = "none"
     certainty: float = 0.25
     trees: int | Site = 1
-    # every tree all rows and its share of the budget; disjoint rows by coins and the whole budget each; or as many
-    # rows drawn with replacement, which is not private
     rows: str | Site = "all"
     vote: str | Site = "majority"
-    # the share of the budget that buys class counts of the whole table: for the depth or a site, or as a fallback
     prior: Fraction = Fraction(0)
-    # rows that fit no cell of a tree: True takes the prior or the root, False the last node they fit
     fallback: bool = False
     rounded_noise: bool = False
     printed_ranges: bool = False
     max_leaves: int = 100_000
-    # why it is not private: errata by their numbers in docs/trees-errata.md, none if it is
     errata: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        for name in (each.name for each in fields(self)):
-            setting = getattr(self, name)
+        for declared in fields(self):
+            name, setting = declared.name, getattr(self, declared.name)
             if not isinstance(setting, Site):
-                object.__setattr__(self, name, checked(name, setting))
+                object.__setattr__(self, name, checked_setting(name, setting))
             elif name not in (*RUN_SITES, *NODE_SITES):
                 raise QuestionError(f"a plan's {name} cannot be decided while a tree grows; give its value.")
 
     @property
     def is_exact(self) -> bool:
-        """Does it read public rows without noise?"""
+        """Whether it reads public rows without noise."""
         return self.budget is exact
 
     @property
     def is_private(self) -> bool:
+        """Whether it is differentially private."""
         return not (self.errata or self.is_exact)
 
     @property
     def wants_rows(self) -> bool:
-        """Does the plan depend on the number of rows?"""
+        """Whether it depends on the number of rows."""
         return self.has_depth_rule or self.stop == "estimate" or self.criterion == BY_SIGNAL
 
     @property
     def has_depth_rule(self) -> bool:
-        """Does the depth follow from the number of rows?"""
+        """Whether the depth is a rule, which follows from the number of rows."""
         return callable(self.depth) and not isinstance(self.depth, Site)
 
     @property
     def sites(self) -> tuple[str, ...]:
-        """The fields that are decided while trees grow."""
+        """The names of the fields that are decided while trees grow."""
         return tuple(name for name in (*RUN_SITES, *NODE_SITES) if isinstance(getattr(self, name), Site))
 
     @property
     def decides_at_nodes(self) -> bool:
-        """Is something decided for every node by itself?"""
+        """Whether some field is decided for every node by itself."""
         return any(name in NODE_SITES for name in self.sites)
 
     @property
     def is_drawn_before(self) -> bool:
-        """Are structures drawn before growth? Not where a site may stop a branch of one."""
+        """Whether the structures of trees are drawn before growth. They are not if a site may stop a branch."""
         return self.split == "random" and not isinstance(self.stop, Site)
 
     def decided(self, decisions: Decisions) -> Plan:
-        """The plan once the sites of the run have spoken, each after those before it; sites of nodes stay."""
+        """Return the plan after the sites of the run have decided, one after the other; sites of nodes stay.
+
+        Parameters
+        ----------
+        decisions : Decisions
+            Asks the sites. Its view gets each field that is decided.
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        QuestionError
+            A site decided something that its field cannot be.
+        """
         plan = self
         for name in RUN_SITES:
             setting = getattr(plan, name)
             if isinstance(setting, Site):
-                setting = decisions.ask(name, setting, partial(checked, name))
+                setting = decisions.ask(name, setting, partial(checked_setting, name))
                 plan = replace(plan, **{name: setting})
             decisions.view[f"plan.{name}"] = Public(setting if isinstance(setting, int | str) else name_of(setting))
         return plan
 
     def for_counting(self) -> Plan:
-        """The plan where the structure of a tree is given and rows are counted into its leaves: nothing to decide."""
+        """Return the plan for counting rows into a given tree: nothing is left to decide."""
         if not self.sites:
             return self
-        plain: dict[str, Any] = {each.name: each.default for each in fields(self) if each.name in self.sites}
+        plain: dict[str, Any] = {declared.name: declared.default for declared in fields(self)}
+        plain = {name: default for name, default in plain.items() if name in self.sites}
         if "budget" in plain:
             plain["budget"] = leaves_only
         return replace(self, **{**plain, "split": "random"})
 
     def tree_shares(self, epsilon: Fraction) -> list[Fraction]:
-        """The budget of each tree: equal shares of what all rows can lose, or all of it on disjoint rows."""
+        """Return the budget of each tree.
+
+        Parameters
+        ----------
+        epsilon : Fraction
+            The budget of all trees.
+
+        Returns
+        -------
+        list of Fraction
+            Equal shares that add up to `epsilon`; on disjoint rows the whole of it for each tree.
+        """
         trees: int = settled(self.trees)
         if self.rows == "disjoint":
             return [epsilon] * trees
-        each = as_epsilon(epsilon / trees)
-        return [each] * (trees - 1) + [epsilon - each * (trees - 1)]
+        share = as_epsilon(epsilon / trees)
+        return [share] * (trees - 1) + [epsilon - share * (trees - 1)]
 
     def depth_for(self, domain: Domain, rows: float, epsilon: Fraction) -> int:
-        """How deep a tree with this budget may grow."""
+        """Return how deep a tree may grow.
+
+        Parameters
+        ----------
+        domain : Domain
+        rows : float
+            The number of rows, for a depth that is a rule.
+        epsilon : Fraction
+            The budget of the tree.
+
+        Returns
+        -------
+        int
+            At most one level for each attribute, unless thresholds let paths use attributes again.
+        """
         depth = settled(self.depth)
         wanted = depth if isinstance(depth, int) else depth(self, domain, rows, epsilon)
         reusable = self.numeric != "bins" and any(isinstance(domain[name], Numeric) for name in domain.attributes)
         return max(0, min(wanted, 100) if reusable else min(wanted, len(domain.attributes)))
 
     def schedule(self, domain: Domain, epsilon: Fraction, depth: int) -> Schedule:
+        """Return how a tree shares its budget along a path.
+
+        Parameters
+        ----------
+        domain : Domain
+        epsilon : Fraction
+            The budget of the tree.
+        depth : int
+
+        Returns
+        -------
+        Schedule
+
+        Raises
+        ------
+        QuestionError
+            The budget rule leaves nothing for a question that the plan asks.
+        """
         numeric = sum(isinstance(domain[name], Numeric) for name in domain.attributes)
         points = numeric if self.numeric == "separate" else 0
-        found: Schedule = settled(self.budget)(self, epsilon, depth, points)
+        schedule: Schedule = settled(self.budget)(self, epsilon, depth, points)
         if self.split != "random" and not self.is_exact:
-            selects = not isinstance(self.split, Site)  # a site that says so is held to it then
-            asked = {"size": self.stop == "noise", "split": selects, "points": selects and points > 0}
-            for level in found.levels:
-                self.check_shares(level, *(name for name in asked if asked[name]))
-        return found
+            selects = not isinstance(self.split, Site)  # a site is checked when it decides to select
+            needed = {"size": self.stop == "noise", "split": selects, "points": selects and points > 0}
+            for level in schedule.levels:
+                self.check_shares(level, *(name for name in needed if needed[name]))
+        return schedule
 
     def check_shares(self, level: Level, *names: str) -> None:
-        """Refuse a question for which the budget has nothing."""
+        """Refuse questions for which a level has no budget.
+
+        Parameters
+        ----------
+        level : Level
+        *names : str
+            Fields of the level that must not be 0.
+
+        Raises
+        ------
+        QuestionError
+        """
         for name in names:
             if not getattr(level, name):
                 raise QuestionError(f"the budget '{name_of(self.budget)}' leaves nothing for the {name} of a node.")
 
     def children(self, domain: Domain, name: str) -> int:
-        """How many children a split by this attribute has."""
+        """Return how many children a split by the attribute `name` has."""
         column = domain[name]
         if self.numeric != "bins" and isinstance(column, Numeric):
             return 2 + column.missing
         return column.size
 
-    def enough(self, classes: int, remaining: Fraction) -> float:
-        """The estimated rows from which a node is divided: as many of each class as the noise of its leaf, twice."""
+    def rows_to_split(self, classes: int, remaining: Fraction) -> float:
+        """Return from how many estimated rows on a node is split.
+
+        For each class these are twice the standard deviation of the noise in its leaf.
+
+        Parameters
+        ----------
+        classes : int
+            The number of classes.
+        remaining : Fraction
+            What the path of the node has not spent.
+
+        Returns
+        -------
+        float
+        """
         return classes * 2 * math.sqrt(2) / float(remaining)
 
     def most_leaves(self, domain: Domain, schedule: Schedule, rows: float = math.inf, epsilon: float = 1.0) -> int:
-        """How many leaves one tree may have, by what is public.
+        """Return the most leaves that a tree may have, by public facts.
 
-        Level by level the largest attributes are used up. Where sizes are asked and the
-        domain bounds the rows, at most rows / (threshold / 2) nodes pass the stop rule
-        by their size, and by their noise so few others that they are not counted. Where
-        they are estimated, a node stands for rows / estimate others of its level.
+        Level by level the largest attributes are used up. If sizes are bought and the domain bounds the rows,
+        at most rows / (threshold / 2) nodes pass the stop rule by their size; those that pass it by their noise are
+        so few that they are not counted. If sizes are estimated, all nodes of a level have the same estimate.
+
+        Parameters
+        ----------
+        domain : Domain
+        schedule : Schedule
+        rows : float, default inf
+            The number of rows, for a plan that estimates sizes.
+        epsilon : float, default 1.0
+            The budget of the tree, likewise.
+
+        Returns
+        -------
+        int
         """
         sizes = sorted((self.children(domain, name) for name in domain.attributes), reverse=True)
         reused = [self.children(domain, n) for n in domain.attributes if isinstance(domain[n], Numeric)]
@@ -364,24 +591,41 @@ class Plan:
                 going_on = min(open_nodes, 1 + math.floor(2 * bound / threshold))
             if self.stop == "estimate":
                 going_on = min(
-                    open_nodes, max(1, math.floor(rows / self.enough(len(domain.classes), Fraction(epsilon))))
+                    open_nodes, max(1, math.floor(rows / self.rows_to_split(len(domain.classes), Fraction(epsilon))))
                 )
             closed += open_nodes - going_on
             open_nodes = going_on * largest
         return closed + open_nodes
 
     def to_json(self) -> dict[str, Json]:
-        """Return the choices as JSON: what a policy knows an algorithm by. No name of a function or class is in it.
+        """Return the plan as JSON, by which a policy identifies an algorithm.
 
-        Rules of the library are called what `BUDGETS` and `DEPTHS` call them, and sites and rules of others by their
-        own names.
+        No name of a Python function or class of the library is in it: rules are called what `BUDGETS` and `DEPTHS`
+        call them. Sites, and rules of others, are called by their own names.
         """
-        written = {each.name: _written(getattr(self, each.name)) for each in fields(self)}
+        written = {declared.name: _setting_json(getattr(self, declared.name)) for declared in fields(self)}
         return {"plan": written, "version": VERSION}
 
 
-def checked(name: str, setting: Any) -> Any:
-    """A setting of a field, if it can be one; a decision of its site is held to the same rules."""
+def checked_setting(name: str, setting: Any) -> Any:
+    """Return a value for a field of a plan, if the field may have it. Decisions of sites are checked too.
+
+    Parameters
+    ----------
+    name : str
+        The field.
+    setting : object
+
+    Returns
+    -------
+    object
+        The value, whole numbers as int.
+
+    Raises
+    ------
+    QuestionError
+        The field cannot have this value.
+    """
     if name in _LISTS and setting not in _LISTS[name]:
         raise QuestionError(f"a plan's {name} is one of {', '.join(_LISTS[name])}, not '{setting}'.")
     if name == "budget" and (isinstance(setting, Site) or not callable(setting)):
@@ -400,12 +644,12 @@ def checked(name: str, setting: Any) -> Any:
 
 
 def checked_at_node(name: str, setting: Any) -> Any:
-    """What a site says of a node, if it can be done: what the field may hold or, of `stop`, that it is a leaf now."""
-    return setting if name == "stop" and setting == NOW else checked(name, setting)
+    """Return what a site decided for a node, if it can be done: as `checked_setting`, and `stop` may be "now"."""
+    return setting if name == "stop" and setting == NOW else checked_setting(name, setting)
 
 
 def _whole(name: str, value: object, least: int, most: int) -> int:
-    """A whole number, also one of numpy's as a search over parameters hands them out."""
+    """Return a whole number within bounds; numpy's integers, which parameter searches pass, are accepted."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
         raise QuestionError(f"{name} must be a whole number from {least} to {most}, not {value!r}.")
     return int(value)

@@ -1,8 +1,8 @@
 """Every algorithm of the papers as a Plan, as published and corrected.
 
-Adding one is adding a function of a few lines to `PRESETS`: the grower knows none of
-them by name. A published plan that is not differentially private carries the errata
-that say why (docs/trees-errata.md); it runs on public rows alone.
+To add one, write a function of a few lines and list it in `PRESETS`; the grower knows no algorithm by
+name. A published plan that is not differentially private names the errata that say why
+(docs/trees-errata.md). It runs on public rows alone.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from privet.errors import QuestionError
 from privet.kernel import Domain
+from privet.learners.additive import LEARNERS
 from privet.learners.algorithm import Algorithm
 from privet.learners.plan import (
     BY_SIGNAL,
@@ -31,7 +32,7 @@ from privet.learners.plan import (
     with_points,
 )
 
-# the share of the budget that buys the number of rows, or class counts, where they are needed and not public
+# The share of the budget that buys class counts, if the number of rows is needed and not public.
 PRIOR = Fraction(1, 20)
 
 E1 = "E-1: a bootstrap counts a record more than once, so a tree loses more than its share"
@@ -42,35 +43,67 @@ E9 = "E-9: the depth depends on the exact number of rows; declare `rows` in the 
 
 @dataclass(frozen=True)
 class Preset(Algorithm):
-    """An algorithm that grows trees: its plan, corrected and as published."""
+    """An algorithm that grows trees by a plan.
+
+    Parameters
+    ----------
+    name, line, citation, private
+        As in `Algorithm`.
+    corrected : callable
+        ``corrected(domain, **choices)`` returns the plan that privet recommends.
+    published : callable, optional
+        The same for the plan that follows the paper to the letter; None if there is no paper.
+    """
 
     corrected: Callable[..., Plan]
-    published: Callable[..., Plan] | None = None  # None: there is no paper to follow to the letter
+    published: Callable[..., Plan] | None = None
 
     @property
     def variants(self) -> tuple[str, ...]:
+        """The values that `variant` may have."""
         return ("corrected",) if self.private and self.published is None else ("corrected", "published")
 
     def plan(self, domain: Domain, variant: str = "corrected", **choices: Any) -> Plan:
-        """The plan of a variant for a domain."""
+        """Return the plan for a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+        variant : {"corrected", "published"}, default "corrected"
+        **choices
+            Parameters of the algorithm, such as `max_depth`.
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        QuestionError
+            The algorithm has no such variant, or a choice has a value that it cannot have.
+        """
         self.check_variant(variant)
         make = self.corrected if variant == "corrected" or self.published is None else self.published
         return replace(make(domain, **choices), name=self.name)
 
 
 def _diffpid3(domain: Domain, max_depth: int = 3, criterion: Any = "max", **more: Any) -> Plan:
+    """DiffPID3: one private selection for each split."""
     return Plan("", even, depth=max_depth, criterion=criterion, stop="noise", **more)
 
 
 def _diffpid3_published(domain: Domain, **choices: Any) -> Plan:
+    """DiffPID3 as printed: the exponential mechanism, and leaves without the remainder."""
     return replace(_diffpid3(domain, **choices), mechanism="exponential", monotone=False, remainder=False)
 
 
 def _sulq(domain: Domain, max_depth: int = 3, **more: Any) -> Plan:
+    """SuLQ-ID3: splits by noisy counts."""
     return Plan("", even, depth=max_depth, split="noisy-counts", criterion="infogain", stop="noise", **more)
 
 
 def _sulq_published(domain: Domain, **choices: Any) -> Plan:
+    """SuLQ-ID3 as printed: marginal counts are bought too."""
     return replace(_sulq(domain, **choices), marginals=True, remainder=False)
 
 
@@ -82,6 +115,7 @@ def _diffpc45(
     certainty: float = 0.25,
     **more: Any,
 ) -> Plan:
+    """DiffPC4.5: thresholds for numbers, consistent counts, pruning."""
     return Plan(
         "",
         even,
@@ -97,6 +131,7 @@ def _diffpc45(
 
 
 def _diffpc45_published(domain: Domain, criterion: Any = "max", numeric: str = "thresholds", **choices: Any) -> Plan:
+    """DiffPC4.5 as printed: thresholds are bought before the choice, by weights without the sensitivity."""
     wrong = numeric == "thresholds" and criterion not in ("max", "largest-cell")
     return replace(
         _diffpc45(domain, criterion=criterion, numeric=numeric, **choices),
@@ -112,22 +147,26 @@ def _diffpc45_published(domain: Domain, criterion: Any = "max", numeric: str = "
 
 
 def _numeric(choice: str, thresholds: str) -> str:
+    """Return how a plan splits numbers: at `thresholds`, or into bins."""
     if choice not in ("thresholds", "bins"):
         raise QuestionError(f"numeric is 'thresholds' or 'bins', not {choice!r}.")
     return thresholds if choice == "thresholds" else "bins"
 
 
 def _mohammed(domain: Domain, max_depth: int = 3, criterion: Any = "infogain", **more: Any) -> Plan:
+    """Mohammed et al.: fixed depth, no sizes."""
     return Plan("", fixed, depth=max_depth, criterion=criterion, **more)
 
 
 def _mohammed_published(domain: Domain, **choices: Any) -> Plan:
+    """Mohammed et al. as printed: the exponential mechanism."""
     return replace(_mohammed(domain, **choices), mechanism="exponential", monotone=False, remainder=False)
 
 
 def _jagannathan(
     domain: Domain, max_depth: int | None = None, n_estimators: int = 10, vote: str = "average", **more: Any
 ) -> Plan:
+    """Jagannathan et al.: random trees."""
     return Plan(
         "",
         leaves_only,
@@ -141,10 +180,12 @@ def _jagannathan(
 
 
 def _jagannathan_published(domain: Domain, max_depth: int | None = None, **choices: Any) -> Plan:
+    """Jagannathan et al. as printed: the depth follows from the exact number of rows."""
     return _reads_size(_jagannathan(domain, max_depth=max_depth, **choices), domain, max_depth)
 
 
 def _reads_size(plan: Plan, domain: Domain, max_depth: int | None) -> Plan:
+    """Return a plan whose depth follows from the exact number of rows, unless it is given or rows are public."""
     leaks = max_depth is None and domain.rows is None
     return replace(plan, remainder=False, prior=Fraction(0), errata=(E9,) if leaks else ())
 
@@ -156,6 +197,7 @@ def _snr(
     vote: str = "average",
     **more: Any,
 ) -> Plan:
+    """Fletcher and Islam: random trees, pruned by signal to noise."""
     return Plan(
         "",
         leaves_only,
@@ -170,17 +212,20 @@ def _snr(
 
 
 def _snr_published(domain: Domain, max_depth: int | None = None, **choices: Any) -> Plan:
+    """Fletcher and Islam as printed: the depth follows from the exact number of rows."""
     return _reads_size(_snr(domain, max_depth=max_depth, **choices), domain, max_depth)
 
 
 def _patil_singh(
     domain: Domain, criterion: Any = "infogain", n_estimators: int = 10, vote: str = "majority", **choices: Any
 ) -> Plan:
+    """Patil and Singh: a forest of DiffPC4.5 trees on bins."""
     tree = _diffpc45(domain, criterion=criterion, numeric="bins", **choices)
     return replace(tree, trees=n_estimators, vote=vote)
 
 
 def _patil_singh_published(domain: Domain, **choices: Any) -> Plan:
+    """Patil and Singh as printed: each tree sees a bootstrap."""
     return replace(
         _patil_singh(domain, **choices),
         mechanism="exponential",
@@ -193,38 +238,46 @@ def _patil_singh_published(domain: Domain, **choices: Any) -> Plan:
 
 
 def _maxtree(domain: Domain, max_depth: int = 3, score: str = "sum", **more: Any) -> Plan:
+    """MaxTree: harmonic budgets."""
     if score not in ("sum", "literal"):
         raise QuestionError(f"score is 'sum' or 'literal', not {score!r}.")
     return Plan("", harmonic, depth=max_depth, criterion="max" if score == "sum" else "largest-cell", **more)
 
 
 def _maxtree_published(domain: Domain, **choices: Any) -> Plan:
+    """MaxTree as printed: noisy maximum, and each level divided once more."""
     return replace(
         _maxtree(domain, **choices), budget=harmonic_squared, mechanism="noisy-max", monotone=True, remainder=False
     )
 
 
 def _maxforest(domain: Domain, n_estimators: int = 10, vote: str = "majority", **choices: Any) -> Plan:
+    """MaxForest: MaxTrees that vote."""
     return replace(_maxtree(domain, **choices), trees=n_estimators, vote=vote)
 
 
 def _maxforest_published(domain: Domain, n_estimators: int = 10, vote: str = "majority", **choices: Any) -> Plan:
+    """MaxForest as printed: each tree sees a bootstrap."""
     return replace(_maxtree_published(domain, **choices), trees=n_estimators, vote=vote, rows="bootstrap", errata=(E1,))
 
 
 def _hanisch(domain: Domain, max_depth: int = 3, **more: Any) -> Plan:
+    """Hanisch's tree: random, with class counts of the whole table as a fallback."""
     return Plan("", leaves_only, depth=max_depth, split="random", prior=PRIOR, fallback=True, **more)
 
 
 def _hanisch_published(domain: Domain, **choices: Any) -> Plan:
+    """Hanisch's tree as printed: rounded noise."""
     return replace(_hanisch(domain, **choices), prior=Fraction(0), remainder=False, rounded_noise=True, errata=(E8,))
 
 
 def _hanisch_forest(domain: Domain, n_estimators: int = 10, vote: str = "majority", **choices: Any) -> Plan:
+    """Hanisch's trees that vote."""
     return replace(_hanisch(domain, **choices), trees=n_estimators, vote=vote)
 
 
 def _hanisch_forest_published(domain: Domain, n_estimators: int = 10, vote: str = "majority", **choices: Any) -> Plan:
+    """Hanisch's trees that vote, as printed."""
     return replace(_hanisch_published(domain, **choices), trees=n_estimators, vote=vote)
 
 
@@ -235,6 +288,7 @@ def _id3plus(
     numeric: str = "thresholds",
     **more: Any,
 ) -> Plan:
+    """ID3+: every known saving of budget."""
     return Plan(
         "",
         halves,
@@ -248,10 +302,12 @@ def _id3plus(
 
 
 def _id3(domain: Domain, max_depth: int = 10, criterion: Any = "infogain", **more: Any) -> Plan:
+    """ID3 on public rows."""
     return Plan("", exact, depth=max_depth, criterion=criterion, stop="pure", **more)
 
 
 def _c45(domain: Domain, max_depth: int = 10, certainty: float = 0.25, **more: Any) -> Plan:
+    """C4.5 on public rows."""
     return Plan(
         "",
         exact,
@@ -358,10 +414,19 @@ PRESETS: dict[str, Preset] = {
     )
 }
 
+# Every learning algorithm: trees and forests first, then sums of tables.
+ALGORITHMS: dict[str, Algorithm] = {**PRESETS, **LEARNERS}
+
 
 def preset(name: str) -> Preset:
-    """An algorithm by its name."""
-    found = PRESETS.get(name)
-    if found is None:
+    """Return a preset by its name.
+
+    Raises
+    ------
+    QuestionError
+        There is no preset of this name.
+    """
+    known = PRESETS.get(name)
+    if known is None:
         raise QuestionError(f"there is no algorithm '{name}'; choose one of {', '.join(PRESETS)}.")
-    return found
+    return known

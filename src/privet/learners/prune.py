@@ -1,9 +1,9 @@
 """Consistency and pruning: post-processing of released counts, which costs nothing.
 
-Sizes of inner nodes and class counts of leaves were released with noise of their own, so
-they disagree. `least_squares` finds the counts that agree and are closest to all of them;
-`rescale` is what Friedman and Schuster did instead. `by_error` and `by_signal` cut
-what the counts do not support.
+Sizes of inner nodes and class counts of leaves are released with independent noise, so they
+disagree. `least_squares` finds the consistent counts that are closest to all of them; `rescale` is
+what Friedman and Schuster did instead. `by_error` and `by_signal` cut subtrees that the counts do not
+support.
 """
 
 from __future__ import annotations
@@ -18,27 +18,36 @@ from privet.models.tree import Tree
 
 
 def least_squares(tree: Tree, size_variance: Floats) -> Tree:
-    """The weighted least-squares fit to all releases (Hay et al. 2010, for any tree and any noise).
+    """Return the tree with the weighted least-squares fit to all releases (Hay et al. 2010, for any tree and noise).
 
-    Upwards each node combines its own released size with the sum of its children by
-    inverse variance; downwards what the parent knows better is spread over them by their
-    variance. The class counts of a leaf are its children. Nothing is divided by a noisy
-    number, and negative counts stay until a prediction is made.
+    Upwards, each node combines its released size with the sum of its children by inverse variance. Downwards, the
+    correction of a parent is spread over its children by their variance. The class counts of a leaf are treated
+    as its children. Nothing is divided by a noisy number, and negative counts stay until a prediction is made.
+
+    Parameters
+    ----------
+    tree : Tree
+    size_variance : array of float
+        The variance of the noise in the released size of each node.
+
+    Returns
+    -------
+    Tree
     """
     leaf = tree.is_leaf
     classes = tree.counts.shape[1]
-    below = np.where(leaf, tree.counts.sum(axis=1), 0.0)  # the sum of the children's estimates
+    below = np.where(leaf, tree.counts.sum(axis=1), 0.0)  # sum of the estimates of the children
     below_variance = np.where(leaf, classes * tree.deviation**2, 0.0)
     estimate, variance = np.zeros(len(tree)), np.zeros(len(tree))
     bought = ~np.isnan(tree.size)
     levels = [np.flatnonzero(tree.depths == depth) for depth in range(tree.depth + 1)]
     for nodes in reversed(levels):
-        own = bought[nodes] & (size_variance[nodes] > 0)
-        known, doubt = below[nodes], below_variance[nodes]
-        weight = np.where(own, doubt / np.where(own, doubt + size_variance[nodes], 1), 0.0)
-        size = np.where(own, np.nan_to_num(tree.size[nodes]), 0.0)
-        estimate[nodes] = known + weight * (size - np.where(own, known, 0.0))
-        variance[nodes] = np.where(own, (1 - weight) * doubt, doubt)
+        sized = bought[nodes] & (size_variance[nodes] > 0)
+        sums, sums_variance = below[nodes], below_variance[nodes]
+        weight = np.where(sized, sums_variance / np.where(sized, sums_variance + size_variance[nodes], 1), 0.0)
+        size = np.where(sized, np.nan_to_num(tree.size[nodes]), 0.0)
+        estimate[nodes] = sums + weight * (size - np.where(sized, sums, 0.0))
+        variance[nodes] = np.where(sized, (1 - weight) * sums_variance, sums_variance)
         above = tree.parents[nodes]
         if above[0] >= 0:
             np.add.at(below, above, estimate[nodes])
@@ -56,10 +65,18 @@ def least_squares(tree: Tree, size_variance: Floats) -> Tree:
 
 
 def rescale(tree: Tree) -> Tree:
-    """Sizes scaled to their parent's, then class counts to their leaf's size (Friedman and Schuster, algorithm 3).
+    """Return the tree with sizes scaled to their parent, and class counts to their leaf.
 
-    It divides by sums of noisy counts, which may be 0 or below (erratum E-4); where they are,
-    the children share evenly.
+    This is algorithm 3 of Friedman and Schuster. It divides by sums of noisy counts, which may be 0 or negative
+    (erratum E-4); then the children share evenly.
+
+    Parameters
+    ----------
+    tree : Tree
+
+    Returns
+    -------
+    Tree
     """
     size = np.nan_to_num(tree.size, nan=0.0)
     for node in range(len(tree)):
@@ -76,10 +93,20 @@ def rescale(tree: Tree) -> Tree:
 
 
 def by_error(tree: Tree, certainty: float) -> Tree:
-    """C4.5's error-based pruning: a subtree is cut where a leaf in its place is expected to err no more.
+    """Return the tree after C4.5's error-based pruning.
 
-    With E errors among N rows the expected error is N times the upper limit of a binomial
-    proportion at the certainty factor.
+    A subtree is replaced by a leaf if the leaf is not expected to err more. With E errors among N rows the expected
+    error is N times the upper limit of a binomial proportion at the certainty factor.
+
+    Parameters
+    ----------
+    tree : Tree
+    certainty : float
+        The certainty factor, between 0 and 1. Smaller values prune more.
+
+    Returns
+    -------
+    Tree
     """
     counts = np.maximum(tree.counts, 0)
     rows = counts.sum(axis=1)
@@ -97,26 +124,34 @@ def by_error(tree: Tree, certainty: float) -> Tree:
 
 
 def by_signal(tree: Tree) -> Tree:
-    """Signal-to-noise pruning (Fletcher and Islam 2015): what is smaller than its own noise goes into its parent.
+    """Return the tree after signal-to-noise pruning (Fletcher and Islam 2015).
 
-    A node's size is the sum of the class counts below it, and its noise the deviation of
-    that sum. A weak inner node becomes a leaf; so does a node whose children are all weak leaves.
+    A node is weak if its size, the sum of the class counts below it, is smaller than the standard deviation of
+    the noise in that sum. A weak inner node becomes a leaf, and so does a node whose children are all weak leaves.
+
+    Parameters
+    ----------
+    tree : Tree
+
+    Returns
+    -------
+    Tree
     """
     classes = tree.counts.shape[1]
     weak = tree.counts.sum(axis=1) < np.sqrt(classes) * tree.deviation
     cut = weak & ~tree.is_leaf
-    ends = np.ones(len(tree), dtype=np.bool_)  # all children are weak leaves
+    weak_below = np.ones(len(tree), dtype=np.bool_)  # whether all children are weak leaves
     for node in range(len(tree) - 1, 0, -1):
-        if tree.first[node] >= 0 and ends[node]:
+        if tree.first[node] >= 0 and weak_below[node]:
             cut[node] = True
         if not (weak[node] and (tree.first[node] < 0 or cut[node])):
-            ends[tree.parents[node]] = False
-    cut[0] = cut[0] or (tree.first[0] >= 0 and bool(ends[0]))
+            weak_below[tree.parents[node]] = False
+    cut[0] = cut[0] or (tree.first[0] >= 0 and bool(weak_below[0]))
     return tree.cut(cut)
 
 
 def _upper_limit(errors: Floats, rows: Floats, certainty: float) -> NDArray[Any]:
-    """The proportion p at which so few errors among so many rows have probability `certainty`."""
+    """Return the proportion at which at most so many errors among so many rows have probability `certainty`."""
     from scipy.special import betaincinv
 
     errors = np.clip(errors, 0, rows)

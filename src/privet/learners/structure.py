@@ -1,4 +1,4 @@
-"""Random structures: trees drawn from public coins, without a look at any row."""
+"""Random structures: trees that public coins draw, without a look at any row."""
 
 from __future__ import annotations
 
@@ -9,37 +9,59 @@ from privet.kernel import Domain
 from privet.learners.plan import Plan
 from privet.learners.splitting import (
     Attributes,
-    Room,
-    SplitOf,
+    CutRanges,
+    NodeSplit,
     attribute_of,
     cut_of,
-    left_to_coins,
-    room_of,
-    rooms_below,
+    cut_ranges,
+    cut_ranges_below,
+    random_split,
     split_at,
-    split_by_coins,
+    splittable,
 )
 from privet.models.tree import Tree
 
 
 def draw(plan: Plan, domain: Domain, depth: int, rng: np.random.Generator) -> Tree:
-    """A random tree: a node takes an attribute that its path has not used, or a random threshold of a numeric one."""
+    """Draw a random tree without counts.
+
+    A node takes an attribute that its path has not used, or a random threshold of a numeric one.
+
+    Parameters
+    ----------
+    plan : Plan
+        Its `numeric` and `max_leaves` are used.
+    domain : Domain
+    depth : int
+        The largest depth.
+    rng : numpy.random.Generator
+        Public coins.
+
+    Returns
+    -------
+    Tree
+
+    Raises
+    ------
+    QuestionError
+        The tree would have too many leaves. Nothing was charged.
+    """
     column, at = [], []
     position = {name: i for i, name in enumerate(domain.attributes)}
-    level = [(domain.attributes, room_of(plan, domain))]
+    level = [(domain.attributes, cut_ranges(plan, domain))]
     for remaining in range(depth, -1, -1):
-        below: list[tuple[Attributes, Room]] = []
-        for unused, room in level:
-            if remaining == 0 or not left_to_coins(unused, room):
+        below: list[tuple[Attributes, CutRanges]] = []
+        for unused, ranges in level:
+            if remaining == 0 or not splittable(unused, ranges):
                 column.append(-1)
                 at.append(-1)
                 continue
-            split = split_by_coins(unused, room, domain, rng)
+            split = random_split(unused, ranges, domain, rng)
             column.append(position[attribute_of(split)])
             at.append(cut_of(split, domain))
-            # a threshold does not use a column up: its room tells where coins may cut it again
+            # a threshold does not use an attribute up: its range says where coins may cut it again
             left = unused if isinstance(split, tuple) else tuple(name for name in unused if name != split)
-            below += [(left, side) for side in rooms_below(room, split, domain)]
+            below += [(left, side) for side in cut_ranges_below(ranges, split, domain)]
         if len(column) + len(below) > 2 * plan.max_leaves:
             raise QuestionError(
                 f"a random tree of this plan has more than max_leaves={plan.max_leaves} leaves: lower max_depth, "
@@ -57,7 +79,19 @@ def draw(plan: Plan, domain: Domain, depth: int, rng: np.random.Generator) -> Tr
     )
 
 
-def splits_at(tree: Tree, depth: int, domain: Domain) -> list[SplitOf]:
-    """The splits of the nodes of a tree at one depth, in their order."""
+def splits_at(tree: Tree, depth: int, domain: Domain) -> list[NodeSplit]:
+    """Return the splits of a tree at one depth, in the order of its nodes.
+
+    Parameters
+    ----------
+    tree : Tree
+    depth : int
+    domain : Domain
+
+    Returns
+    -------
+    list of NodeSplit
+        Leaves are left out.
+    """
     nodes = np.flatnonzero((tree.depths == depth) & ~tree.is_leaf)
     return [split_at(domain.attributes[int(tree.column[node])], int(tree.at[node]), domain) for node in nodes]

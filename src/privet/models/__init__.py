@@ -1,1 +1,1 @@
-"""Published models: what they promise, what they predict, and how they are written."""
+"""Published models: how they predict, what they promise, and how they are written."""

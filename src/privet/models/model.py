@@ -1,7 +1,7 @@
-"""What every published model can do: predict, be drawn, be saved and read again.
+"""Model: what every published model can do. It predicts, is drawn, saved and loaded.
 
-A model is made of releases and public facts alone, so whoever holds its file holds all there is.
-`Ensemble` (trees) and `Tables` (a sum of small tables) are the two kinds.
+A model consists of releases and public facts alone, so its file holds all there is to know about it.
+There are two kinds: `Ensemble` (trees) and `Tables` (a sum of small tables).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.errors import DataError, ModelError
+from privet.errors import DataError, ModelError, did_you_mean
 from privet.kernel import LONGEST_MODEL, LONGEST_TEXT, Domain, decimal_text, read_text, shown
 from privet.models.privacy_record import Privacy
 
@@ -25,68 +25,146 @@ M = TypeVar("M", bound="Model")
 
 
 class Model(ABC):
-    """A published model over a public domain, and what it promises."""
+    """A published model over a public domain, with its privacy record.
+
+    Attributes
+    ----------
+    domain : Domain
+        The public domain of the rows.
+    privacy : Privacy
+        What the model promises and what it cost.
+    """
 
     domain: Domain
     privacy: Privacy
 
     @property
     def private(self) -> bool:
+        """Whether the model is differentially private."""
         return self.privacy.private
 
     # -- prediction -------------------------------------------------------------------------
 
     @abstractmethod
     def predict_proba(self, frame: Any) -> Floats:
-        """The share of each class for the rows of a frame; columns are found by name."""
+        """Predict the share of each class.
+
+        Parameters
+        ----------
+        frame : frame
+            Rows with named columns; others than those of the domain are ignored.
+
+        Returns
+        -------
+        array of float
+            [row, class], in the order of the domain.
+
+        Raises
+        ------
+        DataError
+            A column that the model looks at is missing, or is there twice.
+        """
 
     @abstractmethod
     def predict_codes(self, frame: Any) -> Integers:
-        """The number of the class of each row: the largest share, the first of equals."""
+        """Predict the class of each row, as its number in the domain.
+
+        Parameters
+        ----------
+        frame : frame
+            Rows with named columns.
+
+        Returns
+        -------
+        array of int
+            The class with the largest share, the first of equals.
+
+        Raises
+        ------
+        DataError
+            A column that the model looks at is missing, or is there twice.
+        """
 
     def predict(self, frame: Any) -> NDArray[Any]:
-        """The class of each row of a frame."""
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        frame : frame
+            Rows with named columns.
+
+        Returns
+        -------
+        array
+            Values of the target.
+
+        Raises
+        ------
+        DataError
+            A column that the model looks at is missing, or is there twice.
+        """
         return np.asarray(self.class_values[self.predict_codes(frame)])
 
     @cached_property
     def class_values(self) -> NDArray[Any]:
-        """The classes as an array: of their own type, or of objects where they have several."""
+        """The classes as an array, of objects if they have several types."""
         values = list(self.domain.classes)
         kinds = {type(value) for value in values}
         return np.array(values, dtype=None if len(kinds) == 1 else object)
 
-    # -- looking at it ----------------------------------------------------------------------
+    # -- description ------------------------------------------------------------------------
 
     @property
     @abstractmethod
     def summary(self) -> str:
-        """What the model consists of, in a few words."""
+        """What the model consists of, such as "a tree with 5 leaves"."""
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """What the model consists of, for programs."""
+        """Return the size of the model, as a dict for JSON."""
 
     @abstractmethod
     def details(self) -> dict[str, Any]:
-        """Its parts, for programs."""
+        """Return the trees or tables of the model, as a dict for JSON."""
 
     @abstractmethod
     def rules(self) -> list[str]:
-        """What the model says, a sentence for each leaf or cell."""
+        """Return a sentence for each leaf of a tree or cell of a table."""
 
     @abstractmethod
     def text(self, max_depth: int | None = None) -> str:
-        """The model as text."""
+        """Return the model as text.
+
+        Parameters
+        ----------
+        max_depth : int, optional
+            Show trees no deeper than this.
+
+        Returns
+        -------
+        str
+        """
 
     @abstractmethod
     def page(self) -> str:
-        """A page about the model, in one file that loads nothing."""
+        """Return an HTML page that draws the model. It loads nothing from elsewhere."""
 
     @abstractmethod
-    def _repr_html_(self) -> str: ...
+    def _repr_html_(self) -> str:
+        """Return the picture that a notebook shows."""
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """A page that draws the model and says what it cost; written to a file if one is named."""
+        """Return an HTML page that draws the model and lists what it cost.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Also write the page to this file.
+
+        Returns
+        -------
+        str
+        """
         content = self.page()
         if path is not None:
             Path(path).write_text(content, encoding="utf-8")
@@ -99,18 +177,37 @@ class Model(ABC):
     # -- JSON -------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """The model as a JSON text; docs/model.md describes it."""
+        """Return the model as JSON; docs/model.md describes the format."""
         from privet.models.schema import dump
 
         return dump(self)
 
     def save(self, path: str | Path) -> None:
-        """Write the model as JSON."""
+        """Write the model as JSON.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
         Path(path).write_text(self.to_json(), encoding="utf-8")
 
     @classmethod
     def load(cls: type[M], path: str | Path) -> M:
-        """Read a model that `save` wrote."""
+        """Read a model that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Model
+
+        Raises
+        ------
+        ModelError
+            The file cannot be read, or is not a model of this kind.
+        """
         where = shown(str(path), LONGEST_TEXT)
         try:
             text = read_text(path, LONGEST_MODEL)
@@ -127,30 +224,72 @@ class Model(ABC):
 
     @classmethod
     def from_json(cls: type[M], text: str) -> M:
-        """Read the JSON text of a model; nothing in it is executed, and what is wrong with it is one sentence."""
+        """Read a model from JSON. Nothing in the text is executed.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` returned.
+
+        Returns
+        -------
+        Model
+
+        Raises
+        ------
+        ModelError
+            The text is not a model of this kind. The message is one sentence.
+        """
         from privet.models.schema import parse
 
-        found = parse(text)
-        if not isinstance(found, cls):
-            raise ModelError(f"the model is one of {found.summary}, no {cls.__name__}; read it with privet.Model.")
-        return found
+        model = parse(text)
+        if not isinstance(model, cls):
+            raise ModelError(f"the model is one of {model.summary}, no {cls.__name__}; read it with privet.Model.")
+        return model
 
 
 def softmax(logits: Floats) -> Floats:
-    """Shares whose logarithms differ as the logits of a row do."""
+    """Return the class shares that belong to logits.
+
+    Parameters
+    ----------
+    logits : array of float
+        [..., class]
+
+    Returns
+    -------
+    array of float
+        Positive shares of the same shape, which add up to 1 over the classes.
+    """
     odds = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=-1, keepdims=True))
 
 
 def column_of(frame: Any, name: str) -> Any:
-    """A column of the rows to predict."""
+    """Return a column of the rows to predict.
+
+    Parameters
+    ----------
+    frame : frame
+    name : str
+
+    Returns
+    -------
+    column of the frame
+
+    Raises
+    ------
+    DataError
+        There is no such column or more than one, or the rows have no named columns.
+    """
     if not hasattr(frame, "columns"):
         raise DataError(
             f"a model predicts for the rows of a frame with named columns, not of a {type(frame).__name__}."
         )
     columns = list(getattr(frame, "column_names", frame.columns))
     if name not in columns:
-        raise DataError(f"the rows to predict have no column '{name}', which the model looks at.")
+        meant = did_you_mean(name, map(str, columns))
+        raise DataError(f"the rows to predict have no column '{name}', which the model looks at{meant}.")
     if columns.count(name) > 1:
         raise DataError(f"the rows to predict have several columns '{name}', which the model looks at; keep one.")
     return frame[name]

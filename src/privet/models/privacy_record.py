@@ -1,4 +1,4 @@
-"""What a model promises and what it cost: written into every model, printed as `clf.privacy_`."""
+"""The privacy record of a model: what it promises and what it cost, step by step (`clf.privacy_`)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,29 @@ from fractions import Fraction
 from typing import Any
 
 from privet.errors import ModelError
-from privet.kernel import LONGEST_TEXT, decimal_text, finite_of, short_text, whole_of
+from privet.kernel import LONGEST_TEXT, decimal_text, protected, short_text, whole_of
 
 
 @dataclass(frozen=True)
 class Step:
-    """One question of the grower: what it asked of how many nodes of one level, and what each of them paid.
+    """One question of a fit.
 
-    `path` is there where nodes of one level have paid different sums: what the paths of these leaves paid in all.
+    Parameters
+    ----------
+    tree : int
+        The number of the tree; -1 for a question about the whole table.
+    level : int
+        The level of the nodes; of a sum of tables, the number of the table.
+    question : str
+        What was asked, in words.
+    parts : int
+        How many nodes were asked.
+    epsilon : Fraction
+        What each of them paid.
+    entry : int, optional
+        The ledger entry of the charge.
+    path : Fraction, optional
+        What the paths of these leaves paid in all. It is given if nodes of one level have paid different amounts.
     """
 
     tree: int
@@ -28,6 +43,7 @@ class Step:
     path: Fraction | None = None
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the step as a dict for JSON."""
         content = {
             "tree": self.tree,
             "level": self.level,
@@ -40,9 +56,10 @@ class Step:
 
     @classmethod
     def from_dict(cls, content: Any) -> Step:
+        """Read what `to_dict` wrote; anything else raises KeyError, TypeError or AttributeError."""
         epsilon = loss_of(content["epsilon"])
         path = None if content.get("path") is None else loss_of(content["path"])
-        if path is not None and path < epsilon:  # a path has paid what its leaf paid, and more
+        if path is not None and path < epsilon:  # a path pays at least what its leaf pays
             raise TypeError
         return cls(
             _whole(content["tree"]),
@@ -56,13 +73,29 @@ class Step:
 
 
 class Record:
-    """The steps of a fit as they are taken, and why it is not private if it is not."""
+    """Collects the steps of a fit as they are taken.
+
+    Attributes
+    ----------
+    steps : list of Step
+    reasons : list of str
+        Why the model is not private; empty if it is.
+    """
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self.reasons: list[str] = []
 
     def add(self, tree: int, level: int, question: str, releases: Sequence[Any], path: Fraction | None = None) -> None:
+        """Add one question.
+
+        Parameters
+        ----------
+        tree, level, question, path
+            As in `Step`.
+        releases : sequence of Release
+            What was released for each node. All of them have the same epsilon.
+        """
         first = releases[0]
         self.steps.append(Step(tree, level, question, len(releases), first.epsilon, first.about.entry, path))
         if not first.private:
@@ -71,10 +104,24 @@ class Record:
 
 @dataclass(frozen=True)
 class Decision:
-    """A choice that was made on the way, from what is public or released: it cost nothing and is published.
+    """A choice that was made during a fit. It follows from public facts and releases, so it cost nothing.
 
-    `margins` says by how much each branch was ahead of the default, `context` what the choice was made from,
-    `policy` which policy made it, and `why` says it for people.
+    Parameters
+    ----------
+    site : str
+        What was chosen.
+    branch : str
+        The choice.
+    nodes : int, default 1
+        At how many nodes it was chosen.
+    margins : tuple of (str, float), default ()
+        By how much each branch was ahead of the default.
+    context : tuple of (str, float or str), default ()
+        What the choice was made from.
+    policy : str, default ""
+        The policy that made it.
+    why : str, default ""
+        The reason, for people.
     """
 
     site: str
@@ -86,6 +133,7 @@ class Decision:
     why: str = ""
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the decision as a dict for JSON."""
         return {
             "site": self.site,
             "branch": self.branch,
@@ -98,6 +146,7 @@ class Decision:
 
     @classmethod
     def from_dict(cls, content: Any) -> Decision:
+        """Read what `to_dict` wrote; anything else raises KeyError, TypeError or AttributeError."""
         return cls(
             text_of(content["site"]),
             text_of(content["branch"]),
@@ -118,7 +167,32 @@ class Decision:
 
 @dataclass(frozen=True)
 class Privacy:
-    """The promise of a model: `epsilon` per person, pure, if `private`; otherwise `reasons` say why not."""
+    """The privacy record of a model: pure `epsilon` per person, unless `reasons` say why not.
+
+    Parameters
+    ----------
+    algorithm, variant : str
+        How the model was fitted.
+    epsilon : Fraction
+        The promised loss of a person.
+    rows_per_person : int, default 1
+        How many rows of a person count at most.
+    steps : tuple of Step, default ()
+        Every question that was asked.
+    reasons : tuple of str, default ()
+        Why the model is not private; empty if it is.
+    disjoint : bool, default False
+        Whether the trees saw disjoint rows, so that their losses share a maximum.
+    added : tuple of Fraction, default ()
+        What each table of rows that were added later was charged.
+    decisions : tuple of Decision, default ()
+        Choices that were made during the fit, free of charge.
+    criterion : str, default ""
+        How a tree without noise chose its splits; an audit relies on it.
+    person : str, default ""
+        The column by which surplus rows of a person were left out. Without it the promise is for those who have no
+        more than `rows_per_person` rows.
+    """
 
     algorithm: str
     variant: str
@@ -126,18 +200,30 @@ class Privacy:
     rows_per_person: int = 1
     steps: tuple[Step, ...] = ()
     reasons: tuple[str, ...] = ()
-    disjoint: bool = False  # the trees saw disjoint rows: their losses share a maximum
-    added: tuple[Fraction, ...] = ()  # what each table of rows added later was charged
-    decisions: tuple[Decision, ...] = ()  # choices that were made on the way, free of charge
-    criterion: str = ""  # what a tree without noise chose its splits by: an auditor takes its choices at their word
+    disjoint: bool = False
+    added: tuple[Fraction, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    criterion: str = ""
+    person: str = ""
+
+    @property
+    def protected(self) -> str:
+        """Whom the promise is for, in words."""
+        whom = protected(self.person, self.rows_per_person)
+        return f"{whom}, in each of {1 + len(self.added)} tables" if self.added else whom
 
     @property
     def private(self) -> bool:
+        """Whether the model is differentially private."""
         return not self.reasons
 
     @property
     def spent(self) -> Fraction:
-        """What the dearest path through the trees was charged."""
+        """What was charged in all.
+
+        These are the questions about the whole table, and the most expensive path of each tree. Trees add up, or
+        share their maximum on disjoint rows.
+        """
         shared = sum((step.epsilon for step in self.steps if step.tree < 0), Fraction(0))
         by_tree: dict[int, list[Step]] = {}
         for step in self.steps:
@@ -146,11 +232,21 @@ class Privacy:
         return shared + (max(trees, default=Fraction(0)) if self.disjoint else sum(trees, Fraction(0)))
 
     def paths(self, tree: int) -> list[Fraction]:
-        """What each kind of path of a tree paid: one for each level that has leaves, or more where they differ."""
+        """Return what the paths of a tree paid.
+
+        Parameters
+        ----------
+        tree : int
+
+        Returns
+        -------
+        list of Fraction
+            One for each level that has leaves, or more if paths of a level paid different amounts.
+        """
         return _paths([step for step in self.steps if step.tree == tree])
 
     def __str__(self) -> str:
-        promise = f"epsilon {decimal_text(self.epsilon)} per person ({_rows(self.rows_per_person)}), pure"
+        promise = f"pure epsilon {decimal_text(self.epsilon)} {self.protected}"
         if not self.private:
             promise = "NOT PRIVATE: " + "; ".join(self.reasons)
         lines = [f"{self.algorithm}, {self.variant} variant", promise]
@@ -188,6 +284,7 @@ class Privacy:
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the record as a dict for JSON."""
         return {
             "algorithm": self.algorithm,
             "variant": self.variant,
@@ -200,12 +297,28 @@ class Privacy:
             "added": [str(epsilon) for epsilon in self.added],
             **({"decisions": [decision.to_dict() for decision in self.decisions]} if self.decisions else {}),
             **({"criterion": self.criterion} if self.criterion else {}),
+            **({"person": self.person} if self.person else {}),
             "steps": [step.to_dict() for step in self.steps],
         }
 
     @classmethod
     def from_dict(cls, content: Any) -> Privacy:
-        """Read what `to_dict` wrote; anything else is a `ModelError`."""
+        """Read what `to_dict` wrote.
+
+        Parameters
+        ----------
+        content : dict
+            From a file that anybody may have written.
+
+        Returns
+        -------
+        Privacy
+
+        Raises
+        ------
+        ModelError
+            The record is incomplete, contradicts itself, or spends more than it promises.
+        """
         incomplete = ModelError("the model's privacy record is incomplete; it was not written by privet.")
         try:
             steps = tuple(Step.from_dict(step) for step in _list(content["steps"]))
@@ -220,6 +333,7 @@ class Privacy:
                 tuple(loss_of(epsilon) for epsilon in _list(content["added"])),
                 tuple(Decision.from_dict(decision) for decision in _list(content.get("decisions", []))),
                 text_of(content.get("criterion", "")),
+                text_of(content.get("person", "")),
             )
             claimed = content["private"]
         except (KeyError, TypeError, AttributeError):
@@ -234,31 +348,41 @@ class Privacy:
 
 
 def _paths(steps: list[Step]) -> list[Fraction]:
-    """A leaf paid what its level asks of leaves, and what all levels above ask of nodes that split.
+    """Return what the paths of one tree paid.
 
-    Where nodes of one level were asked different questions, the leaves below say what their paths have paid.
+    A leaf paid what its level asks of leaves, and what all levels above ask of nodes that split. If nodes of one
+    level were asked different questions, the steps of the leaves below record what their paths paid.
     """
-    along, found = Fraction(0), []
+    above, paths = Fraction(0), []
     levels: dict[int, list[Step]] = {}
     for step in steps:
         levels.setdefault(step.level, []).append(step)
-    for _, here in sorted(levels.items()):
-        leaves = [step for step in here if step.question in LEAF_QUESTIONS]
-        ends = sum((step.epsilon for step in leaves if step.path is None), Fraction(0))
-        sizes = sum((step.epsilon for step in here if step.question == "size"), Fraction(0))
-        if ends:
-            found.append(along + sizes + ends)
-        found += [step.path for step in leaves if step.path is not None]
-        along += sum((step.epsilon for step in here if step.question not in LEAF_QUESTIONS), Fraction(0))
-    return found or ([along] if levels else [])
+    for _, of_level in sorted(levels.items()):
+        leaves = [step for step in of_level if step.question in LEAF_QUESTIONS]
+        leaf = sum((step.epsilon for step in leaves if step.path is None), Fraction(0))
+        size = sum((step.epsilon for step in of_level if step.question == "size"), Fraction(0))
+        if leaf:
+            paths.append(above + size + leaf)
+        paths += [step.path for step in leaves if step.path is not None]
+        above += sum((step.epsilon for step in of_level if step.question not in LEAF_QUESTIONS), Fraction(0))
+    return paths or ([above] if levels else [])
 
 
-# the questions that end a path
+# The questions that end a path.
 LEAF_QUESTIONS = ("class counts", "label")
 
 
 def check_losses(losses: Iterable[Fraction]) -> None:
-    """Losses of a foreign record must not be so long that adding or printing them fails."""
+    """Refuse losses of a file that are too long to be added or printed.
+
+    Parameters
+    ----------
+    losses : iterable of Fraction
+
+    Raises
+    ------
+    ModelError
+    """
     shared = 1
     for loss in losses:
         shared = math.lcm(shared, loss.denominator)
@@ -266,25 +390,48 @@ def check_losses(losses: Iterable[Fraction]) -> None:
             raise ModelError("the model's privacy record has losses too large or too long to add up.")
 
 
-def _rows(number: int) -> str:
-    return "1 row" if number == 1 else f"at most {number} rows"
-
-
 def text_of(value: object) -> str:
-    """A text that can be printed and written; anything else is a TypeError."""
+    """Return a text of a file that can be printed and written.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    TypeError
+        It is not a text, too long, or has half a surrogate pair.
+    """
     if not isinstance(value, str) or len(value) > LONGEST_TEXT or any(0xD800 <= ord(char) < 0xE000 for char in value):
         raise TypeError
     return value
 
 
 def _whole(value: object) -> int:
+    """Return a whole number of a file; anything else is a TypeError."""
     whole = whole_of(value, -(2**62), 2**62)
     if whole is None:
         raise TypeError
     return whole
 
 
+def finite_of(value: object) -> float | None:
+    """Return a number of JSON as a float; None for anything else, and for what is not finite."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
 def _number(value: object) -> float:
+    """Return a finite number of a file; anything else is a TypeError."""
     number = finite_of(value)
     if number is None:
         raise TypeError
@@ -292,13 +439,28 @@ def _number(value: object) -> float:
 
 
 def _list(value: object) -> list[Any]:
+    """Return a list of a file; anything else is a TypeError."""
     if not isinstance(value, list):
         raise TypeError
     return value
 
 
 def loss_of(value: object) -> Fraction:
-    """An exact loss as it stands in a file; anything else is a TypeError."""
+    """Return an exact loss of a file, such as "1/2".
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    Fraction
+
+    Raises
+    ------
+    TypeError
+        It is not a fraction of whole numbers that are not negative.
+    """
     text = text_of(value)
     numerator, _, denominator = text.partition("/")
     if not numerator.isascii() or not numerator.isdigit() or len(text) > 400:

@@ -1,7 +1,7 @@
-"""A model as JSON: what is published, and what is believed of a file that somebody sends.
+"""Models as JSON: how they are written, and how a file that anybody may have sent is checked.
 
-Nodes stand in breadth-first order, so which children a split has follows from the domain, and no
-file can describe anything but a tree. Tables have the cells of their columns, in the order of the domain.
+Nodes are listed in breadth-first order. The domain determines how many children a split has, so a file
+cannot describe anything but a tree. Tables have the cells of their columns, in the order of the domain.
 docs/model.md describes the format; `VERSION` changes with it.
 """
 
@@ -15,18 +15,32 @@ from typing import Any
 import numpy as np
 
 from privet.errors import DataError, DomainError, ModelError, UndeclaredDomain
-from privet.kernel import DEEPEST_TREE, LONGEST_MODEL, Domain, Numeric, finite_of, whole_of
+from privet.kernel import DEEPEST_TREE, LONGEST_MODEL, Domain, Numeric, whole_of
 from privet.models.model import Floats, Model
-from privet.models.privacy_record import Privacy, check_losses, loss_of, text_of
+from privet.models.privacy_record import Privacy, check_losses, finite_of, loss_of, text_of
 from privet.models.tables import LARGEST, Table, Tables
-from privet.models.tree import VOTES, Ensemble, Tree, plain
+from privet.models.tree import VOTES, Ensemble, Tree, plain_number
 
 FORMAT, VERSION = "privet-model", 1
 MAX_TABLES = 100_000
 
 
 def dump(model: Model) -> str:
-    """The JSON text of a model."""
+    """Return a model as JSON.
+
+    Parameters
+    ----------
+    model : Model
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ModelError
+        The model is neither an Ensemble nor Tables.
+    """
     content: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -35,7 +49,7 @@ def dump(model: Model) -> str:
     }
     if isinstance(model, Ensemble):
         content["vote"] = model.vote
-        content["prior"] = None if model.prior is None else [plain(count) for count in model.prior]
+        content["prior"] = None if model.prior is None else [plain_number(count) for count in model.prior]
         content["trees"] = [_nodes(tree) for tree in model.trees]
     elif isinstance(model, Tables):
         content["note"] = model.note
@@ -55,19 +69,27 @@ def dump(model: Model) -> str:
 
 
 def parse(text: str) -> Model:
-    """Return the model of a JSON text.
+    """Return the model that a JSON text describes.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    Model
 
     Raises
     ------
     ModelError
-        Whatever else the text is, one sentence. Nothing is read of a text that is longer than `LONGEST_MODEL`.
+        The text is not a model, or longer than `LONGEST_MODEL`. The message is one sentence.
     """
     if len(text) > LONGEST_MODEL:
         raise ModelError(f"the model has more than {LONGEST_MODEL} characters; it was not written by privet.")
     try:
         content = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise ModelError("the model is not valid JSON; it may be cut short.") from None
+        raise ModelError("the model is not valid JSON; it was cut short, or is no model that privet wrote.") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ModelError("this JSON is not a privet model.")
     if content.get("version") != VERSION or content["version"] is True:
@@ -84,7 +106,7 @@ def parse(text: str) -> Model:
     except Exception:
         raise ModelError("the model's domain cannot be used; it was not written by privet.") from None
     if "tables" in content:
-        return _sum(content, domain)
+        return _tables(content, domain)
     if content.get("vote") not in VOTES:
         raise ModelError(f"the model's vote is not one of {', '.join(VOTES)}.")
     prior = content.get("prior")
@@ -101,7 +123,8 @@ def parse(text: str) -> Model:
     )
 
 
-def _sum(content: dict[str, Any], domain: Domain) -> Tables:
+def _tables(content: dict[str, Any], domain: Domain) -> Tables:
+    """Read a sum of tables."""
     tables, note = content["tables"], content.get("note", "")
     if not isinstance(tables, list) or len(tables) > MAX_TABLES:
         raise ModelError("the model has no list of tables; it was not written by privet.")
@@ -109,18 +132,19 @@ def _sum(content: dict[str, Any], domain: Domain) -> Tables:
         text_of(note)
     except TypeError:
         raise ModelError("the model's note is not a text.") from None
-    found = tuple(_table(table, domain, number) for number, table in enumerate(tables, start=1))
-    check_losses([table.epsilon for table in found])
+    checked = tuple(_table(table, domain, number) for number, table in enumerate(tables, start=1))
+    check_losses([table.epsilon for table in checked])
     return Tables(
         domain,
         tuple(_numbers(content.get("intercept"), len(domain.classes), "the intercept")),
-        found,
+        checked,
         Privacy.from_dict(content.get("privacy")),
         note,
     )
 
 
 def _table(content: Any, domain: Domain, number: int) -> Table:
+    """Read one table."""
     where = f"table {number}"
     if not isinstance(content, dict) or set(content) != {"columns", "epsilon", "values", "deviation"}:
         raise ModelError(f"{where} of the model is not a table; it was not written by privet.")
@@ -144,17 +168,17 @@ def _table(content: Any, domain: Domain, number: int) -> Table:
 
 
 def _array(values: Any, shape: tuple[int, ...], where: str) -> Floats:
-    """Nested lists as an array of exactly this shape."""
+    """Return nested lists as an array of exactly this shape."""
     flat = [values]
     for length in shape:
         if not all(isinstance(part, list) and len(part) == length for part in flat):
             raise ModelError(f"{where} of the model does not have the cells of its columns.")
-        flat = [each for part in flat for each in part]
+        flat = [item for part in flat for item in part]
     return np.array(_numbers(flat, len(flat), where), dtype=np.float64).reshape(shape)
 
 
 def _nodes(tree: Tree) -> list[dict[str, Any]]:
-    """The nodes in breadth-first order; which children a split has follows from the domain."""
+    """Return the nodes of a tree in breadth-first order."""
     nodes = []
     for number in range(len(tree)):
         node: dict[str, Any] = {}
@@ -163,14 +187,15 @@ def _nodes(tree: Tree) -> list[dict[str, Any]]:
             if tree.at[number] >= 0:
                 node["at"] = int(tree.at[number])
         if not math.isnan(tree.size[number]):
-            node["size"] = plain(float(tree.size[number]))
-        node["counts"] = [plain(count) for count in tree.counts[number].tolist()]
+            node["size"] = plain_number(float(tree.size[number]))
+        node["counts"] = [plain_number(count) for count in tree.counts[number].tolist()]
         node["deviation"] = float(tree.deviation[number])
         nodes.append(node)
     return nodes
 
 
 def _tree(nodes: Any, domain: Domain, position: Mapping[str, int]) -> Tree:
+    """Read one tree."""
     if not isinstance(nodes, list) or not nodes:
         raise ModelError("a tree of the model has no list of nodes; it was not written by privet.")
     classes = len(domain.classes)
@@ -203,6 +228,7 @@ def _tree(nodes: Any, domain: Domain, position: Mapping[str, int]) -> Tree:
 
 
 def _numbers(values: Any, length: int, where: str) -> Sequence[float]:
+    """Return a list of so many finite numbers."""
     if not isinstance(values, list) or len(values) != length:
         raise ModelError(f"{where} of the model needs {length} numbers, one for each class.")
     numbers = [number for value in values if (number := finite_of(value)) is not None and abs(number) < 2**63]
@@ -212,6 +238,7 @@ def _numbers(values: Any, length: int, where: str) -> Sequence[float]:
 
 
 def _grid_index(value: Any, domain: Domain, name: str, number: int) -> int:
+    """Return the grid index of a threshold."""
     column = domain[name]
     if not isinstance(column, Numeric):
         raise ModelError(f"node {number} of the model has a threshold that '{name}' does not have.")
@@ -222,4 +249,5 @@ def _grid_index(value: Any, domain: Domain, name: str, number: int) -> int:
 
 
 def _no_constant(name: str) -> float:
+    """Refuse NaN and Infinity, which Python's JSON reads."""
     raise ValueError(name)

@@ -1,7 +1,7 @@
-"""A published model that is a sum of small tables: log odds for the cells of one or two attributes each.
+"""A published model that is a sum of small tables of log odds, for the cells of one or two attributes each.
 
-Every number is a release or made from releases, so the model can be printed, edited and
-merged at no cost: what it predicts for a row is an intercept plus one entry of each table.
+The log odds of a row are an intercept plus one entry of each table. Every number is a release or made
+from releases, so the model can be printed, edited and merged at no cost.
 """
 
 from __future__ import annotations
@@ -18,19 +18,30 @@ from privet.errors import ModelError
 from privet.kernel import LOGIT_GRID, AdditiveModel, Domain
 from privet.models.model import Floats, Integers, Model, column_of, softmax
 from privet.models.privacy_record import Privacy
-from privet.models.tree import Ensemble, Tree, told
+from privet.models.tree import Ensemble, Tree, cell_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-LARGEST = 100.0  # log odds of a cell: e^100 is beyond any odds
-ALIKE = 0.1  # cells whose deviations are below this count alike
+LARGEST = 100.0  # the largest log odds of a cell: e^100 is beyond any odds
+ALIKE = 0.1  # cells with a standard deviation below this have nearly equal weights
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Log odds [cells..., class] that the cells of some attributes add, how unsure each is, and what they cost."""
+    """The log odds that the cells of one or two attributes add.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The attributes.
+    values : array of float
+        Log odds, [cells..., class].
+    deviation : array of float
+        Their standard deviations, of the same shape.
+    epsilon : Fraction, default 0
+        What the table cost.
+    """
 
     columns: tuple[str, ...]
     values: Floats
@@ -45,24 +56,40 @@ class Table:
 
     @property
     def name(self) -> str:
+        """The attributes in words."""
         return " and ".join(self.columns)
 
     @property
-    def sureness(self) -> Floats:
-        """How much each cell counts in an average: those with few rows are hardly known, and count little."""
+    def cell_weights(self) -> Floats:
+        """The weight of each cell in an average. Cells with few rows are less certain and weigh less."""
         return np.asarray(1 / (self.deviation.mean(axis=-1) ** 2 + ALIKE**2))
 
     @property
     def weight(self) -> float:
-        """How much the table moves predictions: the standard deviation of its log odds over its cells."""
-        return _deviation(self.values, self.sureness)
+        """How much the table moves predictions: the weighted standard deviation of its log odds over its cells."""
+        return _deviation(self.values, self.cell_weights)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tables(Model):
-    """A published model: an intercept and tables over one domain, and what they promise.
+    """A published model that is a sum of tables.
 
-    `note` is what the fit has to say about itself: that there was too little signal for a table, for one.
+    Parameters
+    ----------
+    domain : Domain
+        The public domain of the rows.
+    intercept : tuple of float
+        Log odds of each class before any table.
+    tables : tuple of Table
+    privacy : Privacy
+        What the model promises and what it cost.
+    note : str, default ""
+        A remark about the fit for people, such as that there was too little signal for a table.
+
+    Raises
+    ------
+    ModelError
+        The intercept or a table does not have the shape that the domain requires.
     """
 
     domain: Domain
@@ -83,14 +110,46 @@ class Tables(Model):
     # -- prediction -------------------------------------------------------------------------
 
     def logits(self, frame: Any) -> Floats:
-        """Log odds of each class for the rows of a frame, up to a constant of the row; columns are found by name."""
-        found = np.tile(np.array(self.intercept), (len(frame), 1))
-        for part in self.contributions(frame):
-            found += part
-        return found
+        """Return the log odds of each class, up to a constant of the row.
+
+        Parameters
+        ----------
+        frame : frame
+            Rows with named columns.
+
+        Returns
+        -------
+        array of float
+            [row, class]
+
+        Raises
+        ------
+        DataError
+            A column that the model looks at is missing, or is there twice.
+        """
+        logits = np.tile(np.array(self.intercept), (len(frame), 1))
+        for contribution in self.contributions(frame):
+            logits += contribution
+        return logits
 
     def contributions(self, frame: Any) -> Iterator[Floats]:
-        """What each table adds for each row [row, class]; nothing for a row that fits none of its cells."""
+        """Yield what each table adds to the log odds of each row.
+
+        Parameters
+        ----------
+        frame : frame
+            Rows with named columns.
+
+        Yields
+        ------
+        array of float
+            [row, class]; 0 for a row that fits no cell of the table.
+
+        Raises
+        ------
+        DataError
+            A column that the model looks at is missing, or is there twice.
+        """
         codes: dict[str, NDArray[Any]] = {}
         for name in dict.fromkeys(name for table in self.tables for name in table.columns):
             codes[name] = self.domain[name].encode(column_of(frame, name))
@@ -100,27 +159,44 @@ class Tables(Model):
             yield np.where(inside[:, None], table.values[cells], 0.0)
 
     def predict_proba(self, frame: Any) -> Floats:
-        """The share of each class for the rows of a frame."""
+        """Predict the share of each class; see `Model.predict_proba`."""
         return softmax(self.logits(frame))
 
     def predict_codes(self, frame: Any) -> Integers:
-        """The number of the class of each row: the largest share, the first of equals."""
+        """Predict the number of the class of each row; see `Model.predict_codes`."""
         return np.asarray(np.argmax(self.logits(frame), axis=1))
 
     @property
     def additive(self) -> AdditiveModel:
-        """The model for questions of a table, log odds on a grid: `table.count_correct(model.additive, 0.1)`."""
+        """The model on a grid of log odds, for questions: ``table.count_correct(model.additive, 0.1)``."""
 
         def on_grid(values: Any) -> NDArray[np.int32]:
+            """Round log odds to the grid."""
             return np.asarray(np.rint(np.asarray(values) * LOGIT_GRID), dtype=np.int32)
 
         terms = tuple((table.columns, on_grid(table.values)) for table in self.tables)
         return AdditiveModel(tuple(on_grid(self.intercept).tolist()), terms)
 
-    # -- looking at it, and changing it -----------------------------------------------------
+    # -- description, and changed copies ----------------------------------------------------
 
     def explain(self, frame: Any) -> pd.DataFrame:
-        """A prediction as a sum: for each row the log odds that each table adds to each class, the intercept first."""
+        """Return predictions as sums.
+
+        Parameters
+        ----------
+        frame : frame
+            Rows with named columns.
+
+        Returns
+        -------
+        pandas.DataFrame
+            For each row a line for the intercept and one for each table, with the log odds that it adds to each class.
+
+        Raises
+        ------
+        DataError
+            A column that the model looks at is missing, or is there twice.
+        """
         import pandas as pd
 
         texts = self.domain.target_column.texts
@@ -133,40 +209,58 @@ class Tables(Model):
 
     @property
     def importance(self) -> dict[str, float]:
-        """How much each attribute moves predictions: the deviation over its cells of what it adds by itself in all
-        tables, and half of that of what only it and another add together.
+        """How much each attribute moves predictions.
+
+        It is the standard deviation, over the cells of the attribute, of what it adds by itself in all tables. The
+        part of a table of two attributes that neither adds by itself counts half for each of them.
         """
         alone = {name: np.zeros((self.domain[name].size, len(self.intercept))) for name in self.domain.attributes}
-        sure = {name: np.zeros(self.domain[name].size) for name in self.domain.attributes}
-        found = dict.fromkeys(self.domain.attributes, 0.0)
+        cell_weights = {name: np.zeros(self.domain[name].size) for name in self.domain.attributes}
+        importance = dict.fromkeys(self.domain.attributes, 0.0)
         for table in self.merged().tables:
-            together, weights = table.values, table.sureness
+            together, weights = table.values, table.cell_weights
             for axis, name in enumerate(table.columns):
-                others = tuple(each for each in range(len(table.columns)) if each != axis)
+                others = tuple(other for other in range(len(table.columns)) if other != axis)
                 total = weights.sum(axis=others, keepdims=True)[..., None]
                 effect = (together * weights[..., None]).sum(axis=others, keepdims=True) / total
                 alone[name] += effect.reshape(alone[name].shape)
-                sure[name] += weights.sum(axis=others)
+                cell_weights[name] += weights.sum(axis=others)
                 together = together - effect
             for name in table.columns if len(table.columns) > 1 else ():
-                found[name] += _deviation(together, weights) / 2
-        return {name: found[name] + _deviation(alone[name], sure[name]) for name in found}
+                importance[name] += _deviation(together, weights) / 2
+        return {name: importance[name] + _deviation(alone[name], cell_weights[name]) for name in importance}
 
     def merged(self) -> Tables:
-        """The same predictions with one table for each set of columns."""
+        """Return a model of the same predictions with one table for each set of columns."""
         by_columns: dict[frozenset[str], Table] = {}
         for table in self.tables:
-            known = by_columns.get(frozenset(table.columns))
-            if known is not None:
-                axes = [*map(table.columns.index, known.columns), len(known.columns)]
+            earlier = by_columns.get(frozenset(table.columns))
+            if earlier is not None:
+                axes = [*map(table.columns.index, earlier.columns), len(earlier.columns)]
                 values, deviation = table.values.transpose(axes), table.deviation.transpose(axes)
-                both = np.sqrt(known.deviation**2 + deviation**2)
-                table = Table(known.columns, known.values + values, both, known.epsilon + table.epsilon)
+                deviation = np.sqrt(earlier.deviation**2 + deviation**2)
+                table = Table(earlier.columns, earlier.values + values, deviation, earlier.epsilon + table.epsilon)
             by_columns[frozenset(table.columns)] = table
         return replace(self, tables=tuple(by_columns.values()))
 
     def without(self, *columns: str) -> Tables:
-        """The model without the tables of these columns: one name, or two for the tables of both."""
+        """Return the model without the tables of some columns.
+
+        Parameters
+        ----------
+        *columns : str
+            One attribute, or two for the tables of both.
+
+        Returns
+        -------
+        Tables
+            With a note that it was edited.
+
+        Raises
+        ------
+        ModelError
+            There is no such table.
+        """
         kept = tuple(table for table in self.tables if set(table.columns) != set(map(str, columns)))
         if len(kept) == len(self.tables):
             known = ", ".join(table.name for table in self.merged().tables) or "none"
@@ -176,7 +270,25 @@ class Tables(Model):
         return self._edited(kept, f"without the table of {' and '.join(columns)}")
 
     def with_values(self, columns: str | Sequence[str], values: Any) -> Tables:
-        """The model in which the table of these columns says something else: what a person knows better."""
+        """Return the model with other values in the table of some columns, such as those that an expert knows.
+
+        Parameters
+        ----------
+        columns : str or sequence of str
+            One attribute, or two.
+        values : array-like of float
+            Log odds, [cells..., class].
+
+        Returns
+        -------
+        Tables
+            With a note that it was edited.
+
+        Raises
+        ------
+        ModelError
+            There is no such table, or the values do not have its shape.
+        """
         names = (columns,) if isinstance(columns, str) else tuple(columns)
         kept = self.without(*names).tables
         shape = (*(self.domain[name].size for name in names), len(self.intercept))
@@ -189,18 +301,26 @@ class Tables(Model):
         return self._edited((*kept, Table(names, numbers, np.zeros(shape))), f"other values for {' and '.join(names)}")
 
     def _edited(self, tables: tuple[Table, ...], how: str) -> Tables:
+        """Return the model with other tables and a note about the edit."""
         note = "; ".join(filter(None, [self.note, f"edited by hand: {how}"]))
         return replace(self, tables=tables, note=note[:1000])
 
     def to_trees(self) -> Ensemble:
-        """The same predictions as plain trees that multiply shares: one level for each column of a table."""
+        """Return a model of trees with the same predictions.
+
+        Returns
+        -------
+        Ensemble
+            A tree for the intercept and one for each table, with a level for each of its columns. Their shares are
+            multiplied.
+        """
         attributes = self.domain.attributes
         # an intercept is a tree of one leaf
         intercept = Table((), np.array(self.intercept), np.zeros(len(self.intercept)))
         trees = []
         for table in (intercept, *self.merged().tables):
             splits = [attributes.index(name) for name in table.columns]
-            # nodes above the leaves say nothing: a row that fits no cell of a table ends there
+            # inner nodes have even shares: a row that fits no cell of a table ends there
             levels = np.cumprod([1, *table.values.shape[:-1]])
             column = np.repeat([*splits, -1], levels).astype(np.int64)
             shares = softmax(table.values.reshape(-1, len(self.intercept)))
@@ -214,12 +334,15 @@ class Tables(Model):
 
     @property
     def summary(self) -> str:
+        """How many tables there are, in words."""
         return "1 table" if len(self.tables) == 1 else f"{len(self.tables)} tables"
 
     def facts(self) -> dict[str, Any]:
+        """Return how many tables there are, and the note."""
         return {"tables": len(self.tables), **({"note": self.note} if self.note else {})}
 
     def details(self) -> dict[str, Any]:
+        """Return the intercept, the importance of each attribute, and the tables."""
         return {
             "note": self.note,
             "intercept": list(self.intercept),
@@ -231,39 +354,41 @@ class Tables(Model):
         }
 
     def rules(self) -> list[str]:
-        """Every cell as a sentence: the factor by which it multiplies the odds of each class."""
+        """Return a sentence for each cell: the factor by which it multiplies the odds of each class."""
         texts = self.domain.target_column.texts
         shares = zip(texts, softmax(np.array(self.intercept)), strict=True)
-        found = ["to begin with: " + ", ".join(f"{text} {share:.0%}" for text, share in shares)]
+        rules = ["to begin with: " + ", ".join(f"{text} {share:.0%}" for text, share in shares)]
         for table in self.merged().tables:
             labels = [self.domain[name].labels for name in table.columns]
             for cell in np.ndindex(*table.values.shape[:-1]):
                 where = zip(table.columns, labels, cell, strict=True)
-                conditions = " and ".join(told(name, words[code]) for name, words, code in where)
+                conditions = " and ".join(cell_text(name, words[code]) for name, words, code in where)
                 odds = zip(texts, np.exp(np.minimum(table.values[cell], 700)), strict=True)  # below the largest float
                 factors = ", ".join(f"{text} x {factor:.2f}" for text, factor in odds)
-                found.append(f"if {conditions} then {factors}")
-        return found
+                rules.append(f"if {conditions} then {factors}")
+        return rules
 
     def text(self, max_depth: int | None = None) -> str:
-        """The tables as text, the one that moves predictions most first; `max_depth` is for trees."""
+        """Return the tables as text, first the one that moves predictions most; `max_depth` is ignored."""
         from privet.trees.table_text import text
 
         return text(self)
 
     def page(self) -> str:
+        """Return an HTML page that draws the tables."""
         from privet.trees.table_page import page
 
         return page(self)
 
     def _repr_html_(self) -> str:
+        """Return the picture of the tables."""
         from privet.trees.table_drawing import svg
 
         return svg(self)
 
 
 def _deviation(values: Floats, weights: Floats) -> float:
-    """The standard deviation of log odds over weighted cells, classes alike."""
+    """Return the standard deviation of log odds over weighted cells, averaged over classes as root mean square."""
     if not weights.any():
         return 0.0
     shares = (weights / weights.sum())[..., None]

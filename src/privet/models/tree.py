@@ -1,9 +1,9 @@
-"""What a fit publishes: trees of released values, as frozen as what is printed.
+"""Published trees of released values, which cannot be changed.
 
-A tree is kept as arrays over its nodes in breadth-first order, so that the children
-of each node follow one another and prediction is a loop without recursion; `Split`
-and `Leaf` are how people see one node of it. An `Ensemble` is the published model: one
-tree or several, the domain they speak of, how they vote, and what they promise.
+A tree is kept as arrays over its nodes in breadth-first order. So the children of a node follow one
+another, and prediction is a loop without recursion. `Split` and `Leaf` show one node to people. An
+`Ensemble` is the published model: one tree or several, their domain, how they vote, and the privacy
+record.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from privet.models.privacy_record import Privacy
 if TYPE_CHECKING:
     import pandas as pd
 
-TINY = 1e-300  # a share of 0 has no logarithm
+TINY = 1e-300  # stands for a share of 0, which has no logarithm
 VOTES = ("majority", "average", "weighted", "product")
 
 A = TypeVar("A", bound=NDArray[Any])
@@ -33,29 +33,65 @@ A = TypeVar("A", bound=NDArray[Any])
 
 @dataclass(frozen=True)
 class Leaf:
-    """Where rows end: estimated rows of each class, and the standard deviation of the noise in each number."""
+    """A leaf of a tree.
+
+    Parameters
+    ----------
+    counts : tuple of float
+        Estimated rows of each class.
+    deviation : float
+        Standard deviation of the noise in each count.
+    label : int
+        The number of the class that it predicts.
+    """
 
     counts: tuple[float, ...]
     deviation: float
-    label: int  # the number of the class it predicts
+    label: int
 
 
 @dataclass(frozen=True)
 class Split:
-    """Where rows part: by the cells of an attribute or, with a threshold, into those at most as large and the rest."""
+    """An inner node of a tree.
+
+    Parameters
+    ----------
+    attribute : str
+    threshold : int, float or None
+        Rows with a value up to it go to the first child; None for a split into the cells of the attribute.
+    labels : tuple of str
+        The values that go to each child.
+    children : tuple of int
+        The numbers of their nodes.
+    counts : tuple of float
+        Estimated rows of each class: the sums of the leaves below.
+    deviation : float
+        Standard deviation of the noise in each count.
+    size : float or None
+        The released number of rows, if it was bought.
+    """
 
     attribute: str
     threshold: int | float | None
-    labels: tuple[str, ...]  # of the children, in their order
-    children: tuple[int, ...]  # their node numbers
-    counts: tuple[float, ...]  # the sums of the leaves below
+    labels: tuple[str, ...]
+    children: tuple[int, ...]
+    counts: tuple[float, ...]
     deviation: float
-    size: float | None  # a released size, where one was bought
+    size: float | None
 
 
 @dataclass(frozen=True)
 class Visit:
-    """One stop of a walk: the node, its number, and the conditions that lead to it."""
+    """One node of a walk through a tree.
+
+    Parameters
+    ----------
+    number : int
+        The number of the node.
+    node : Split or Leaf
+    path : tuple of str
+        The conditions that lead to it.
+    """
 
     number: int
     node: Split | Leaf
@@ -63,24 +99,46 @@ class Visit:
 
     @property
     def depth(self) -> int:
+        """The depth of the node; 0 for the root."""
         return len(self.path)
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A decision tree over a public domain, in arrays over its nodes.
+    """A decision tree over a public domain, in arrays over its nodes in breadth-first order.
 
-    `column[i]` is the position of the attribute that node i splits by, -1 for a leaf;
-    `at[i]` the grid index from which rows go right, -1 for a split into cells.
+    Parameters
+    ----------
+    domain : Domain
+    column : array of int
+        The position of the attribute that each node splits by, -1 for a leaf.
+    at : array of int
+        The grid index from which on rows go to the second child, -1 for a split into cells.
+    counts : array of float
+        Estimated rows, [node, class].
+    deviation : array of float
+        Standard deviation of the noise in each count of a node.
+    size : array of float
+        Released numbers of rows, NaN where none was bought.
+
+    Attributes
+    ----------
+    first : array of int
+        The first child of each node, -1 for a leaf.
+
+    Raises
+    ------
+    ModelError
+        The nodes do not form a tree.
     """
 
     domain: Domain
     column: Integers
     at: Integers
-    counts: Floats  # [node, class]
+    counts: Floats
     deviation: Floats
-    size: Floats  # NaN where none was released
-    first: Integers = field(init=False)  # the first child, -1 for a leaf
+    size: Floats
+    first: Integers = field(init=False)
 
     def __post_init__(self) -> None:
         children = self.arity
@@ -102,7 +160,17 @@ class Tree:
     def grown(
         cls, domain: Domain, column: Integers, at: Integers, counts: Floats, deviation: Floats, size: Floats
     ) -> Tree:
-        """A tree whose leaves alone have counts: those of inner nodes are the sums of the leaves below."""
+        """Return a tree from the counts of its leaves. Inner nodes get the sums of the leaves below.
+
+        Parameters
+        ----------
+        domain, column, at, counts, deviation, size
+            As in `Tree`; counts and deviations of inner nodes are ignored.
+
+        Returns
+        -------
+        Tree
+        """
         tree = cls(domain, column, at, counts.copy(), deviation.copy(), size)
         counts, variance = tree.counts.copy(), tree.deviation**2
         counts[~tree.is_leaf] = 0
@@ -113,14 +181,16 @@ class Tree:
             np.add.at(variance, tree.parents[nodes], variance[nodes])
         return cls(domain, column, at, counts, np.sqrt(variance), size)
 
-    # -- looking around ---------------------------------------------------------------------
+    # -- structure --------------------------------------------------------------------------
 
     @property
     def is_leaf(self) -> NDArray[np.bool_]:
+        """Whether each node is a leaf."""
         return np.asarray(self.column < 0)
 
     @property
     def leaves(self) -> int:
+        """The number of leaves."""
         return int(self.is_leaf.sum())
 
     def __len__(self) -> int:
@@ -135,7 +205,8 @@ class Tree:
 
     @cached_property
     def depths(self) -> Integers:
-        start, sizes = 0, [1]  # breadth first: a level follows the one above it
+        """The depth of each node; 0 for the root."""
+        start, sizes = 0, [1]  # breadth first: each level follows the one above
         while below := int(self.arity[start : start + sizes[-1]].sum()):
             start += sizes[-1]
             sizes.append(below)
@@ -143,11 +214,22 @@ class Tree:
 
     @property
     def depth(self) -> int:
+        """The largest depth of a node."""
         return int(self.depths.max())
 
     def node(self, number: int) -> Split | Leaf:
-        """One node, as people see it."""
-        counts = tuple(plain(count) for count in self.counts[number].tolist())
+        """Return one node for people.
+
+        Parameters
+        ----------
+        number : int
+            Its number in breadth-first order.
+
+        Returns
+        -------
+        Split or Leaf
+        """
+        counts = tuple(plain_number(count) for count in self.counts[number].tolist())
         deviation = float(self.deviation[number])
         if self.column[number] < 0:
             return Leaf(counts, deviation, int(self.labels[number]))
@@ -160,15 +242,16 @@ class Tree:
             threshold = column.number(point)
             labels = (f"<= {decimal_text(point)}", f"> {decimal_text(point)}") + ("<missing>",) * column.missing
         start = int(self.first[number])
-        size = None if math.isnan(self.size[number]) else plain(float(self.size[number]))
+        size = None if math.isnan(self.size[number]) else plain_number(float(self.size[number]))
         return Split(name, threshold, labels, tuple(range(start, start + len(labels))), counts, deviation, size)
 
     @property
     def root(self) -> Split | Leaf:
+        """The root."""
         return self.node(0)
 
     def walk(self) -> Iterator[Visit]:
-        """Every node, children after their parent, depth first."""
+        """Yield a `Visit` for every node, depth first, parents before their children."""
         waiting: list[tuple[int, tuple[str, ...]]] = [(0, ())]
         while waiting:
             number, path = waiting.pop()
@@ -179,7 +262,7 @@ class Tree:
                 waiting += reversed([(child, (*path, condition(node, label))) for child, label in below])
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row for each node: its parent, test, class counts and their noise."""
+        """Return a pandas frame with a row for each node: its parent, test, class counts and their noise."""
         import pandas as pd
 
         rows, texts = [], self.domain.target_column.texts
@@ -202,7 +285,7 @@ class Tree:
         return pd.DataFrame(rows)
 
     def rules(self) -> list[str]:
-        """Every leaf as a sentence: if conditions then class."""
+        """Return a sentence for each leaf: if conditions then class."""
         texts = self.domain.target_column.texts
         return [
             f"if {' and '.join(visit.path) or 'anything'} then {texts[visit.node.label]} "
@@ -211,10 +294,20 @@ class Tree:
             if isinstance(visit.node, Leaf)
         ]
 
-    # -- making other trees of it -----------------------------------------------------------
+    # -- changed copies ---------------------------------------------------------------------
 
     def cut(self, at: NDArray[np.bool_]) -> Tree:
-        """The tree in which these nodes are leaves, with the counts they have, and nothing is below them."""
+        """Return the tree in which some nodes are leaves. They keep their counts; everything below them is gone.
+
+        Parameters
+        ----------
+        at : array of bool
+            Whether each node becomes a leaf.
+
+        Returns
+        -------
+        Tree
+        """
         kept = np.ones(len(self), dtype=np.bool_)
         for node in range(1, len(self)):
             above = self.parents[node]
@@ -224,13 +317,37 @@ class Tree:
         return Tree(self.domain, column, split_at, self.counts[kept], self.deviation[kept], self.size[kept])
 
     def with_counts(self, counts: Floats, deviation: Floats) -> Tree:
-        """The same structure with other leaf counts."""
+        """Return a tree of the same structure with other counts of its leaves.
+
+        Parameters
+        ----------
+        counts : array of float
+            [node, class]; those of inner nodes are ignored.
+        deviation : array of float
+            Standard deviation of the noise in each count of a node.
+
+        Returns
+        -------
+        Tree
+        """
         return Tree.grown(self.domain, self.column, self.at, counts, deviation, self.size)
 
     # -- prediction -------------------------------------------------------------------------
 
     def find(self, codes: NDArray[np.int32], grids: NDArray[np.int32]) -> Integers:
-        """The node where each row ends: a leaf, or the last node that knows its value."""
+        """Return the node where each row ends: a leaf, or the last node whose cells its value fits.
+
+        Parameters
+        ----------
+        codes : array of int
+            The cell of each attribute, [attribute, row], -1 for none.
+        grids : array of int
+            The grid index of each numeric attribute, [attribute, row], -1 for none.
+
+        Returns
+        -------
+        array of int
+        """
         ends = np.empty(codes.shape[1], dtype=np.int64)
         missing = np.array([self.domain[name].missing for name in self.domain.attributes], dtype=np.bool_)
         _compiled_walk()(codes, grids, self.column, self.at, self.first, missing, ends)
@@ -238,31 +355,44 @@ class Tree:
 
     @cached_property
     def shares(self) -> Floats:
-        """The class shares of each node: of its counts above 0; even where none is; its parent's where all are 0."""
+        """The class shares of each node.
+
+        They come from its positive counts. They are even if it has none, and those of its parent if all counts are 0.
+        """
         positive = np.maximum(self.counts, 0)
         total = positive.sum(axis=1, keepdims=True)
         classes = self.counts.shape[1]
-        # the label stays the largest count even where all are below 0
+        # if no count is positive, a tiny bonus keeps the label at the largest of them
         label = np.eye(classes)[np.argmax(self.counts, axis=1)]
         even = (1 + 1e-6 * label) / (classes + 1e-6)
         shares = np.where(total > 0, positive / np.where(total > 0, total, 1), even)
-        for node in np.flatnonzero(~self.counts.any(axis=1)):  # rising, so the parent's are known
+        for node in np.flatnonzero(~self.counts.any(axis=1)):  # rising: parents come first
             if node:
                 shares[node] = shares[self.parents[node]]
         return _frozen(shares)
 
     @cached_property
     def labels(self) -> Integers:
-        """The number of the most frequent class of each node; where nothing was counted, its parent's."""
+        """The number of the class that each node predicts: the first with the largest share."""
         return _frozen(np.argmax(self.shares, axis=1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ensemble(Model):
-    """A published model: one tree or several over one domain, how they vote, and what they promise.
+    """A published model of one tree or several.
 
-    `prior` holds class counts for rows that fit no cell of a tree; without it such a row
-    takes the counts of the last node that it fits.
+    Parameters
+    ----------
+    domain : Domain
+        The public domain of the rows.
+    trees : tuple of Tree
+    privacy : Privacy
+        What the model promises and what it cost.
+    vote : {"majority", "average", "weighted", "product"}, default "majority"
+        How trees are combined: by their classes, by the mean of their shares, by the sum of their counts, or by the
+        product of their shares.
+    prior : tuple of float, optional
+        Class counts for rows that fit no cell of a tree. Without it such a row takes the last node that it fits.
     """
 
     domain: Domain
@@ -273,7 +403,7 @@ class Ensemble(Model):
 
     @property
     def tree(self) -> Tree:
-        """The only tree."""
+        """The only tree. Raises `ModelError` if there are several."""
         if len(self.trees) != 1:
             raise ModelError(f"the model has {len(self.trees)} trees; take one of model.trees.")
         return self.trees[0]
@@ -281,12 +411,12 @@ class Ensemble(Model):
     # -- prediction -------------------------------------------------------------------------
 
     def predict_proba(self, frame: Any) -> Floats:
-        """The share of each class for the rows of a frame; columns are found by name."""
+        """Predict the share of each class; see `Model.predict_proba`."""
         codes, grids = self._coded(frame)
         first, *others = self.trees
-        votes = self._table(first)[self._ends(first, codes, grids)]
+        votes = self._votes(first)[self._ends(first, codes, grids)]
         for tree in others:
-            votes += self._table(tree)[self._ends(tree, codes, grids)]
+            votes += self._votes(tree)[self._ends(tree, codes, grids)]
         if self.vote == "product":
             return softmax(votes)
         if self.vote == "weighted":
@@ -295,24 +425,35 @@ class Ensemble(Model):
         return np.asarray(votes if len(self.trees) == 1 else votes / len(self.trees))
 
     def predict_codes(self, frame: Any) -> Integers:
-        """The number of the class of each row: the largest share, the first of equals."""
+        """Predict the number of the class of each row; see `Model.predict_codes`."""
         if len(self.trees) > 1:
             return np.asarray(np.argmax(self.predict_proba(frame), axis=1))
         (tree,) = self.trees
-        return np.asarray(np.argmax(self._table(tree), axis=1)[self._ends(tree, *self._coded(frame))])
+        return np.asarray(np.argmax(self._votes(tree), axis=1)[self._ends(tree, *self._coded(frame))])
 
     def apply(self, frame: Any) -> Integers:
-        """The number of the node where each row ends in each tree, [row, tree]; scikit-learn's word for it."""
+        """Return the number of the node where each row ends, as `apply` of scikit-learn's forests does.
+
+        Parameters
+        ----------
+        frame : frame
+            Rows with named columns.
+
+        Returns
+        -------
+        array of int
+            [row, tree]
+        """
         coded = self._coded(frame)
         return np.stack([tree.find(*coded) for tree in self.trees], axis=1)
 
     def _ends(self, tree: Tree, codes: NDArray[np.int32], grids: NDArray[np.int32]) -> Integers:
-        """The row of `_table` for each row to predict."""
+        """Return the row of `_votes` for each row to predict."""
         ends = tree.find(codes, grids)
         return ends if self.prior is None else np.where(tree.first[ends] >= 0, len(tree), ends)
 
-    def _table(self, tree: Tree) -> Floats:
-        """What each node of a tree says, and in the last row what the prior says."""
+    def _votes(self, tree: Tree) -> Floats:
+        """Return the vote of each node of a tree, and in the last row that of the prior."""
         prior = np.array([self.prior if self.prior is not None else tree.counts[0]], dtype=np.float64)
         if self.vote == "weighted":
             return np.concatenate([np.maximum(tree.counts, 0), np.maximum(prior, 0)])
@@ -324,7 +465,7 @@ class Ensemble(Model):
         return np.log(np.maximum(shares, TINY)) if self.vote == "product" else shares
 
     def _coded(self, frame: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Codes and grid indices of the attributes that some tree looks at."""
+        """Return codes and grid indices of the attributes that some tree looks at."""
         attributes = self.domain.attributes
         by_cells = np.unique(np.concatenate([tree.column[(tree.column >= 0) & (tree.at < 0)] for tree in self.trees]))
         by_grid = np.unique(np.concatenate([tree.column[tree.at >= 0] for tree in self.trees]))
@@ -339,24 +480,27 @@ class Ensemble(Model):
             codes = np.empty((0, rows), dtype=np.int32)
         return codes, grids
 
-    # -- looking at it ----------------------------------------------------------------------
+    # -- description ------------------------------------------------------------------------
 
     @property
     def summary(self) -> str:
+        """How many trees and leaves there are, in words."""
         kind = "a tree" if len(self.trees) == 1 else f"{len(self.trees)} trees"
         leaves = sum(tree.leaves for tree in self.trees)
         return f"{kind} with {'1 leaf' if leaves == 1 else f'{leaves} leaves'}"
 
     def facts(self) -> dict[str, Any]:
+        """Return how many trees and leaves there are."""
         return {"trees": len(self.trees), "leaves": sum(tree.leaves for tree in self.trees)}
 
     def details(self) -> dict[str, Any]:
+        """Return the leaves, the depth and the rules of each tree."""
         return {
             "trees": [{"leaves": tree.leaves, "depth": tree.depth, "rules": tree.rules()} for tree in self.trees],
         }
 
     def rules(self) -> list[str]:
-        """Every leaf as a sentence, tree by tree."""
+        """Return a sentence for each leaf, tree by tree."""
         several = len(self.trees) > 1
         return [
             rule
@@ -365,53 +509,69 @@ class Ensemble(Model):
         ]
 
     def text(self, max_depth: int | None = None) -> str:
-        """The trees as indented text."""
+        """Return the trees as indented text; see `Model.text`."""
         from privet.trees.drawing import text
 
         return text(self, max_depth)
 
     def page(self) -> str:
+        """Return an HTML page that draws the trees."""
         from privet.trees.page import page
 
         return page(self)
 
     def _repr_html_(self) -> str:
+        """Return the picture of the first tree."""
         from privet.trees.drawing import svg
 
         return svg(self.trees[0])
 
 
 def condition(split: Split, label: str) -> str:
-    """The condition under which a row goes to a child, as people read it."""
+    """Return the condition under which a row goes to a child, in words.
+
+    Parameters
+    ----------
+    split : Split
+    label : str
+        The label of the child.
+
+    Returns
+    -------
+    str
+        Such as "age <= 40" or "sex = Female".
+    """
     if split.threshold is not None and label != "<missing>":
         return f"{split.attribute} {label}"
-    return told(split.attribute, label)
+    return cell_text(split.attribute, label)
 
 
-def told(attribute: str, label: str) -> str:
-    """A cell of an attribute as people read it."""
+def cell_text(attribute: str, label: str) -> str:
+    """Return a cell of an attribute in words, such as "age in [30, 40)" or "sex = Female"."""
     return f"{attribute} {'in ' if label.startswith('[') else '= '}{label}"
 
 
 def _frozen(array: A) -> A:
+    """Return an array that cannot be written any more."""
     array.flags.writeable = False
     return array
 
 
-def plain(number: float) -> int | float:
-    """An int where a number is whole: a released count looks like one."""
+def plain_number(number: float) -> int | float:
+    """Return a whole number as an int, and any other as a float."""
     return int(number) if float(number).is_integer() and abs(number) < 2**53 else float(number)
 
 
 @cache
 def _compiled_walk() -> Any:
-    """Compiled on first use: numba takes longer to import than most models to read."""
+    """Return `_walk`, compiled on first use: importing numba takes longer than reading most models."""
     from numba import njit
 
     return njit(cache=True)(_walk)
 
 
 def _walk(codes: Any, grids: Any, column: Any, at: Any, first: Any, missing: Any, ends: Any) -> None:
+    """Write the node where each row ends into `ends`; see `Tree.find`."""
     for row in range(len(ends)):
         node = 0
         while first[node] >= 0:

@@ -72,7 +72,7 @@ def audit(
     say = progress or (lambda text: None)
     number = number_of(threshold)
     if number is None or not 0 < number <= 1:
-        raise DataError(f"the threshold is a probability above 0, not {threshold}.")
+        raise DataError(f"the threshold is a probability above 0 and at most 1, not {threshold}.")
     threshold = number
     if top < 0:
         raise DataError(f"top is how many of the most exposed to name, 0 or more, not {top}.")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.kernel import Column, Numeric, canonical_text, decimal_text, number_of, text_of
-from privet.models.tree import told
+from privet.models.tree import cell_text
 
 Mask = NDArray[np.bool_]
 
@@ -40,7 +40,7 @@ class Equals:
         return np.array([text_of(value) == wanted for value in values], dtype=np.bool_)
 
     def __str__(self) -> str:
-        return told(self.column, self.value)
+        return cell_text(self.column, self.value)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class InCell:
         return np.asarray(cells_of(self.declared, values) == self.code)
 
     def __str__(self) -> str:
-        return told(self.column, self.declared.labels[self.code])
+        return cell_text(self.column, self.declared.labels[self.code])
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class OnSide:
 
     def __str__(self) -> str:
         if self.side == 2:
-            return told(self.column, "<missing>")
+            return cell_text(self.column, "<missing>")
         point = decimal_text(self.declared.value_at(self.at - 1))
         return f"{self.column} {'>' if self.side else '<='} {point}"
 

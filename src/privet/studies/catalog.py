@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from privet.errors import QuestionError
+from privet.errors import QuestionError, did_you_mean
 from privet.studies.fit import fit
 from privet.studies.papers import friedman_schuster, hanisch, jostle, liu, zhu_du
 from privet.studies.study import Study
@@ -24,7 +24,8 @@ def study(name: str) -> Study:
     """A study by its name."""
     found = STUDIES.get(name)
     if found is None:
-        raise QuestionError(f"there is no study '{name}'; `privet study list` names them all.")
+        meant = did_you_mean(name, [*STUDIES, "all", "choice"])
+        raise QuestionError(f"there is no study '{name}'{meant}; `privet study list` names them all.")
     return found
 
 

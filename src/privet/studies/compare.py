@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from privet.datasets import Dataset
-from privet.errors import DataError, QuestionError
+from privet.errors import DataError, QuestionError, did_you_mean
 from privet.kernel import Domain, as_epsilon, decimal_text, seeded_noise
 from privet.rows import read
 from privet.studies.estimate import Estimate, reached
@@ -77,14 +77,20 @@ class Comparison:
         content = self.data.read_bytes() + self.domain.read_bytes()
         return f"{self.data.stem} {hashlib.sha256(content).hexdigest()[:12]}"
 
+    @property
+    def invented(self) -> bool:
+        """Whether the rows were made by `invented.invent`, as their file's name says."""
+        return self.data.name.startswith("invented-")
+
     def study(self) -> Study:
         return Study(
             "compare",
-            f"Which learner for {self.data.name}?",
+            f"Which learner for {'invented rows' if self.invented else self.data.name}?",
             f"all learners on {self.data.name}, from epsilon {self.epsilons[0]} to {self.epsilons[-1]}",
             self.trials,
             self.read,
-            about="Every algorithm of privet and the peers that are installed, on the same rows and splits.",
+            about="Every algorithm of privet and the peers that are installed, on the same rows and splits."
+            + " The rows are INVENTED from the domain: nobody's, and no measure of a real table." * self.invented,
         )
 
     def trials(self, size: str) -> list[Trial]:
@@ -160,7 +166,8 @@ def table(data: Path, domain: Path) -> Dataset:
     frame = pd.concat(list(read(data)), ignore_index=True)
     missing = [name for name in declared.names if name not in frame.columns]
     if missing:
-        raise DataError(f"'{data}' has no column '{missing[0]}', which the domain declares; check both.")
+        meant = did_you_mean(missing[0], map(str, frame.columns))
+        raise DataError(f"'{data}' has no column '{missing[0]}', which the domain declares{meant}; check both.")
     fits = np.all([column.encode(frame[column.name]) >= 0 for column in declared], axis=0)
     frame = frame.loc[fits, list(declared.names)].reset_index(drop=True)
     if len(frame) < LEAST_ROWS:

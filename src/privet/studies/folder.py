@@ -68,8 +68,11 @@ def write(folder: Path, studies: Sequence[Study], size: str, command: str) -> di
 
 def ready(folder: Path) -> Path:
     """The folder, made where there is none."""
+    if folder.is_file():
+        raise DataError(f"'{folder}' is a file; name a folder for results and pages with -o.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / RESULTS).touch()
     except OSError as error:
         raise DataError(f"cannot write to '{folder}' ({error.strerror}); choose another folder with -o.") from None
     return folder

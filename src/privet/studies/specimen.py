@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from privet.kernel import Domain
 from privet.models.model import Model
 from privet.models.tables import Tables
-from privet.models.tree import Ensemble, Leaf, told
+from privet.models.tree import Ensemble, Leaf, cell_text
 from privet.trees.layout import clean, shortened
 
 LINES, COLUMNS, BARS, CLASSES, LABEL = 40, 100, 24, 6, 60  # at most, of each
@@ -96,7 +96,7 @@ def _expected(model: Model, rows: pd.DataFrame) -> tuple[list[str], Counts, Coun
         labels, cells = ["all rows"], np.zeros(len(rows), dtype=np.int64)
     else:
         column = model.domain[name]
-        labels, cells = [told(name, label) for label in column.labels], np.asarray(column.encode(rows[name]))
+        labels, cells = [cell_text(name, label) for label in column.labels], np.asarray(column.encode(rows[name]))
     before = _counted(cells, codes, len(labels), shares.shape[1])
     after = np.zeros_like(before)
     np.add.at(after, cells[cells >= 0], shares[cells >= 0])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from privet.kernel import Domain, Nominal
 from privet.models.model import Floats, softmax
 from privet.models.tables import Table, Tables
-from privet.models.tree import told
+from privet.models.tree import cell_text
 from privet.trees.drawing import COLOURS, class_names
 from privet.trees.layout import LABEL, clean, shortened
 
@@ -99,8 +99,10 @@ def labels_of(domain: Domain, table: Table, cell: Cell) -> str:
 
 def where(domain: Domain, table: Table, cell: Cell) -> str:
     """A cell as a condition."""
-    found = zip(table.columns, cell, strict=True)
-    return " and ".join(told(shortened(name, 60), shortened(domain[name].labels[place], 60)) for name, place in found)
+    codes = zip(table.columns, cell, strict=True)
+    return " and ".join(
+        cell_text(shortened(name, 60), shortened(domain[name].labels[code], 60)) for name, code in codes
+    )
 
 
 # -- numbers ------------------------------------------------------------------------------------

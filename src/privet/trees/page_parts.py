@@ -63,12 +63,12 @@ def promise(privacy: Privacy) -> str:
         content = f'<p class="big">NOT PRIVATE</p><ul>{reasons}</ul><p>Do not publish it.</p>'
         return f'<section class="alarm">{content}</section>'
     epsilon = short_text(privacy.epsilon)
-    rows = "one row" if privacy.rows_per_person == 1 else f"up to {privacy.rows_per_person} rows"
     factor = f" = {math.exp(privacy.epsilon):.3g}" if privacy.epsilon < 20 else ""
     return (
-        f'<section><p class="big">epsilon {epsilon} per person</p><p>Pure differential privacy for every person with '
-        f"{rows}: with or without them, no set of possible models becomes more than e<sup>{epsilon}</sup>{factor} "
-        "times as likely. Whatever is computed from this page keeps that promise.</p></section>"
+        f'<section><p class="big">epsilon {epsilon} per person</p><p>Pure differential privacy '
+        f"{safe(privacy.protected)}: with or without them, no set of possible models becomes more than "
+        f"e<sup>{epsilon}</sup>{factor} times as likely. Whatever is computed from this page keeps that promise."
+        "</p></section>"
     )
 
 

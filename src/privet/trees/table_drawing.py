@@ -15,7 +15,7 @@ import numpy as np
 
 from privet.kernel import Domain, Numeric, decimal_text
 from privet.models.tables import Table, Tables
-from privet.models.tree import told
+from privet.models.tree import cell_text
 from privet.trees.drawing import class_names
 from privet.trees.effects import (
     ACROSS,
@@ -340,7 +340,7 @@ def _stairs(
         begin, end = places[place], places[place + 1]
         value, error = float(effect.values[number]), float(effect.error[number])
         y, size = up(value), f'x="{begin:.1f}" width="{end - begin:.1f}"'
-        title = f"{told(shortened(column.name, 60), column.labels[number])}: {effect.told((number,))}"
+        title = f"{cell_text(shortened(column.name, 60), column.labels[number])}: {effect.told((number,))}"
         drawn.append(
             f'<g><title>{safe(title, 400)}</title><rect class="hit" {size} y="{above}" height="{PLOT}"/><rect '
             f'class="{_side(effect, (number,))}" {size} y="{min(y, zero):.1f}" height="{abs(y - zero):.1f}"/></g>'
@@ -356,8 +356,9 @@ def _missing(column: Numeric, effect: Effect, scale: Scale, x: float, above: flo
     cell = (column.size - 1,)
     value, error = float(effect.values[cell]), float(effect.error[cell])
     y, zero, high, low = (above + PLOT - scale.at(each, PLOT) for each in (value, 0.0, value + error, value - error))
+    title = f"{cell_text(shortened(column.name, 60), column.labels[-1])}: {effect.told(cell)}"
     return (
-        f"<g><title>{safe(f'{told(shortened(column.name, 60), column.labels[-1])}: {effect.told(cell)}', 400)}</title>"
+        f"<g><title>{safe(title, 400)}</title>"
         f'<rect class="hit" x="{x - 9:.1f}" y="{above}" width="18" height="{PLOT}"/>'
         f'<rect class="{_side(effect, cell)}" x="{x - 6:.1f}" y="{min(y, zero):.1f}" width="12" '
         f'height="{abs(y - zero):.1f}"/>'

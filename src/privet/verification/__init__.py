@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from privet.errors import QuestionError
-from privet.kernel import Domain, IntegerLaplace, ResidualLaplace, SumAndCount, as_epsilon
+from privet.kernel import Domain, as_epsilon
 from privet.learners.estimator import PrivateClassifier
 from privet.verification import estimators, functions, mechanisms, membership, reconstruction
 from privet.verification.attacks import AttackResult, attack, attack_by_paths
@@ -93,7 +93,7 @@ def _subject(subject: Any, pairs: Sequence[tuple[Any, Any]] | None) -> Subject:
         raise QuestionError(f"{name} is a class; pass one of it, as {name}(...).")
     if isinstance(subject, PrivateClassifier):
         return Subject(name, "estimator", "one of privet's classifiers", partial(_classifier, subject))
-    if isinstance(subject, IntegerLaplace | ResidualLaplace | SumAndCount) or hasattr(subject, "probabilities"):
+    if hasattr(subject, "loss") and hasattr(subject, "release"):
         return Subject(name, "mechanism", "a mechanism", lambda claim, effort: mechanisms.checks(subject, effort))
     if hasattr(subject, "fit") and hasattr(subject, "predict"):
         return Subject(

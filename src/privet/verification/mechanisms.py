@@ -27,7 +27,7 @@ from privet.kernel import (
     ResidualLaplace,
     SumAndCount,
 )
-from privet.lab import WorstLoss, worst_loss_of_draws
+from privet.lab import WorstLoss, probabilities, worst_loss_of_draws
 from privet.verification.checks import Check, ExactCheck, NeighbourCheck, Neighbours
 from privet.verification.subject import Effort, Subject
 
@@ -180,7 +180,7 @@ def worst_scores(mechanism: Any, runs: int) -> tuple[Scores, Scores]:
     moves = (0, reach) if mechanism.monotone else (-reach, 0, reach)
 
     def shown(scores: Any, moved: Any) -> float:
-        one, other = (mechanism.probabilities(each.tolist()) for each in (scores, scores + moved))
+        one, other = (probabilities(mechanism, each.tolist()) for each in (scores, scores + moved))
         with np.errstate(divide="ignore", invalid="ignore"):
             # the width of a bound: some six standard errors of both logarithms
             widths = 6 * sum(np.sqrt((1 - chances) / chances / runs) for chances in (one, other))

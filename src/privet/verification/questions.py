@@ -26,7 +26,7 @@ from privet.kernel import (
     open_table,
     race,
 )
-from privet.lab import WorstLoss, worst_loss
+from privet.lab import WorstLoss, probabilities, worst_loss
 from privet.verification import observe
 from privet.verification.checks import Check, ExactCheck, FiniteCheck, NeighbourCheck, Neighbours
 from privet.verification.events import Observations
@@ -44,7 +44,7 @@ Ask = Callable[[Any, Fraction], Any]
 
 
 @dataclass(frozen=True)
-class Question:
+class QuestionCase:
     """A question by name; it is asked of a table, or of all parts of one."""
 
     name: str
@@ -96,23 +96,23 @@ _QUALITIES = {"plus": Quality(("a", "y"), [[0, 3], [1, -3]]), "minus": Quality((
 # Numbers beyond the bound are clipped to it, and none is negative.
 _ONE_SIDED = {"a": Quality(("a",), [0, 9]), "b": Quality(("b",), [2, 1]), "all": Quality((), 1)}
 
-QUESTIONS: tuple[Question, ...] = (
-    Question("count", "how many rows", lambda t, e: t.count(e)),
-    Question("where-count", "how many rows fit conditions", lambda t, e: t.where(a="0", x=(0, 5)).count(e)),
-    Question("refined-count", "how many rows, refined twice", _refined, 6_000),
-    Question("histogram", "rows of every cell", lambda t, e: t.histogram("a", "y", epsilon=e)),
-    Question("sum", "the sum of a number", lambda t, e: t.sum("x", e)),
-    Question("mean", "the mean of a number", lambda t, e: t.mean("x", e), 10_000),
-    Question("median", "the median of a number", lambda t, e: t.median("x", e), 10_000),
-    Question("quantile", "a quantile of a number", lambda t, e: t.quantile("x", 0.9, e), 10_000),
-    Question("majority", "the most frequent value", lambda t, e: t.majority("a", e)),
+QUESTIONS: tuple[QuestionCase, ...] = (
+    QuestionCase("count", "how many rows", lambda t, e: t.count(e)),
+    QuestionCase("where-count", "how many rows fit conditions", lambda t, e: t.where(a="0", x=(0, 5)).count(e)),
+    QuestionCase("refined-count", "how many rows, refined twice", _refined, 6_000),
+    QuestionCase("histogram", "rows of every cell", lambda t, e: t.histogram("a", "y", epsilon=e)),
+    QuestionCase("sum", "the sum of a number", lambda t, e: t.sum("x", e)),
+    QuestionCase("mean", "the mean of a number", lambda t, e: t.mean("x", e), 10_000),
+    QuestionCase("median", "the median of a number", lambda t, e: t.median("x", e), 10_000),
+    QuestionCase("quantile", "a quantile of a number", lambda t, e: t.quantile("x", 0.9, e), 10_000),
+    QuestionCase("majority", "the most frequent value", lambda t, e: t.majority("a", e)),
     *(
-        Question(f"select-{name}", f"the best attribute by {name}", _select(name), 10_000)
+        QuestionCase(f"select-{name}", f"the best attribute by {name}", _select(name), 10_000)
         for name in ("max", "largest-cell", "gini", "infogain")
     ),
-    Question("select-weighted", "the best attribute by weighted max", _select(WeightedMax.of((1, 3))), 10_000),
+    QuestionCase("select-weighted", "the best attribute by weighted max", _select(WeightedMax.of((1, 3))), 10_000),
     *(
-        Question(
+        QuestionCase(
             f"threshold-{name}",
             f"the best attribute or threshold by {name}",
             _select(name, ("a", "b", "x"), thresholds=True),
@@ -121,29 +121,29 @@ QUESTIONS: tuple[Question, ...] = (
         for name in ("max", "gini", "infogain")
     ),
     *(
-        Question(f"select-by-{name}", f"the best attribute by {name}", _select("max", mechanism=name), 8_000)
+        QuestionCase(f"select-by-{name}", f"the best attribute by {name}", _select("max", mechanism=name), 8_000)
         for name in ("exponential", "noisy-max")
     ),
-    Question(
+    QuestionCase(
         "select-residuals",
         "the table in which residuals disagree most",
         lambda t, e: t.select_residuals(_UNSURE, _TABLES, _HALVES, e),
         10_000,
     ),
-    Question("correct", "rows that a released model classifies right", lambda t, e: t.count_correct(_OTHER, e)),
-    Question("best", "the best of models and conditions", lambda t, e: t.best({"1": _OTHER, "a": {"a": "1"}}, e)),
-    Question("choose", "the best by a quality of one's own", lambda t, e: t.choose(_QUALITIES, e, bound=3), 10_000),
-    Question(
+    QuestionCase("correct", "rows that a released model classifies right", lambda t, e: t.count_correct(_OTHER, e)),
+    QuestionCase("best", "the best of models and conditions", lambda t, e: t.best({"1": _OTHER, "a": {"a": "1"}}, e)),
+    QuestionCase("choose", "the best by a quality of one's own", lambda t, e: t.choose(_QUALITIES, e, bound=3), 10_000),
+    QuestionCase(
         "choose-one-sided",
         "the same of scores that only rise, by permute-and-flip",
         lambda t, e: t.choose(_ONE_SIDED, e, bound=2, mechanism="permute-and-flip"),
         10_000,
     ),
-    Question("monitor", "whether models are accurate enough, for one price", _monitor, 2_000, copied=False),
-    Question("residual-sums", "sums of residuals", lambda t, e: t.residual_sums(_SURE, ("a",), _CAPS, e), 5_000),
-    Question("partition-count", "rows of every part", lambda t, e: t.partition("a").count(e), 2_000, copied=False),
-    Question("scatter-count", "rows of random parts", lambda t, e: t.scatter(3, 7).count(e), 2_000, copied=False),
-    Question("histograms", "several histograms for one price", _histograms, 2_000, copied=False),
+    QuestionCase("monitor", "whether models are accurate enough, for one price", _monitor, 2_000, copied=False),
+    QuestionCase("residual-sums", "sums of residuals", lambda t, e: t.residual_sums(_SURE, ("a",), _CAPS, e), 5_000),
+    QuestionCase("partition-count", "rows of every part", lambda t, e: t.partition("a").count(e), 2_000, copied=False),
+    QuestionCase("scatter-count", "rows of random parts", lambda t, e: t.scatter(3, 7).count(e), 2_000, copied=False),
+    QuestionCase("histograms", "several histograms for one price", _histograms, 2_000, copied=False),
 )
 
 
@@ -153,7 +153,7 @@ def subjects() -> Iterator[Subject]:
     yield Subject("race", "question", "the best of private runs, for three times the price of one", _race_checks)
 
 
-def _checks(question: Question) -> Callable[[Fraction, Effort], list[Check]]:
+def _checks(question: QuestionCase) -> Callable[[Fraction, Effort], list[Check]]:
     def checks(epsilon: Fraction, effort: Effort) -> list[Check]:
         pairs = (*known_pairs(), _climbed(question, effort.seed))
         # a boundary that exact values cross shows in what is computed, so that these need no runs and few outcomes
@@ -172,26 +172,26 @@ def _checks(question: Question) -> Callable[[Fraction, Effort], list[Check]]:
     return checks
 
 
-def _enumerated(question: Question, pair: Pair, epsilon: Fraction) -> Callable[..., WorstLoss]:
+def _enumerated(question: QuestionCase, pair: Pair, epsilon: Fraction) -> Callable[..., WorstLoss]:
     def publish(table: Any) -> Hashable:
         return tuple(observe.seen(question.ask(table, epsilon)).items())
 
     return partial(worst_loss, publish, pair.left, pair.right, DOMAIN)
 
 
-def _loss(question: Question, pair: Pair) -> float:
+def _loss(question: QuestionCase, pair: Pair) -> float:
     """The exact loss of a pair at epsilon 1."""
     return _enumerated(question, pair, Fraction(1))().loss
 
 
 @lru_cache
-def _climbed(question: Question, seed: int) -> Pair:
+def _climbed(question: QuestionCase, seed: int) -> Pair:
     """The worst pair that hill climbing finds from a random start."""
     rng = np.random.default_rng(seed)
     return climb(random_pair(rng), lambda pair: _loss(question, pair), CLIMBED, rng)
 
 
-def _copies(question: Question, rows: pd.DataFrame, epsilon: Fraction) -> Callable[[int], Observations]:
+def _copies(question: QuestionCase, rows: pd.DataFrame, epsilon: Fraction) -> Callable[[int], Observations]:
     """A question to many copies of the rows at once."""
 
     def sample(runs: int) -> Observations:
@@ -205,7 +205,7 @@ def _copies(question: Question, rows: pd.DataFrame, epsilon: Fraction) -> Callab
     return sample
 
 
-def _again(question: Question, rows: pd.DataFrame, epsilon: Fraction) -> Callable[[int], Observations]:
+def _again(question: QuestionCase, rows: pd.DataFrame, epsilon: Fraction) -> Callable[[int], Observations]:
     """A question to one table, again and again."""
 
     def sample(runs: int) -> Observations:
@@ -232,13 +232,15 @@ def _race(table: Any, epsilon: Fraction) -> str:
         choice = shadow.best(_RACERS, epsilon / 3)
         return str(choice), choice.map(int)
 
-    return str(race(table, [run], epsilon / 3, stop=_STOP).output)
+    won = race(table, [run], epsilon / 3, stop=_STOP)
+    assert won is not None, "without a target a run always wins"
+    return str(won.output)
 
 
 def _raced(rows: pd.DataFrame, epsilon: Fraction) -> dict[str, float]:
     """The probability of each output, from those of one run: a sum over the number of runs."""
     counts = [int((rows[list(wanted)] == pd.Series(wanted)).all(axis=1).sum()) for wanted in _RACERS.values()]
-    single = PermuteAndFlip(epsilon / 3, 1, monotone=True).probabilities(counts)
+    single = probabilities(PermuteAndFlip(epsilon / 3, 1, monotone=True), counts)
     upto = np.concatenate([[0], np.cumsum(single)])
     best = float(_STOP) * upto / (1 - (1 - float(_STOP)) * upto)  # all runs are at most this good
     return dict(zip(_RACERS, np.diff(best).tolist(), strict=True))
@@ -246,7 +248,7 @@ def _raced(rows: pd.DataFrame, epsilon: Fraction) -> dict[str, float]:
 
 def _race_checks(epsilon: Fraction, effort: Effort) -> list[Check]:
     pair = Pair("a person who makes the worst run more likely", (), {**ROW, "a": "1"})
-    question = Question("race", "", _race)
+    question = QuestionCase("race", "", _race)
     sampled = Neighbours(pair.name, _again(question, pair.left, epsilon), _again(question, pair.right, epsilon))
     return [
         FiniteCheck(pair.name, _raced(pair.left, epsilon), _raced(pair.right, epsilon)),

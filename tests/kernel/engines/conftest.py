@@ -22,7 +22,7 @@ from privet.kernel import source_of
 from privet.kernel.addresses import spark_frame
 from privet.kernel.domain import Domain
 from privet.kernel.engines.duckdb.engine import DuckDBEngine
-from privet.kernel.engines.duckdb.source import Source
+from privet.kernel.engines.duckdb.source import DuckDBSource
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.memory.stream import StreamEngine
 from privet.kernel.engines.mssql.engine import MssqlEngine
@@ -47,31 +47,31 @@ class Stores:
     ) -> Iterator[tuple[Any, list[Row]]]:
         """An engine, and the rows as values of that storage: a CSV file holds texts only."""
         if storage == "memory":
-            yield MemoryEngine.from_frame(frame(domain.names, rows), domain, shortcuts=shortcuts), list(rows)
+            yield MemoryEngine.from_frame(frame(domain.stored_names, rows), domain, shortcuts=shortcuts), list(rows)
         elif storage == "batches":
             yield in_batches(domain, rows, shortcuts), list(rows)
         elif storage == "postgres":
             from privet.kernel.engines.postgres.engine import PostgresEngine
 
-            address, held = self.write_postgres(domain.names, types, rows)
+            address, held = self.write_postgres(domain.stored_names, types, rows)
             try:
                 with closing(PostgresEngine(source_of(address), domain, shortcuts=shortcuts)) as engine:
                     yield engine, _singles(held, types)
             finally:
                 self.drop_postgres(address)
         elif storage == "spark":
-            data, held = write_spark(domain.names, types, rows)
+            data, held = write_spark(domain.stored_names, types, rows)
             from privet.kernel.engines.spark.engine import SparkEngine
 
             with closing(SparkEngine(spark_frame(data), domain, shortcuts=shortcuts)) as engine:
                 yield engine, _singles(held, types)
         elif storage == "mssql":
             held = [[mssql_stand_in.held(value, each) for value, each in zip(row, types, strict=True)] for row in rows]
-            server = mssql_stand_in.StandIn(domain.names, types, held)
+            server = mssql_stand_in.StandIn(domain.stored_names, types, held)
             with closing(MssqlEngine(lambda: server, mssql_stand_in.TABLE, domain, shortcuts=shortcuts)) as engine:
                 yield engine, held
         else:
-            source, held = self.write(storage, domain.names, types, rows)
+            source, held = self.write(storage, domain.stored_names, types, rows)
             try:
                 with closing(DuckDBEngine(source, domain, shortcuts=shortcuts)) as engine:
                     yield engine, held if storage == "csv" else _singles(held, types)
@@ -80,19 +80,19 @@ class Stores:
 
     def write(
         self, storage: str, names: Sequence[str], types: Sequence[str], rows: Sequence[Row]
-    ) -> tuple[Source, list[Row]]:
+    ) -> tuple[DuckDBSource, list[Row]]:
         path = self._folder / f"table {next(self._numbers)}.{'db' if storage == 'table' else storage}"
         if storage == "csv":
             held = [[_csv_text(value) for value in row] for row in rows]
             write_csv(path, names, held)
-            return Source(path), held
+            return DuckDBSource(path), held
         if storage == "parquet":
             types = ["DECIMAL(38,0)" if each == "HUGEINT" else each for each in types]  # the widest integer it has
             held = [[_parquet_value(value, each) for value, each in zip(row, types, strict=True)] for row in rows]
             write_duckdb(":memory:", names, types, held, f"COPY \"t\" TO '{path}' (FORMAT parquet)")
-            return Source(path), held
+            return DuckDBSource(path), held
         write_duckdb(str(path), names, types, rows)
-        return Source(path, "t"), list(rows)
+        return DuckDBSource(path, "t"), list(rows)
 
     def write_postgres(
         self, names: Sequence[str], types: Sequence[str], rows: Sequence[Row]

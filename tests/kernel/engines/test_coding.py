@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel.engines.test_counts import SPARK, STORAGES, check, everything
+from kernel.engines.comparison import SPARK_AT_LENGTH, STORAGES, check, everything
 from kernel.engines.test_mssql import in_duckdb
 from sqlglot import exp
 
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery
-from privet.kernel.engines.duckdb.source import Source
+from privet.kernel.engines.duckdb.source import DuckDBSource
 from privet.kernel.engines.mssql import engine as mssql
 from privet.kernel.engines.sql import coding
 from privet.kernel.engines.sql.coding import Kind
@@ -60,7 +61,7 @@ MANY = tuple(str(i) for i in range(2, 40))  # a longer list is looked up by a jo
 
 
 @pytest.mark.parametrize("more", [(), MANY], ids=["few values", "many values"])
-@pytest.mark.parametrize("storage", (*STORAGES, SPARK))
+@pytest.mark.parametrize("storage", (*STORAGES, SPARK_AT_LENGTH))
 def test_spellings_of_a_value_share_its_cell_in_every_storage(stores: Any, storage: str, more: tuple[str, ...]) -> None:
     domain = Domain((Nominal("x", (*SPELLED, *more), other=True, missing=True),))
     rows = [(text,) for text in EVERY]
@@ -81,7 +82,7 @@ TYPED: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("storage", (*(storage for storage in STORAGES if storage != "csv"), SPARK))
+@pytest.mark.parametrize("storage", (*(storage for storage in STORAGES if storage != "csv"), SPARK_AT_LENGTH))
 def test_numbers_of_every_type_are_compared_as_decimals_and_one_row_at_a_time(stores: Any, storage: str) -> None:
     declared = ("0", "1", "0.1", "0.5", "0.125", "0.10000000000000000001", "-7", "255", "1" + "0" * 17, "0.00001")
     declared += ("1073741824", "1" + "0" * 22, "-999999999.999", "0.1000000014901161", "true", "9" * 40)
@@ -100,17 +101,22 @@ DOMAIN = Domain(
 )
 
 
-def tsql_codes(texts: list[str | None]) -> list[int]:
-    """The cells that a statement for SQL Server gives texts."""
+@cache
+def tsql_statement() -> str:
+    """A statement for SQL Server that codes texts, as DuckDB reads it."""
     names = {name: name for name in DOMAIN.names}
     kinds = dict.fromkeys(DOMAIN.names, Kind.TEXT)
     tree = coding.coded(exp.to_table("texts"), DOMAIN, names, kinds, mssql.DIALECT)
-    statement = mssql.DIALECT.sql(exp.select("c0", "c1").from_(tree.subquery("coded")))
+    return in_duckdb(mssql.DIALECT.sql(exp.select("c0", "c1").from_(tree.subquery("coded"))))
+
+
+def tsql_codes(texts: list[str | None]) -> list[int]:
+    """The cells that a statement for SQL Server gives texts."""
     found = []
     with duckdb.connect() as connection:
         for text in texts:
             connection.execute("CREATE OR REPLACE TABLE texts AS SELECT ?::VARCHAR AS x, ?::VARCHAR AS n", [text, text])
-            ((code, number),) = connection.execute(in_duckdb(statement)).fetchall()
+            ((code, number),) = connection.execute(tsql_statement()).fetchall()
             assert number == DOMAIN["n"].code(text)
             found.append(code)
     return found
@@ -128,7 +134,7 @@ def test_any_text_has_the_cell_that_its_column_says_in_t_sql(text: str) -> None:
 
 def test_a_decimal_of_sql_server_is_compared_in_its_own_type() -> None:
     assert mssql._type("decimal", 12, 3) == "decimal(12, 3)" and mssql._type("money", 19, 4) == "decimal(19, 4)"
-    assert mssql._type("int", 10, 0) == "int" and mssql.kind_of("x", "decimal(12, 3)") is Kind.DECIMAL
+    assert mssql._type("int", 10, 0) == "int" and coding.kind_of("x", "decimal(12, 3)", mssql._KINDS) is Kind.DECIMAL
     domain = Domain((Nominal("x", ("0.5", "0.0625", "123456789012")),))
     tree = coding.coded(
         exp.to_table("t"), domain, {"x": "x"}, {"x": Kind.DECIMAL}, mssql.DIALECT, {"x": "decimal(5, 2)"}
@@ -145,7 +151,7 @@ def test_a_type_without_a_sign_is_compared_with_no_negative_number(tmp_path: Pat
     with duckdb.connect(str(tmp_path / "t.db")) as connection:
         connection.execute(f"CREATE TABLE t AS SELECT CAST(unnest(['0', '100', '{largest}']) AS {kind}) AS n")
     domain = Domain((Nominal("n", (-5, 0, 100), other=True),))
-    engine = Source(tmp_path / "t.db", "t").open(domain)
+    engine = DuckDBSource(tmp_path / "t.db", "t").open(domain)
     (counts,) = engine.exact_counts(CountQuery(Rows(), (("n",),)))
     engine.close()
     assert counts.tolist() == [[0, 1, 1, 1]]

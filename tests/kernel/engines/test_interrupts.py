@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from keyboard import press_ctrl_c
 from postgres_server import shared_server
 
 import privet
@@ -111,14 +111,18 @@ class Slow:
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
-        self._slow = True
+        self._slow, self._noticed = True, threading.Event()
 
     def execute(self, statement: str, *rest: Any) -> Any:
         if self._slow:
             self._slow = False
-            threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGINT)).start()
+            threading.Thread(target=press_ctrl_c, args=(self._noticed,)).start()
             statement, rest = "SELECT sum(a.range * b.range % 7) FROM range(1000) a, range(100000000000000) b", ()
         return self._connection.execute(statement, *rest)
+
+    def interrupt(self) -> None:
+        self._noticed.set()
+        self._connection.interrupt()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)

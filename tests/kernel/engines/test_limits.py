@@ -18,7 +18,7 @@ from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CorrectQuery, CountQuery, GridQuery, ResidualQuery, SumQuery
 from privet.kernel.engines.duckdb.engine import DuckDBEngine
-from privet.kernel.engines.duckdb.source import Source
+from privet.kernel.engines.duckdb.source import DuckDBSource
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.rows import Condition, Rows, Split
 
@@ -48,7 +48,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def engine(rows: Path) -> Iterator[DuckDBEngine]:
-    engine = Source(rows).open(WIDE)
+    engine = DuckDBSource(rows).open(WIDE)
     yield engine
     engine.close()
 
@@ -122,7 +122,7 @@ def test_a_grid_is_no_finer_than_memory_can_hold() -> None:
 
 def test_points_are_asked_for_some_parts_at_a_time(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory of an answer follows from the domain: a table that holds no rows is never asked for more points."""
-    from privet.kernel.questions import grids
+    from privet.kernel.questions import numbers
 
     asked: list[int] = []
     grid = DuckDBEngine.exact_grid
@@ -131,9 +131,9 @@ def test_points_are_asked_for_some_parts_at_a_time(rows: Path, monkeypatch: pyte
     )
     with privet.open(rows, WIDE, budget=10**6, access="push-down", ledger=":memory:") as table:
         parts = table.partition("w")
-        monkeypatch.setattr(grids, "_POINTS", 2**30)
+        monkeypatch.setattr(numbers, "_POINTS", 2**30)
         whole = [float(median) for median in parts.median("w", 10**3)]
-        monkeypatch.setattr(grids, "_POINTS", 3 * (10**7 + 2))
+        monkeypatch.setattr(numbers, "_POINTS", 3 * (10**7 + 2))
         some = [float(median) for median in parts.median("w", 10**3)]
     assert asked == [10, 3, 3, 3, 1]
     assert np.allclose(whole, some, atol=1000)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from kernel.engines.test_counts import ask, assert_same, programs
+from kernel.engines.comparison import ask, assert_same
+from kernel.engines.hard_tables import programs
 from numpy.typing import NDArray
 
 from privet.kernel.additive import EXP_BITS, RESIDUAL_GRID, AdditiveModel
@@ -155,7 +156,7 @@ def test_two_classes_look_up_what_the_arithmetic_says() -> None:
 
 
 def groups_of(cover: residuals.Cover) -> list[tuple[int, ...]]:
-    return [tuple(cover.members[start:end].tolist()) for start, end in itertools.pairwise(cover.bounds)]
+    return [tuple(cover.groups.members[start:end].tolist()) for start, end in itertools.pairwise(cover.groups.bounds)]
 
 
 @given(

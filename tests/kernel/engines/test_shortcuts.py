@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel.engines.test_counts import ask, assert_same, memory_of
+from kernel.engines.comparison import ask, assert_same, memory_of
 
 import privet
 from privet.kernel.column import Nominal, Numeric

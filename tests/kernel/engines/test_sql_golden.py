@@ -26,7 +26,7 @@ from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CorrectQuery, CountQuery, GridQuery, ResidualQuery, SumQuery
 from privet.kernel.engines.duckdb.engine import DuckDBEngine
-from privet.kernel.engines.duckdb.source import Source
+from privet.kernel.engines.duckdb.source import DuckDBSource
 from privet.kernel.rows import Condition, Rows, Split
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -90,7 +90,10 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[exp.Exp
     home = os.getcwd()
     os.chdir(folder)  # the path in the statement must be the same everywhere
     try:
-        for name, source in {"csv": Source(Path("people.csv")), "table": Source(Path("people.db"), "it's \"t")}.items():
+        for name, source in {
+            "csv": DuckDBSource(Path("people.csv")),
+            "table": DuckDBSource(Path("people.db"), "it's \"t"),
+        }.items():
             seen: list[exp.Expression] = []
             with pytest.MonkeyPatch.context() as patch:
                 run = DuckDBEngine._run

@@ -21,6 +21,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from damaged_ledger import unprotected
+from merkle import consistency_proof, inclusion_proof, root
 from postgres_server import shared_server
 
 import privet
@@ -30,7 +31,6 @@ from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.ledger import state
 from privet.kernel.ledger.log import KINDS, canonical, leaf_hash
-from privet.kernel.ledger.merkle import consistency_proof, inclusion_proof, root
 from privet.kernel.ledger.store import FORMAT, OWNER_KINDS, Purpose
 
 GOLDEN = Path(__file__).parent / "golden" / "ledger.json"
@@ -244,7 +244,6 @@ def test_keys_and_settings_are_recorded_as_they_are_given(path: Path | str) -> N
     ("terms", "what"),
     [
         ({"unit": "rho", "delta": "1/1000000"}, "its budget is counted in rho"),
-        ({"person": "patient_id"}, "it names a person column"),
         ({"weights": "w"}, "it pins 'weights'"),
     ],
 )

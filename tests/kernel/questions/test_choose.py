@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import long
 
 import privet
 from privet.errors import BudgetExceeded, KeyReused, QuestionError, UndeclaredDomain
@@ -22,8 +23,7 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.reference import ReferenceEngine
 from privet.kernel.mechanisms import SELECTIONS
-from privet.kernel.questions import ChooseQuestion
-from privet.kernel.questions.choose import LARGEST_BOUND
+from privet.kernel.questions.choose import LARGEST_BOUND, ChooseQuestion
 from privet.kernel.rows import Rows, Split
 from privet.lab import worst_loss
 
@@ -159,7 +159,7 @@ def largest_loss(candidates: dict[str, Quality], bound: int, mechanism: str = "p
 
 
 @pytest.mark.parametrize("candidates", [TWO_WAYS, RISING, FALLING], ids=["two ways", "rising", "falling"])
-@pytest.mark.parametrize("bound", [1, 2, 70])
+@pytest.mark.parametrize("bound", [1, *(pytest.param(bound, marks=long) for bound in (2, 70))])
 @pytest.mark.parametrize("mechanism", SELECTIONS)
 def test_a_bound_costs_accuracy_and_never_privacy(candidates: dict[str, Quality], bound: int, mechanism: str) -> None:
     """The numbers go to 70, so that the bounds 1 and 2 are understated: the loss stays below epsilon, and comes close

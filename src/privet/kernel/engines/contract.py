@@ -6,19 +6,22 @@ pass. Everything here is public: built from the domain and from released values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.errors import DataError
 from privet.kernel.additive import AdditiveModel
 from privet.kernel.column import Column, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.rows import Rows
 
 Counts = NDArray[np.int64]
+E = TypeVar("E", bound=Exception)
+T = TypeVar("T")
 
 FIXED = 0  # the version of rows that never change
 LARGEST_SUM = 2**63 - 1  # of grid indices
@@ -104,6 +107,9 @@ class CorrectQuery:
     target: str
 
 
+Query = CountQuery | GridQuery | SumQuery | ResidualQuery | CorrectQuery
+
+
 class Lost(Exception):
     """The rows were out of reach in the middle of a question; it may be asked again, of those that are there then."""
 
@@ -128,9 +134,10 @@ class Engine(Protocol):
 
     @property
     def version(self) -> int:
-        """Of the rows, which do not change within one; `FIXED` where they never do. Told before a question is paid for:
-        where the rows cannot be reached any more it raises a DataError."""
-        ...
+        """The version of the rows, which do not change within one; `FIXED` where they never do.
+
+        It is asked for before a question is paid for: where the rows cannot be reached any more it raises a DataError.
+        """
 
     def exact_counts(self, query: CountQuery) -> list[Counts]: ...
 
@@ -160,3 +167,27 @@ def cell_count(domain: Domain, columns: Sequence[str]) -> int:
 
 def numeric_columns(domain: Domain) -> list[Numeric]:
     return [column for column in domain if isinstance(column, Numeric)]
+
+
+def reworded(work: Callable[[], T], errors: type[E], sentence: Callable[[E], str]) -> T:
+    """Return what `work` returns; raise an error of its own as a DataError that keeps nothing of it.
+
+    The words of a driver may quote a row or a password. The new error is raised outside the handler, so that the old
+    one is not its context.
+
+    Parameters
+    ----------
+    work : callable
+        A DataError that it raises is raised as it is.
+    errors : type
+        The errors that are reworded.
+    sentence : callable
+        Takes such an error and returns the words of the new one.
+    """
+    try:
+        return work()
+    except DataError:
+        raise
+    except errors as error:
+        words = sentence(error)
+    raise DataError(words)

@@ -21,19 +21,9 @@ import numpy as np
 from privet.kernel.additive import EXP_BITS, EXP_ONE, RESIDUAL_GRID, AdditiveModel, exp_factors
 from privet.kernel.column import Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import (
-    FIXED,
-    LARGEST_SUM,
-    CorrectQuery,
-    CountQuery,
-    Counts,
-    GridCounts,
-    GridQuery,
-    ResidualQuery,
-    Residuals,
-    SumQuery,
-    cell_count,
-)
+from privet.kernel.engines import contract
+from privet.kernel.engines.contract import FIXED, LARGEST_SUM, Counts, cell_count
+from privet.kernel.person import order, person_text
 from privet.kernel.rows import COIN_PRIME, Condition, Divide, Keep, Rows, Scatter
 
 _FACTORS = exp_factors()
@@ -51,6 +41,20 @@ class Row(NamedTuple):
     weight: int
 
 
+def first_of_each(domain: Domain, rows: Sequence[Row | None], persons: Sequence[object]) -> list[Row]:
+    """Return the rows that count: the first `rows_per_person` of each person, in the order of `person.order`."""
+    owned: dict[str, list[tuple[str, Row]]] = {}
+    for row, value in zip(rows, persons, strict=True):
+        name = person_text(value)
+        if row is not None and name is not None:
+            codes = [row.codes[column.name] for column in domain]
+            codes += [row.indices[column.name] for column in domain if isinstance(column, Numeric)]
+            owned.setdefault(name, []).append((order(name, codes), row))
+    return [
+        row for mine in owned.values() for _, row in sorted(mine, key=lambda pair: pair[0])[: domain.rows_per_person]
+    ]
+
+
 class ReferenceEngine:
     """Answers queries by counting rows one by one.
 
@@ -58,7 +62,8 @@ class ReferenceEngine:
     ----------
     domain : Domain
     rows : sequences of values
-        In the order of the domain's columns. Rows that do not fit the domain are left out.
+        In the order of the domain's columns, and then whose row it is, where the domain names a person column.
+        Rows that do not fit the domain are left out, and so are surplus rows of a person.
     weights : whole numbers above 0, optional
         How often each row counts; once where they are left out.
     """
@@ -69,17 +74,20 @@ class ReferenceEngine:
     version = FIXED
 
     def __init__(self, domain: Domain, rows: Iterable[Sequence[object]], weights: Iterable[int] | None = None) -> None:
-        values = [tuple(row) for row in rows]
+        values, columns = [tuple(row) for row in rows], len(domain.columns)
         counted = [1] * len(values) if weights is None else [int(weight) for weight in weights]
-        coded = [row_of(domain, row, weight) for row, weight in zip(values, counted, strict=True)]
+        coded = [row_of(domain, row[:columns], weight) for row, weight in zip(values, counted, strict=True)]
         self.domain = domain
         self.rows = [row for row in coded if row is not None]
+        if domain.person is not None:
+            assert weights is None
+            self.rows = first_of_each(domain, coded, [row[columns] for row in values])
 
     def close(self) -> None:
         self.closed = True
         self.rows = []
 
-    def exact_counts(self, query: CountQuery) -> list[Counts]:
+    def exact_counts(self, query: contract.CountQuery) -> list[Counts]:
         placed, answers = self.placed(query.rows), []
         for group in query.groups:
             exact: Counter[tuple[int, ...]] = Counter()
@@ -88,7 +96,7 @@ class ReferenceEngine:
             answers.append(_array(exact, (query.rows.parts, *(self.domain[name].size for name in group))))
         return answers
 
-    def exact_grid(self, query: GridQuery) -> list[GridCounts]:
+    def exact_grid(self, query: contract.GridQuery) -> list[contract.GridCounts]:
         classes = 1 if query.target is None else self.domain[query.target].size
         placed, answers = self.placed(query.rows), []
         for name in query.columns:
@@ -98,7 +106,7 @@ class ReferenceEngine:
                 exact.setdefault((part, row.indices[name]), [0] * classes)[label] += row.weight
             occupied = sorted(exact)
             answers.append(
-                GridCounts(
+                contract.GridCounts(
                     part=np.array([part for part, _ in occupied], dtype=np.int64),
                     index=np.array([index for _, index in occupied], dtype=np.int64),
                     exact_counts=np.array([exact[pair] for pair in occupied], dtype=np.int64).reshape(-1, classes),
@@ -106,7 +114,7 @@ class ReferenceEngine:
             )
         return answers
 
-    def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
+    def exact_sums(self, query: contract.SumQuery) -> tuple[Counts, Counts]:
         exact_rows: Counter[tuple[int, ...]] = Counter()
         exact_sums: Counter[tuple[int, ...]] = Counter()
         for part, row in self.placed(query.rows):
@@ -117,7 +125,7 @@ class ReferenceEngine:
         limited = Counter({part: min(exact, LARGEST_SUM) for part, exact in exact_sums.items()})
         return _array(exact_rows, (query.rows.parts,)), _array(limited, (query.rows.parts,))
 
-    def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
+    def exact_residuals(self, query: contract.ResidualQuery) -> list[contract.Residuals]:
         classes, answers = len(query.caps), []
         added = [(part, row, *residuals_of(row, query)) for part, row in self.placed(query.rows)]
         for table in query.tables:
@@ -129,10 +137,12 @@ class ReferenceEngine:
                 for label, share in enumerate(shares):
                     exact_others[part, cell, label] += row.weight * share
             shape = (query.rows.parts, cell_count(self.domain, table), classes)
-            answers.append(Residuals(_array(exact_own, shape), _array(exact_others, shape) if classes > 2 else None))
+            answers.append(
+                contract.Residuals(_array(exact_own, shape), _array(exact_others, shape) if classes > 2 else None)
+            )
         return answers
 
-    def exact_correct(self, query: CorrectQuery) -> Counts:
+    def exact_correct(self, query: contract.CorrectQuery) -> Counts:
         exact: Counter[tuple[int, ...]] = Counter()
         for part, row in self.placed(query.rows):
             logits = logits_of(row, query.model)
@@ -243,7 +253,7 @@ def logits_of(row: Row, model: AdditiveModel) -> list[int]:
     return logits
 
 
-def residuals_of(row: Row, query: ResidualQuery) -> tuple[int, list[int]]:
+def residuals_of(row: Row, query: contract.ResidualQuery) -> tuple[int, list[int]]:
     """What a row adds to its own class, and to each of the others, in multiples of 1 / RESIDUAL_GRID.
 
     E_c is `exponential` of the distance from the logit of class c to the largest one, T is the sum

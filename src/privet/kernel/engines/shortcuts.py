@@ -46,10 +46,10 @@ class Recall:
         if not self._shortcuts:
             return ask(query)
         with self._lock:
-            found = [self._below(query.rows, group) for group in query.groups]
-        known = [table for table in found if table is not None]
-        if len(known) == len(found):
-            return known
+            tables = [self._below(query.rows, group) for group in query.groups]
+        recalled = [table for table in tables if table is not None]
+        if len(recalled) == len(tables):
+            return recalled
         exact = ask(query)
         self._keep(query, exact)
         return exact
@@ -88,9 +88,7 @@ class Recall:
         if isinstance(step, Keep) and not step.conditions:
             table = self._known(above, columns)
             return None if table is None else table[list(step.parts)]
-        if not isinstance(step, Divide) or any(
-            each is not None and each.thresholds is not None for each in step.splits
-        ):
+        if not isinstance(step, Divide) or any(split and split.thresholds is not None for split in step.splits):
             return None
         tables: dict[str, Counts] = {}
         children = [np.zeros((0, *(self._domain[name].size for name in columns)), dtype=np.int64)]
@@ -127,20 +125,20 @@ def asked_together(
 
 def together(query: CountQuery, domain: Domain) -> dict[Columns, list[Columns]]:
     """The tables that are counted, and those of the query that each of them holds: as many as leave it small."""
-    found: dict[Columns, list[Columns]] = {}
+    tables: dict[Columns, list[Columns]] = {}
     names: Columns = ()
     for group in dict.fromkeys(query.groups):
         if repeats(group):
-            found[group] = [group]
+            tables[group] = [group]
             continue
         joined = (*names, *(name for name in group if name not in names))
-        groups = found.pop(names, [])
+        groups = tables.pop(names, [])
         if groups and query.rows.parts * cell_count(domain, joined) > _CELLS:
-            found[names] = groups
-            joined, groups = group, found.pop(group, [])
-        found[joined] = [*found.get(joined, []), *groups, group]
+            tables[names] = groups
+            joined, groups = group, tables.pop(group, [])
+        tables[joined] = [*tables.get(joined, []), *groups, group]
         names = joined
-    return found
+    return tables
 
 
 def repeats(columns: Columns) -> bool:

@@ -1,17 +1,16 @@
 """The log of a ledger: numbered lines that are only ever appended, each under one hash.
 
-A line has two parts, both canonical JSON. The *line* itself is what a receipt may show to
-whoever it concerns: what was charged to which data set, the totals then, the day. It names
-analysts and sources by ids, and tells no time of day. The *note* is what the ledger needs
+A line has two parts, both canonical JSON. The *line* itself is what a receipt may show to the
+person it concerns: what was charged to which data set, the totals then, the day. It names
+analysts and sources by ids, and has no time of day. The *note* is what the ledger needs
 besides: the time, the question as JSON, the answer. The line holds the hash of its note, and
 `leaf` is the hash of the line (RFC 6962: SHA-256 of a zero byte and the text). So the leaf
-covers everything, and the Merkle tree over the leaves covers the log.
+covers everything, and a Merkle tree over the leaves would cover the log.
 
-Both parts hold random bytes: neighbours in a proof tell nothing about each other's lines to
-somebody who guesses them, and a line that is shown tells nothing about its note.
+Both parts hold random bytes. So a hash tells nothing to somebody who guesses the text under it.
 
-What lines are found by stands in columns of its own. Every line that is read is held against
-its leaf, and its columns against the line.
+Lines are found by columns that repeat what they say. Every line that is read is compared with
+its leaf and with its columns.
 """
 
 from __future__ import annotations
@@ -22,19 +21,20 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from privet.kernel.canonical import Json, canonical
-from privet.kernel.ledger.store import LINES, OPEN_HOLDS, Run
+from privet.kernel.ledger.store import Run, Store
 
 # What each kind of line says: docs/ledger.md#the-format. The kinds in OWNER_KINDS are the data owner's.
 KINDS = ("register", "source", "cap", "charge", "answer", "model", "hold", "end", "key", "config")
-# These are written after rows were asked, so that their time of day would tell how long that took. An answer does not
-# even have a day of its own, but that of its charge.
+# These are written after rows were asked, so their time of day would tell how long that took. An answer has not even
+# a day of its own, but that of its charge.
 WITHOUT_TIME = ("answer", "model", "end")
 UNKNOWN = ""  # the id of an analyst whom no line names
 _COLUMNS = "number, kind, serial, dataset, analyst, key, reference, line, note, leaf"
-_NOTHING: Mapping[str, Json] = {}
-_PAGE = 200  # lines; a driver may hold all that one statement returns
+_ANALYSTS = "SELECT id, name, secret FROM analysts"
+_SOURCES = "SELECT id, dataset, source, secret FROM sources"
+_PAGE = 200  # lines; a driver may keep all that one statement returns
 
-_decode: Callable[[str], tuple[Any, int]] = json.JSONDecoder().raw_decode  # without a look for blanks around it
+_decode: Callable[[str], tuple[Any, int]] = json.JSONDecoder().raw_decode  # takes no blanks around it
 
 
 class Line(NamedTuple):
@@ -63,12 +63,12 @@ def sha256(text: str) -> str:
 
 
 def leaf_hash(text: str) -> str:
-    """The hash of a leaf of RFC 6962's tree."""
+    """Return the hash of a line, as a leaf of RFC 6962's tree."""
     return hashlib.sha256(b"\0" + text.encode()).hexdigest()
 
 
 def commitment(secret: str, *texts: str) -> str:
-    """An id for texts: it tells nothing about them without the secret, and fits no others."""
+    """Return an id for texts. It tells nothing about them without the secret, and fits no others."""
     return sha256(canonical([secret, *texts]))[:32]
 
 
@@ -77,8 +77,9 @@ class Log:
 
     Parameters
     ----------
-    run : Run
-        The transaction.
+    store : Store
+    run : callable
+        Runs a statement in the transaction.
     ledger_id : str
         Stands in every line, so that no line passes for one of another ledger.
     clock : callable
@@ -88,10 +89,12 @@ class Log:
     """
 
     def __init__(
-        self, run: Run, ledger_id: str, clock: Callable[[], str], random_bytes: Callable[[int], bytes]
+        self, store: Store, run: Run, ledger_id: str, clock: Callable[[], str], random_bytes: Callable[[int], bytes]
     ) -> None:
+        self.path = store.path
         self.run = run
-        self._ledger_id = ledger_id
+        self._last_number = store.last_number
+        self.ledger_id = ledger_id
         self._clock = clock
         self._random_bytes = random_bytes
         self._analyst_ids: dict[str, str] = {}  # those that were looked up
@@ -104,7 +107,7 @@ class Log:
         dataset: str | None,
         analyst: str | None,
         body: Mapping[str, Json],
-        note: Mapping[str, Json] = _NOTHING,
+        note: Mapping[str, Json] | None = None,
         day: str | None = None,
     ) -> Line:
         """Write a line under the next number.
@@ -117,24 +120,29 @@ class Log:
         analyst : str or None
             The id of the analyst whose line it is.
         body : mapping
-            What the line says, in values that JSON has.
+            What the line says.
         note : mapping, optional
             What stands with it besides.
         day : str, optional
             Default: today.
+
+        Returns
+        -------
+        Line
         """
         assert kind in KINDS
-        number, serial = (last + 1 for last in self.run.last_numbers(kind))
+        serial = f"(SELECT max(serial) FROM lines WHERE kind = '{kind}')"
+        number, serial = self.run(f"SELECT {self._last_number} + 1, coalesce({serial}, 0) + 1").fetchone()
         at = self._clock() if day is None else day
         day = at.partition("T")[0]
-        note_text = canonical({**note, "at": day if kind in WITHOUT_TIME else at, "salt": self._salt()})
+        note_text = canonical({**(note or {}), "at": day if kind in WITHOUT_TIME else at, "salt": self._salt()})
         line = {
             "analyst": analyst,
             "body": body,
             "dataset": dataset,
             "day": day,
             "kind": kind,
-            "ledger": self._ledger_id,
+            "ledger": self.ledger_id,
             "note": sha256(note_text),
             "number": number,
             "salt": self._salt(),
@@ -142,73 +150,77 @@ class Log:
         }
         text = canonical(line)
         leaf = leaf_hash(text)
-        self.run(
-            f"INSERT INTO {LINES} ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            *(number, kind, serial, *_found_by(kind, line), text, note_text, leaf),
-        )
-        return Line(number, kind, serial, dataset, analyst, day, dict(body), text, note_text, leaf)
+        insert = f"INSERT INTO lines ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        self.run(insert, *_found_by(line), text, note_text, leaf)
+        if kind == "hold":
+            self.run("INSERT INTO open_holds (hold, dataset) VALUES (?, ?)", serial, dataset)
+        elif kind == "end":
+            self.run("DELETE FROM open_holds WHERE hold = ?", body["reservation"])
+        return _line_of(line, text, note_text, leaf)
 
     def lines(self, condition: str, *values: object) -> list[Line]:
-        """Some lines, in their order; ValueError where one is damaged."""
-        rows = self.run(f"SELECT {_COLUMNS} FROM {LINES} WHERE {condition}", *values).fetchall()
-        return [_read(row, self._ledger_id) for row in rows]
+        """Return the lines that an SQL condition holds for; ValueError if one is damaged."""
+        rows, lines = self.run(f"SELECT {_COLUMNS} FROM lines WHERE {condition}", *values).fetchall(), []
+        for *columns, text, note_text, leaf in rows:
+            line, end = _decode(text)
+            if (
+                leaf_hash(text) != leaf
+                or end != len(text)
+                or line["note"] != sha256(note_text)
+                or line["ledger"] != self.ledger_id
+                or _found_by(line) != columns
+            ):
+                raise ValueError(f"line {columns[0]} is damaged")
+            lines.append(_line_of(line, text, note_text, leaf))
+        return lines
 
     def every_line(self) -> Iterator[Line]:
-        """All lines by their numbers, a page at a time."""
+        """Return all lines in order, a page at a time."""
         number = 0
         while page := self.lines(f"number > ? ORDER BY number LIMIT {_PAGE}", number):
             yield from page
             number = page[-1].number
 
-    def last(self, kind: str, condition: str, *values: object) -> Line | None:
-        """The last line of a kind that a condition holds for, if there is one."""
-        lines = self.lines(f"kind = '{kind}' AND {condition} ORDER BY number DESC LIMIT 1", *values)
-        return lines[0] if lines else None
+    def last(self, kind: str, **columns: str | int | None) -> Line | None:
+        """Return the last line of a kind with these values in its columns, if there is one."""
+        conditions = [f"{name} IS NULL" if value is None else f"{name} = ?" for name, value in columns.items()]
+        condition = " AND ".join([f"kind = '{kind}'", *conditions])
+        values = [value for value in columns.values() if value is not None]
+        return next(iter(self.lines(f"{condition} ORDER BY number DESC LIMIT 1", *values)), None)
 
-    def last_of(self, kind: str, dataset: str, analyst: str | None) -> Line | None:
-        """The last line of a kind about a data set that is an analyst's, or nobody's."""
-        if analyst is None:
-            return self.last(kind, "dataset = ? AND analyst IS NULL", dataset)
-        return self.last(kind, "dataset = ? AND analyst = ?", dataset, analyst)
-
-    def find(self, kind: str, serial: int) -> Line | None:
-        """The line of a kind with a serial number, if there is one."""
-        return self.last(kind, "serial = ?", serial)
-
-    # -- what lines name by an id -----------------------------------------------------------
+    # -- names behind ids -------------------------------------------------------------------
 
     def analyst_id(self, name: str) -> str:
-        """The id of an analyst; UNKNOWN if no line names them."""
+        """Return the id of an analyst; UNKNOWN if no line names them."""
         if name not in self._analyst_ids:
-            row = self.run("SELECT id, name, secret FROM analysts WHERE name = ?", name).fetchone()
-            self._analyst_ids[name] = UNKNOWN if row is None else _checked(*row)[0]
+            rows = self._named(f"{_ANALYSTS} WHERE name = ?", name)
+            self._analyst_ids[name] = rows[0][0] if rows else UNKNOWN
         return self._analyst_ids[name]
 
     def new_analyst_id(self, name: str) -> str:
-        """The id of an analyst, who gets one if they have none."""
+        """Return the id of an analyst, who gets one if they have none."""
         if self.analyst_id(name) == UNKNOWN:
             secret = self._salt()
             self._analyst_ids[name] = commitment(secret, name)
             self.run("INSERT INTO analysts VALUES (?, ?, ?)", self._analyst_ids[name], name, secret)
         return self._analyst_ids[name]
 
-    def analyst_name(self, analyst: str) -> str:
-        row = self.run("SELECT id, name, secret FROM analysts WHERE id = ?", analyst).fetchone()
-        return _checked(*row)[1]
+    def analyst_name(self, analyst: str | None) -> str:
+        ((_, name),) = self._named(f"{_ANALYSTS} WHERE id = ?", analyst)
+        return str(name)
 
     def analysts(self) -> dict[str, str]:
-        """The names of all analysts by their ids."""
-        return dict(_checked(*row) for row in self.run("SELECT id, name, secret FROM analysts").fetchall())
+        """Return the names of all analysts by their ids."""
+        return dict(self._named(_ANALYSTS))
 
     def dataset_of(self, source: str) -> str | None:
-        """The data set that a source belongs to, if there is one."""
-        row = self.run("SELECT id, dataset, source, secret FROM sources WHERE source = ?", source).fetchone()
-        return None if row is None else _checked_source(*row)[1]
+        """Return the data set that a source belongs to, if there is one."""
+        rows = self._named(f"{_SOURCES} WHERE source = ?", source)
+        return rows[0][1] if rows else None
 
     def sources(self) -> list[tuple[str, str, str]]:
-        """Of every source its id, its data set and its text."""
-        rows = self.run("SELECT id, dataset, source, secret FROM sources").fetchall()
-        return [_checked_source(*row) for row in rows]
+        """Return the id, the data set and the text of every source."""
+        return self._named(_SOURCES)
 
     def new_source_id(self, dataset: str, source: str) -> str:
         secret = self._salt()
@@ -216,58 +228,27 @@ class Log:
         self.run("INSERT INTO sources VALUES (?, ?, ?, ?)", identity, dataset, source, secret)
         return identity
 
-    # -- which holds are open ---------------------------------------------------------------
-
-    def open_holds(self, dataset: str) -> list[int]:
-        rows = self.run(f"SELECT hold FROM {OPEN_HOLDS} WHERE dataset = ? ORDER BY hold", dataset).fetchall()
-        return [hold for (hold,) in rows]
-
-    def every_open_hold(self) -> dict[int, str]:
-        """The data sets of all open holds."""
-        return dict(self.run(f"SELECT hold, dataset FROM {OPEN_HOLDS}").fetchall())
-
-    def mark_open(self, hold: int, dataset: str) -> None:
-        self.run(f"INSERT INTO {OPEN_HOLDS} (hold, dataset) VALUES (?, ?)", hold, dataset)
-
-    def mark_ended(self, hold: int) -> None:
-        self.run(f"DELETE FROM {OPEN_HOLDS} WHERE hold = ?", hold)
+    def _named(self, query: str, *values: object) -> list[Any]:
+        """Return rows of `analysts` or `sources` without their secrets; ValueError if one does not fit its id."""
+        rows = self.run(query, *values).fetchall()
+        for identity, *texts, secret in rows:
+            if commitment(secret, *texts) != identity:
+                raise ValueError("the text behind an id is damaged")
+        return [row[:-1] for row in rows]
 
     def _salt(self) -> str:
         return self._random_bytes(16).hex()
 
 
-def _found_by(kind: str, line: Mapping[str, Any]) -> tuple[str | None, str | None, str | None, int | None]:
-    """What a line is found by: data set, analyst, key, and the serial number of the line that it is about."""
-    body = line["body"]
+def _found_by(line: Mapping[str, Any]) -> list[Any]:
+    """Return the columns that a line is found by; `reference` is the serial number of the line that it is about."""
+    kind, body = line["kind"], line["body"]
     if kind == "answer":
-        return None, None, None, body["entry"]
-    return line["dataset"], line["analyst"], body.get("key") if kind == "charge" else None, body.get("reservation")
+        return [line["number"], kind, line["serial"], None, None, None, body["entry"]]
+    key = body.get("key") if kind == "charge" else None
+    return [line["number"], kind, line["serial"], line["dataset"], line["analyst"], key, body.get("reservation")]
 
 
-def _read(row: tuple[Any, ...], ledger_id: str) -> Line:
-    number, kind, serial, dataset, analyst, key, reference, text, note_text, leaf = row
-    line, end = _decode(text)
-    if (
-        leaf_hash(text) != leaf
-        or end != len(text)
-        or line["note"] != sha256(note_text)
-        or line["ledger"] != ledger_id
-        or (line["number"], line["kind"], line["serial"]) != (number, kind, serial)
-        or _found_by(kind, line) != (dataset, analyst, key, reference)
-    ):
-        raise ValueError(f"line {number} is damaged")
-    return Line(
-        number, kind, serial, line["dataset"], line["analyst"], line["day"], line["body"], text, note_text, leaf
-    )
-
-
-def _checked(identity: str, name: str, secret: str) -> tuple[str, str]:
-    if commitment(secret, name) != identity:
-        raise ValueError("the name of an analyst is damaged")
-    return identity, name
-
-
-def _checked_source(identity: str, dataset: str, source: str, secret: str) -> tuple[str, str, str]:
-    if commitment(secret, dataset, source) != identity:
-        raise ValueError("a source is damaged")
-    return identity, dataset, source
+def _line_of(line: Mapping[str, Any], text: str, note_text: str, leaf: str) -> Line:
+    numbers = line["number"], line["kind"], line["serial"]
+    return Line(*numbers, line["dataset"], line["analyst"], line["day"], line["body"], text, note_text, leaf)

@@ -1,24 +1,23 @@
 """A ledger in one schema of a PostgreSQL server, which any number of machines may share.
 
-Every write takes the ledger's advisory lock first and reads afterwards, so it sees all
-that was committed and nobody else writes until it ends. Even a writer who ignores the
-lock is stopped: lines are numbered by the last one plus one, and two cannot have the
-same number. So lines are numbered without gaps, a rollback included.
+Every write takes the ledger's advisory lock first and reads afterwards. So it sees all that
+was committed, and nobody else writes until it ends. Even a writer who ignores the lock is
+stopped: a line has the last number plus one, and no two can have the same number. So lines
+are numbered without gaps, also after a rollback.
 
-`synchronous_commit` is on in every transaction, so a charge that was answered survives a
-crash of the server. Where the connection breaks during a COMMIT, only the server knows
-whether it was done. Then the charge may stand, and that is an error: nothing is asked of
-a table before the commit is known.
+`synchronous_commit` is on in every transaction, so a charge that has returned survives a
+crash of the server. If the connection breaks during a COMMIT, only the server knows whether
+it was done. The charge may stand then, and the caller gets an error: a table is asked only
+after a commit that is certain.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import weakref
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -27,90 +26,66 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from privet.errors import LedgerError
-from privet.kernel.ledger.store import (
-    APPEND_ONLY,
-    FORMAT,
-    LINES,
-    MAKE,
-    OPEN,
-    OPEN_HOLDS,
-    OWNER_KINDS,
-    READ,
-    WAIT_SECONDS,
-    CommitUnknown,
-    Purpose,
-    Run,
-    Store,
-    corrupt,
-    missing,
-    other_format,
-    removed,
-)
+from privet.kernel.ledger import store
+from privet.kernel.ledger.store import FORMAT, READ, WAIT_SECONDS, CommitUnknown, Purpose, Run
 from privet.kernel.limits import is_host
 
-DEFAULT_SCHEMA = "privet_ledger"
-
-OWNER_LINES = "owner_lines"  # empty: whoever may INSERT into it may write the lines that are the owner's
-
-# Names in the order of their bytes, as in SQLite, whatever the language of the database.
-_TABLES = re.sub(
-    r"\bTEXT\b",
-    'TEXT COLLATE "C"',
-    f"""
-CREATE TABLE format (version INTEGER NOT NULL, ledger TEXT NOT NULL);
-CREATE TABLE {LINES} (
-    number BIGINT PRIMARY KEY, kind TEXT NOT NULL, serial BIGINT NOT NULL, dataset TEXT, analyst TEXT, key TEXT,
-    reference BIGINT, line TEXT NOT NULL, note TEXT NOT NULL, leaf TEXT NOT NULL);
-CREATE TABLE analysts (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, secret TEXT NOT NULL);
-CREATE TABLE sources (id TEXT PRIMARY KEY, dataset TEXT NOT NULL, source TEXT NOT NULL, secret TEXT NOT NULL);
-CREATE TABLE {OPEN_HOLDS} (hold BIGINT PRIMARY KEY, dataset TEXT NOT NULL);
-CREATE TABLE {OWNER_LINES} (number BIGINT);
-""",
-)
-# The last line of a kind is found without sorting all of them.
-_INDICES = f"""
-CREATE UNIQUE INDEX by_serial ON {LINES} (kind, serial);
-CREATE UNIQUE INDEX by_key ON {LINES} (dataset, analyst, key) WHERE key IS NOT NULL;
-CREATE INDEX by_analyst ON {LINES} (dataset, analyst, kind, number) WHERE dataset IS NOT NULL;
-CREATE INDEX by_dataset ON {LINES} (dataset, number) WHERE kind = 'charge';
-CREATE INDEX by_hold ON {LINES} (reference, number) WHERE kind = 'charge' AND reference IS NOT NULL;
-CREATE UNIQUE INDEX one_answer ON {LINES} (reference) WHERE kind = 'answer';
-CREATE UNIQUE INDEX one_end ON {LINES} (reference) WHERE kind = 'end';
-CREATE INDEX open_by_dataset ON {OPEN_HOLDS} (dataset, hold);
-"""
-# ENABLE ALWAYS: also in a session that replays the changes of another server. The path of `owners_only` is fixed, so
-# that no role can put a function of its own in the place of the server's.
-_TRIGGERS = f"""
+# TEXT in the order of its bytes, as in SQLite, whatever the language of the database. `owner_lines` is empty: a role
+# that may INSERT into it may write the owner's lines. ENABLE ALWAYS: also in a session that replays the changes of
+# another server. The search_path of `owners_only` is fixed, so that no role can put a function of its own in the place
+# of the server's.
+_TABLES = f"""{store.TABLES.replace("TEXT", 'TEXT COLLATE "C"')}
+CREATE TABLE owner_lines (number BIGINT);
 CREATE FUNCTION append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'append-only'; END $$;
 CREATE FUNCTION owners_only() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$ BEGIN
-    IF NOT has_table_privilege(format('%I.{OWNER_LINES}', TG_TABLE_SCHEMA), 'INSERT') THEN
-        RAISE EXCEPTION 'permission denied for table {OWNER_LINES}' USING ERRCODE = '42501';
+    IF NOT has_table_privilege(format('%I.owner_lines', TG_TABLE_SCHEMA), 'INSERT') THEN
+        RAISE EXCEPTION 'permission denied for table owner_lines' USING ERRCODE = '42501';
     END IF;
     RETURN NEW;
 END $$;
-CREATE TRIGGER {LINES}_owners_only BEFORE INSERT ON {LINES} FOR EACH ROW
-    WHEN (NEW.kind IN ({", ".join(f"'{kind}'" for kind in OWNER_KINDS)})) EXECUTE FUNCTION owners_only();
-ALTER TABLE {LINES} ENABLE ALWAYS TRIGGER {LINES}_owners_only;
+CREATE TRIGGER lines_owners_only BEFORE INSERT ON lines FOR EACH ROW
+    WHEN (NEW.kind IN ({", ".join(f"'{kind}'" for kind in store.OWNER_KINDS)})) EXECUTE FUNCTION owners_only();
+ALTER TABLE lines ENABLE ALWAYS TRIGGER lines_owners_only;
 """ + "".join(
     f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table}\n"
     "    EXECUTE FUNCTION append_only();\n"
     f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_append_only;\n"
-    for table in APPEND_ONLY
+    for table in store.APPEND_ONLY
 )
-_NAMES = set(re.findall(r"CREATE (?:TABLE|INDEX|UNIQUE INDEX|TRIGGER) (\w+)", _TABLES + _INDICES + _TRIGGERS))
-_NAMES |= {f"{table}_pkey" for table in (LINES, "analysts", "sources", OPEN_HOLDS)}
+_LOG_OID = "SELECT to_regclass('lines')::oid::bigint"
+# The rights that a ledger needs to each table.
+_NEEDED = {
+    "format": ("SELECT",),
+    "lines": ("SELECT", "INSERT"),
+    "analysts": ("SELECT", "INSERT"),
+    "sources": ("SELECT", "INSERT"),
+    "open_holds": ("SELECT", "INSERT", "DELETE"),
+    "owner_lines": ("INSERT",),
+}
+# SQLSTATEs of a server that goes down, comes up or ends a session; and of a table or column that is not there.
+_SHUT_DOWN = ("57P01", "57P02", "57P03", "57P05", "25P03", "08000", "08003", "08006")
+_NO_LEDGER = ("42P01", "42703", "3F000", "XX001", "XX002")
+_REASONS = {
+    "23505": "somebody writes to it without its lock",
+    "53100": "the disk is full",
+    **dict.fromkeys(("0A000", "25006"), "the server is a read-only copy of another"),
+    **dict.fromkeys(("55P03", "57014"), "another process holds it for too long"),
+    **dict.fromkeys(_SHUT_DOWN, "the connection was lost"),
+}
 
 
-class PostgresStore(Store):
-    """One schema of a server: a charge is a transaction under a lock that all who share the ledger take."""
+class PostgresStore(store.Store):
+    """One schema of a server. A charge is a transaction under a lock that all who share the ledger take."""
 
     errors = (psycopg.Error, OSError)
+    names = store.names_in(_TABLES) | {f"{table}_pkey" for table in ("lines", "analysts", "sources", "open_holds")}
+    # Under the lock the next number is free; without it, the primary key lets one of two writers through.
+    last_number = "coalesce((SELECT max(number) FROM lines), 0)"
 
     def __init__(self, address: str) -> None:
         self._parameters, self._schema = _parse(address)
         super().__init__(_shown(self._parameters, self._schema))
         self._connection: psycopg.Connection[Any] | None = None
-        self._finalizer: weakref.finalize[Any, Any] | None = None
         self._log: int | None = None  # the log's number on the server, once it is there
         wait = int(1000 * WAIT_SECONDS)  # milliseconds
         name = '"' + self._schema.replace('"', '""') + '"'
@@ -120,94 +95,75 @@ class PostgresStore(Store):
         )
         self._create_schema = f"CREATE SCHEMA {name}"
         self._begin_read = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {local}"
-        # READ COMMITTED: what is read after the lock was granted is what its last holder has left.
+        # READ COMMITTED: what is read once the lock is granted is what its last holder has left.
         self._begin_write = (
             f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {local}SET LOCAL synchronous_commit = on; "
-            f"SET LOCAL lock_timeout = {wait}; SELECT pg_advisory_xact_lock({_lock_number(self._schema)}); "
-            f"SELECT to_regclass('{LINES}')::oid::bigint"
+            f"SET LOCAL lock_timeout = {wait}; SELECT pg_advisory_xact_lock({_lock_number(self._schema)}); {_LOG_OID}"
         )
 
     @classmethod
     def open(cls, address: str, create: bool, new_id: str) -> PostgresStore:
-        """Open the ledger in a schema; where there is none, and `create` allows it, make one with the id `new_id`."""
-        store = cls(address)
-        with store.transaction(OPEN, write=False) as run:
-            there = bool(store._relations(run))
+        """Open the ledger in a schema. If there is none and `create` allows it, make one with the id `new_id`."""
+        server = cls(address)
+        with server.transaction(store.OPEN, write=False) as run:
+            there = bool(server._relations(run))
         if not there:
             if not create:
-                raise LedgerError(missing(store.path))
-            with store.transaction(MAKE) as run:
-                if not store._relations(run):  # nobody else was faster
-                    if run("SELECT 1 FROM pg_namespace WHERE nspname = ?", store._schema).fetchone() is None:
-                        run(store._create_schema)
-                    if run("SELECT current_schema()").fetchone() != (store._schema,):
+                raise LedgerError(store.missing(server.path))
+            with server.transaction(store.MAKE) as run:
+                if not server._relations(run):  # nobody else was faster
+                    if run("SELECT 1 FROM pg_namespace WHERE nspname = ?", server._schema).fetchone() is None:
+                        run(server._create_schema)
+                    if run("SELECT current_schema()").fetchone() != (server._schema,):
                         raise psycopg.errors.InsufficientPrivilege  # the tables would be made elsewhere
-                    run(f"{_TABLES}{_INDICES}{_TRIGGERS}INSERT INTO format VALUES ({FORMAT}, '{new_id}')")
-        with store.transaction(READ, write=False) as run:
-            store._log = run(f"SELECT to_regclass('{LINES}')::oid::bigint").fetchone()[0]
-        return store
+                    run(f"{_TABLES}INSERT INTO format VALUES ({FORMAT}, '{new_id}')")
+        with server.transaction(READ, write=False) as run:
+            server._log = run(_LOG_OID).fetchone()[0]
+        return server
 
     @property
     def identity(self) -> str:
         return _shown({**self._parameters, "user": None}, self._schema)
 
-    @classmethod
-    def identity_at(cls, address: str) -> str:
-        """The identity of the ledger at an address, without connecting to it."""
-        return cls(address).identity
+    def _relations(self, run: Run) -> set[str]:
+        """Return the tables and indices in the schema, which are listed whatever the rights to them."""
+        query = "SELECT relname FROM pg_class JOIN pg_namespace n ON relnamespace = n.oid WHERE nspname = ?"
+        return {name for (name,) in run(query, self._schema)}
 
-    def is_whole(self, run: Run) -> bool:
-        # a table that is not permanent would be empty after a crash
-        lost = run(
-            "SELECT count(*) FROM pg_class JOIN pg_namespace n ON relnamespace = n.oid "
-            "WHERE nspname = ? AND relkind IN ('r', 'i') AND relpersistence <> 'p'",
-            self._schema,
-        ).fetchone()[0]
+    def _names_there(self, run: Run) -> set[str]:
         triggers = run(
             "SELECT tgname FROM pg_trigger JOIN pg_class c ON tgrelid = c.oid "
             "JOIN pg_namespace n ON relnamespace = n.oid WHERE nspname = ? AND tgenabled = 'A' "
             "AND left(tgname, length(relname) + 1) = relname || '_'",  # on the table that it is named after
             self._schema,
         )
-        found = self._relations(run) | {name for (name,) in triggers}
-        if "format" in found:
-            versions = run("SELECT version FROM format").fetchall()
-            if len(versions) == 1 and versions[0][0] != FORMAT:
-                raise LedgerError(other_format(self.path, versions[0][0]))
-        return found >= _NAMES and not lost and run("SELECT version FROM format").fetchall() == [(FORMAT,)]
+        return self._relations(run) | {name for (name,) in triggers}
 
-    def close(self) -> None:
-        if self._finalizer is not None:
-            self._finalizer()
-        self._connection = None
-
-    def _relations(self, run: Run) -> set[str]:
-        """The tables and indices in the schema, which are listed whatever the rights to them."""
-        query = "SELECT relname FROM pg_class JOIN pg_namespace n ON relnamespace = n.oid WHERE nspname = ?"
-        return {name for (name,) in run(query, self._schema)}
+    def _is_whole(self, run: Run) -> bool:
+        # a table that is not permanent would be empty after a crash
+        lost = run(
+            "SELECT count(*) FROM pg_class JOIN pg_namespace n ON relnamespace = n.oid "
+            "WHERE nspname = ? AND relkind IN ('r', 'i') AND relpersistence <> 'p'",
+            self._schema,
+        )
+        return bool(lost.fetchone() == (0,))
 
     # -- the connection ---------------------------------------------------------------------
 
     def _leave_to_parent(self) -> None:
-        if self._connection is not None:
-            _abandoned.append(self._connection)  # its socket is the parent's
-        self._connection = self._finalizer = None
+        self._connection = None
 
     def _connected(self) -> psycopg.Connection[Any]:
-        """The connection, made anew where it broke or was left in the middle of something."""
+        """Return the connection. Make a new one if it broke or was left in the middle of something."""
         connection = self._connection
-        if connection is not None and not connection.closed:
-            if connection.info.transaction_status == TransactionStatus.IDLE:
-                return connection
+        if connection is not None and connection.info.transaction_status == TransactionStatus.IDLE:
+            return connection
         self.close()
         try:
-            connection = psycopg.connect(**self._parameters)
+            self._connection = connection = psycopg.connect(**self._parameters)
         except UnicodeError:  # a host that is no name of one
-            connection = None
-        if connection is None:
-            raise psycopg.OperationalError
-        self._connection = connection
-        self._finalizer = weakref.finalize(self, _close, connection, os.getpid())
+            raise psycopg.OperationalError from None
+        self._close_with(connection.close)
         settings = "SELECT current_setting('fsync'), current_setting('server_encoding')"
         fsync, encoding = connection.execute(settings).fetchone() or ("", "")
         if fsync != "on" or encoding != "UTF8":
@@ -217,30 +173,30 @@ class PostgresStore(Store):
         return connection
 
     def _begin(self, write: bool) -> Run:
-        statement = self._begin_write if write else self._begin_read
+        statement = (self._begin_write if write else self._begin_read).encode()
         connection = self._connected()
         try:
-            cursor = connection.execute(statement.encode())
+            cursor = connection.execute(statement)
         except psycopg.OperationalError:
             if not connection.closed:
                 raise
-            connection = self._connected()  # the server was restarted since; nothing has been said to it yet
-            cursor = connection.execute(statement.encode())
+            connection = self._connected()  # the server was restarted since, and was told nothing yet
+            cursor = connection.execute(statement)
         while cursor.nextset():
             pass
         if write and self._log is not None and cursor.fetchone() != (self._log,):
-            raise LedgerError(removed(self.path))
+            raise LedgerError(store.removed(self.path))
         return _Run(connection, write)
 
     def _commit(self, run: Run) -> None:
         assert isinstance(run, _Run)
         try:
-            said = run.connection.execute("COMMIT").statusmessage
+            status = run.connection.execute("COMMIT").statusmessage
         except psycopg.Error:
             if run.write and run.connection.closed:
                 raise CommitUnknown("the connection broke at the last step") from None
             raise
-        if said != "COMMIT":  # the server has rolled back
+        if status != "COMMIT":  # the server has rolled back
             raise psycopg.errors.InFailedSqlTransaction
 
     def _settle(self) -> None:
@@ -253,32 +209,22 @@ class PostgresStore(Store):
         with suppress(psycopg.Error):
             connection.close()  # the server rolls back what was left
 
-    # -- what went wrong --------------------------------------------------------------------
+    # -- errors -----------------------------------------------------------------------------
 
     def _explain(self, purpose: Purpose, error: Exception) -> str:
         if not isinstance(error, self.errors):
-            return corrupt(self.path)
+            return store.corrupt(self.path)
         code = getattr(error, "sqlstate", None)
         if code is None:
             return self._cannot(purpose, _reason(error))
         if code in ("42501", "42P01") and (lacking := self._missing_right(str(error))):
             return self._cannot(purpose, f"{lacking}, which its owner can grant")
         if code in _NO_LEDGER:
-            return corrupt(self.path)
-        too_long, copy = "another process holds it for too long", "the server is a read-only copy of another"
-        reasons = {
-            "0A000": copy,
-            "23505": "somebody writes to it without its lock",
-            "25006": copy,
-            "53100": "the disk is full",
-            "55P03": too_long,
-            "57014": too_long,
-            **dict.fromkeys(_SHUT_DOWN, "the connection was lost"),
-        }
-        return self._cannot(purpose, reasons.get(code, f"the server refuses (SQLSTATE {code})"))
+            return store.corrupt(self.path)
+        return self._cannot(purpose, _REASONS.get(code, f"the server refuses (SQLSTATE {code})"))
 
-    def _missing_right(self, said: str) -> str | None:
-        """Who lacks which right, of those that a ledger needs."""
+    def _missing_right(self, message: str) -> str | None:
+        """Return who lacks which of the rights that a ledger needs; first of the table that the server names."""
         with suppress(LedgerError), self.transaction(READ, write=False) as run:
             role, base, there, create, usage = run(
                 "SELECT current_user, current_database(), n.oid IS NOT NULL, "
@@ -293,79 +239,35 @@ class PostgresStore(Store):
                 return f"{lacks} USAGE on the schema '{self._schema}'"
             if not self._relations(run):
                 return f"{lacks} CREATE on the schema '{self._schema}', needed once to make the tables"
-            query = (
-                "SELECT relname, has_table_privilege(c.oid, 'SELECT'), has_table_privilege(c.oid, 'INSERT'), "
-                "has_table_privilege(c.oid, 'DELETE') "
-                "FROM pg_class c JOIN pg_namespace n ON relnamespace = n.oid WHERE nspname = ?"
+            granted = (
+                "SELECT has_table_privilege(c.oid, ?) FROM pg_class c JOIN pg_namespace n ON relnamespace = n.oid "
+                "WHERE nspname = ? AND relname = ?"
             )
-            rights = {
-                table: dict(zip(("SELECT", "INSERT", "DELETE"), granted, strict=True))
-                for table, *granted in run(query, self._schema)
-            }
-            lacking = [
-                (table, right)
-                for table, needed in _NEEDED.items()
-                for right in needed
-                if table in rights and not rights[table][right]
-            ]
-            # The server's words name the table, in whatever language.
-            for table, right in [each for each in lacking if re.search(rf"\b{each[0]}\b", said)] or lacking:
-                return f"{lacks} {right} on the table '{self._schema}.{table}'"
+            # Its message names the table, in whatever language.
+            for table in sorted(_NEEDED, key=lambda table: not re.search(rf"\b{table}\b", message)):
+                for right in _NEEDED[table]:
+                    if run(granted, right, self._schema, table).fetchone() == (False,):
+                        return f"{lacks} {right} on the table '{self._schema}.{table}'"
         return None
 
 
-# The rights that a ledger needs to each table.
-_NEEDED = {
-    "format": ("SELECT",),
-    LINES: ("SELECT", "INSERT"),
-    "analysts": ("SELECT", "INSERT"),
-    "sources": ("SELECT", "INSERT"),
-    OPEN_HOLDS: ("SELECT", "INSERT", "DELETE"),
-    OWNER_LINES: ("INSERT",),
-}
-# What a server says that goes down, comes up or ends a session; and what it says where a table or column is not there.
-_SHUT_DOWN = ("57P01", "57P02", "57P03", "57P05", "25P03", "08000", "08003", "08006")
-_NO_LEDGER = ("42P01", "42703", "3F000", "XX001", "XX002")
+@dataclass(frozen=True)
+class _Run:
+    """Runs statements on the connection that its transaction began on, even if the store has another by now."""
 
-
-class _Run(Run):
-    def __init__(self, connection: psycopg.Connection[Any], write: bool) -> None:
-        self.connection, self.write = connection, write
+    connection: psycopg.Connection[Any]
+    write: bool
 
     def __call__(self, statement: str, *values: object) -> psycopg.Cursor[Any]:
-        if not values:
-            return self.connection.execute(statement.encode())
-        return self.connection.execute(statement.replace("?", "%s").encode(), values)
-
-    def last_numbers(self, kind: str) -> tuple[int, int]:
-        # Under the lock the next numbers are free; without it, the primary key lets one of two writers through.
-        query = (
-            f"SELECT coalesce((SELECT max(number) FROM {LINES}), 0), "
-            f"coalesce((SELECT max(serial) FROM {LINES} WHERE kind = '{kind}'), 0)"
-        )
-        number, serial = self(query).fetchone()  # type: ignore[misc]
-        return number, serial
-
-
-_abandoned: list[psycopg.Connection[Any]] = []
-
-
-def _close(connection: psycopg.Connection[Any], process: int) -> None:
-    if os.getpid() == process:  # closing says good-bye on the socket, which the parent still uses
-        with suppress(psycopg.Error):
-            connection.close()
-    else:
-        _abandoned.append(connection)
+        return self.connection.execute(statement.replace("?", "%s").encode(), values or None)
 
 
 def _lock_number(schema: str) -> int:
-    """Where two schemas have the same number, they wait for each other, and that is all."""
+    """Return the number of a schema's lock. Two schemas with the same number would only wait for each other."""
     return int.from_bytes(hashlib.sha256(f"privet ledger {schema}".encode()).digest()[:8], "big", signed=True)
 
 
 # -- the address --------------------------------------------------------------------------------
-
-_SIMPLE = re.compile(r"[\w.-]*")
 
 
 def _parse(address: str) -> tuple[dict[str, Any], str]:
@@ -373,7 +275,7 @@ def _parse(address: str) -> tuple[dict[str, Any], str]:
     try:
         parts = urlsplit(address, allow_fragments=False)
         options = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
-        schema = dict(options).get("schema", DEFAULT_SCHEMA)
+        schema = dict(options).get("schema", "privet_ledger")
         rest = urlencode([(name, value) for name, value in options if name != "schema"], quote_via=quote)
         given = conninfo_to_dict(address.partition("?")[0] + f"?{rest}" * bool(rest))
         # A password with an @ or a / in it would be taken for a part of the host or the database, and shown.
@@ -402,7 +304,7 @@ def _parse(address: str) -> tuple[dict[str, Any], str]:
 def _shown(parameters: Mapping[str, Any], schema: str) -> str:
     """The address without the password, and without whatever else could be one."""
     user, host, port = (str(parameters.get(name) or "") for name in ("user", "host", "port"))
-    simple = _SIMPLE.fullmatch(host) and "," not in port
+    simple = re.fullmatch(r"[\w.-]*", host) and "," not in port
     server = host + (f":{port}" if port else "") if simple else ""
     options = {} if simple else {"host": host, **({"port": port} if port else {})}
     query = urlencode({**options, "schema": schema}, safe="/,:")

@@ -1,26 +1,144 @@
-"""What a log says now: what was spent and may be, who holds what, what stands under a key.
+"""What a log says now: what charges mean, what was spent and may be, who reserves what, what stands under a key.
 
-Everything here is found by its columns, so that nothing is added up: a charge carries the
-totals after it, and the holds that have ended are not looked at.
+Nothing is added up here: a charge carries the totals after it, so the last one is looked up.
+
+The *terms* of a data set say what its charges mean: what the budget is counted in, how many
+rows a person may have, and the cells of every declared column. A table whose domain says
+anything else is refused until the owner declares it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
-from privet.errors import BudgetExceeded, KeyReused, LedgerError
-from privet.kernel.canonical import Json
+from privet.errors import BudgetExceeded, KeyReused, LedgerError, PrivacyError
+from privet.kernel.canonical import Json, digest
+from privet.kernel.domain import Domain
 from privet.kernel.ledger.log import Line, Log, sha256
-from privet.kernel.ledger.terms import Terms
 from privet.kernel.limits import decimal_text
 from privet.version import __version__
+
+EPSILON, RHO = "epsilon", "rho"  # units of a budget; only the first can be charged today
+
+
+def cells_of(domain: Domain) -> dict[str, str]:
+    """Return for every declared column a hash of all that decides which cell a value falls into.
+
+    The target, `rows`, `max_rows`, whether values are `ordered` and how edges were written are not in it: no cell
+    depends on them.
+
+    >>> from privet.kernel.column import Nominal
+    >>> plain, ordered = (Domain((Nominal("size", ("S", "M"), ordered=ordered),)) for ordered in (False, True))
+    >>> cells_of(plain) == cells_of(ordered), cells_of(plain) == cells_of(Domain((Nominal("size", ("M", "S")),)))
+    (True, False)
+    """
+    return {column.name: digest(column.cells()) for column in domain}
+
+
+def terms_of(domain: Domain | None) -> dict[str, Json]:
+    """Return the terms of tables with a domain, as a register line says them."""
+    cells = {} if domain is None else cells_of(domain)
+    return {
+        "unit": EPSILON,
+        "delta": None,
+        "rows_per_person": 1 if domain is None else domain.rows_per_person,
+        "person": None if domain is None else domain.person,
+        "cells": cells,
+        "domain": digest(cells),
+    }
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the charges of a data set mean: whom they protect, and which cells they are about."""
+
+    serial: int  # of the register line
+    dataset: str
+    unit: str
+    delta: str | None  # if the unit is rho
+    rows_per_person: int
+    person: str | None  # the column that says whose row it is
+    cells: dict[str, str]  # by column
+    domain: str  # the hash of the cells
+    others: tuple[str, ...] = ()  # what else it pins
+
+    @classmethod
+    def read(cls, line: Line) -> Terms:
+        """Return the terms that a register line has recorded."""
+        body = line.body
+        pins = {name: body[name] for name in ("unit", "delta", "rows_per_person", "person", "cells", "domain")}
+        return cls(line.serial, str(line.dataset), **pins, others=tuple(sorted({*body} - {*pins, "sources"})))
+
+    @cached_property
+    def in_charges(self) -> dict[str, Json]:
+        """What every charge repeats of the terms, so that it can be read alone."""
+        repeated: dict[str, Json] = {
+            "terms": self.serial,
+            "unit": self.unit,
+            "rows_per_person": self.rows_per_person,
+            "domain": self.domain,
+        }
+        return repeated if self.delta is None else {**repeated, "delta": self.delta}
+
+    def refuse_unknown(self) -> None:
+        """Raise LedgerError if only a later version of privet can charge the data set."""
+        if self.unit != EPSILON:
+            what = f"its budget is counted in {self.unit}"
+        elif self.others:
+            what = f"it pins '{self.others[0]}'"
+        else:
+            return
+        raise LedgerError(
+            f"the data set '{self.dataset}' cannot be used: {what}, which this version of privet does not know; "
+            "open it with the version that registered it."
+        )
+
+    def refuse_fewer(self, rows_per_person: int) -> None:
+        """Raise PrivacyError if a domain allows a person fewer rows than the charges so far protect."""
+        if rows_per_person < self.rows_per_person:
+            raise PrivacyError(
+                f"the charges on '{self.dataset}' protect persons with up to {self.rows_per_person} row(s), and the "
+                f"domain says {rows_per_person}; write rows_per_person = {self.rows_per_person} or more in the domain "
+                "file."
+            )
+
+    def refuse_other_persons(self, domain: Domain) -> None:
+        """Raise PrivacyError if a domain says otherwise whose rows are whose: losses of other people do not add."""
+        if domain.person != self.person:
+            before, now = (
+                f"by the column '{name}'" if name else "without a column" for name in (self.person, domain.person)
+            )
+            raise PrivacyError(
+                f"the charges on '{self.dataset}' say {before} who a person is, and the domain says it {now}; open it "
+                "with the domain as it was, or begin a new ledger."
+            )
+
+    def refuse_others(self, domain: Domain) -> None:
+        """Raise PrivacyError if a domain says anything that only `Ledger.declare` may change, or nobody."""
+        self.refuse_other_persons(domain)
+        self.refuse_fewer(domain.rows_per_person)
+        mend = "let its owner record the change with `privet budget declare`, or open it with the domain as it was."
+        if domain.rows_per_person > self.rows_per_person:
+            raise PrivacyError(
+                f"the charges on '{self.dataset}' were made for persons with up to {self.rows_per_person} row(s), and "
+                f"the domain says {domain.rows_per_person}: what was spent so far costs such a person "
+                f"{decimal_text(Fraction(domain.rows_per_person, self.rows_per_person))} times as much; {mend}"
+            )
+        cells = cells_of(domain)
+        for name in sorted({*self.cells, *cells}) if self.cells else ():  # none: it was registered without a domain
+            if cells.get(name) != self.cells.get(name):
+                what = "is new" if name not in self.cells else "is gone" if name not in cells else "has other cells"
+                raise PrivacyError(
+                    f"the domain of '{self.dataset}' is not the one in its ledger: the column '{name}' {what}; {mend}"
+                )
 
 
 @dataclass(frozen=True)
 class Charge:
-    """What is to be written down before a question is asked."""
+    """What the ledger writes before a question is asked."""
 
     question: str  # in words
     question_json: str  # canonical JSON
@@ -30,12 +148,12 @@ class Charge:
     loss: Fraction  # what reaches the table
     key: str | None = None
     opening_token: str = ""  # see `Session.opening_token`
-    terms: int | None = None  # those that its table was opened with: see `Ledger.register`
+    terms: int | None = None  # the number that `Ledger.register` returned to its table
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A charge in the ledger, and its answer where one is stored."""
+    """A charge in the ledger, with its answer if one is stored."""
 
     id: int
     analyst: str
@@ -59,7 +177,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Hold:
-    """An open reservation: so much of a budget is kept for one analyst."""
+    """An open reservation: a part of a budget that is kept for one analyst."""
 
     id: int
     analyst: str
@@ -91,6 +209,7 @@ class Room:
     reserved: Fraction = Fraction(0)  # by others
 
     def refuse_beyond(self, loss: Fraction, asked: str) -> None:
+        """Raise BudgetExceeded if the room is too small for a loss."""
         if loss > self.left:
             left = max(self.left, Fraction(0))
             reserved = f" beside {decimal_text(self.reserved)} in reservations" if self.reserved else ""
@@ -111,64 +230,68 @@ def no_budget(dataset: str) -> LedgerError:
     )
 
 
-def terms(log: Log, dataset: str) -> Terms | None:
-    """The terms of a data set that is registered."""
-    line = log.last_of("register", dataset, None)
+def terms_in(log: Log, dataset: str) -> Terms | None:
+    """Return the terms of a data set, if it is registered."""
+    line = log.last("register", dataset=dataset, analyst=None)
     return None if line is None else Terms.read(line)
 
 
-def spent(log: Log, dataset: str, analyst: str | None) -> Fraction:
-    """What was charged to a data set, by everybody or by the analyst of an id."""
-    if analyst is None:
-        line, total = log.last("charge", "dataset = ?", dataset), "dataset_spent"
-    else:
-        line, total = log.last_of("charge", dataset, analyst), "analyst_spent"
-    return Fraction(0) if line is None else Fraction(line.body[total])
+def known_terms(log: Log, dataset: str) -> Terms:
+    """Return the terms of a data set; LedgerError if it is not registered."""
+    terms = terms_in(log, dataset)
+    if terms is None:
+        raise LedgerError(f"the ledger '{log.path}' has no data set '{dataset}'; `privet budget show` lists them.")
+    return terms
 
 
-def cap(log: Log, dataset: str, analyst: str | None) -> Fraction | None:
-    """What may be spent on a data set in all, or by the analyst of an id, where that was set."""
-    line = log.last_of("cap", dataset, analyst)
+def spent(log: Log, dataset: str, analyst: str | None = None) -> Fraction:
+    """Return what was charged to a data set, by everybody or by one analyst."""
+    columns = {} if analyst is None else {"analyst": log.analyst_id(analyst)}
+    line = log.last("charge", dataset=dataset, **columns)
+    return Fraction(0 if line is None else line.body["analyst_spent" if columns else "dataset_spent"])
+
+
+def cap(log: Log, dataset: str, analyst: str | None = None) -> Fraction | None:
+    """Return what may be spent on a data set in all, or by one analyst if that was set."""
+    line = log.last("cap", dataset=dataset, analyst=None if analyst is None else log.analyst_id(analyst))
     return None if line is None else Fraction(line.body["cap"])
 
 
-def accounts(log: Log, dataset: str, analyst: str) -> tuple[Account, Account] | None:
-    """The account of a data set, and an analyst's own on it; None if there is no such data set."""
-    allowed, who = cap(log, dataset, None), log.analyst_id(analyst)
+def accounts(log: Log, dataset: str, analyst: str) -> tuple[Account, Account]:
+    """Return the account of a data set and an analyst's own on it; LedgerError if there is no such data set."""
+    allowed = cap(log, dataset)
     if allowed is None:
-        return None
+        raise LedgerError(f"the ledger '{log.path}' has no data set '{dataset}'; open the table again.")
+    everybody = Account(f"ledger '{dataset}'", spent(log, dataset), allowed)
     own = f"the budget of '{analyst}' on '{dataset}'"
-    return (
-        Account(f"ledger '{dataset}'", spent(log, dataset, None), allowed),
-        Account(own, spent(log, dataset, who), cap(log, dataset, who)),
-    )
+    return everybody, Account(own, spent(log, dataset, analyst), cap(log, dataset, analyst))
 
 
 def analysts(log: Log, dataset: str) -> list[str]:
-    """The names of everyone with an entry, a reservation or a cap of their own."""
+    """Return the names of everyone with an entry, a reservation or a cap of their own."""
     query = "SELECT 1 FROM lines WHERE dataset = ? AND analyst = ? AND kind IN ('charge', 'hold', 'cap') LIMIT 1"
     return sorted(name for identity, name in log.analysts().items() if log.run(query, dataset, identity).fetchone())
 
 
-def open_holds(log: Log, dataset: str) -> list[Hold]:
-    """The holds that have not ended."""
-    holds = []
-    for hold in log.open_holds(dataset):
-        line, paid = log.find("hold", hold), log.last("charge", "reference = ?", hold)
+def open_holds(log: Log, dataset: str) -> dict[int, Hold]:
+    """Return the holds that have not ended, by their numbers."""
+    holds = {}
+    for (number,) in log.run("SELECT hold FROM open_holds WHERE dataset = ? ORDER BY hold", dataset).fetchall():
+        line, paid = log.last("hold", serial=number), log.last("charge", reference=number)
         assert line is not None
         used = Fraction(0 if paid is None else paid.body["reservation_spent"])
-        name = log.analyst_name(str(line.analyst))
-        holds.append(Hold(hold, name, Fraction(line.body["held"]), used, line.note["at"]))
+        name = log.analyst_name(line.analyst)
+        holds[number] = Hold(number, name, Fraction(line.body["held"]), used, line.note["at"])
     return holds
 
 
 def keyed(log: Log, dataset: str, analyst: str, key: str) -> Line | None:
-    """The charge under an analyst's key, if there is one."""
-    return log.last("charge", "dataset = ? AND analyst = ? AND key = ?", dataset, log.analyst_id(analyst), key)
+    """Return the charge under an analyst's key, if there is one."""
+    return log.last("charge", dataset=dataset, analyst=log.analyst_id(analyst), key=key)
 
 
 def standing(log: Log, dataset: str, analyst: str, key: str | None, fingerprint: str) -> Entry | None:
-    """The entry under an analyst's key, if there is one; KeyReused if it is for something else."""
+    """Return the entry under an analyst's key, if there is one; KeyReused if it is for something else."""
     line = None if key is None else keyed(log, dataset, analyst, key)
     if line is None:
         return None
@@ -179,24 +302,25 @@ def standing(log: Log, dataset: str, analyst: str, key: str | None, fingerprint:
 
 
 def answer(log: Log, entry: int) -> Answer | None:
-    """The answer to an entry that is stored, if there is one."""
-    line = log.last("answer", "reference = ?", entry)
+    """Return the stored answer of an entry, if there is one."""
+    line = log.last("answer", reference=entry)
     return None if line is None else Answer(_released(line), line.note["opening"])
 
 
 def entries(log: Log, dataset: str, analyst: str | None) -> list[Entry]:
-    """All charges to a data set, or those of one analyst, with their answers."""
+    """Return all charges to a data set, or those of one analyst, with their answers."""
     names = log.analysts()
     condition, values = "kind = 'charge' AND dataset = ?", [dataset]
     if analyst is not None:
         condition, values = f"{condition} AND analyst = ?", [dataset, log.analyst_id(analyst)]
-    charges = log.lines(f"{condition} ORDER BY number", *values)
     answered = f"kind = 'answer' AND reference IN (SELECT serial FROM lines WHERE {condition})"
     answers = {line.body["entry"]: _released(line) for line in log.lines(answered, *values)}
+    charges = log.lines(f"{condition} ORDER BY number", *values)
     return [entry_of(line, names[str(line.analyst)], answers.get(line.serial)) for line in charges]
 
 
 def entry_of(line: Line, analyst: str, answer: str | None) -> Entry:
+    """Return the entry that the line of a charge is."""
     body, note = line.body, line.note
     return Entry(
         id=line.serial,
@@ -212,10 +336,12 @@ def entry_of(line: Line, analyst: str, answer: str | None) -> Entry:
     )
 
 
-def charge_body(charge: Charge, terms: Terms, accounts: Sequence[Account], held: Hold | None) -> dict[str, Json]:
-    """What the line of a charge says; `accounts` are those before it."""
+def write_charge(
+    log: Log, analyst: str, charge: Charge, terms: Terms, accounts: Sequence[Account], held: Hold | None = None
+) -> Line:
+    """Write the line of a charge; `accounts` and `held` are those before it."""
     everybody, own = accounts
-    said = {
+    body = {
         "key": charge.key,
         "question": charge.question,
         "fingerprint": charge.fingerprint,
@@ -231,33 +357,36 @@ def charge_body(charge: Charge, terms: Terms, accounts: Sequence[Account], held:
         "version": __version__,
         **terms.in_charges,
     }
-    return {name: value for name, value in said.items() if value is not None}
+    body = {name: value for name, value in body.items() if value is not None}
+    note = {"opening": charge.opening_token, "question": charge.question_json}
+    return log.append("charge", terms.dataset, log.new_analyst_id(analyst), body, note)
 
 
 def _released(line: Line) -> str:
-    """The text of an answer; ValueError where the line was written for another."""
+    """Return the text of an answer; ValueError if the line was written for another."""
     answer: str = line.note["answer"]
     if sha256(answer) != line.body["sha256"]:
         raise ValueError(f"the answer in line {line.number} is another")
     return answer
 
 
-def open_hold(holds: Sequence[Hold], dataset: str, analyst: str, hold: int, loss: Fraction, asked: str) -> Hold:
-    for each in holds:
-        if (each.id, each.analyst) == (hold, analyst):
-            return each
-    raise BudgetExceeded(
-        f"cannot {asked}: reservation {hold} of '{analyst}' on '{dataset}' has ended. Reserve again, or ask the "
-        "table itself.",
-        requested=loss,
-        remaining=Fraction(0),
-    )
+def open_hold(holds: Mapping[int, Hold], dataset: str, analyst: str, hold: int, loss: Fraction, asked: str) -> Hold:
+    """Return an analyst's open hold; BudgetExceeded if it has ended."""
+    held = holds.get(hold)
+    if held is None or held.analyst != analyst:
+        raise BudgetExceeded(
+            f"cannot {asked}: reservation {hold} of '{analyst}' on '{dataset}' has ended. Reserve again, or ask the "
+            "table itself.",
+            requested=loss,
+            remaining=Fraction(0),
+        )
+    return held
 
 
 def rooms(
-    accounts: Sequence[Account], holds: Sequence[Hold], analyst: str, limit: Fraction | None, held: Hold | None
+    accounts: Sequence[Account], holds: Mapping[int, Hold], analyst: str, limit: Fraction | None, held: Hold | None
 ) -> Iterator[Room]:
-    """What the cap of the data set, and the analyst's own where there is one, leave to a charge.
+    """Return what the cap of the data set, and the analyst's own if there is one, leave to a charge.
 
     Write `open` for what the open holds have left: for the data set everybody's, for
     an analyst their own. A new hold, and a charge outside, need `spent + open + loss <=
@@ -269,14 +398,24 @@ def rooms(
     else was checked against the sum, and an end only lowers it. Hence a charge that
     its hold can pay is never refused: `spent + loss <= spent + open`.
 
-    `limit` belongs to one opening of the data; a hold had to pass it when it was made.
+    Parameters
+    ----------
+    accounts : sequence of Account
+        The data set's, and the analyst's own.
+    holds : mapping
+        All open holds of the data set.
+    analyst : str
+    limit : Fraction or None
+        A cap of this opening of the data; a hold had to pass it when it was made.
+    held : Hold or None
+        The hold that pays.
     """
     for account, who in zip(accounts, (None, analyst), strict=True):
         if account.cap is None:
             continue
         cap, spent = account.cap, account.spent
         lower = cap if who is not None or limit is None else min(cap, limit)
-        others = (each.left for each in holds if who in (None, each.analyst) and (not held or each.id != held.id))
+        others = (hold.left for hold in holds.values() if who in (None, hold.analyst) and hold != held)
         reserved = sum(others, Fraction(0))
         inside = min(held.left, cap - spent) if held else min(Fraction(0), lower - spent)
         yield Room(account.whose, lower, max(inside, lower - spent - reserved), reserved)

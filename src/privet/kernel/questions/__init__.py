@@ -1,4 +1,4 @@
-"""One class for each question that can be asked of a table."""
+"""The list of all questions that can be asked of a table, and how one is read from JSON."""
 
 from __future__ import annotations
 
@@ -6,58 +6,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from privet.errors import QuestionError
-from privet.kernel.questions.choose import ChooseQuestion, Quality
-from privet.kernel.questions.counts import CountQuestion, HistogramQuestion, HistogramsQuestion, MajorityQuestion
-from privet.kernel.questions.numbers import MeanQuestion, QuantileQuestion, SumQuestion
+from privet.kernel.questions import choose, counts, numbers, released_models, splits
 from privet.kernel.questions.question import VERSION, Question, json_forms
-from privet.kernel.questions.released_models import (
-    BestQuestion,
-    CountCorrectQuestion,
-    ResidualChoiceQuestion,
-    ResidualSumsQuestion,
-)
-from privet.kernel.questions.splits import SelectQuestion, SelectThresholdQuestion
 
 QUESTIONS: dict[str, type[Question[Any]]] = {
     question.kind: question
     for question in (
-        CountQuestion,
-        HistogramQuestion,
-        HistogramsQuestion,
-        MajorityQuestion,
-        SumQuestion,
-        MeanQuestion,
-        QuantileQuestion,
-        SelectQuestion,
-        SelectThresholdQuestion,
-        ResidualChoiceQuestion,
-        ResidualSumsQuestion,
-        CountCorrectQuestion,
-        BestQuestion,
-        ChooseQuestion,
+        counts.CountQuestion,
+        counts.HistogramQuestion,
+        counts.HistogramsQuestion,
+        counts.MajorityQuestion,
+        numbers.SumQuestion,
+        numbers.MeanQuestion,
+        numbers.QuantileQuestion,
+        splits.SelectQuestion,
+        splits.SelectThresholdQuestion,
+        released_models.ResidualChoiceQuestion,
+        released_models.ResidualSumsQuestion,
+        released_models.CountCorrectQuestion,
+        released_models.BestQuestion,
+        choose.ChooseQuestion,
     )
 }
-
-__all__ = [
-    "QUESTIONS",
-    "BestQuestion",
-    "ChooseQuestion",
-    "CountCorrectQuestion",
-    "CountQuestion",
-    "HistogramQuestion",
-    "HistogramsQuestion",
-    "MajorityQuestion",
-    "MeanQuestion",
-    "Quality",
-    "QuantileQuestion",
-    "Question",
-    "ResidualChoiceQuestion",
-    "ResidualSumsQuestion",
-    "SelectQuestion",
-    "SelectThresholdQuestion",
-    "SumQuestion",
-    "question_from_json",
-]
 
 
 def question_from_json(content: object) -> Question[Any]:
@@ -76,12 +46,11 @@ def question_from_json(content: object) -> Question[Any]:
         raise QuestionError(f"the JSON form of a question names one of {', '.join(QUESTIONS)}.")
     if content.get("version") is not VERSION:
         raise QuestionError(f"a question of this version of privet has the version {VERSION}.")
-    question = QUESTIONS[kind]
-    forms = json_forms(question)
+    forms = json_forms(QUESTIONS[kind])
     if set(content) != {"question", "version", *forms}:
-        raise QuestionError(f"the fields of the question '{question.kind}' are {', '.join(forms) or 'none'}.")
+        raise QuestionError(f"the fields of the question '{kind}' are {', '.join(forms) or 'none'}.")
     values = {name: form.read(content[name]) for name, form in forms.items()}
     for name, value in values.items():
         if value is None:
-            raise QuestionError(f"the field '{name}' of the question '{question.kind}' must be {forms[name].what}.")
-    return question(**values)
+            raise QuestionError(f"the field '{name}' of the question '{kind}' must be {forms[name].what}.")
+    return QUESTIONS[kind](**values)

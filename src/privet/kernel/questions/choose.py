@@ -17,9 +17,9 @@ from privet.kernel.criteria import roomy
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, Engine, cell_count
 from privet.kernel.limits import MAX_CELLS, is_name
-from privet.kernel.mechanisms import SELECTIONS, IndexSelection, Mechanism
+from privet.kernel.mechanisms import IndexSelection, Mechanism, selection
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.question import TEXT, WHOLE, WHOLES, JsonField, Question, check_cells, read_texts
+from privet.kernel.questions.question import TEXT, WHOLE, WHOLES, JsonField, Question, check_cells, list_of, read_texts
 from privet.kernel.release import About, Choice
 from privet.kernel.rows import Rows
 
@@ -49,10 +49,9 @@ class Quality:
             numbers = np.asarray(table)
         except ValueError:  # of nested lists
             raise QuestionError("a quality's table has an axis for each column: its rows are of one length.") from None
-        if not np.issubdtype(numbers.dtype, np.integer) and numbers.dtype != object:
-            raise QuestionError("a quality's table consists of whole numbers; choose a unit in which they are whole.")
         values = numbers.ravel().tolist()
-        if not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        listed = np.issubdtype(numbers.dtype, np.integer) or numbers.dtype == object
+        if not listed or not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
             raise QuestionError("a quality's table consists of whole numbers; choose a unit in which they are whole.")
         object.__setattr__(self, "columns", tuple(columns))
         object.__setattr__(self, "table", tuple(values))
@@ -63,20 +62,15 @@ class Quality:
         return np.array([min(max(value, -bound), bound) for value in self.table], dtype=np.int64)
 
 
-def _read_candidates(value: object) -> tuple[tuple[str, Quality], ...] | None:
-    if not isinstance(value, list | tuple):
+def _read_candidate(value: object) -> tuple[str, Quality] | None:
+    if not isinstance(value, dict) or set(value) != {"name", "columns", "shape", "table"}:
         return None
-    candidates = []
-    for item in value:
-        if not isinstance(item, dict) or set(item) != {"name", "columns", "shape", "table"}:
-            return None
-        columns, shape, table = read_texts(item["columns"]), WHOLES.read(item["shape"]), WHOLES.read(item["table"])
-        if not isinstance(item["name"], str) or columns is None or shape is None or table is None:
-            return None
-        if math.prod(shape) != len(table) or min(shape, default=1) < 1:
-            return None
-        candidates.append((item["name"], Quality(columns, np.array(table, dtype=object).reshape(shape))))
-    return tuple(candidates)
+    columns, shape, table = read_texts(value["columns"]), WHOLES.read(value["shape"]), WHOLES.read(value["table"])
+    if not isinstance(value["name"], str) or columns is None or shape is None or table is None:
+        return None
+    if math.prod(shape) != len(table) or min(shape, default=1) < 1:
+        return None
+    return value["name"], Quality(columns, np.array(table, dtype=object).reshape(shape))
 
 
 def _write_candidates(candidates: Sequence[tuple[str, Quality]], brief: bool) -> Json:
@@ -86,7 +80,7 @@ def _write_candidates(candidates: Sequence[tuple[str, Quality]], brief: bool) ->
     ]
 
 
-_CANDIDATES = JsonField("a list of qualities", _read_candidates, _write_candidates)
+_CANDIDATES = JsonField("a list of qualities", list_of(_read_candidate), _write_candidates)
 
 
 @dataclass(frozen=True)
@@ -109,8 +103,7 @@ class ChooseQuestion(Question[Choice]):
         return f"choose({len(self.candidates)} candidates)"
 
     def check(self, domain: Domain, rows: Rows) -> None:
-        if not isinstance(self.mechanism, str) or self.mechanism not in SELECTIONS:
-            raise QuestionError(f"there is no selection '{self.mechanism}'; choose one of {', '.join(SELECTIONS)}.")
+        selection(self.mechanism)
         if type(self.bound) is not int or not 1 <= self.bound <= LARGEST_BOUND:
             raise QuestionError(f"a bound is a whole number from 1 to {LARGEST_BOUND}.")
         names = [name for name, _ in self.candidates]
@@ -133,7 +126,7 @@ class ChooseQuestion(Question[Choice]):
         return min(numbers) >= 0 or max(numbers) <= 0
 
     def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
-        kind = SELECTIONS[self.mechanism]
+        kind = selection(self.mechanism)
         return epsilons.map(lambda epsilon: kind(epsilon, self.bound, self.monotone))
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> NDArray[Any]:

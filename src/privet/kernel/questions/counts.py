@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -25,11 +25,8 @@ class CountQuestion(Question[Count]):
     """Number of rows in each part. Sensitivity 1: a record lies in one part."""
 
     kind = "count"
+    words: ClassVar[str] = "count"
     refinable = True
-
-    @property
-    def words(self) -> str:
-        return "count"
 
     def check(self, domain: Domain, rows: Rows) -> None:
         """Every table has a number of rows."""
@@ -82,7 +79,7 @@ class HistogramQuestion(Question[Histogram]):
     def releases(
         self, noisy: Sequence[Any], mechanisms: PerPart[Any], about: PerPart[About], domain: Domain
     ) -> Iterator[Histogram]:
-        """All at once: the leaves of a tree are thousands, and their numbers one array."""
+        """Return the releases of all parts, made from one array: the leaves of a tree are thousands."""
         labels = tuple(domain[name].labels for name in self.columns)
         for values, mechanism, note in zip(np.array(noisy, dtype=np.int64), mechanisms, about, strict=True):
             yield Histogram(values, self.columns, labels, mechanism, note)

@@ -1,11 +1,11 @@
-"""Questions about numbers: sums, means and quantiles of a numeric column."""
+"""Questions about numbers: sums, means and quantiles of a numeric column, and counts along the grids of columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from privet.errors import QuestionError
 from privet.kernel.criteria import roomy
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import Counts, Engine, SumQuery
+from privet.kernel.engines.contract import Counts, Engine, GridCounts, GridQuery, SumQuery, index_count
 from privet.kernel.limits import decimal_text, quoted
 from privet.kernel.mechanisms import ExponentialOverRanges, IntegerLaplace, Mechanism, Ranges, SumAndCount
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.grids import grids
 from privet.kernel.questions.question import FRACTION, TEXT, Question
 from privet.kernel.release import About, Count, Mean, Quantile, Sum
 from privet.kernel.rows import Rows
@@ -98,6 +97,7 @@ class MeanQuestion(Question[Mean]):
 
 
 FINEST_RANK = 10**6  # the largest denominator of a rank
+_POINTS = 2**25  # that an engine which does not hold the rows is asked about at once; docs/scale.md tells their memory
 
 
 @dataclass(frozen=True)
@@ -161,3 +161,41 @@ def quantile_ranges(index: Counts, exact_counts: Counts, points: int, rank: Frac
     above = before[-1] - below - at
     too_high, too_low = (b - a) * below - a * (at + above), a * above - (b - a) * (below + at)
     return Ranges(-np.maximum(0, np.maximum(too_high, too_low)), size[full])
+
+
+class Grid(NamedTuple):
+    """What is counted along one column in one part: occupied indices, counts [index, class], rows without one."""
+
+    at: Counts
+    exact_counts: Counts
+    exact_missing: Counts
+
+
+def grids(
+    engine: Engine, rows: Rows, columns: Sequence[str], target: str | None, domain: Domain
+) -> Iterator[tuple[Grid, ...]]:
+    """Yield for each part the grid of each column.
+
+    An engine that holds the rows is asked about all parts at once. Any other one is asked about so many parts at a time
+    that there cannot be more than `_POINTS` points, so that the domain bounds the memory that an answer takes, and not
+    the rows.
+    """
+    points = sum(index_count(domain[name]) + 1 for name in columns)
+    together = max(1, _POINTS // points)
+    if engine.holds_rows or (domain.max_rows is not None and domain.max_rows * len(columns) <= _POINTS):
+        together = rows.parts
+    for first in range(0, rows.parts, max(1, together)):
+        some = rows if together >= rows.parts else rows.keep(range(first, min(first + together, rows.parts)))
+        exact = engine.exact_grid(GridQuery(some, tuple(columns), target))
+        yield from zip(*(_by_part(grid, some.parts) for grid in exact), strict=True)
+
+
+def _by_part(exact: GridCounts, parts: int) -> list[Grid]:
+    bounds = np.searchsorted(exact.part, np.arange(parts + 1))
+    split = []
+    for part in range(parts):
+        mine = slice(bounds[part], bounds[part + 1])
+        index, exact_counts = exact.index[mine], exact.exact_counts[mine]
+        missing = exact_counts[index < 0].sum(axis=0)
+        split.append(Grid(index[index >= 0], exact_counts[index >= 0], missing))
+    return split

@@ -71,17 +71,14 @@ class Question(ABC, Generic[R]):
             self.release(value, mechanism, note, domain, part) for part, (value, mechanism, note) in enumerate(parts)
         )
 
-    def _content(self, brief: bool) -> dict[str, Json]:
-        """The fields as JSON; in a brief form a model is its hash."""
-        return {name: form.write(getattr(self, name), brief) for name, form in json_forms(type(self)).items()}
-
-    def to_json(self) -> Json:
-        """Return the whole question as JSON: what a request consists of."""
-        return {"question": self.kind, "version": VERSION, **self._content(brief=False)}
+    def to_json(self, brief: bool = False) -> Json:
+        """Return the question as JSON: what a request consists of; in a brief form a model is its hash."""
+        content = {name: form.write(getattr(self, name), brief) for name, form in json_forms(type(self)).items()}
+        return {"question": self.kind, "version": VERSION, **content}
 
     def identity(self) -> Json:
-        """Return the same with every model replaced by its hash: what the ledger keeps."""
-        return {"question": self.kind, "version": VERSION, **self._content(brief=True)}
+        """Return the JSON form with every model replaced by its hash: what the ledger keeps."""
+        return self.to_json(brief=True)
 
     @property
     def fingerprint(self) -> str:
@@ -104,8 +101,8 @@ def json_forms(question: type[Question[Any]]) -> dict[str, JsonField]:
     return {each.name: hints[each.name].__metadata__[0] for each in fields(question)}  # type: ignore[arg-type]
 
 
-def _tuple(read: Callable[[object], Any]) -> Callable[[object], tuple[Any, ...] | None]:
-    """Read a list whose items `read` accepts."""
+def list_of(read: Callable[[object], Any]) -> Callable[[object], tuple[Any, ...] | None]:
+    """Return a function that reads a list, or gives None where `read` refuses an item."""
 
     def read_all(value: object) -> tuple[Any, ...] | None:
         if not isinstance(value, list | tuple):
@@ -140,7 +137,7 @@ def per_part(read: Callable[[object], Any], what: str) -> JsonField:
             return None if count is None or not 1 <= count <= MAX_PARTS or item is None else PerPart.same(item, count)
         if set(value) != {"values", "index"}:
             return None
-        values, numbers = _tuple(read)(value["values"]), _tuple(_whole)(value["index"])
+        values, numbers = list_of(read)(value["values"]), list_of(_whole)(value["index"])
         if values is None or numbers is None or not all(0 <= number < len(values) for number in numbers):
             return None
         return PerPart.of(values[number] for number in numbers)
@@ -148,14 +145,14 @@ def per_part(read: Callable[[object], Any], what: str) -> JsonField:
     return JsonField(f"{what} for each part", read_all, lambda values, brief: values.to_json(lambda value: value))
 
 
-read_texts = _tuple(_text)
-read_groups = _tuple(read_texts)
+read_texts = list_of(_text)
+read_groups = list_of(read_texts)
 TEXT = JsonField("a text", _text)
 TEXTS = JsonField("a list of texts", read_texts)
 GROUPS = JsonField("a list of lists of texts", read_groups)
 FLAG = JsonField("true or false", lambda value: value if isinstance(value, bool) else None)
 WHOLE = JsonField("a whole number", _whole)
-WHOLES = JsonField("a list of whole numbers", _tuple(_whole))
+WHOLES = JsonField("a list of whole numbers", list_of(_whole))
 FRACTION = JsonField("a fraction in a text, such as 1/3", _fraction, lambda value, brief: str(value))
 MODEL = JsonField("a model", AdditiveModel.from_json, AdditiveModel.to_json)
 CRITERION = JsonField("a criterion", criterion_from_json, lambda rule, brief: rule.to_json())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from privet.kernel.engines.contract import (
 from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, is_name
 from privet.kernel.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip, ResidualLaplace
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.question import GROUPS, MODEL, TEXTS, WHOLES, JsonField, Question, check_cells
+from privet.kernel.questions.question import GROUPS, MODEL, TEXTS, WHOLES, JsonField, Question, check_cells, list_of
 from privet.kernel.release import About, Choice, Count, ResidualSums
 from privet.kernel.rows import Condition, Rows
 
@@ -86,7 +86,9 @@ def check_residuals(model: AdditiveModel, tables: Tables, caps: Sequence[int], d
 
 
 def residual_scores(exact: Residuals) -> Counts:
-    """Two classes: sum over cells of the larger class. More: sum over cells and classes of own or others.
+    """Return the score of each part.
+
+    Two classes: sum over cells of the larger class. More: sum over cells and classes of own or others.
 
     A record adds to the entries it touches, so scores only rise: by at most its own
     clipped residual, twice that with more than two classes.
@@ -145,11 +147,8 @@ class CountCorrectQuestion(Question[Count]):
     model: Annotated[AdditiveModel, MODEL]
 
     kind = "count-correct"
+    words: ClassVar[str] = "count_correct"
     refinable = True
-
-    @property
-    def words(self) -> str:
-        return "count_correct"
 
     def check(self, domain: Domain, rows: Rows) -> None:
         self.model.check(domain)
@@ -167,23 +166,14 @@ class CountCorrectQuestion(Question[Count]):
 Competitor = AdditiveModel | tuple[Condition, ...]
 
 
-def _read_competitors(value: object) -> tuple[tuple[str, Competitor], ...] | None:
-    if not isinstance(value, list | tuple):
-        return None
-    competitors: list[tuple[str, Competitor]] = []
-    for item in value:
-        name, content = item if isinstance(item, list | tuple) and len(item) == 2 else (None, None)
-        candidate: Competitor | None = None
-        if isinstance(content, dict) and set(content) == {"model"}:
-            candidate = AdditiveModel.from_json(content["model"])
-        elif isinstance(content, dict) and set(content) == {"where"} and isinstance(content["where"], list | tuple):
-            conditions = [Condition.from_json(condition) for condition in content["where"]]
-            candidate = tuple(condition for condition in conditions if condition is not None)
-            candidate = candidate if len(candidate) == len(conditions) else None
-        if not isinstance(name, str) or candidate is None:
-            return None
-        competitors.append((name, candidate))
-    return tuple(competitors)
+def _read_competitor(value: object) -> tuple[str, Competitor] | None:
+    name, content = value if isinstance(value, list | tuple) and len(value) == 2 else (None, None)
+    candidate: Competitor | None = None
+    if isinstance(content, dict) and set(content) == {"model"}:
+        candidate = AdditiveModel.from_json(content["model"])
+    elif isinstance(content, dict) and set(content) == {"where"}:
+        candidate = list_of(Condition.from_json)(content["where"])
+    return (name, candidate) if isinstance(name, str) and candidate is not None else None
 
 
 def _write_competitors(candidates: Sequence[tuple[str, Competitor]], brief: bool) -> Json:
@@ -195,7 +185,7 @@ def _write_competitors(candidates: Sequence[tuple[str, Competitor]], brief: bool
     return [[name, content(candidate)] for name, candidate in candidates]
 
 
-_COMPETITORS = JsonField("a list of names with models or conditions", _read_competitors, _write_competitors)
+_COMPETITORS = JsonField("a list of names with models or conditions", list_of(_read_competitor), _write_competitors)
 
 
 @dataclass(frozen=True)

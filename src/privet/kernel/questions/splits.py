@@ -18,29 +18,22 @@ from privet.kernel.criteria import Criterion, check_criterion
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, Counts, Engine, index_count
 from privet.kernel.limits import MAX_CELLS
-from privet.kernel.mechanisms import SELECTIONS, ExponentialOverRanges, IndexSelection, Mechanism, Ranges
+from privet.kernel.mechanisms import ExponentialOverRanges, IndexSelection, Mechanism, Ranges, selection
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.grids import Grid, grids
-from privet.kernel.questions.question import CRITERION, FLAG, TEXT, Question, check_cells, per_part, read_texts
+from privet.kernel.questions.numbers import Grid, grids
+from privet.kernel.questions.question import CRITERION, FLAG, TEXT, Question, check_cells, list_of, per_part, read_texts
 from privet.kernel.release import About, Choice
 from privet.kernel.rows import Rows, Split
 
-Candidate = (
-    str | tuple[str, int]
-)  # a column by its cells, or a numeric one with the grid index from which rows go right
+Candidate = str | tuple[str, int]  # a column by its cells; a numeric one and the grid index from which rows go right
 Candidates = tuple[Candidate, ...]
 
 
-def _read_candidates(value: object) -> Candidates | None:
-    """Return the candidates of a part that a JSON form lists, or None."""
-    if not isinstance(value, list | tuple):
-        return None
-    own = tuple(tuple(item) if isinstance(item, list) else item for item in value)
-    return own if all(isinstance(item, str) or _is_pair(item) for item in own) else None
-
-
-def _is_pair(value: object) -> bool:
-    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and type(value[1]) is int
+def _read_candidate(value: object) -> Candidate | None:
+    """Return the candidate that a JSON form names, or None."""
+    if isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str) and type(value[1]) is int:
+        return value[0], value[1]
+    return value if isinstance(value, str) else None
 
 
 @dataclass(frozen=True)
@@ -52,7 +45,7 @@ class SelectQuestion(Question[Choice]):
     """
 
     criterion: Annotated[Criterion, CRITERION]
-    candidates: Annotated[PerPart[Candidates], per_part(_read_candidates, "candidates")]
+    candidates: Annotated[PerPart[Candidates], per_part(list_of(_read_candidate), "candidates")]
     mechanism: Annotated[str, TEXT] = "permute-and-flip"
     monotone: Annotated[bool, FLAG] = True
 
@@ -64,27 +57,29 @@ class SelectQuestion(Question[Choice]):
 
     def check(self, domain: Domain, rows: Rows) -> None:
         check_criterion(self.criterion, domain)
-        if not isinstance(self.mechanism, str) or self.mechanism not in SELECTIONS:
-            raise QuestionError(f"there is no selection '{self.mechanism}'; choose one of {', '.join(SELECTIONS)}.")
+        selection(self.mechanism)
         check_candidates(self.candidates, domain, rows.parts)
         cells = sum(domain[name].size for name in self._names) * domain.target_column.size
         check_cells(rows.parts * cells, MAX_CELLS)
 
     def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
-        kind, reach = SELECTIONS[self.mechanism], self.criterion.sensitivity
+        kind, reach = selection(self.mechanism), self.criterion.sensitivity
         return epsilons.map(lambda epsilon: kind(epsilon, reach, self.monotone))
+
+    @property
+    def _every(self) -> list[Candidate]:
+        """Every candidate of some part, once."""
+        return list(dict.fromkeys(itertools.chain.from_iterable(self.candidates.compact().values)))
 
     @property
     def _names(self) -> list[str]:
         """The attributes that compete by their cells."""
-        every = itertools.chain.from_iterable(self.candidates.compact().values)
-        return list(dict.fromkeys(candidate for candidate in every if isinstance(candidate, str)))
+        return [candidate for candidate in self._every if isinstance(candidate, str)]
 
     @property
     def _divided(self) -> list[str]:
         """The numeric attributes that compete with thresholds of their own."""
-        every = itertools.chain.from_iterable(self.candidates.compact().values)
-        return list(dict.fromkeys(candidate[0] for candidate in every if not isinstance(candidate, str)))
+        return list(dict.fromkeys(candidate[0] for candidate in self._every if not isinstance(candidate, str)))
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Iterable[NDArray[Any]]:
         exact_tables = self.exact_tables(engine, rows, domain)
@@ -99,13 +94,13 @@ class SelectQuestion(Question[Choice]):
         return (by_name[part, positions] for part, positions in enumerate(own))
 
     def exact_tables(self, engine: Engine, rows: Rows, domain: Domain) -> dict[str, Counts]:
-        """Counts [part, cell, class] of the attributes that compete by their cells."""
+        """Return counts [part, cell, class] of the attributes that compete by their cells."""
         names, target = self._names, domain.target_column.name
         query = CountQuery(rows, tuple((name, target) for name in names))
         return dict(zip(names, engine.exact_counts(query), strict=True)) if names else {}
 
     def exact_sides(self, engine: Engine, rows: Rows, domain: Domain) -> Iterator[dict[Candidate, Counts]]:
-        """For each part, the counts [side, class] of its candidates with thresholds."""
+        """Yield for each part the counts [side, class] of its candidates with thresholds."""
         divided = self._divided
         if not divided:
             yield from itertools.repeat({}, rows.parts)
@@ -153,7 +148,7 @@ def check_candidates(candidates: PerPart[Candidates], domain: Domain, parts: int
 
 
 def _two_sides(column: Numeric, at: int, grid: Grid) -> Counts:
-    """The class counts below a grid index, from it on and, where declared, without a value."""
+    """Return the class counts below a grid index, from it on and, where declared, without a value."""
     left = grid.exact_counts[grid.at < at].sum(axis=0)
     sides = [left, grid.exact_counts.sum(axis=0) - left]
     return np.stack(sides + [grid.exact_missing] * column.missing)
@@ -193,7 +188,7 @@ class SelectThresholdQuestion(Question[Choice]):
         return tuple(dict.fromkeys(name for own in self.attributes.compact().values for name in own))
 
     def _length(self, domain: Domain) -> int:
-        """How long every attribute is on the line: a multiple of the number of thresholds of each."""
+        """Return how long every attribute is on the line: a multiple of the number of thresholds of each."""
         return math.lcm(*(c.grid_size - 1 for name in self._names if isinstance(c := domain[name], Numeric)))
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Iterator[Ranges]:

@@ -35,6 +35,15 @@ PIECE = 2**25  # bytes: a piece ends with the first record at or beyond this siz
 _CHUNK = 2**22  # bytes read at once
 _QUOTE_MARK, _COMMA, _LINE_FEED, _RETURN = b'",\n\r'
 _ORDER_MARK = b"\xef\xbb\xbf"
+_OTHER_SIGNS = {";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces"}  # between columns
+_OTHER_FILES = {  # how files begin that are no text in UTF-8
+    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
+    b"PK\x03\x04": "a workbook or a zip archive; save its table as CSV",
+    b"\xd0\xcf\x11\xe0": "an old workbook; save its table as CSV",
+    b"\x1f\x8b": "compressed by gzip; unpack it",
+    b"PAR1": "a Parquet file; give it the ending .parquet",
+}
 
 # Where the scanner is inside a record.
 _NEW, _PLAIN, _QUOTED, _QUOTE = range(4)  # _QUOTE: after a quote inside quotes, which ends them unless another follows
@@ -67,6 +76,35 @@ class CsvFile:
         """Those of the names that the file has, in its order: the fields of `pieces`."""
         return [name for name in self.names if name in names]
 
+    def check_names(self, names: Sequence[str]) -> None:
+        """Refuse a header that lacks one of the names, and say why as far as the names tell it.
+
+        The sentence depends on where the given names occur in the header, and on no other name of it: a file without a
+        header begins with a row.
+
+        Raises
+        ------
+        DataError
+        """
+        missing = [name for name in names if name not in self.names]
+        if not missing:
+            return
+        for sign, word in _OTHER_SIGNS.items():
+            cells = {cell.strip(' "') for cell in ",".join(self.names).split(sign)}
+            if len(names) > 1 and sum(name in cells for name in names) > len(names) - len(missing):
+                raise DataError(f"'{self._path}' separates its columns by {word}; save it with commas between them.")
+        what = f"the table '{self._path}' has no column '{missing[0]}', which the domain declares"
+        if any(name.strip().casefold() == missing[0].strip().casefold() for name in self.names):
+            raise DataError(
+                f"{what}, but one that differs in spaces around the name or in upper and lower case; write both alike."
+            )
+        if len(missing) == len(names) > 1:
+            raise DataError(
+                f"the first line of '{self._path}' names none of the columns that the domain declares; add a header "
+                "line if there is none, and check that the domain is of this file."
+            )
+        raise DataError(f"{what}; check the domain file.")
+
     def pieces(self, names: Sequence[str]) -> Iterator[bytes]:
         """Yield the records with these fields alone, every field in quotes, in pieces of about `PIECE` bytes.
 
@@ -88,7 +126,7 @@ class CsvFile:
                     first = False
                     _take(out, state)
                 elif state[_START] >= PIECE:
-                    yield _take_utf8(out, state)
+                    yield _take(out, state)
         if state[_MODE] == _QUOTED:
             raise DataError(
                 f"'{self._path}' ends inside quotes: a double quote was never closed. Close it, and write two for one "
@@ -99,7 +137,7 @@ class CsvFile:
             if first:
                 _take(out, state)
         self.records, self.misshapen = max(0, int(state[_RECORDS]) - 1), int(state[_MISSHAPEN])
-        yield _take_utf8(out, state)
+        yield _take(out, state)
 
 
 def _chunks(path: Path) -> Iterator[NDArray[np.uint8]]:
@@ -111,17 +149,11 @@ def _chunks(path: Path) -> Iterator[NDArray[np.uint8]]:
 
 
 def _take(out: NDArray[np.uint8], state: NDArray[np.int64]) -> bytes:
-    """Remove the finished records from the buffer and return them; keep the unfinished one."""
+    """Remove the finished records from the buffer and return them, what is not UTF-8 as U+FFFD; keep the unfinished."""
     start, written = int(state[_START]), int(state[_WRITTEN])
     taken = out[:start].tobytes()
     out[: written - start] = out[start:written].copy()
     state[_START], state[_WRITTEN] = 0, written - start
-    return taken
-
-
-def _take_utf8(out: NDArray[np.uint8], state: NDArray[np.int64]) -> bytes:
-    """Return the same, with bytes that are not UTF-8 replaced by U+FFFD."""
-    taken = _take(out, state)
     try:
         taken.decode()
     except UnicodeDecodeError:
@@ -214,12 +246,25 @@ def _header(path: Path) -> list[str]:
     """The column names of a CSV file: its first record, whatever bytes come after it."""
     names: list[str] = []
     try:
+        with path.open("rb") as raw:
+            start = raw.read(8)
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             names = next((record for record in csv.reader(_lines(file, path)) if record), [])
-        for name in names:
-            name.encode()
-    except (OSError, UnicodeEncodeError, csv.Error):
-        names = []
+    except OSError as error:
+        raise DataError(f"cannot read '{path}' ({error.strerror}); check who may read it.") from None
+    except csv.Error:
+        pass
+    for beginning, what in _OTHER_FILES.items():
+        if start.startswith(beginning):
+            raise DataError(f"'{path}' is {what}.")
+    if not start:
+        raise DataError(f"'{path}' is empty; it needs a first line with the names of the columns.")
     if not any(names):
         raise DataError(f"the first line of '{path}' is not a list of column names in UTF-8; add a header line.")
+    try:
+        ",".join(names).encode()
+    except UnicodeEncodeError:
+        raise DataError(
+            f"the first line of '{path}' is not a list of column names in UTF-8; save the file as UTF-8."
+        ) from None
     return names

@@ -13,7 +13,6 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
-import re
 import threading
 import weakref
 from collections import OrderedDict
@@ -28,71 +27,40 @@ from sqlglot import exp
 from privet.errors import DataError
 from privet.kernel.column import NUMBER
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import (
-    FIXED,
-    CorrectQuery,
-    CountQuery,
-    Counts,
-    GridCounts,
-    GridQuery,
-    ResidualQuery,
-    Residuals,
-    SumQuery,
-)
+from privet.kernel.engines import contract
+from privet.kernel.engines.contract import Counts
 from privet.kernel.engines.duckdb.scratch import Scratch
 from privet.kernel.engines.duckdb.waiting import wait_for
-from privet.kernel.engines.shortcuts import Recall
+from privet.kernel.engines.memory.stream import StreamEngine
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.coding import Kind
+from privet.kernel.engines.sql.statement import OWNED, Compiled, SqlEngine
 from privet.kernel.rows import Rows
 
 if TYPE_CHECKING:
-    from privet.kernel.engines.duckdb.source import Source
-    from privet.kernel.engines.memory.engine import MemoryEngine
-    from privet.kernel.engines.memory.stream import StreamEngine
+    from privet.kernel.engines.duckdb.source import DuckDBSource
 
 DIALECT = sql.Dialect(
     name="duckdb",
     is_nan=lambda number: exp.IsNan(this=number),
-    read_number=lambda value: sql.case(
-        [
-            (
-                exp.func("regexp_full_match", value, exp.Literal.string(NUMBER), dialect="duckdb"),
-                exp.TryCast(this=value.copy(), to=exp.DataType.build("DOUBLE")),
-            )
-        ]
+    read_number=lambda value: sql.number_where(
+        exp.func("regexp_full_match", value, exp.Literal.string(NUMBER), dialect="duckdb"), value
     ),
     # list_extract counts from 1
-    look_up=lambda values, index: exp.func(
-        "list_extract", exp.Array(expressions=[sql.num(value) for value in values]), sql.add(index, sql.num(1))
-    ),
+    look_up=lambda values, index: exp.func("list_extract", sql.numbers(values), sql.add(index, sql.num(1))),
     length=lambda value: exp.Anonymous(this="STRLEN", expressions=[value]),
     # equal means equal in every byte, whatever the column's collation says: it might find several declared values
     as_text=lambda value: exp.Collate(this=sql.text(value), expression=exp.to_identifier("binary", quoted=True)),
 )
 
+_INTEGERS = [sign + size for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")]
 _KINDS = {
-    **dict.fromkeys(("VARCHAR",), Kind.TEXT),
-    **dict.fromkeys(
-        (
-            "TINYINT",
-            "SMALLINT",
-            "INTEGER",
-            "BIGINT",
-            "HUGEINT",
-            "UTINYINT",
-            "USMALLINT",
-            "UINTEGER",
-            "UBIGINT",
-            "UHUGEINT",
-        ),
-        Kind.INTEGER,
-    ),
+    **dict.fromkeys(("VARCHAR", "ENUM"), Kind.TEXT),
+    **dict.fromkeys(_INTEGERS, Kind.INTEGER),
     "FLOAT": Kind.SINGLE,
     "DOUBLE": Kind.FLOAT,
     "DECIMAL": Kind.DECIMAL,
     "BOOLEAN": Kind.BOOLEAN,
-    "ENUM": Kind.TEXT,
 }
 
 _THREADS = 8  # at most: each groups rows by 14 keys on its own before they are merged
@@ -102,20 +70,19 @@ _MEMORY = 2**28  # bytes for a question: one that needs more is answered from di
 _BATCH = 2**17  # rows
 _KEPT = 3  # node numberings kept for the next level; others are computed again from these
 
+Q = TypeVar("Q")
 T = TypeVar("T")
 
 
-class DuckDBEngine:
-    """Push-down: every question is one SQL statement over the coded table. `shortcuts`: see `Engine`."""
+class DuckDBEngine(SqlEngine):
+    """Push-down: every question is one SQL statement over the coded table."""
 
     name = "duckdb"
-    closed = False
-    holds_rows = False
-    version = FIXED
+    dialect = DIALECT
 
-    def __init__(self, source: Source, domain: Domain, *, shortcuts: bool = True) -> None:
+    def __init__(self, source: DuckDBSource, domain: Domain, *, shortcuts: bool = True) -> None:
         """Open the source and code it: what is wrong with it is told here, and not to whoever asks first."""
-        self._domain, self._shortcuts = domain, shortcuts
+        super().__init__(domain, shortcuts=shortcuts)
         self._scratch = Scratch()
         self._connection = duckdb.connect(
             str(self._scratch.folder / "coded.duckdb"),
@@ -131,7 +98,6 @@ class DuckDBEngine:
         self._process = os.getpid()
         _engines.add(self)
         self._lock = threading.RLock()
-        self._recall = Recall(domain, shortcuts)
         self._numbered = 0
         self._nodes: OrderedDict[Rows, str] = OrderedDict()
         try:
@@ -144,24 +110,30 @@ class DuckDBEngine:
             raise DataError(problem)
         self._connection.execute(f"SET memory_limit = '{_limit(_MEMORY)}'")
 
-    def _read(self, source: Source) -> str | None:
+    def _read(self, source: DuckDBSource) -> str | None:
         """Code the source into the scratch database; what stands in the way, without the engine's words."""
-        what, names = source.title, self._domain.names
+        what, names = source.title, self._domain.stored_names
         try:
             self._reading = source.attach(self._connection, names, self._scratch.folder)
             columns = self._reading.columns(names)
         except duckdb.Error:
             return f"cannot open {what}; check that it is what its name says, and that no one writes to it."
-        kinds = self._kinds = {name: _kind(name, columns.get(name, (None, None))[1]) for name in names}
+        kinds = self._kinds = {name: coding.kind_of(name, columns.get(name, (None, None))[1], _KINDS) for name in names}
         fields, types = ({name: columns[name][at] for name in names} for at in (0, 1))
         # The order of coded rows does not matter, but it must stay: node tables are aligned with it.
         self._connection.execute("SET preserve_insertion_order = false")
         for memory in (_READING_MEMORY, machine_memory()):  # a row group is held whole, with its longest text
             self._connection.execute(f"SET memory_limit = '{_limit(memory)}'")
             try:
+                fitting = "coded" if self._domain.person is None else "fitting"
                 for number, relation in enumerate(self._reading.relations(names)):
                     coded = coding.coded(relation, self._domain, fields, kinds, DIALECT, types)
-                    self._run(_insert("coded", coded) if number else _create("coded", coded, replace=True))
+                    self._run(_insert(fitting, coded) if number else _create(fitting, coded, replace=True))
+                if self._domain.person is not None:
+                    rows = exp.to_table(fitting)
+                    self._run(_create("persons", coding.rows_of_persons(rows), replace=True))
+                    self._run(_create("coded", coding.bounded(rows, self._domain, DIALECT), replace=True))
+                    self._connection.execute(f"DROP TABLE {fitting}")
                 self._connection.execute("SET preserve_insertion_order = true")
                 self._connection.execute("CHECKPOINT")
                 return None
@@ -181,70 +153,39 @@ class DuckDBEngine:
             self._connection.close()
         self._scratch.close()
 
-    def exact_counts(self, query: CountQuery) -> list[Counts]:
-        return self._recall.counts(query, self._counts)
+    # A statement that DuckDB cannot finish is answered by reading the coded rows in passing.
 
-    def _counts(self, query: CountQuery) -> list[Counts]:
-        def statement() -> list[Counts]:
-            answer = self._ask(query.rows, lambda rows: sql.counts(query, rows, self._domain))
-            return sql.read_counts(answer, query, self._domain)
+    def _counts(self, query: contract.CountQuery) -> list[Counts]:
+        return self._answer(self._tables, StreamEngine.exact_counts, query)
 
-        return self._answer(statement, lambda passing: passing.exact_counts(query))
+    def exact_grid(self, query: contract.GridQuery) -> list[contract.GridCounts]:
+        return self._answer(super().exact_grid, StreamEngine.exact_grid, query)
 
-    def exact_grid(self, query: GridQuery) -> list[GridCounts]:
-        def statement() -> list[GridCounts]:
-            answer = self._ask(query.rows, lambda rows: sql.grid(query, rows, self._domain))
-            return sql.read_grid(answer, query, self._domain)
+    def exact_sums(self, query: contract.SumQuery) -> tuple[Counts, Counts]:
+        return self._answer(super().exact_sums, StreamEngine.exact_sums, query)
 
-        return self._answer(statement, lambda passing: passing.exact_grid(query))
+    def exact_residuals(self, query: contract.ResidualQuery) -> list[contract.Residuals]:
+        return self._answer(super().exact_residuals, StreamEngine.exact_residuals, query)
 
-    def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
-        def statement() -> tuple[Counts, Counts]:
-            return sql.read_sums(self._ask(query.rows, lambda rows: sql.sums(query, rows, self._domain)), query)
+    def exact_correct(self, query: contract.CorrectQuery) -> Counts:
+        return self._answer(super().exact_correct, StreamEngine.exact_correct, query)
 
-        return self._answer(statement, lambda passing: passing.exact_sums(query))
-
-    def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
-        def statement() -> list[Residuals]:
-            with self._lock:
-                # a table, not a subquery: DuckDB knows how few cells it has and sums them in little memory
-                owned = sql.owned(query, self._relation(query.rows), self._domain, DIALECT)
-                try:
-                    self._run(_create("owned", owned, replace=True))  # an interrupt may have left one
-                    answer = self._fetch(sql.residuals(query, "owned", self._domain))
-                finally:
-                    self._connection.execute("DROP TABLE IF EXISTS owned")
-            return sql.read_residuals(answer, query, self._domain)
-
-        return self._answer(statement, lambda passing: passing.exact_residuals(query))
-
-    def exact_correct(self, query: CorrectQuery) -> Counts:
-        def statement() -> Counts:
-            answer = self._ask(query.rows, lambda rows: sql.correct(query, rows, self._domain, DIALECT))
-            return sql.read_correct(answer, query)
-
-        return self._answer(statement, lambda passing: passing.exact_correct(query))
-
-    def _answer(self, statement: Callable[[], T], in_passing: Callable[[StreamEngine], T]) -> T:
+    def _answer(self, by_statement: Callable[[Q], T], in_passing: Callable[[StreamEngine, Q], T], query: Q) -> T:
         """Answer by a statement or, where DuckDB cannot finish it, by reading the coded rows in passing.
 
         What ends a statement is its memory, or the disk it spills to: both depend on how many rows it meets, so that an
         error would be an exact answer.
         """
         try:
-            return statement()
+            return by_statement(query)
         except duckdb.Error:
             pass  # its words are about rows: nothing of it is kept
-        return in_passing(self._in_passing(close=lambda: None))
+        return in_passing(self._in_passing(close=lambda: None), query)
 
-    def snapshot(self) -> MemoryEngine:
-        """The merged, weighted table in memory: one row for all that share their codes."""
-        from privet.kernel.engines.memory.engine import MemoryEngine
-
+    def _merged(self) -> sql.Answer:
         with self._lock:
             self._connection.execute(f"SET memory_limit = '{_limit(machine_memory())}'")  # it is the table's opening
-            answer = self._fetched(sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain))
-        return MemoryEngine.merged(self._domain, answer, shortcuts=self._shortcuts)
+            return self._fetched(sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain))
 
     def stream(self) -> StreamEngine:
         """The coded rows in passing: the in-memory kernel counts them batch by batch."""
@@ -252,8 +193,6 @@ class DuckDBEngine:
         return self._in_passing(self.close)
 
     def _in_passing(self, close: Callable[[], None]) -> StreamEngine:
-        from privet.kernel.engines.memory.stream import StreamEngine
-
         return StreamEngine("duckdb", self._domain, self._batches, close, shortcuts=self._shortcuts)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
@@ -264,17 +203,19 @@ class DuckDBEngine:
     # -- for the owner's inspection alone ---------------------------------------------------
 
     def exact_fit(self) -> tuple[int, int]:
-        """The number of rows of the source, and of those that fit the domain."""
         with self._lock:
             fitting = self._run(exp.select(exp.Count(this=exp.Star())).from_("coded")).fetchone()[0]
             return self._reading.exact_rows(), int(fitting)
+
+    def exact_persons(self) -> dict[int, int]:
+        with self._lock:
+            return {int(n): int(m) for n, m in self._run(exp.select("n", "m").from_("persons")).fetchall()}
 
     def exact_misshapen(self) -> int:
         """The number of records of a CSV file that have more or fewer fields than its header."""
         return self._reading.exact_misshapen()
 
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
-        """Every distinct value of a source column and how often it occurs."""
         with self._lock:
             field = sql.col(self._reading.columns([column])[column][0])
             for number, relation in enumerate(self._reading.relations([column])):
@@ -293,9 +234,18 @@ class DuckDBEngine:
 
     # -- scratch tables ---------------------------------------------------------------------
 
-    def _ask(self, rows: Rows, statement: Callable[[exp.From], exp.Expr]) -> sql.Answer:
+    def _ask(self, query: contract.Query, compiled: Compiled, cells: Sequence[int] = (1,)) -> sql.Answer:
         with self._lock:
-            return self._fetch(statement(self._relation(rows)))
+            rows = self._relation(query.rows)
+            if not isinstance(query, contract.ResidualQuery):
+                return self._fetch(compiled(rows))
+            # a table, not a subquery: DuckDB knows how few cells it has and sums them in little memory
+            try:
+                owned = sql.owned(query, rows, self._domain, DIALECT)
+                self._run(_create(OWNED, owned, replace=True))  # an interrupt may have left one
+                return self._fetch(compiled(rows))
+            finally:
+                self._connection.execute(f"DROP TABLE IF EXISTS {OWNED}")
 
     def _fetch(self, tree: exp.Expr) -> sql.Answer:
         return {name: np.asarray(values, dtype=np.int64) for name, values in self._fetched(tree).items()}
@@ -318,17 +268,15 @@ class DuckDBEngine:
 
     def _numbering(self, rows: Rows) -> str:
         """The table that holds the part of each coded row, computed from the nearest one that is kept."""
-        found = self._nodes.get(rows)
-        if found is not None:
+        if rows in self._nodes:
             self._nodes.move_to_end(rows)
-            return found
+            return self._nodes[rows]
         assert rows.parent is not None and rows.step is not None
-        if rows.parent.parent is None:
-            tree = exp.select(sql.node(rows.step, sql.num(0), self._domain, DIALECT).as_("node")).from_("coded")
-        else:
-            above = self._numbering(rows.parent)
-            tree = exp.select(sql.node(rows.step, sql.col("node"), self._domain, DIALECT).as_("node")).from_("coded")
-            tree = tree.join(_beside(above))
+        first = rows.parent.parent is None
+        node = sql.node(rows.step, sql.num(0) if first else sql.col("node"), self._domain, DIALECT)
+        tree = exp.select(node.as_("node")).from_("coded")
+        if not first:
+            tree = tree.join(_beside(self._numbering(rows.parent)))
         name = f"nodes{self._numbered}"
         self._numbered += 1
         self._run(_create(name, tree))
@@ -361,14 +309,14 @@ def _threads() -> int:
 
 def machine_memory() -> int:
     """The bytes of memory that this process may use: the machine's, or its control group's where that is less."""
-    known = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    sizes = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
             text = Path(limit).read_text().strip()
         except OSError:
             continue
-        known += [int(text)] if text.isdecimal() else []
-    return min(known)
+        sizes += [int(text)] if text.isdecimal() else []
+    return min(sizes)
 
 
 def _limit(size: int) -> str:
@@ -387,26 +335,13 @@ def _batches(connection: Any, statement: str, columns: Sequence[str]) -> Iterato
         yield {name: chunk[name].to_numpy() for name in columns}
 
 
-def _insert(name: str, query: exp.Select) -> exp.Insert:
+def _insert(name: str, query: exp.Query) -> exp.Insert:
     return exp.Insert(this=exp.to_table(name), expression=query)
 
 
-def _create(name: str, query: exp.Select, replace: bool = False) -> exp.Create:
+def _create(name: str, query: exp.Query, replace: bool = False) -> exp.Create:
     return exp.Create(this=exp.to_table(name), kind="TABLE", expression=query, replace=replace)
 
 
 def _beside(table: str) -> exp.Join:
     return exp.Join(this=exp.to_table(table), method="POSITIONAL")
-
-
-def _kind(name: str, described: str | None) -> Kind:
-    if described is None:
-        raise DataError(f"the table has no column '{name}', which the domain declares; check the domain file.")
-    plain = re.fullmatch(r"(\w+)(\(.*\))?", described, re.DOTALL)  # a list ends in [], a struct has more
-    kind = _KINDS.get(plain[1]) if plain else None
-    if kind is None:
-        raise DataError(
-            f"column '{name}' has type {described.split('(')[0]}; privet reads texts, numbers and booleans: cast it, "
-            "or take it out of the domain file."
-        )
-    return kind

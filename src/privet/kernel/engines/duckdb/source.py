@@ -15,10 +15,11 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.duckdb.csv_records import CsvFile
 from privet.kernel.engines.duckdb.engine import DuckDBEngine
 from privet.kernel.engines.sql import sql
+from privet.kernel.engines.sql.statement import Source
 
 
 @dataclass(frozen=True)
-class Source:
+class DuckDBSource(Source):
     """A file or a table of a DuckDB database."""
 
     path: Path
@@ -33,24 +34,19 @@ class Source:
 
     @property
     def title(self) -> str:
-        """What an owner calls it."""
         return f"'{self.path}'" if self.table is None else f"table '{self.table}' of '{self.path}'"
 
     @property
     def label(self) -> str:
-        """What a report calls it."""
         return f"{self.kind} {'file' if self.table is None else f'table {self.table} of'} {self.path.name}"
 
     @property
     def name(self) -> str:
-        """The name of the data set unless it is given another."""
         return self.table or self.path.resolve().stem
 
     @property
     def address(self) -> str:
-        """Where the data are, as the ledger remembers them."""
-        place = str(self.path.resolve())
-        return place if self.table is None else f"{place}?table={self.table}"
+        return str(self.path.resolve()) + ("" if self.table is None else f"?table={self.table}")
 
     @property
     def ledger(self) -> Path:
@@ -66,7 +62,7 @@ class Source:
         if self.kind == "csv":
             return _CsvReading(connection, self.path, CsvFile(self.path), folder)
         if self.table is not None:
-            connection.execute(f"ATTACH {_quoted(str(self.path))} AS source (READ_ONLY)")
+            connection.execute(f"ATTACH {_sql(exp.Literal.string(str(self.path)))} AS source (READ_ONLY)")
             return Reading(connection, exp.table_(self.table, catalog="source", quoted=True))
         return Reading(connection, _reader("read_parquet", self.path, {"hive_partitioning": exp.false()}))
 
@@ -107,6 +103,7 @@ class _CsvReading(Reading):
         for name in names:
             if self._file.names.count(name) > 1:
                 raise DataError(f"'{self._path}' has several columns named '{name}'; rename them.")
+        self._file.check_names(names)
         return {name: (f"f{i}", "VARCHAR") for i, name in enumerate(self._file.fields(names))}
 
     def relations(self, names: Sequence[str]) -> Iterator[exp.Expr]:
@@ -160,11 +157,7 @@ def _reader(function: str, path: Path, options: dict[str, exp.Expr]) -> exp.Expr
     return exp.Anonymous(this=function, expressions=[exp.Literal.string(literal), *named])
 
 
-def _quoted(value: str) -> str:
-    return _sql(exp.Literal.string(value))
-
-
-def canonical(source: Source) -> Source:
+def canonical(source: DuckDBSource) -> DuckDBSource:
     """The source under the name its database has for the table: DuckDB does not tell upper from lower case."""
     if source.table is None:
         return source
@@ -178,4 +171,4 @@ def canonical(source: Source) -> Source:
         raise DataError(
             f"cannot open table '{source.table}' of '{source.path}'; check both names, and that no one writes to it."
         )
-    return Source(source.path, names[0])
+    return DuckDBSource(source.path, names[0])

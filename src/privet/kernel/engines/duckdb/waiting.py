@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from _thread import start_new_thread
 from collections.abc import Callable
@@ -23,6 +24,7 @@ def wait_for(work: Callable[[], T], stop: Callable[[], None]) -> T:
     """
     if threading.current_thread() is not threading.main_thread():
         return work()  # no other thread is interrupted
+    signal.siginterrupt(signal.SIGINT, True)  # polars lets a wait go on after Ctrl-C, and only then hands it on
     job = _Job(work)
     try:
         start_new_thread(job.run, ())
@@ -32,7 +34,7 @@ def wait_for(work: Callable[[], T], stop: Callable[[], None]) -> T:
         raise
     if job.error is not None:
         raise job.error
-    return job.found[0]
+    return job.returned[0]
 
 
 class _Job(Generic[T]):
@@ -43,7 +45,7 @@ class _Job(Generic[T]):
         self._begun = self._cancelled = self._done = False
         self.ended = threading.Lock()  # released at the end
         self.ended.acquire()
-        self.found: list[T] = []
+        self.returned: list[T] = []
         self.error: BaseException | None = None
 
     def run(self) -> None:
@@ -52,7 +54,7 @@ class _Job(Generic[T]):
                 return
             self._begun = True
         try:
-            self.found.append(self._work())
+            self.returned.append(self._work())
         except BaseException as error:
             self.error = error
         finally:

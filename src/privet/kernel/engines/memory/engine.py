@@ -17,35 +17,22 @@ from privet.errors import DataError
 from privet.kernel.additive import AdditiveModel
 from privet.kernel.column import Numeric, as_series
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import (
-    FIXED,
-    LARGEST_SUM,
-    CorrectQuery,
-    CountQuery,
-    Counts,
-    GridCounts,
-    GridQuery,
-    ResidualQuery,
-    Residuals,
-    SumQuery,
-    index_count,
-    numeric_columns,
-)
-from privet.kernel.engines.memory.residuals import (
-    Margins,
-    add_term,
-    constant_margins,
-    count_correct,
-    cover,
-    sum_residuals,
-)
+from privet.kernel.engines import contract
+from privet.kernel.engines.contract import FIXED, LARGEST_SUM, Counts, index_count, numeric_columns
+from privet.kernel.engines.memory import residuals
+from privet.kernel.engines.memory.residuals import Margins, Scored
 from privet.kernel.engines.shortcuts import Recall
+from privet.kernel.person import counted
 from privet.kernel.rows import COIN_PRIME, Divide, Keep, Rows, Scatter
 
 Nodes = NDArray[np.int32]
 
 _DENSE = 2**20  # counts of a grid: with more of them, only points that occur are counted
 _KEPT = 4  # node numberings kept for the next level; others are computed again from these
+
+
+def _of_rows(columns: Mapping[str, NDArray[Any]], rows: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    return {name: values[rows] for name, values in columns.items()}
 
 
 class MemoryEngine:
@@ -78,8 +65,7 @@ class MemoryEngine:
             self._codes[position] = codes[name]
         grid_names = [column.name for column in numeric_columns(domain)]
         self._grid_position = {name: position for position, name in enumerate(grid_names)}
-        size = self._codes.shape[1]
-        self._grids = np.empty((len(grid_names), size), dtype=np.int32)
+        self._grids = np.empty((len(grid_names), self._codes.shape[1]), dtype=np.int32)
         for position, name in enumerate(grid_names):
             self._grids[position] = grids[name]
         self._weights = np.empty(0, dtype=np.int64) if weights is None else weights
@@ -99,7 +85,7 @@ class MemoryEngine:
     def from_frame(cls, frame: Any, domain: Domain, *, shortcuts: bool = True) -> MemoryEngine:
         """Code a pandas, polars or Arrow frame; rows that do not fit the domain are left out."""
         names = list(getattr(frame, "column_names", frame.columns))  # an Arrow table's columns are its data
-        for name in domain.names:
+        for name in domain.stored_names:
             if names.count(name) != 1:
                 problem = "no column" if name not in names else "several columns"
                 raise DataError(f"the table has {problem} '{name}', which the domain declares; check both.")
@@ -118,10 +104,15 @@ class MemoryEngine:
             else:
                 coded = column.encode(values)
             codes[column.name] = coded.astype(np.int16 if column.size < 2**15 else np.int32)  # all columns at once
+        fits = None
         if any(code.min(initial=0) < 0 for code in codes.values()):
             fits = np.logical_and.reduce([code >= 0 for code in codes.values()])
-            codes = {name: code[fits] for name, code in codes.items()}
-            grids = {name: grid[fits] for name, grid in grids.items()}
+            codes, grids = _of_rows(codes, fits), _of_rows(grids, fits)
+        if domain.person is not None:
+            persons = as_series(frame[domain.person])
+            in_order = [*codes.values(), *(grids[column.name] for column in numeric_columns(domain))]
+            counts = counted(persons if fits is None else persons[fits], in_order, domain.rows_per_person)
+            codes, grids = _of_rows(codes, counts), _of_rows(grids, counts)
         return cls(domain, codes, grids, shortcuts=shortcuts)
 
     def close(self) -> None:
@@ -134,10 +125,10 @@ class MemoryEngine:
 
     # -- the protocol -----------------------------------------------------------------------
 
-    def exact_counts(self, query: CountQuery) -> list[Counts]:
+    def exact_counts(self, query: contract.CountQuery) -> list[Counts]:
         return self._recall.counts(query, self._counts)
 
-    def _counts(self, query: CountQuery) -> list[Counts]:
+    def _counts(self, query: contract.CountQuery) -> list[Counts]:
         nodes, parts = self._assign(query.rows), query.rows.parts
         last = {group[-1] for group in query.groups if len(group) == 2}
         level = len(last) == 1 and len(query.groups) > 1 and all(len(group) == 2 for group in query.groups)
@@ -161,21 +152,13 @@ class MemoryEngine:
         stride = int(offsets[-1])
         columns = np.array([self._position[name] for name in attributes], dtype=np.int64)
         exact = np.zeros(parts * stride, dtype=np.int64)
-        _count_level(
-            self._codes,
-            columns,
-            offsets,
-            self._codes[self._position[target]],
-            classes,
-            nodes,
-            self._weights,
-            exact,
-        )
+        label = self._codes[self._position[target]]
+        _count_level(self._codes, columns, offsets, label, classes, nodes, self._weights, exact)
         table = exact.reshape(parts, stride)
         ends = itertools.pairwise(offsets)
         return [table[:, start:end].reshape(parts, (end - start) // classes, classes) for start, end in ends]
 
-    def exact_grid(self, query: GridQuery) -> list[GridCounts]:
+    def exact_grid(self, query: contract.GridQuery) -> list[contract.GridCounts]:
         nodes, parts = self._assign(query.rows), query.rows.parts
         classes = 1 if query.target is None else self._domain[query.target].size
         label = self._codes[self._position[query.target or self._domain.names[0]]]
@@ -197,42 +180,33 @@ class MemoryEngine:
                 weights = self._weights[inside] if self._weights.size else 1
                 own: Any = label[inside] if classes > 1 else 0
                 np.add.at(exact, (position, own), weights)
-            answers.append(GridCounts(distinct // points, distinct % points - 1, exact))
+            answers.append(contract.GridCounts(distinct // points, distinct % points - 1, exact))
         return answers
 
-    def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
+    def exact_sums(self, query: contract.SumQuery) -> tuple[Counts, Counts]:
         exact = np.zeros((2, query.rows.parts), dtype=np.int64)
         grid = self._grids[self._grid_position[query.column]]
         _sum_grid(grid, self._assign(query.rows), self._weights, exact)
         return exact[0], exact[1]
 
-    def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
+    def exact_residuals(self, query: contract.ResidualQuery) -> list[contract.Residuals]:
         parts, classes = query.rows.parts, len(query.caps)
         width = classes if classes == 2 else 2 * classes
         tables = tuple(tuple(self._position[name] for name in group) for group in query.tables)
         inner = max(parts, 1) * width  # of no parts, the empty slice of one
-        wanted = cover(tables, self._sizes, inner, self._shortcuts)
+        wanted = residuals.cover(tables, self._sizes, inner, self._shortcuts)
         with self._margins_lock:  # until the margins have been read: the next model changes them in place
-            exact = sum_residuals(
-                self._codes,
-                self._codes[self._position[query.target]],
-                self._assign(query.rows),
-                self._weights,
-                self._score(query.model),
-                query.caps,
-                wanted,
-            )
+            exact = residuals.sum_residuals(self._scored(query), query.caps, wanted)
         answers = []
         for start, end in itertools.pairwise(wanted.starts):
             sums = exact[start:end].reshape(max(parts, 1), width, -1)[:parts].transpose(0, 2, 1)
-            answers.append(Residuals(sums[..., :classes], sums[..., classes:] if classes > 2 else None))
+            answers.append(contract.Residuals(sums[..., :classes], sums[..., classes:] if classes > 2 else None))
         return answers
 
-    def exact_correct(self, query: CorrectQuery) -> Counts:
+    def exact_correct(self, query: contract.CorrectQuery) -> Counts:
         exact = np.zeros(query.rows.parts, dtype=np.int64)
-        label = self._codes[self._position[query.target]]
         with self._margins_lock:
-            count_correct(label, self._assign(query.rows), self._weights, self._score(query.model), exact)
+            residuals.count_correct(tuple(self._scored(query)), exact)
         return exact
 
     # -- cached work ------------------------------------------------------------------------
@@ -243,10 +217,9 @@ class MemoryEngine:
             return self._number(rows)
 
     def _number(self, rows: Rows) -> Nodes:
-        found = self._nodes.get(rows)
-        if found is not None:
+        if rows in self._nodes:
             self._nodes.move_to_end(rows)
-            return found
+            return self._nodes[rows]
         if rows.parent is None:
             nodes = np.zeros(self._codes.shape[1], dtype=np.int32)
         elif isinstance(rows.step, Keep):
@@ -326,24 +299,28 @@ class MemoryEngine:
         copy._margins_lock, copy._margins = threading.RLock(), None
         return copy
 
+    def _scored(self, query: contract.ResidualQuery | contract.CorrectQuery) -> Scored:
+        label, nodes = self._codes[self._position[query.target]], self._assign(query.rows)
+        return Scored(self._codes, label, nodes, self._weights, self._score(query.model))
+
     def _score(self, model: AdditiveModel) -> Margins:
         """Margins of a released model, continued from the last one where it only added terms."""
-        known, self._margins = self._margins, None  # what is interrupted half way is of no use
-        if known is not None and self._shortcuts and _continues(model, known[0]):
-            margins, new = known[1], model.terms[len(known[0].terms) :]
+        last, self._margins = self._margins, None  # what is interrupted half way is of no use
+        if last is not None and self._shortcuts and _continues(model, last[0]):
+            margins, new = last[1], model.terms[len(last[0].terms) :]
         else:
-            margins, new = constant_margins(model.intercept, self._codes.shape[1]), model.terms
+            margins, new = residuals.constant_margins(model.intercept, self._codes.shape[1]), model.terms
         for columns, table in new:
-            add_term(self._codes, [self._position[name] for name in columns], table, margins)
+            residuals.add_term(self._codes, [self._position[name] for name in columns], table, margins)
         self._margins = (model, margins)
         return margins
 
 
-def _continues(model: AdditiveModel, known: AdditiveModel) -> bool:
-    return model is known or (
-        model.intercept == known.intercept
-        and len(model.terms) >= len(known.terms)
-        and all(a[0] == b[0] and np.array_equal(a[1], b[1]) for a, b in zip(model.terms, known.terms, strict=False))
+def _continues(model: AdditiveModel, last: AdditiveModel) -> bool:
+    return model is last or (
+        model.intercept == last.intercept
+        and len(model.terms) >= len(last.terms)
+        and all(a[0] == b[0] and np.array_equal(a[1], b[1]) for a, b in zip(model.terms, last.terms, strict=False))
     )
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -80,8 +80,9 @@ def _add_codes(codes: Any, columns: Any, strides: Any, start: int, stop: int, ke
 
 
 @njit(cache=True)
-def count_correct(target: Any, nodes: Any, weights: Any, margins: Any, exact: Any) -> None:
+def count_correct(rows: Any, exact: Any) -> None:
     """Rows of each part whose own class has the largest logit; the logit of the first class is 0 here."""
+    _, target, nodes, weights, margins = rows
     for row in range(len(target)):
         if nodes[row] < 0:
             continue
@@ -96,6 +97,15 @@ def count_correct(target: Any, nodes: Any, weights: Any, margins: Any, exact: An
 # -- which tables share a histogram -------------------------------------------------------------
 
 
+class Groups(NamedTuple):
+    """Groups of columns: a row adds to one cell of each."""
+
+    members: Counts  # columns of all groups, one group after the other
+    strides: NDArray[Any]  # cells from a code of each member to its next; as wide as the number of an entry
+    bounds: Counts  # where the members of each group start, and the end
+    cells: NDArray[Any]  # of each group
+
+
 @dataclass(frozen=True)
 class Cover:
     """Groups of columns, and each table as a sum over the cells of one group.
@@ -103,10 +113,7 @@ class Cover:
     A group has `inner` numbers for each of its cells, a table for each of its own: [inner, cell].
     """
 
-    members: Counts  # columns of all groups, one group after the other
-    strides: NDArray[Any]  # cells from a code of each member to its next; as wide as the number of an entry
-    bounds: Counts  # where the members of each group start, and the end
-    cells: NDArray[Any]  # of each group
+    groups: Groups
     sums: Counts  # for each table: see `_sum_cells`
     starts: tuple[int, ...]  # where the entries of each table start, and the end
     inner: int
@@ -120,7 +127,7 @@ def cover(tables: tuple[tuple[int, ...], ...], sizes: tuple[int, ...], inner: in
     """
 
     def cells(columns: tuple[int, ...]) -> int:
-        return math.prod(sizes[each] for each in columns)
+        return math.prod(sizes[column] for column in columns)
 
     if shortcuts:
         groups = _groups(tables, np.array(sizes, dtype=np.int64), _LARGEST_GROUP // inner)
@@ -130,7 +137,7 @@ def cover(tables: tuple[tuple[int, ...], ...], sizes: tuple[int, ...], inner: in
     starts = list(itertools.accumulate((inner * cells(table) for table in tables), initial=0))
     home = {}  # later groups tend to be smaller: a table takes the last one that covers it
     for group, offset in zip(groups, offsets, strict=False):
-        within = [*((each,) for each in group), *itertools.combinations(group, 2)] if shortcuts else [group]
+        within = [*((column,) for column in group), *itertools.combinations(group, 2)] if shortcuts else [group]
         home.update(dict.fromkeys(within, (group, offset)))
     sums = []
     for table, start in zip(tables, starts, strict=False):
@@ -141,15 +148,13 @@ def cover(tables: tuple[tuple[int, ...], ...], sizes: tuple[int, ...], inner: in
         row_stride, column_stride = (columns, 1) if table[0] == group[first] else (1, rows)
         sums.append((offset, start, before, rows, between, columns, after, row_stride, column_stride))
     wide = np.promote_types(np.uint16, np.min_scalar_type(inner * max(map(cells, groups))))
-    return Cover(
-        members=np.array([each for group in groups for each in group], dtype=np.int64),
+    covering = Groups(
+        members=np.array([column for group in groups for column in group], dtype=np.int64),
         strides=np.array([cells(group[at:]) for group in groups for at in range(1, len(group) + 1)], dtype=wide),
         bounds=np.cumsum([0, *map(len, groups)]),
         cells=np.array([cells(group) for group in groups], dtype=wide),
-        sums=np.array(sums, dtype=np.int64),
-        starts=tuple(starts),
-        inner=inner,
     )
+    return Cover(covering, np.array(sums, dtype=np.int64), tuple(starts), inner)
 
 
 def _groups(tables: tuple[tuple[int, ...], ...], sizes: Counts, largest: int) -> list[tuple[int, ...]]:
@@ -159,7 +164,7 @@ def _groups(tables: tuple[tuple[int, ...], ...], sizes: Counts, largest: int) ->
     A table with more is a group of its own.
     """
     every = np.arange(len(sizes))
-    paired = {each for table in tables if len(table) == 2 for each in table}
+    paired = {column for table in tables if len(table) == 2 for column in table}
     left = np.zeros((len(sizes), len(sizes)), dtype=np.int64)  # tables of one column are on the diagonal
     for table in tables:
         if len(table) == 2 or table[0] not in paired:
@@ -190,61 +195,38 @@ def _groups(tables: tuple[tuple[int, ...], ...], sizes: Counts, largest: int) ->
 # -- the pass over the rows -----------------------------------------------------------------------
 
 
-def sum_residuals(
-    codes: NDArray[Any],
-    target: NDArray[Any],
-    nodes: NDArray[np.int32],
-    weights: Counts,
-    margins: Margins,
-    caps: tuple[int, ...],
-    wanted: Cover,
-) -> Counts:
-    """The entries of all tables: [part, own of each class and, of more than two, others of each, cell]."""
-    sums = np.zeros(wanted.starts[-1], dtype=np.int64)
-    entries = np.empty(wanted.inner * int(wanted.cells.sum()), dtype=np.int64 if len(weights) else np.int32)
-    for start in range(0, len(target), _STRETCH):
+class Scored(NamedTuple):
+    """Coded rows, their classes, parts and weights, and the margins that a model gives them.
+
+    numba is given plain tuples: its cache on disk would name a class, and fail to load where that was renamed.
+    """
+
+    codes: NDArray[Any]  # [column, row]
+    target: NDArray[Any]
+    nodes: NDArray[np.int32]
+    weights: Counts  # none: every row counts once
+    margins: Margins
+
+
+def sum_residuals(rows: Scored, caps: tuple[int, ...], wanted: Cover) -> Counts:
+    """Return the entries of all tables: [part, own of each class and, of more than two, others of each, cell]."""
+    sums, limits = np.zeros(wanted.starts[-1], dtype=np.int64), np.array(caps, dtype=np.int64)
+    width = np.int64 if len(rows.weights) else np.int32
+    entries = np.empty(wanted.inner * int(wanted.groups.cells.sum()), dtype=width)
+    for start in range(0, len(rows.target), _STRETCH):
         entries[:] = 0
-        _sum_groups(
-            codes,
-            target,
-            nodes,
-            weights,
-            margins,
-            np.array(caps, dtype=np.int64),
-            _ERRORS,
-            _EXP,
-            wanted.members,
-            wanted.strides,
-            wanted.bounds,
-            wanted.cells,
-            start,
-            min(start + _STRETCH, len(target)),
-            wanted.inner,
-            entries,
-        )
+        stop = min(start + _STRETCH, len(rows.target))
+        _sum_groups(tuple(rows), limits, _ERRORS, _EXP, tuple(wanted.groups), wanted.inner, start, stop, entries)
         _sum_cells(entries, wanted.sums, wanted.inner, sums)
     return sums
 
 
 @njit(cache=True)
 def _sum_groups(
-    codes: Any,
-    target: Any,
-    nodes: Any,
-    weights: Any,
-    margins: Any,
-    caps: Any,
-    errors: Any,
-    exponential: Any,
-    members: Any,
-    strides: Any,
-    bounds: Any,
-    cells: Any,
-    begin: int,
-    end: int,
-    inner: int,
-    entries: Any,
+    rows: Any, caps: Any, errors: Any, exponential: Any, groups: Any, inner: int, begin: int, end: int, entries: Any
 ) -> None:
+    codes, target, nodes, weights, margins = rows
+    members, strides, bounds, cells = groups
     # unsigned indices: with signed ones every access asks whether it counts from the end
     classes = len(caps)
     several = classes > 2

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import numpy as np
@@ -25,16 +25,14 @@ from sqlglot import exp
 
 from privet.errors import DataError
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import FIXED
+from privet.kernel.engines.contract import FIXED, reworded
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.coding import Kind
 from privet.kernel.engines.sql.sql import Answer, Sql
-from privet.kernel.engines.sql.statement import StatementEngine
-
-if TYPE_CHECKING:
-    from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.kernel.engines.sql.statement import Source, StatementEngine
 
 _BYTES = "Latin1_General_100_BIN2"  # a collation that compares code units, so that "A" is not "a"
+_UTF8 = "Latin1_General_100_BIN2_UTF8"
 _END = "|"  # after a text: trailing blanks do not count in a comparison
 _LARGEST = 1.7e308
 _ALL = sql.num(2**31 - 1)  # letters
@@ -129,10 +127,26 @@ def _look_up(values: Sequence[int], index: Sql) -> Sql:
     if len(values) <= _SEVERAL:
         cases = [exp.If(this=sql.num(i), true=sql.num(value)) for i, value in enumerate(values)]
         return exp.Case(this=index, ifs=cases)
-    place = exp.cast(index, exp.DataType.build("NVARCHAR(20)", dialect="tsql"))
-    path = exp.Add(this=exp.Add(this=_words("$["), expression=place), expression=_words("]"))
+    position = exp.cast(index, exp.DataType.build("NVARCHAR(20)", dialect="tsql"))
+    path = exp.Add(this=exp.Add(this=_words("$["), expression=position), expression=_words("]"))
     listed = _words("[" + ",".join(map(str, values)) + "]")
     return sql.big(_call("JSON_VALUE", listed, path))
+
+
+def _is_whole(value: Sql) -> Sql:
+    """`person.WHOLE` without regular expressions."""
+    digits = sql.case([(_like(value, "-%"), _call("SUBSTRING", value, sql.num(2), _ALL))], value.copy())
+    return sql.conjunction(
+        _only(digits, "0-9"), exp.Paren(this=exp.or_(_same_text(digits.copy(), "0"), _like(digits, "[1-9]%")))
+    )
+
+
+def _sha256(value: Sql) -> Sql:
+    """Of the bytes of UTF-8, which texts have in this collation."""
+    written = exp.Collate(this=exp.Paren(this=value), expression=exp.Var(this=_UTF8))
+    stored = exp.cast(written, exp.DataType.build("VARCHAR(MAX)", dialect="tsql"))
+    digest = _call("HASHBYTES", exp.Literal.string("SHA2_256"), stored)
+    return _call("LOWER", _call("CONVERT", exp.Var(this="VARCHAR(64)"), digest, sql.num(2)))
 
 
 class _Tsql(sql.Dialect):
@@ -156,13 +170,13 @@ def _rewritten(tree: Sql) -> Sql:
             node.replace(sql.case([(beyond, sql.num(_LARGEST_WHOLE))], total.copy()))
         elif isinstance(node, exp.Least | exp.Greatest):  # functions of the newest versions alone
             kind = exp.LT if isinstance(node, exp.Least) else exp.GT
-            found: Sql = node.this.copy()
+            best: Sql = node.this.copy()
             for other in node.expressions:
-                first = exp.or_(other.copy().is_(exp.Null()), kind(this=found.copy(), expression=other.copy()))
-                found = sql.case([(first, found)], other.copy())
-            node.replace(found)
-    found = whole.this
-    return found
+                first = exp.or_(other.copy().is_(exp.Null()), kind(this=best.copy(), expression=other.copy()))
+                best = sql.case([(first, best)], other.copy())
+            node.replace(best)
+    rewritten: Sql = whole.this
+    return rewritten
 
 
 DIALECT = _Tsql(
@@ -175,6 +189,9 @@ DIALECT = _Tsql(
     same_text=_same_text,
     as_text=_as_text,
     without_zeros=_without_zeros,
+    is_whole=_is_whole,
+    contains=lambda value, letter: _like(value, f"%{letter}%"),
+    sha256=_sha256,
     join_values=False,
 )
 
@@ -199,8 +216,8 @@ class MssqlEngine(StatementEngine):
         self._checked = self._version
         *schema, name = table
         source = exp.table_(name, db=schema[-1] if schema else None, quoted=True)
-        kinds = {name: kind_of(name, self._types.get(name)) for name in domain.names}
-        fields = {name: name for name in domain.names}
+        kinds = {name: coding.kind_of(name, self._types.get(name), _KINDS, "bits") for name in domain.stored_names}
+        fields = {name: name for name in domain.stored_names}
         coded = coding.coded(source, domain, fields, kinds, DIALECT, self._types)
         super().__init__(domain, coded, shortcuts=shortcuts)
 
@@ -217,12 +234,10 @@ class MssqlEngine(StatementEngine):
             raise DataError(f"there is no table '{shown}' that this user may read; check the name, or GRANT SELECT.")
         return {str(row[0]): _type(*row[1:]) for row in rows}
 
-    def _fetch(self, tree: Sql, pause: bool = False) -> Answer:
-        statement = self.dialect.sql(tree)
-        rows = self._rows(statement, [])
+    def _fetch(self, tree: exp.Query, pause: bool = False) -> Answer:
+        rows = self._rows(self.dialect.sql(tree), [])
         if rows is None:
             raise ConnectionError("SQL Server did not answer")  # the session tells the analyst, without these words
-        assert isinstance(tree, exp.Query)
         return {name: np.array([row[at] for row in rows], np.int64) for at, name in enumerate(tree.named_selects)}
 
     def _rows(self, statement: str, values: Sequence[Any]) -> list[Any] | None:
@@ -256,32 +271,19 @@ class MssqlEngine(StatementEngine):
 
     @property
     def version(self) -> int:
-        problem = False
         with self._lock:
-            try:
-                self._connected()
-            except DataError:
-                raise
-            except Exception:  # its words are not for an analyst: raised anew outside this block
-                problem = True
-        if problem:
-            raise DataError(_UNREACHABLE)
+            reworded(self._connected, Exception, lambda _: _UNREACHABLE)
         if self._version != self._checked:
             if self._stored(self._table) != self._types:
                 raise DataError(f"the table '{'.'.join(self._table)}' was altered since it was opened; open it again.")
             self._checked = self._version
         return self._version
 
-    def snapshot(self) -> MemoryEngine:
-        """The merged, weighted table in memory: distinct coded rows leave the server."""
-        from privet.kernel.engines.memory.engine import MemoryEngine
-
-        rows = exp.From(this=self._coded.subquery("coded"))
-        answer = self._fetch(sql.snapshot(rows, self._domain))
-        return MemoryEngine.merged(self._domain, answer, shortcuts=self._shortcuts)
-
     def exact_fit(self) -> tuple[int, int]:
         raise DataError("a table of SQL Server cannot be inspected from here; count its rows there.")
+
+    def exact_persons(self) -> dict[int, int]:
+        raise DataError("a table of SQL Server cannot be inspected from here; count the rows of persons there.")
 
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
         raise DataError("a table of SQL Server cannot be inspected from here; look at its values there.")
@@ -313,7 +315,7 @@ def _isolate(connection: Any) -> None:
 
 
 @dataclass(frozen=True)
-class MssqlSource:
+class MssqlSource(Source):
     """A table of a SQL Server: mssql://user:password@host:1433/database?table=schema.name."""
 
     host: str
@@ -324,28 +326,27 @@ class MssqlSource:
     password: str | None = field(default=None, repr=False)
     settings: tuple[tuple[str, str], ...] = ()  # of the driver
 
-    kind, remote, streams = "mssql", True, False
+    kind = "mssql"
 
     @classmethod
     def parse(cls, text: str) -> MssqlSource:
         """Read an address; what is wrong with it is told without its words, one of which is a password."""
         how = "write mssql://user:password@host:1433/database?table=schema.name"
         try:
-            found = urlsplit(text, allow_fragments=False)
-            said = {name: values[-1] for name, values in parse_qs(found.query).items()}
-            table = tuple(part for part in said.pop("table", "").split(".") if part)
-            host, port = found.hostname, found.port
+            parts = urlsplit(text, allow_fragments=False)
+            settings = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+            table = tuple(part for part in settings.pop("table", "").split(".") if part)
+            host, port = parts.hostname, parts.port
         except ValueError:
-            host, port, table, said = None, None, (), {}
-        database = "" if host is None else unquote(found.path.strip("/"))
+            host, port, table, settings = None, None, (), {}
+        database = "" if host is None else unquote(parts.path.strip("/"))
         if not host or not _HOST.fullmatch(host) or not database or not 1 <= len(table) <= 2:
             raise DataError(f"the address of the SQL Server table is incomplete; {how}.")
-        if not all(name in _SETTINGS and value in _SETTINGS[name] for name, value in said.items()):
-            known = ", ".join(f"{name}={'|'.join(values)}" for name, values in _SETTINGS.items())
-            raise DataError(f"beside table= the address of a SQL Server table takes {known}, and nothing else.")
-        user = None if found.username is None else unquote(found.username)
-        password = None if found.password is None else unquote(found.password)
-        return cls(host, port, database, table, user, password, tuple(said.items()))
+        if not all(name in _SETTINGS and value in _SETTINGS[name] for name, value in settings.items()):
+            allowed = ", ".join(f"{name}={'|'.join(values)}" for name, values in _SETTINGS.items())
+            raise DataError(f"beside table= the address of a SQL Server table takes {allowed}, and nothing else.")
+        user, password = (None if word is None else unquote(word) for word in (parts.username, parts.password))
+        return cls(host, port, database, table, user, password, tuple(settings.items()))
 
     @property
     def name(self) -> str:
@@ -353,16 +354,11 @@ class MssqlSource:
 
     @property
     def address(self) -> str:
-        """Where the data are, as the ledger remembers them: without user and password."""
         return f"mssql://{self.host}:{self.port or 1433}/{self.database}?table={'.'.join(self.table)}"
 
     @property
     def title(self) -> str:
         return f"table '{'.'.join(self.table)}' of database '{self.database}'"
-
-    @property
-    def label(self) -> str:
-        return f"mssql table {self.table[-1]} of {self.database}"
 
     @property
     def ledger(self) -> Path:
@@ -377,18 +373,6 @@ def _type(stored: str, precision: int | None = None, scale: int | None = None) -
     return f"decimal({precision}, {scale or 0})" if _KINDS.get(stored) is Kind.DECIMAL and precision else str(stored)
 
 
-def kind_of(name: str, stored: str | None) -> Kind:
-    if stored is None:
-        raise DataError(f"the table has no column '{name}', which the domain declares; check the domain file.")
-    stored = stored.partition("(")[0]
-    if stored not in _KINDS:
-        raise DataError(
-            f"column '{name}' has type {stored}; privet reads texts, numbers and bits: cast it, or take it out of the "
-            "domain file."
-        )
-    return _KINDS[stored]
-
-
 def connector(source: MssqlSource) -> Callable[[], Any]:
     """Opens connections through the ODBC driver of this machine, which promise to read only."""
 
@@ -400,7 +384,7 @@ def connector(source: MssqlSource) -> Callable[[], Any]:
             import pyodbc
         except ImportError:
             raise DataError('SQL Server needs pyodbc; install it with pip install "privet[mssql]".') from None
-        driver = next((each for each in reversed(pyodbc.drivers()) if "SQL Server" in each), None)
+        driver = next((name for name in reversed(pyodbc.drivers()) if "SQL Server" in name), None)
         if driver is None:
             raise DataError("this machine has no ODBC driver for SQL Server; install Microsoft's msodbcsql18.")
         server = f"{source.host},{source.port or 1433}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
 import sqlglot
@@ -20,15 +20,13 @@ from sqlglot import exp
 from privet.errors import DataError
 from privet.kernel.column import NUMBER, Column, Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import reworded
 from privet.kernel.engines.postgres.link import Link, PostgresSource, quoted
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.coding import Kind
 from privet.kernel.engines.sql.sql import Answer, Sql
 from privet.kernel.engines.sql.statement import StatementEngine
-from privet.kernel.rows import Rows
-
-if TYPE_CHECKING:
-    from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.kernel.person import WHOLE
 
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 _KEYS = 500  # of one aggregation: PostgreSQL takes 4096 of them, and 1664 columns
@@ -53,11 +51,7 @@ def _double_of(text: str) -> Sql:
     return sql.double(exp.Literal.string(text))
 
 
-def _matches(value: Sql, pattern: str) -> Sql:
-    return exp.RegexpLike(this=value.copy(), expression=exp.Literal.string(pattern))
-
-
-def _found(value: Sql, pattern: str) -> Sql:
+def _first_match(value: Sql, pattern: str) -> Sql:
     return exp.Anonymous(this="SUBSTRING", expressions=[value.copy(), exp.Literal.string(pattern)])
 
 
@@ -68,38 +62,46 @@ def _length(value: Sql) -> Sql:
 def _read_number(value: Sql) -> Sql:
     """`column.number_of` up to what clamping makes of it: a cast of a text beyond the doubles would fail."""
     cast = sql.double(value.copy())
-    large = sql.case([(_matches(value, r"^[ \t]*-"), _double_of("-Infinity"))], _double_of("Infinity"))
+    large = sql.case([(sql.matches(value, r"^[ \t]*-"), _double_of("-Infinity"))], _double_of("Infinity"))
     digits = _digits(value)
     in_range = sql.case(
         [
-            (_matches(value, "^[^1-9eE]*([eE]|$)"), sql.double(sql.num(0))),
+            (sql.matches(value, "^[^1-9eE]*([eE]|$)"), sql.double(sql.num(0))),
             (exp.GT(this=digits, expression=sql.num(_DIGITS)), large),
             (exp.LT(this=digits.copy(), expression=sql.num(-_DIGITS)), sql.double(sql.num(0))),
         ],
         cast,
     )
     # CASE inside CASE: the terms of an AND are evaluated in any order
-    return sql.case([(_matches(value, _PLAIN), cast.copy()), (_matches(value, f"^({NUMBER})$"), in_range)])
+    return sql.case([(sql.matches(value, _PLAIN), cast.copy()), (sql.matches(value, f"^({NUMBER})$"), in_range)])
 
 
 def _digits(value: Sql) -> Sql:
     """How many digits before the point a number above 0 has; below 0.1, as many zeros after it, negative."""
-    whole = _length(_found(value, _BLANK_SIGN + "0*([0-9]*)"))
-    zeros = exp.Neg(this=_length(_found(value, "^[^.]*[.](0*)")))
+    whole = _length(_first_match(value, _BLANK_SIGN + "0*([0-9]*)"))
+    zeros = exp.Neg(this=_length(_first_match(value, "^[^.]*[.](0*)")))
     mantissa = sql.case([(exp.GT(this=whole, expression=sql.num(0)), whole.copy())], zeros)
-    power = _found(value, r"[eE][+-]?0*([0-9]*)")
+    power = _first_match(value, r"[eE][+-]?0*([0-9]*)")
     huge = exp.GT(this=_length(power), expression=sql.num(9))  # more than any text has digits
     read = sql.case([(huge, sql.num(10**9)), (power.copy().neq(exp.Literal.string("")), sql.big(power.copy()))])
     exponent = exp.Coalesce(this=read, expressions=[sql.num(0)])
-    signed = sql.case([(_matches(value, "[eE]-"), exp.Neg(this=exponent))], exponent.copy())
+    signed = sql.case([(sql.matches(value, "[eE]-"), exp.Neg(this=exponent))], exponent.copy())
     return sql.add(signed, mantissa)
 
 
 def _look_up(values: Sequence[int], index: Sql) -> Sql:
     if not values:
         return sql.big(exp.Null())
-    listed = exp.Paren(this=exp.Array(expressions=[sql.num(value) for value in values]))
+    listed = exp.Paren(this=sql.numbers(values))
     return exp.Bracket(this=listed, expressions=[sql.add(index, sql.num(1))], offset=1)  # arrays count from 1
+
+
+def _sha256(value: Sql) -> Sql:
+    """Of the bytes that the database has for a text: to write them in another encoding might fail."""
+    written = exp.Anonymous(this="CONVERT_TO", expressions=[value, exp.Anonymous(this="GETDATABASEENCODING")])
+    digest = exp.Anonymous(this="SHA256", expressions=[written])
+    digits = exp.Anonymous(this="ENCODE", expressions=[digest, exp.Literal.string("hex")])
+    return exp.Collate(this=digits, expression=exp.to_identifier("C", quoted=True))
 
 
 class _Postgres(sql.Dialect):
@@ -135,12 +137,14 @@ DIALECT = _Postgres(
     look_up=_look_up,
     length=lambda value: exp.Anonymous(this="OCTET_LENGTH", expressions=[value]),
     as_text=lambda value: exp.cast(value, exp.DataType.Type.TEXT),
+    is_whole=lambda value: sql.matches(value, f"^({WHOLE})$"),
+    sha256=_sha256,
 )
 
 # -- one pass -----------------------------------------------------------------------------------
 
 
-def in_few_passes(tree: Sql, cells: int) -> Sql:
+def in_few_passes(tree: exp.Query, cells: int) -> exp.Query:
     """A UNION ALL of GROUP BYs over the same rows as aggregations by several keys at once, each of so many cells.
 
     The branches must count or sum the same, each by a key that no row lacks. As GROUPING SETS of keys they read
@@ -158,17 +162,17 @@ def in_few_passes(tree: Sql, cells: int) -> Sql:
 
 def _pass(branches: Sequence[exp.Select]) -> exp.Select:
     first = branches[0]
-    aggregates = [each for each in first.selects if each.alias not in ("q", "k")]
-    needed = sorted({column.name for each in aggregates for column in each.find_all(exp.Column)})
-    found = [{each.alias: each.this for each in branch.selects} for branch in branches]
+    aggregates = [value for value in first.selects if value.alias not in ("q", "k")]
+    needed = sorted({column.name for value in aggregates for column in value.find_all(exp.Column)})
+    values = [{value.alias: value.this for value in branch.selects} for branch in branches]
     keys = [sql.col(f"k{i}") for i in range(len(branches))]
-    inner = exp.select(*(each["k"].as_(key.name) for each, key in zip(found, keys, strict=True)))
+    inner = exp.select(*(own["k"].as_(key.name) for own, key in zip(values, keys, strict=True)))
     inner = inner.select(*(sql.col(name) for name in needed)).from_(first.args["from_"].this.copy())
     if where := first.args.get("where"):
         inner = inner.where(where.this.copy())
-    number = sql.case([(key.is_(exp.Null()).not_(), each["q"]) for each, key in zip(found, keys, strict=True)])
+    number = sql.case([(key.is_(exp.Null()).not_(), own["q"]) for own, key in zip(values, keys, strict=True)])
     key = exp.Coalesce(this=keys[0].copy(), expressions=[key.copy() for key in keys[1:]])
-    tree = exp.select(number.as_("q"), key.as_("k"), *(each.copy() for each in aggregates))
+    tree = exp.select(number.as_("q"), key.as_("k"), *(value.copy() for value in aggregates))
     sets = exp.GroupingSets(expressions=[exp.Paren(this=key.copy()) for key in keys])
     tree = tree.from_(inner.subquery("keyed"))
     tree.set("group", exp.Group(expressions=[sets]))
@@ -196,13 +200,18 @@ class Stored(NamedTuple):
 
 def stored(source: Sql, where: Sql | None, domain: Domain, columns: Mapping[str, Stored]) -> exp.Select:
     """The declared columns alone, so that the right to read these is enough, in types that no row can break."""
-    tree = exp.select(*(_readable(column, columns[column.name]).as_(column.name, quoted=True) for column in domain))
-    tree = tree.from_(source)
+    declared: list[Column | None] = [*domain, *([] if domain.person is None else [None])]
+    values = [
+        _readable(name, column, columns[name]).as_(name, quoted=True)
+        for name, column in zip(domain.stored_names, declared, strict=True)
+    ]
+    tree = exp.select(*values).from_(source)
     return tree if where is None else tree.where(where)
 
 
-def _readable(column: Column, held: Stored) -> Sql:
-    value = sql.col(column.name)
+def _readable(name: str, column: Column | None, held: Stored) -> Sql:
+    """A stored column as it is read; None is that of persons."""
+    value = sql.col(name)
     if held.kind is Kind.TEXT:
         # Equal means equal in every byte, whatever the column's collation says; blanks that pad a char(n) go.
         as_text: Sql = exp.cast(value, exp.DataType.Type.TEXT)
@@ -255,7 +264,7 @@ class PostgresEngine(StatementEngine):
         try:
             self._source, self._checked = source, self._link.version
             self._stored, kinds = _shape(self._link, source, domain)
-            fields = {name: name for name in domain.names}
+            fields = {name: name for name in domain.stored_names}
 
             def coded(rows: exp.Select) -> exp.Select:
                 return coding.coded(rows.subquery("stored"), domain, fields, kinds, DIALECT)
@@ -281,36 +290,25 @@ class PostgresEngine(StatementEngine):
         self._recall.forget()
         self._link.close()
 
-    def snapshot(self) -> MemoryEngine:
-        """The merged, weighted table in memory: one row for all that share their codes."""
-        from privet.kernel.engines.memory.engine import MemoryEngine
-
-        rows = exp.From(this=self._coded.subquery("coded"))
-        answer = self._fetch(sql.snapshot(rows, self._domain))
-        return MemoryEngine.merged(self._domain, answer, shortcuts=self._shortcuts)
-
-    def statement(self, rows: Rows, tree: Sql, shared: dict[str, exp.Select] | None = None, cells: int = 1) -> Sql:
-        return super().statement(rows, in_few_passes(tree, cells) if self._shortcuts else tree, shared)
+    def _in_passes(self, tree: exp.Query, cells: int) -> exp.Query:
+        return in_few_passes(tree, cells) if self._shortcuts else tree
 
     def _written(self, query: exp.Select) -> Sql:
         # as text: to write 200 columns anew takes longer than to count some thousand rows of them
         return exp.Var(this=DIALECT.sql(_fence(query.copy())))
 
-    def _fetch(self, tree: Sql, pause: bool = False) -> Answer:
-        assert isinstance(tree, exp.Query)
+    def _fetch(self, tree: exp.Query, pause: bool = False) -> Answer:
         return self._link.numbers(DIALECT.sql(tree), tree.named_selects, pause)
 
     # -- for the owner's inspection alone ---------------------------------------------------
 
     def exact_fit(self) -> tuple[int, int]:
-        """The number of rows of the source, and of those that fit the domain."""
         both = [self._stored.subquery("stored"), self._coded.subquery("coded")]
         counted = [self._fetch(exp.select(exp.Count(this=exp.Star()).as_("n")).from_(rows)) for rows in both]
         everything, fitting = (int(answer["n"][0]) for answer in counted)
         return everything, fitting
 
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
-        """Every distinct value of a source column and how often it occurs."""
         value = sql.col(column)
         tree = exp.select(value, exp.Count(this=exp.Star())).from_(self._stored.subquery("stored"))
         yield from self._link.run(DIALECT.sql(tree.group_by(value.copy())), lambda cursor: cursor.fetchall())
@@ -321,40 +319,36 @@ class PostgresEngine(StatementEngine):
 
 def described(link: Link, source: PostgresSource, domain: Domain) -> dict[str, Stored]:
     """How the declared columns are stored; no row is read."""
-    found = link.rows(
+    rows = link.rows(
         "SELECT a.attname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
         "LEFT JOIN pg_catalog.pg_attribute a ON c.oid = a.attrelid AND a.attnum > 0 AND NOT a.attisdropped "
         "WHERE n.nspname::text = %s AND c.relname::text = %s",
         (source.schema, source.table),
     )
-    if not found:
+    if not rows:
         raise DataError(f"there is no {source.title} any more; it was dropped, renamed or moved since it was opened.")
-    there = {name for (name,) in found}
-    for name in domain.names:
+    there = {name for (name,) in rows}
+    for name in domain.stored_names:
         if name not in there:
             raise DataError(
                 f"{source.title} has no column '{name}', which the domain declares; check the domain file (upper and "
                 "lower case differ)."
             )
     # The answer to a question about no rows says which types a domain (in the sense of SQL) or a view stands for.
-    tree = exp.select(*(sql.col(name) for name in domain.names)).from_(source.tree).where(exp.false())
-    problem = None
-    try:
-        numbers = link.run(DIALECT.sql(tree), lambda cursor: [column.type_code for column in cursor.description or ()])
-    except psycopg.Error as error:
-        problem = _refused(error, source, link)
-    if problem is not None:
-        raise DataError(problem)
-    types = {
-        number: (name, kind, title)
-        for number, name, kind, title in link.rows(
-            "SELECT oid::int8, typname::text, typtype::text, pg_catalog.format_type(oid, NULL) FROM pg_catalog.pg_type "
-            "WHERE oid = ANY(%s::oid[])",
-            (sorted(set(numbers)),),
-        )
-    }
+    tree = exp.select(*(sql.col(name) for name in domain.stored_names)).from_(source.tree).where(exp.false())
+    numbers = reworded(
+        lambda: link.run(DIALECT.sql(tree), lambda cursor: [column.type_code for column in cursor.description or ()]),
+        psycopg.Error,
+        lambda error: _refused(error, source, link),
+    )
+    listed = link.rows(
+        "SELECT oid::int8, typname::text, typtype::text, pg_catalog.format_type(oid, NULL) FROM pg_catalog.pg_type "
+        "WHERE oid = ANY(%s::oid[])",
+        (sorted(set(numbers)),),
+    )
+    types = {number: of for number, *of in listed}
     columns = {}
-    for name, number in zip(domain.names, numbers, strict=True):
+    for name, number in zip(domain.stored_names, numbers, strict=True):
         of, kind, title = types[number]
         held = Kind.TEXT if kind == "e" else _KINDS.get(of)
         if held is None:
@@ -380,13 +374,13 @@ def _parts(link: Link, source: PostgresSource) -> tuple[Sql, Sql | None]:
     it does not know, or knows by another file, are left out.
     """
     tree, condition = source.tree, None
-    found = link.rows(
+    tables = link.rows(
         "SELECT c.oid::int8, c.relkind = 'p' OR EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhparent = c.oid) "
         "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
         "WHERE n.nspname::text = %s AND c.relname::text = %s AND c.relkind IN ('r', 'p')",
         (source.schema, source.table),
     )
-    for number, divided in found:
+    for number, divided in tables:
         if divided:
             condition = sqlglot.parse_one(_KNOWN.format(number), read="postgres")
         else:
@@ -415,15 +409,13 @@ def _rehearse(link: Link, source: PostgresSource, domain: Domain, tree: Sql) -> 
     for column in domain:
         if any(_UNWRITABLE.search(value) for value in getattr(column, "texts", ())):
             raise DataError(f"column '{column.name}' declares a value that no PostgreSQL text can have; take it out.")
-    problem = None
-    try:
-        link.run(DIALECT.sql(tree), lambda cursor: None)
-    except psycopg.Error as error:
-        problem = (
+
+    def problem(error: psycopg.Error) -> str:
+        if error.sqlstate == "42501":  # of a table with parts it asks in which a row lies, which is no declared column
+            return _refused(error, source, link)
+        return (
             f"the server does not take the statement that codes {source.title} (SQLSTATE {error.sqlstate or '08000'}); "
             "declare fewer columns, and only values that the database's encoding can write."
         )
-        if error.sqlstate == "42501":  # of a table with parts it asks in which a row lies, which is no declared column
-            problem = _refused(error, source, link)
-    if problem is not None:
-        raise DataError(problem)
+
+    reworded(lambda: link.run(DIALECT.sql(tree), lambda cursor: None), psycopg.Error, problem)

@@ -23,7 +23,8 @@ from sqlglot import exp
 
 from privet.errors import DataError, LedgerError
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import FIXED, Lost
+from privet.kernel.engines.contract import FIXED, Lost, reworded
+from privet.kernel.engines.sql.statement import Source
 
 if TYPE_CHECKING:
     from privet.kernel.engines.postgres.engine import PostgresEngine
@@ -72,7 +73,7 @@ _PARAMETERS = {
 
 
 @dataclass(frozen=True)
-class PostgresSource:
+class PostgresSource(Source):
     """A table or view of a PostgreSQL database."""
 
     parameters: Mapping[str, str] = field(repr=False)  # of the connection, the password among them
@@ -80,8 +81,6 @@ class PostgresSource:
     schema: str = ""
 
     kind = "postgres"
-    remote = True
-    streams = False
 
     @classmethod
     def parse(cls, text: str) -> PostgresSource:
@@ -90,41 +89,32 @@ class PostgresSource:
         >>> PostgresSource.parse("postgresql://ann:secret@db.example/hospital?table=care.stays")
         PostgresSource(table='stays', schema='care')
         """
-        place, _, query = text.partition("?")
-        said = [each.partition("=")[::2] for each in query.split("&") if each]
-        own = {name: unquote(value) for name, value in said if name == "table"}
+        server, _, query = text.partition("?")
+        settings = [setting.partition("=")[::2] for setting in query.split("&") if setting]
+        own = {name: unquote(value) for name, value in settings if name == "table"}
         schema, table = _names(own.get("table", ""))
-        rest = "&".join(f"{name}={value}" for name, value in said if name not in own)
-        try:
-            parameters = conninfo.conninfo_to_dict(f"{place}?{rest}" if rest else place)
-        except psycopg.Error:  # its words may quote the password: raised anew outside this block
-            parameters = None
-        if parameters is None:
-            raise DataError(
-                "the address is not one that PostgreSQL knows; write postgresql://USER@HOST:5432/DATABASE?table=NAME, "
-                "with % codes for the signs : / ? # [ ] @ & = % in names and passwords."
-            )
+        rest = "&".join(f"{name}={value}" for name, value in settings if name not in own)
+        parameters = reworded(
+            lambda: conninfo.conninfo_to_dict(f"{server}?{rest}" if rest else server),
+            psycopg.Error,
+            lambda _: (
+                "the address is not one that PostgreSQL knows; write postgresql://USER@HOST:5432/DATABASE?"
+                "table=NAME, with % codes for the signs : / ? # [ ] @ & = % in names and passwords."
+            ),
+        )
         given = {name: str(value) for name, value in parameters.items() if value is not None}
         options = f"{_DEFAULTS} {given.get('options', '')}"
         return cls({**_PARAMETERS, **given, "options": options, "client_encoding": "utf8"}, table, schema)
 
     @property
     def name(self) -> str:
-        """The name of the data set unless it is given another."""
         return self.table
 
     @property
     def title(self) -> str:
         schema = f"{self.schema}." if self.schema else ""
-        return f"table '{schema}{self.table}' of database '{self.database}'"
-
-    @property
-    def label(self) -> str:
-        return f"postgresql table {self.table}"
-
-    @property
-    def database(self) -> str:
-        return _with_defaults(self.parameters)["dbname"]
+        database = _with_defaults(self.parameters)["dbname"]
+        return f"table '{schema}{self.table}' of database '{database}'"
 
     @property
     def quoted(self) -> str:
@@ -137,7 +127,6 @@ class PostgresSource:
 
     @property
     def address(self) -> str:
-        """Where the data are, as the ledger remembers them: never with a password."""
         of = _with_defaults(self.parameters)
         server = f"{quote(of['host'], safe='[]:,')}:{of['port']}"
         table = ".".join(name if name.isidentifier() else quoted(name) for name in (self.schema, self.table) if name)
@@ -159,19 +148,19 @@ def canonical(source: PostgresSource) -> PostgresSource:
     """The source under the schema that holds its table."""
     link = Link(source)
     try:
-        found = link.rows(
+        schemas = link.rows(
             "SELECT n.nspname::text, pg_catalog.has_schema_privilege(n.oid, 'USAGE') FROM pg_catalog.pg_class c "
             "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relname::text = %s "
             "AND c.relkind IN ('r', 'p', 'v', 'm', 'f') "
             "AND CASE WHEN %s::text = '' THEN pg_catalog.pg_table_is_visible(c.oid) ELSE n.nspname::text = %s END",
             (source.table, source.schema, source.schema),
         )
-        if not found:
+        if not schemas:
             raise DataError(
                 f"there is no {source.title} for user '{link.user}'; check both names (upper and lower case differ), "
                 "and write table=SCHEMA.NAME unless its schema is searched."
             )
-        ((schema, usable),) = found
+        ((schema, usable),) = schemas
         if not usable:
             raise DataError(
                 f"user '{link.user}' may not enter the schema '{schema}'; its owner lets it with "
@@ -192,25 +181,26 @@ _TABLE = re.compile(rf"(?:(?:{_NAME})[.])?(?:{_NAME})", re.DOTALL)
 
 def _names(text: str) -> tuple[str, str]:
     """Schema and table of t, schema.t or "a.schema"."a ""table""" ""
-    found = _TABLE.fullmatch(text)
-    if not found:
+    names = _TABLE.fullmatch(text)
+    if not names:
         raise DataError(
             "the address names no table; write postgresql://USER@HOST:5432/DATABASE?table=SCHEMA.NAME, odd names in "
             "double quotes (%22 in an address)."
         )
-    in_quotes, plain, own_in_quotes, own_plain = (part or "" for part in found.groups())
+    in_quotes, plain, own_in_quotes, own_plain = (part or "" for part in names.groups())
     return in_quotes.replace('""', '"') or plain, own_in_quotes.replace('""', '"') or own_plain
 
 
 def _with_defaults(parameters: Mapping[str, str]) -> dict[str, str]:
     """Where a connection goes, with what libpq takes from the environment."""
-    defaults = {each.keyword.decode(): each.val.decode() for each in psycopg.pq.Conninfo.get_defaults() if each.val}
-    known = {**defaults, **parameters}
-    user = known.get("user", "")
+    options = psycopg.pq.Conninfo.get_defaults()
+    defaults = {option.keyword.decode(): option.val.decode() for option in options if option.val}
+    settings = {**defaults, **parameters}
+    user = settings.get("user", "")
     return {
-        "host": known.get("host") or known.get("hostaddr") or "localhost",
-        "port": known.get("port", "5432"),
-        "dbname": known.get("dbname") or user,
+        "host": settings.get("host") or settings.get("hostaddr") or "localhost",
+        "port": settings.get("port", "5432"),
+        "dbname": settings.get("dbname") or user,
         "user": user,
     }
 
@@ -298,14 +288,8 @@ class Link:
     @property
     def version(self) -> int:
         """Of the rows that the next statement sees; a server out of reach is told here, before anyone pays."""
-        problem = None
         with self._lock:
-            try:
-                self._connected()
-            except psycopg.Error as error:
-                problem = _told(error, self._source)
-        if problem is not None:
-            raise DataError(problem)
+            reworded(self._connected, psycopg.Error, lambda error: _told(error, self._source))
         return self._version
 
     @property
@@ -336,11 +320,11 @@ class Link:
 
     def rows(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """The rows of a question to the server's catalogue."""
-        try:
-            return self._run(lambda cursor: cursor.execute(statement.encode(), values).fetchall())
-        except psycopg.Error:  # raised anew outside this block
-            pass
-        raise DataError("the server does not answer about its tables; try again, or ask its owner.")
+        return reworded(
+            lambda: self._run(lambda cursor: cursor.execute(statement.encode(), values).fetchall()),
+            psycopg.Error,
+            lambda _: "the server does not answer about its tables; try again, or ask its owner.",
+        )
 
     def _run(self, work: Callable[[Cursor], T]) -> T:
         with self._lock:
@@ -478,8 +462,8 @@ def _told(error: psycopg.Error, source: PostgresSource) -> str:
         return f"{server} has no connection left for user '{of['user']}'; close others, or try again later."
     if wrong := re.search(r'for connection option "(\w+)"|bad value for (\w+)|^.*invalid (\w+) value: ', words):
         name = next(filter(None, wrong.groups()))
-        known = "; it is disable, allow, prefer, require, verify-ca or verify-full" if name == "sslmode" else ""
-        return f"the address gives {name} a value that PostgreSQL does not know{known}."
+        values = "; it is disable, allow, prefer, require, verify-ca or verify-full" if name == "sslmode" else ""
+        return f"the address gives {name} a value that PostgreSQL does not know{values}."
     if re.search(r"\bSSL\b|certificate", words):
         return (
             f"{server} and this machine agree on no encrypted connection; check sslmode and sslrootcert in the "

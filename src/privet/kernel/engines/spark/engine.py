@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import secrets
 import threading
 import weakref
@@ -23,39 +22,27 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, quote, urlsplit
 
 import numpy as np
 import pyarrow
+import pyspark
 from numpy.typing import NDArray
-from pyspark import RDD, StorageLevel
+from pyspark import RDD, SparkContext, StorageLevel
+from pyspark.sql import SparkSession
 from sqlglot import exp
 
-from privet.errors import DataError, EngineFailed
+from privet.errors import DataError, EngineFailed, LedgerError
 from privet.kernel.column import NUMBER, Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import (
-    FIXED,
-    CorrectQuery,
-    CountQuery,
-    Counts,
-    GridCounts,
-    GridQuery,
-    ResidualQuery,
-    Residuals,
-    SumQuery,
-    cell_count,
-    index_count,
-)
-from privet.kernel.engines.shortcuts import Recall, asked_together
+from privet.kernel.engines.contract import Query, ResidualQuery, SumQuery, reworded
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.coding import Kind
+from privet.kernel.engines.sql.statement import OWNED, Compiled, Source, SqlEngine
 from privet.kernel.rows import Rows
-
-if TYPE_CHECKING:
-    from privet.kernel.engines.memory.engine import MemoryEngine
-    from privet.kernel.engines.spark.source import SparkSource
 
 T = TypeVar("T")
 
@@ -65,18 +52,9 @@ DIALECT = sql.Dialect(
     name="spark",
     is_nan=lambda number: exp.IsNan(this=number),
     # Spark reads '1d' and 'Infinity' as numbers too
-    read_number=lambda value: sql.case(
-        [
-            (
-                exp.RegexpLike(this=value, expression=exp.Literal.string(_NUMBER)),
-                exp.TryCast(this=value.copy(), to=exp.DataType.build("DOUBLE"), safe=True),
-            )
-        ]
-    ),
+    read_number=lambda value: sql.number_where(sql.matches(value, _NUMBER), value),
     # GET counts from 0 and is NULL outside the list
-    look_up=lambda values, index: exp.Anonymous(
-        this="GET", expressions=[exp.Array(expressions=[sql.num(value) for value in values]), index]
-    ),
+    look_up=lambda values, index: exp.Anonymous(this="GET", expressions=[sql.numbers(values), index]),
     length=lambda value: exp.Anonymous(this="OCTET_LENGTH", expressions=[value]),
 )
 
@@ -140,19 +118,17 @@ class _Kept:
 _forgotten: deque[_Kept] = deque()
 
 
-class SparkEngine:
-    """Push-down: every question is one Spark job over the cached codes. `shortcuts`: see `Engine`."""
+class SparkEngine(SqlEngine):
+    """Push-down: every question is one Spark job over the cached codes."""
 
     name = "spark"
-    holds_rows = False
-    version = FIXED
+    dialect = DIALECT
 
     def __init__(self, source: SparkSource, domain: Domain, *, shortcuts: bool = True) -> None:
         """Read and code the source: what is wrong with it is told here, and not to whoever asks first."""
-        self._domain, self._shortcuts = domain, shortcuts
+        super().__init__(domain, shortcuts=shortcuts)
         self._closed = False
         self._process = os.getpid()
-        self._recall = Recall(domain, shortcuts)
         self._numbered = 0
         self._levels: OrderedDict[Rows, str] = OrderedDict()
         self._kept = _Kept()
@@ -221,7 +197,11 @@ class SparkEngine:
             self._session.table(f"{shared}.{passed}").createOrReplaceTempView("source")
         finally:
             spark.catalog.dropGlobalTempView(passed)
-        coded = self._frame(coding.coded(exp.to_table("source"), self._domain, fields, kinds, DIALECT, types))
+        fitting = coding.coded(exp.to_table("source"), self._domain, fields, kinds, DIALECT, types)
+        coded = self._frame(fitting)
+        if self._domain.person is not None:
+            self._persons = self._frame(coding.rows_of_persons(fitting.subquery("fitting")))
+            coded = self._frame(coding.bounded(fitting.subquery("fitting"), self._domain, DIALECT))
         self._session.catalog.dropTempView("source")
         # Spark caches by what is computed: the token keeps apart the caches of two engines over the same rows.
         coded = coded.where(f"'{passed}' = '{passed}'")
@@ -258,66 +238,19 @@ class SparkEngine:
         self._recall.forget()
         self._closed = True
 
-    def exact_counts(self, query: CountQuery) -> list[Counts]:
-        return self._recall.counts(query, self._counts)
-
-    def _counts(self, query: CountQuery) -> list[Counts]:
-        return asked_together(query, self._domain, self._tables, self._shortcuts)
-
-    def _tables(self, query: CountQuery) -> list[Counts]:
-        cells = [cell_count(self._domain, group) for group in query.groups]
-        answer = self._ask(
-            query.rows,
-            lambda rows: self._once(sql.counts(query, rows, self._domain), query.rows, max(cells)),
-            sum(cells),
-        )
-        return sql.read_counts(answer, query, self._domain)
-
-    def exact_grid(self, query: GridQuery) -> list[GridCounts]:
-        classes = 1 if query.target is None else self._domain[query.target].size
-        cells = [(index_count(self._domain[name]) + 1) * classes for name in query.columns]
-        answer = self._ask(
-            query.rows, lambda rows: self._once(sql.grid(query, rows, self._domain), query.rows, max(cells)), sum(cells)
-        )
-        return sql.read_grid(answer, query, self._domain)
-
-    def _once(self, tree: exp.Query, rows: Rows, cells: int) -> exp.Query:
-        return _once(tree, rows, cells) if self._shortcuts else tree
-
-    def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
-        answer = self._ask(query.rows, lambda rows: _saturating(sql.sums(query, rows, self._domain)))
-        return sql.read_sums(answer, query)
-
-    def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
-        cells = [cell_count(self._domain, table) for table in query.tables]
-
-        def statement(rows: exp.From) -> exp.Query:
-            owned = sql.owned(query, rows, self._domain, DIALECT)
-            summed = self._once(sql.residuals(query, "owned", self._domain), query.rows, max(cells))
-            return summed.with_("owned", as_=owned)
-
-        return sql.read_residuals(self._ask(query.rows, statement, sum(cells)), query, self._domain)
-
-    def exact_correct(self, query: CorrectQuery) -> Counts:
-        answer = self._ask(query.rows, lambda rows: sql.correct(query, rows, self._domain, DIALECT))
-        return sql.read_correct(answer, query)
-
-    def snapshot(self) -> MemoryEngine:
-        """The merged, weighted table in memory: one row for all that share their codes."""
-        from privet.kernel.engines.memory.engine import MemoryEngine
-
+    def _merged(self) -> sql.Answer:
         tree = sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain)
-        answer = self._run(lambda: self._fetch(tree, _LARGEST))
-        return MemoryEngine.merged(self._domain, answer, shortcuts=self._shortcuts)
+        return self._run(lambda: self._fetch(tree, _LARGEST))
 
     # -- for the owner's inspection alone ---------------------------------------------------
 
     def exact_fit(self) -> tuple[int, int]:
-        """The number of rows of the source, and of those that fit the domain."""
         return self._run(lambda: (self._source.count(), self._session.table("coded").count()))
 
+    def exact_persons(self) -> dict[int, int]:
+        return self._run(lambda: {n: m for n, m in self._persons.collect()})
+
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
-        """Every distinct value of a source column and how often it occurs."""
         field = self._fields[column]
         answer = self._run(lambda: self._source.groupBy(field).count().toArrow())
         narrow = self._kinds[column] is Kind.SINGLE  # Python's floats are wider, and have other texts
@@ -350,13 +283,19 @@ class SparkEngine:
                 wait([future], timeout=0.2)
             raise
 
-    def _ask(self, rows: Rows, statement: Callable[[exp.From], exp.Expr], cells: int = 1) -> sql.Answer:
-        """The answer of a statement, which has so many rows at the most for each part."""
-
+    def _ask(self, query: Query, compiled: Compiled, cells: Sequence[int] = (1,)) -> sql.Answer:
         def answered() -> dict[str, NDArray[Any]]:
             if not self._shortcuts:
                 self._drop_levels(keep=0)
-            return self._fetch(statement(self._relation(rows)), rows.parts * cells)
+            rows = self._relation(query.rows)
+            tree = compiled(rows)
+            if self._shortcuts:
+                tree = _once(tree, query.rows.parts * max(cells))
+            if isinstance(query, ResidualQuery):
+                tree = tree.with_(OWNED, as_=sql.owned(query, rows, self._domain, DIALECT))
+            return self._fetch(
+                _saturating(tree) if isinstance(query, SumQuery) else tree, query.rows.parts * sum(cells)
+            )
 
         answer = self._run(answered)
         return {name: values.astype(np.int64) for name, values in answer.items()}
@@ -401,10 +340,9 @@ class SparkEngine:
 
         Nothing is computed here, unless to `rest`: the job that first asks for a level also fills its cache.
         """
-        found = self._levels.get(rows)
-        if found is not None:
+        if rows in self._levels:
             self._levels.move_to_end(rows)
-            return found
+            return self._levels[rows]
         steps, above = [rows], rows.parent
         while above is not None and above.parent is not None and above not in self._levels:
             steps.append(above)
@@ -413,13 +351,15 @@ class SparkEngine:
             self._level(steps[-_STEPS], rest=True)
             return self._level(rows)
         assert above is not None
+        letters = [("c", "g") if isinstance(column, Numeric) else ("c",) for column in self._domain]
+        columns = [sql.col(f"{letter}{i}") for i, own in enumerate(letters) for letter in own]
         relation = self._relation(above).this
-        for each in reversed(steps):
-            assert each.step is not None
-            node = sql.node(each.step, sql.col("node"), self._domain, DIALECT)
-            numbered = exp.select(*self._columns(), node.as_("node")).from_(relation)
+        for divided in reversed(steps):
+            assert divided.step is not None
+            node = sql.node(divided.step, sql.col("node"), self._domain, DIALECT)
+            numbered = exp.select(*(column.copy() for column in columns), node.as_("node")).from_(relation)
             inside = exp.select(exp.Star()).from_(numbered.subquery("inside"))
-            relation = inside.where(sql.col("node").is_(exp.Null()).not_()).subquery("above")
+            relation = inside.where(sql.in_a_part()).subquery("above")
         name = f"nodes{self._numbered}"
         self._numbered += 1
         frame = self._frame(relation.this)
@@ -437,12 +377,6 @@ class SparkEngine:
         while len(self._levels) > keep:
             _, old = self._levels.popitem(last=False)
             self._kept.drop(old)
-
-    def _columns(self) -> Iterator[exp.Expr]:
-        for i, column in enumerate(self._domain):
-            yield sql.col(f"c{i}")
-            if isinstance(column, Numeric):
-                yield sql.col(f"g{i}")
 
 
 def _arrays(tables: Sequence[pyarrow.Table]) -> dict[str, NDArray[Any]]:
@@ -486,36 +420,26 @@ def _session_beside(spark: Any) -> Any:
 def _fields(frame: Any, domain: Domain, case_matters: bool) -> tuple[dict[str, str], dict[str, Kind], dict[str, str]]:
     """Which source column, by position, holds each declared one, how it is stored, and its type."""
     fields, kinds, types = {}, {}, {}
-    columns = frame.schema.fields
-    for name in domain.names:
-        alike = [each.name for each in columns if each.name == name or each.name.lower() == name.lower()]
-        alike = [each for each in alike if each == name] if case_matters else alike
-        if name not in alike:
-            raise DataError(f"the table has no column '{name}', which the domain declares; check the domain file.")
-        if len(alike) > 1:
-            same = "the same name" if len(set(alike)) == 1 else "names that Spark does not tell apart"
-            raise DataError(f"the table has several columns with {same}, '{name}'; rename them.")
-        at = frame.columns.index(name)
-        described = columns[at].dataType.simpleString()
-        plain = re.match(r"\w*", described)
-        kind = _KINDS.get(plain[0] if plain else "")
-        if kind is None:
-            raise DataError(
-                f"column '{name}' has type {re.split('[(<]', described)[0]}; privet reads texts, numbers and booleans: "
-                "cast it, or take it out of the domain file."
-            )
-        fields[name], kinds[name], types[name] = f"f{at}", kind, described
+    stored = {column.name: column.dataType.simpleString() for column in frame.schema.fields}
+    for name in domain.stored_names:
+        folded = [(other == name, other.lower() == name.lower()) for other in frame.columns]
+        same, alike = sum(exact for exact, _ in folded), sum(close for _, close in folded)
+        if same > 1 or (same and alike > 1 and not case_matters):
+            how = "the same name" if same == alike else "names that Spark does not tell apart"
+            raise DataError(f"the table has several columns with {how}, '{name}'; rename them.")
+        kinds[name] = coding.kind_of(name, stored.get(name), _KINDS)
+        fields[name], types[name] = f"f{frame.columns.index(name)}", stored[name]
     return fields, kinds, types
 
 
-def _once(tree: exp.Query, rows: Rows, cells: int) -> exp.Query:
+def _once(tree: exp.Query, cells: int) -> exp.Query:
     """One pass over the rows in the place of a GROUP BY for each group: a number for each of them is made of every row.
 
     The key of a row in group q of g becomes key * g + q, and a single GROUP BY counts all of them.
     """
     branches = sql.branches(tree)
     groups, first = len(branches), branches[0]
-    if groups == 1 or rows.parts * cells * groups > _LARGEST:
+    if groups == 1 or cells * groups > _LARGEST:
         return tree
     packed = [
         sql.add(sql.times(branch.expressions[1].this, sql.num(groups)), branch.expressions[0].this)
@@ -542,3 +466,77 @@ def _saturating(tree: exp.Expr) -> exp.Expr:
         return exp.Coalesce(this=tried, expressions=[sql.num(_LARGEST)])
 
     return tree.transform(stop)
+
+
+# -- what Spark reads: a frame of a session, or a table by its name ----------------------------
+
+
+@dataclass(frozen=True)
+class SparkSource(Source):
+    """A frame of a Spark session, and the table that it is where it has a name."""
+
+    frame: Any
+    table: str | None = None
+
+    kind = "spark"
+
+    @property
+    def name(self) -> str:
+        return self.table or "frame"
+
+    @property
+    def title(self) -> str:
+        return "the Spark frame" if self.table is None else f"the Spark table '{self.table}'"
+
+    @property
+    def address(self) -> str:
+        return "a Spark frame" if self.table is None else f"spark:///?table={quote(self.table)}"
+
+    @property
+    def ledger(self) -> Path:
+        """A frame's lives in memory; a table may be opened again, and what was spent must be known then."""
+        if self.table is None:
+            return Path(":memory:")
+        raise LedgerError(f'there is no place for a ledger beside {self.title}; say where it is, as ledger="FILE".')
+
+    def open(self, domain: Domain) -> SparkEngine:
+        return SparkEngine(self, domain)
+
+
+def source_of(data: Any) -> SparkSource:
+    """A frame that was passed as it is, or the table that an address names."""
+    return _table(data) if isinstance(data, str) else _frame(data)
+
+
+def _frame(frame: Any) -> SparkSource:
+    module = type(frame).__module__
+    if module.startswith("pyspark.pandas"):
+        raise DataError("cannot open a pandas-on-Spark frame; pass frame.to_spark().")
+    if module.startswith("pyspark.sql.connect"):
+        raise DataError(
+            "cannot open a frame of Spark Connect: privet runs on the driver; open the table there, with spark-submit."
+        )
+    if int(pyspark.__version__.split(".")[0]) < 4:
+        raise DataError(f"this is PySpark {pyspark.__version__}; privet needs 4.0 or newer.")
+    return SparkSource(frame)
+
+
+def _table(text: str) -> SparkSource:
+    """A table or view of the active session."""
+    address = urlsplit(text, allow_fragments=False)
+    table = parse_qs(address.query).get("table", [""])[0]
+    if not table or address.netloc or address.path not in ("", "/"):
+        raise DataError(f"'{text}' names no table of the active Spark session; write spark:///?table=NAME.")
+    session = SparkSession.getActiveSession()
+    if session is None and SparkContext._active_spark_context is not None:
+        session = SparkSession.builder.getOrCreate()  # an active session belongs to a thread, the default to all
+    if session is None:
+        raise DataError(f"no Spark session is active, so there is no table '{table}'; start one, or use spark-submit.")
+
+    def listed() -> SparkSource:
+        entry = session.catalog.getTable(table)
+        names = [entry.catalog, *(entry.namespace or []), entry.name]
+        return replace(_frame(session.table(table)), table=".".join(name for name in names if name))
+
+    problem = f"the Spark session has no table '{table}' that it may read; check the name and the grants."
+    return reworded(listed, Exception, lambda _: problem)

@@ -6,15 +6,31 @@ NULL are left out, so that no row can make the statement fail.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
 import numpy as np
 from sqlglot import exp
 
+from privet.errors import DataError
 from privet.kernel.column import GRID_SLACK, LONGEST_NUMBER, LONGEST_NUMERAL, Nominal, Numeric, is_numeral, spellings
 from privet.kernel.domain import Domain
-from privet.kernel.engines.sql.sql import Dialect, Sql, add, big, case, col, conjunction, double, num
+from privet.kernel.engines.sql.sql import (
+    Dialect,
+    Sql,
+    add,
+    big,
+    case,
+    col,
+    columns,
+    conjunction,
+    double,
+    joined,
+    num,
+    text,
+)
+from privet.kernel.person import BROKEN, WHOLE_FLOATS
 
 _SOURCE = "source_rows"  # source columns are always named with it: a column may have any name
 _JOIN_FROM = 32  # a nominal column with more values is coded by a join instead of a CASE
@@ -31,6 +47,39 @@ class Kind(Enum):
     BOOLEAN = "boolean"
 
 
+_TYPE = re.compile(r"(\w+)(\(.*\))?( collate \w+)?", re.DOTALL)  # a list ends in [], a struct has more
+
+
+def kind_of(name: str, stored: str | None, kinds: Mapping[str, Kind], booleans: str = "booleans") -> Kind:
+    """Return how a column is stored.
+
+    Parameters
+    ----------
+    name : str
+        The declared column.
+    stored : str or None
+        Its type at the source, None where the source has no such column.
+    kinds : mapping
+        The types that are read, without their lengths.
+    booleans : str
+        What a database calls them.
+
+    Raises
+    ------
+    DataError
+        There is no such column, or its type is not read.
+    """
+    if stored is None:
+        raise DataError(f"the table has no column '{name}', which the domain declares; check the domain file.")
+    plain = _TYPE.fullmatch(stored)
+    if plain is None or plain[1] not in kinds:
+        raise DataError(
+            f"column '{name}' has type {re.split('[(<]', stored)[0]}; privet reads texts, numbers and {booleans}: cast "
+            "it, or take it out of the domain file."
+        )
+    return kinds[plain[1]]
+
+
 def coded(
     source: Sql,
     domain: Domain,
@@ -40,6 +89,9 @@ def coded(
     types: Mapping[str, str] | None = None,
 ) -> exp.Select:
     """SELECT every code and grid index FROM source, leaving out the rows that do not fit the domain.
+
+    Where the domain names a person column, the text that names the person comes with them as `p`; `bounded` leaves out
+    the surplus rows of each.
 
     `fields` and `kinds` say which source column holds each declared one, and how it is stored; `types` name the type
     of columns of decimals, as DECIMAL(12, 3): without it they have any number of digits.
@@ -65,19 +117,27 @@ def coded(
         elif kind is Kind.INTEGER and (whole := _whole_numbers(column, (types or {}).get(column.name, ""))) is not None:
             code = _code(value.is_(exp.Null()), column, _codes_of_whole(value, whole))
         elif len(column.values) > _JOIN_FROM and dialect.join_values:
-            text = _text(value, kind, dialect)
-            listed = {f"v{i}": (text, _names(column, kind))}
+            written = _text(value, kind, dialect)
+            listed = {f"v{i}": (written, _names(column, kind))}
             if kind is Kind.TEXT and (numerals := _numerals(column)):
-                listed[f"w{i}"] = case([(_has_one_point(text, dialect), dialect.without_zeros(text.copy()))]), numerals
+                listed[f"w{i}"] = (
+                    case([(_has_one_point(written, dialect), dialect.without_zeros(written.copy()))]),
+                    numerals,
+                )
             for alias, (key, pairs) in listed.items():
                 joins.append((exp.values(pairs, alias=alias, columns=["t", "k"]), key.eq(_of(alias, "t"))))
             matched = [(_of(alias, "k").is_(exp.Null()).not_(), _of(alias, "k")) for alias in listed]
-            code = _code(_no_text(text, column, dialect), column, matched)
+            code = _code(_no_text(written, column, dialect), column, matched)
         else:
             code = _code_of_text(_text(value, kind, dialect), kind, column, dialect)
         numbers.append(code.as_(f"c{i}"))
         grids.append(col(f"c{i}"))
         codes.append(col(f"c{i}"))
+    if domain.person is not None:
+        value, kind = _of(_SOURCE, fields[domain.person]), kinds[domain.person]
+        numbers.append(_person(value, kind, dialect).as_("p"))
+        for layer in (grids, codes, narrow):
+            layer.append(col("p"))
     innermost = exp.select(*numbers).from_(exp.select(exp.Star()).from_(source).subquery(_SOURCE))
     for values, condition in joins:
         innermost = innermost.join(values, on=condition, join_type="left")
@@ -85,7 +145,53 @@ def coded(
     if any(isinstance(column, Numeric) for column in domain):
         fitting = exp.select(*codes).from_(exp.select(*grids).from_(innermost.subquery("numbers")).subquery("grids"))
     present = [col(f"c{i}").is_(exp.Null()).not_() for i in range(len(domain.columns))]
+    if domain.person is not None:
+        present.append(col("p").is_(exp.Null()).not_())
     return exp.select(*narrow).from_(fitting.subquery("fits")).where(conjunction(*present))
+
+
+def bounded(rows: Sql, domain: Domain, dialect: Dialect) -> exp.Select:
+    """SELECT the codes FROM rows of `coded`, at most `rows_per_person` of each person: `person.counted` in SQL."""
+    names = [col(name) for name in columns(domain)]
+    persons = exp.select(*names, dialect.sha256(col("p")).as_("p")).from_(rows)
+    hashed = [col("p")]
+    for name in names:
+        hashed += [exp.Literal.string(","), text(name.copy())]
+    ordered = exp.select(*(name.copy() for name in names), col("p"), dialect.sha256(joined(*hashed)).as_("h"))
+    window = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[col("p")],
+        order=exp.Order(expressions=[exp.Ordered(this=col("h"), nulls_first=True)]),
+    )
+    numbered = exp.select(*(name.copy() for name in names), window.as_("r"))
+    numbered = numbered.from_(ordered.from_(persons.subquery("persons")).subquery("ordered"))
+    surplus = exp.LTE(this=col("r"), expression=num(domain.rows_per_person))
+    return exp.select(*(name.copy() for name in names)).from_(numbered.subquery("ranked")).where(surplus)
+
+
+def rows_of_persons(rows: Sql) -> exp.Select:
+    """SELECT how many rows FROM rows of `coded` a person has (n), and how many persons have so many (m)."""
+    each = exp.select(exp.Count(this=exp.Star()).as_("n")).from_(rows).group_by(col("p"))
+    return exp.select(col("n"), exp.Count(this=exp.Star()).as_("m")).from_(each.subquery("persons")).group_by(col("n"))
+
+
+def _person(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
+    """`person.person_text` in SQL: the text that names a person, NULL for nobody."""
+    if kind in (Kind.INTEGER, Kind.BOOLEAN):
+        return _text(value, kind, dialect)
+    if kind in (Kind.TEXT, Kind.DECIMAL):
+        written = dialect.as_text(value)
+        short = dialect.without_zeros(written.copy())
+        if kind is Kind.TEXT:
+            short = case([(dialect.is_whole(short), short.copy())])
+        pointed = case([(_has_one_point(written, dialect), short)])
+        nobody = exp.or_(dialect.same_text(written.copy(), ""), dialect.contains(written, BROKEN))
+        return case([(exp.not_(nobody), exp.Coalesce(this=pointed, expressions=[written.copy()]))])
+    number = dialect.as_double(value)
+    within = exp.LT(this=exp.Abs(this=number.copy()), expression=double(num(float(WHOLE_FLOATS))))
+    is_whole = number.copy().eq(exp.Floor(this=number.copy()))
+    # CASE inside CASE: the terms of an AND are evaluated in any order, and the cast of a larger one would fail
+    return case([(within, case([(is_whole, text(big(number.copy())))]))])
 
 
 def _of(table: str, name: str) -> Sql:

@@ -19,19 +19,9 @@ from sqlglot import exp
 from privet.kernel.additive import EXP_BITS, EXP_ONE, RESIDUAL_GRID, AdditiveModel, exp_factors
 from privet.kernel.column import Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import (
-    LARGEST_SUM,
-    CorrectQuery,
-    CountQuery,
-    Counts,
-    GridCounts,
-    GridQuery,
-    ResidualQuery,
-    Residuals,
-    SumQuery,
-    cell_count,
-    index_count,
-)
+from privet.kernel.engines import contract
+from privet.kernel.engines.contract import LARGEST_SUM, Counts, cell_count, index_count
+from privet.kernel.person import WHOLE
 from privet.kernel.rows import COIN_PRIME, Divide, Keep, Scatter
 
 Sql = exp.Expr
@@ -52,6 +42,12 @@ class Dialect:
     as_double: Callable[[Sql], Sql] = lambda value: double(value)  # of a stored number; it never fails
     as_text: Callable[[Sql], Sql] = lambda value: text(value)  # of a stored text or whole number
     without_zeros: Callable[[Sql], Sql] = lambda value: _trimmed(_trimmed(value, "0"), ".")  # of a text with one point
+    # is a text a whole number, as `person.WHOLE` says? And the SHA-256 of a text, in hexadecimal digits
+    is_whole: Callable[[Sql], Sql] = lambda value: matches(value, rf"\A({WHOLE})\z")
+    sha256: Callable[[Sql], Sql] = lambda value: exp.SHA2(this=value, length=num(256))
+    contains: Callable[[Sql, str], Sql] = lambda value, letter: exp.Like(
+        this=value.copy(), expression=exp.Literal.string(f"%{letter}%")
+    )
     join_values: bool = True  # long lists of declared values are joined; without it they are cases
 
     def sql(self, tree: Sql) -> str:
@@ -60,6 +56,11 @@ class Dialect:
 
 def _trimmed(value: Sql, letter: str) -> Sql:
     return exp.Trim(this=value, expression=exp.Literal.string(letter), position="TRAILING")
+
+
+def matches(value: Sql, pattern: str) -> Sql:
+    """Does a regular expression match a part of a text?"""
+    return exp.RegexpLike(this=value.copy(), expression=exp.Literal.string(pattern))
 
 
 def col(name: str) -> Sql:
@@ -77,8 +78,23 @@ def case(branches: Sequence[tuple[Sql, Sql]], default: Sql | None = None) -> Sql
     return exp.Case(ifs=[exp.If(this=condition, true=value) for condition, value in branches], default=default)
 
 
+def numbers(values: Sequence[int]) -> Sql:
+    """A list of whole numbers."""
+    return exp.Array(expressions=[num(value) for value in values])
+
+
+def number_where(matches: Sql, value: Sql) -> Sql:
+    """The number that a text spells where a condition says that it spells one, else NULL."""
+    return case([(matches, exp.TryCast(this=value.copy(), to=exp.DataType.build("DOUBLE"), safe=True))])
+
+
 def add(*terms: Sql) -> Sql:
     return _fold(exp.Add, terms)
+
+
+def joined(*terms: Sql) -> Sql:
+    """Texts, one after the other."""
+    return _fold(exp.DPipe, terms)
 
 
 def conjunction(*terms: Sql) -> Sql:
@@ -120,6 +136,12 @@ def double(tree: Sql) -> Sql:
 
 def text(tree: Sql) -> Sql:
     return exp.cast(tree, exp.DataType.Type.VARCHAR)
+
+
+def columns(domain: Domain) -> list[str]:
+    """The names of all codes, then of all grid indices."""
+    grids = [f"g{i}" for i, column in enumerate(domain) if isinstance(column, Numeric)]
+    return [*(f"c{i}" for i in range(len(domain.columns))), *grids]
 
 
 # -- parts: which row lies where ----------------------------------------------------------------
@@ -165,6 +187,11 @@ def node(step: Keep | Divide | Scatter, parent: Sql, domain: Domain, dialect: Di
     return add(dialect.look_up(offsets, parent), case(branches))
 
 
+def in_a_part() -> Sql:
+    """The condition that a row lies in a part."""
+    return col("node").is_(exp.Null()).not_()
+
+
 def _kept(parts: Sequence[int], parent: Sql, dialect: Dialect) -> Sql:
     """The new number of a part that is kept, NULL of any other: a few by cases, many by their place in a list."""
     if len(parts) <= _FEW:
@@ -197,7 +224,7 @@ def _squared(value: Sql, factor: int, constant: int) -> Sql:
 Answer = Mapping[str, Any]  # column name -> array of integers
 
 
-def counts(query: CountQuery, rows: exp.From, domain: Domain) -> exp.Query:
+def counts(query: contract.CountQuery, rows: exp.From, domain: Domain) -> exp.Query:
     """One GROUP BY on a packed key per group of columns, all in one statement."""
     return _union(
         [
@@ -207,7 +234,7 @@ def counts(query: CountQuery, rows: exp.From, domain: Domain) -> exp.Query:
     )
 
 
-def read_counts(answer: Answer, query: CountQuery, domain: Domain) -> list[Counts]:
+def read_counts(answer: Answer, query: contract.CountQuery, domain: Domain) -> list[Counts]:
     exact = []
     for number, group in enumerate(query.groups):
         mine = answer["q"] == number
@@ -217,7 +244,7 @@ def read_counts(answer: Answer, query: CountQuery, domain: Domain) -> list[Count
     return exact
 
 
-def grid(query: GridQuery, rows: exp.From, domain: Domain) -> exp.Query:
+def grid(query: contract.GridQuery, rows: exp.From, domain: Domain) -> exp.Query:
     branches = []
     for number, name in enumerate(query.columns):
         points = index_count(domain[name]) + 1
@@ -229,7 +256,7 @@ def grid(query: GridQuery, rows: exp.From, domain: Domain) -> exp.Query:
     return _union(branches)
 
 
-def read_grid(answer: Answer, query: GridQuery, domain: Domain) -> list[GridCounts]:
+def read_grid(answer: Answer, query: contract.GridQuery, domain: Domain) -> list[contract.GridCounts]:
     classes = 1 if query.target is None else domain[query.target].size
     exact = []
     for number, name in enumerate(query.columns):
@@ -239,11 +266,11 @@ def read_grid(answer: Answer, query: GridQuery, domain: Domain) -> list[GridCoun
         distinct, position = np.unique(keys // classes, return_inverse=True)
         table = np.zeros((len(distinct), classes), dtype=np.int64)
         table[position, keys % classes] = answer["n"][mine]
-        exact.append(GridCounts(distinct // points, distinct % points - 1, table))
+        exact.append(contract.GridCounts(distinct // points, distinct % points - 1, table))
     return exact
 
 
-def sums(query: SumQuery, rows: exp.From, domain: Domain) -> Sql:
+def sums(query: contract.SumQuery, rows: exp.From, domain: Domain) -> exp.Select:
     index = col(f"g{domain.names.index(query.column)}")
     # before the cast, which would fail for a larger one; engines add up numbers of 64 bits in wider ones
     limited = exp.Least(ignore_nulls=True, this=exp.Sum(this=big(index)), expressions=[num(LARGEST_SUM)])
@@ -252,14 +279,14 @@ def sums(query: SumQuery, rows: exp.From, domain: Domain) -> Sql:
     return tree.where(exp.GTE(this=index.copy(), expression=num(0)))
 
 
-def read_sums(answer: Answer, query: SumQuery) -> tuple[Counts, Counts]:
+def read_sums(answer: Answer, query: contract.SumQuery) -> tuple[Counts, Counts]:
     exact = np.zeros((2, query.rows.parts), dtype=np.int64)
     exact[0, answer["k"]] = answer["n"]
     exact[1, answer["k"]] = answer["s"]
     return exact[0], exact[1]
 
 
-def owned(query: ResidualQuery, rows: exp.From, domain: Domain, dialect: Dialect) -> exp.Select:
+def owned(query: contract.ResidualQuery, rows: exp.From, domain: Domain, dialect: Dialect) -> exp.Select:
     """Each row's part, codes and clipped residual: the integer arithmetic of `ResidualQuery`, a layer for each step."""
     classes = range(len(query.caps))
     position = {name: i for i, name in enumerate(domain.names)}
@@ -281,7 +308,7 @@ def owned(query: ResidualQuery, rows: exp.From, domain: Domain, dialect: Dialect
     return _layer(wrong, [*carried, *exponentials, col("w"), own.as_("o")])
 
 
-def residuals(query: ResidualQuery, owned_rows: str, domain: Domain) -> exp.Query:
+def residuals(query: contract.ResidualQuery, owned_rows: str, domain: Domain) -> exp.Query:
     """One GROUP BY per table over the rows of `owned`."""
     target = col(f"c{domain.names.index(query.target)}")
     sums: list[Sql] = []
@@ -305,7 +332,7 @@ def residuals(query: ResidualQuery, owned_rows: str, domain: Domain) -> exp.Quer
     )
 
 
-def read_residuals(answer: Answer, query: ResidualQuery, domain: Domain) -> list[Residuals]:
+def read_residuals(answer: Answer, query: contract.ResidualQuery, domain: Domain) -> list[contract.Residuals]:
     exact = []
     classes = len(query.caps)
     for number, table in enumerate(query.tables):
@@ -317,11 +344,11 @@ def read_residuals(answer: Answer, query: ResidualQuery, domain: Domain) -> list
             for c in range(classes):
                 flat[answer["k"][mine], c] = answer[f"{letter}{c}"][mine]
             filled.append(flat.reshape(shape))
-        exact.append(Residuals(filled[0], filled[1] if classes > 2 else None))
+        exact.append(contract.Residuals(filled[0], filled[1] if classes > 2 else None))
     return exact
 
 
-def correct(query: CorrectQuery, rows: exp.From, domain: Domain, dialect: Dialect) -> Sql:
+def correct(query: contract.CorrectQuery, rows: exp.From, domain: Domain, dialect: Dialect) -> exp.Select:
     """The rows of each part whose own class has the largest logit, of equals the class declared first."""
     classes = range(len(query.model.intercept))
     target = col(f"c{domain.names.index(query.target)}")
@@ -338,7 +365,7 @@ def correct(query: CorrectQuery, rows: exp.From, domain: Domain, dialect: Dialec
     return counted.select(exp.Count(this=exp.Star()).as_("n")).where(right)
 
 
-def read_correct(answer: Answer, query: CorrectQuery) -> Counts:
+def read_correct(answer: Answer, query: contract.CorrectQuery) -> Counts:
     exact = np.zeros(query.rows.parts, dtype=np.int64)
     exact[answer["k"]] = answer["n"]
     return exact
@@ -346,8 +373,7 @@ def read_correct(answer: Answer, query: CorrectQuery) -> Counts:
 
 def snapshot(rows: exp.From, domain: Domain) -> exp.Select:
     """Distinct coded rows with their number."""
-    names = [f"c{i}" for i in range(len(domain.columns))]
-    names += [f"g{i}" for i, column in enumerate(domain) if isinstance(column, Numeric)]
+    names = columns(domain)
     tree = exp.select(*(col(name) for name in names), exp.Count(this=exp.Star()).as_("n")).from_(rows.this.copy())
     return tree.group_by(*(col(name) for name in names))
 
@@ -355,15 +381,16 @@ def snapshot(rows: exp.From, domain: Domain) -> exp.Select:
 # -- pieces of these ----------------------------------------------------------------------------
 
 
-def _present() -> Sql:
-    return col("node").is_(exp.Null()).not_()
+def _selected(values: Sequence[Sql], rows: exp.From) -> exp.Select:
+    tree = exp.select(*(value.copy() for value in values)).from_(rows.this.copy())
+    for join in rows.args.get("joins", []):
+        tree = tree.join(join.copy())
+    return tree
 
 
 def _grouped(rows: exp.From, number: int, key: Sql, filtered: bool = False) -> exp.Select:
-    tree = exp.select(num(number).as_("q"), key.as_("k")).from_(rows.this.copy()).group_by(key.copy())
-    for join in rows.args.get("joins", []):
-        tree = tree.join(join.copy())
-    return tree if filtered else tree.where(_present())
+    tree = _selected([num(number).as_("q"), key.as_("k")], rows).group_by(key.copy())
+    return tree if filtered else tree.where(in_a_part())
 
 
 def _scored(
@@ -371,9 +398,7 @@ def _scored(
 ) -> exp.Select:
     """The rows that lie in a part, with the logit `z` of each class."""
     classes = len(model.intercept)
-    scored = exp.select(*(c.copy() for c in carried)).from_(rows.this.copy()).where(_present())
-    for join in rows.args.get("joins", []):
-        scored = scored.join(join.copy())
+    scored = _selected(carried, rows).where(in_a_part())
     for c in range(classes):
         terms = [num(model.intercept[c])]
         for columns, values in model.terms:

@@ -1,130 +1,209 @@
-"""Engines that keep nothing: every question is one statement over the source itself.
+"""Engines that answer queries by SQL statements.
 
-The source is coded, each row gets its part, and both are done in a common table expression of the statement. Nothing
-is written where the rows are, so reading them is the only right that is needed.
+`SqlEngine` compiles queries and reads their answers; `sql.py` says how. An engine that codes its source into tables of
+its own derives from it. `StatementEngine` keeps nothing: a common table expression of each statement codes the source
+and numbers its parts. Nothing is written where the rows are, so the right to read them is the only one it needs.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 from sqlglot import exp
 
-from privet.kernel.column import Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import (
-    CorrectQuery,
-    CountQuery,
-    Counts,
-    GridCounts,
-    GridQuery,
-    ResidualQuery,
-    Residuals,
-    SumQuery,
-    cell_count,
-)
+from privet.kernel.engines import contract
+from privet.kernel.engines.contract import FIXED, Counts, cell_count, index_count
+from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.shortcuts import Recall, asked_together
-from privet.kernel.engines.sql import sql
+from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.sql import Answer, Dialect, Sql
 from privet.kernel.rows import Divide, Rows
 
 ROWS, OWNED = "numbered", "owned"  # the coded rows with their parts; these with their residuals
 
+Compiled = Callable[[exp.From], exp.Query]  # a statement about the coded rows that a FROM clause reads
 
-class StatementEngine(ABC):
-    """Answers queries by one statement each; subclasses say how a statement is run. `shortcuts`: see `Engine`."""
+
+class Source(ABC):
+    """Where the rows of a table are. No text about it has a password."""
+
+    remote = True  # on a server, where reading is all that is done
+    streams = False  # are its coded rows read in passing, in this process?
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """The kind of file or database."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the data set unless it is given another."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What a message calls it."""
+
+    @property
+    def label(self) -> str:
+        """What a report calls it."""
+        return self.title
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """Where the data are, as the ledger remembers them."""
+
+    @property
+    @abstractmethod
+    def ledger(self) -> Path:
+        """The ledger beside the data; an error where nothing can lie there."""
+
+    @abstractmethod
+    def open(self, domain: Domain) -> SqlEngine:
+        """Open the source and check that it can be read as the domain says."""
+
+
+class SqlEngine(ABC):
+    """Answers queries by statements over coded rows; subclasses say where these are and how statements are run.
+
+    `shortcuts`: see `Engine`.
+    """
 
     name: str
     closed = False
     holds_rows = False
     dialect: Dialect
 
-    def __init__(self, domain: Domain, coded: exp.Select, *, shortcuts: bool = True) -> None:
-        self._domain, self._coded, self._shortcuts = domain, coded, shortcuts
-        self._everything = self._written(coded.select(sql.num(0).as_("node")))
+    def __init__(self, domain: Domain, *, shortcuts: bool = True) -> None:
+        self._domain, self._shortcuts = domain, shortcuts
         self._recall, self._recalled = Recall(domain, shortcuts), self.version  # and of which rows
 
-    @abstractmethod
-    def _fetch(self, tree: Sql, pause: bool = False) -> Answer:
-        """The answer of a statement: an array of whole numbers for each of its columns.
+    @property
+    def version(self) -> int:
+        """The version of the rows; see `Engine`."""
+        return FIXED
 
-        `pause` says that what is made of the answer may take long: there is a line for each value that occurs.
+    @abstractmethod
+    def _ask(self, query: contract.Query, compiled: Compiled, cells: Sequence[int] = (1,)) -> Answer:
+        """Return the answer of a statement: an array of whole numbers for each of its columns.
+
+        `cells` is how many cells each of its branches has at most in each part. About residuals, the statement reads
+        the rows of `sql.owned` under the name OWNED.
         """
+
+    @abstractmethod
+    def _merged(self) -> Answer:
+        """Return the answer of `sql.snapshot`."""
 
     @abstractmethod
     def close(self) -> None: ...
 
-    @property
-    @abstractmethod
-    def version(self) -> int:
-        """Of the rows; see `Engine`."""
-
-    def exact_counts(self, query: CountQuery) -> list[Counts]:
+    def exact_counts(self, query: contract.CountQuery) -> list[Counts]:
         if (version := self.version) != self._recalled:
             # a new one: whoever still counts the rows as they were keeps that in the old one
             self._recall, self._recalled = Recall(self._domain, self._shortcuts), version
         return self._recall.counts(query, self._counts)
 
-    def _counts(self, query: CountQuery) -> list[Counts]:
+    def _counts(self, query: contract.CountQuery) -> list[Counts]:
         return asked_together(query, self._domain, self._tables, self._shortcuts)
 
-    def _tables(self, query: CountQuery) -> list[Counts]:
-        tree = sql.counts(query, _from(ROWS), self._domain)
-        cells = query.rows.parts * max(cell_count(self._domain, group) for group in query.groups)
-        return sql.read_counts(self._ask(query.rows, tree, cells=cells), query, self._domain)
+    def _tables(self, query: contract.CountQuery) -> list[Counts]:
+        cells = [cell_count(self._domain, group) for group in query.groups]
+        answer = self._ask(query, lambda rows: sql.counts(query, rows, self._domain), cells)
+        return sql.read_counts(answer, query, self._domain)
 
-    def exact_grid(self, query: GridQuery) -> list[GridCounts]:
-        tree = sql.grid(query, _from(ROWS), self._domain)
-        return sql.read_grid(self._fetch(self.statement(query.rows, tree), pause=True), query, self._domain)
+    def exact_grid(self, query: contract.GridQuery) -> list[contract.GridCounts]:
+        classes = 1 if query.target is None else self._domain[query.target].size
+        cells = [(index_count(self._domain[name]) + 1) * classes for name in query.columns]
+        answer = self._ask(query, lambda rows: sql.grid(query, rows, self._domain), cells)
+        return sql.read_grid(answer, query, self._domain)
 
-    def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
-        return sql.read_sums(self._ask(query.rows, sql.sums(query, _from(ROWS), self._domain)), query)
+    def exact_sums(self, query: contract.SumQuery) -> tuple[Counts, Counts]:
+        return sql.read_sums(self._ask(query, lambda rows: sql.sums(query, rows, self._domain)), query)
 
-    def exact_correct(self, query: CorrectQuery) -> Counts:
-        tree = sql.correct(query, _from(ROWS), self._domain, self.dialect)
-        return sql.read_correct(self._ask(query.rows, tree), query)
-
-    def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
-        owned = sql.owned(query, _from(ROWS), self._domain, self.dialect)
-        answer = self._ask(query.rows, sql.residuals(query, OWNED, self._domain), {OWNED: owned})
+    def exact_residuals(self, query: contract.ResidualQuery) -> list[contract.Residuals]:
+        cells = [cell_count(self._domain, table) for table in query.tables]
+        answer = self._ask(query, lambda _: sql.residuals(query, OWNED, self._domain), cells)
         return sql.read_residuals(answer, query, self._domain)
 
-    def _ask(self, rows: Rows, tree: Sql, shared: dict[str, exp.Select] | None = None, cells: int = 1) -> Answer:
-        return self._fetch(self.statement(rows, tree, shared, cells))
+    def exact_correct(self, query: contract.CorrectQuery) -> Counts:
+        answer = self._ask(query, lambda rows: sql.correct(query, rows, self._domain, self.dialect))
+        return sql.read_correct(answer, query)
 
-    def statement(self, rows: Rows, tree: Sql, shared: dict[str, exp.Select] | None = None, cells: int = 1) -> Sql:
-        """One statement: the coded rows with their parts, whatever is made of them once, and the question, each branch
-        of which groups rows into so many cells at the most."""
-        assert isinstance(tree, exp.Query)
-        whole = tree
-        for name, part in {ROWS: self.numbered(rows), **(shared or {})}.items():
-            whole = whole.with_(name, as_=part, copy=False)
-        return whole
+    def snapshot(self) -> MemoryEngine:
+        """Return the merged, weighted table in memory: one row for all that share their codes."""
+        return MemoryEngine.merged(self._domain, self._merged(), shortcuts=self._shortcuts)
 
-    def numbered(self, rows: Rows) -> Sql:
-        """The coded rows that lie in a part, with its number: a layer for each step from the whole table."""
+    # -- for the owner's inspection alone ---------------------------------------------------
+
+    @abstractmethod
+    def exact_fit(self) -> tuple[int, int]:
+        """Return the number of rows of the source, and of those that fit the domain."""
+
+    @abstractmethod
+    def exact_persons(self) -> dict[int, int]:
+        """Return for each number of rows that a person has, of those that fit, how many persons have so many."""
+
+    @abstractmethod
+    def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
+        """Return every distinct value of a source column and how often it occurs."""
+
+
+class StatementEngine(SqlEngine):
+    """Answers each query by one statement over the source itself, which `coded` codes."""
+
+    def __init__(self, domain: Domain, fitting: exp.Select, *, shortcuts: bool = True) -> None:
+        super().__init__(domain, shortcuts=shortcuts)
+        self._fitting = fitting
+        coded = fitting
+        if domain.person is not None:
+            coded = coding.bounded(fitting.subquery("fitting"), domain, self.dialect)
+        self._coded, self._everything = coded, self._written(coded.select(sql.num(0).as_("node")))
+
+    @abstractmethod
+    def _fetch(self, tree: exp.Query, pause: bool = False) -> Answer:
+        """Return the answer of a statement.
+
+        `pause` says that what is made of the answer may take long: it has a line for each value that occurs.
+        """
+
+    def _ask(self, query: contract.Query, compiled: Compiled, cells: Sequence[int] = (1,)) -> Answer:
+        numbered = exp.From(this=exp.to_table(ROWS))
+        most = query.rows.parts * max(cells) if isinstance(query, contract.CountQuery) else 1
+        tree = self._in_passes(compiled(numbered), most).with_(ROWS, as_=self._numbered(query.rows), copy=False)
+        if isinstance(query, contract.ResidualQuery):
+            owned = sql.owned(query, numbered, self._domain, self.dialect)
+            tree = tree.with_(OWNED, as_=owned, copy=False)
+        return self._fetch(tree, pause=isinstance(query, contract.GridQuery))
+
+    def _merged(self) -> Answer:
+        return self._fetch(sql.snapshot(exp.From(this=self._coded.subquery("coded")), self._domain))
+
+    def exact_persons(self) -> dict[int, int]:
+        answer = self._fetch(coding.rows_of_persons(self._fitting.subquery("fitting")))
+        return dict(zip(answer["n"].tolist(), answer["m"].tolist(), strict=True))
+
+    def _in_passes(self, tree: exp.Query, cells: int) -> exp.Query:
+        """Return a statement as the engine runs it best; each of its branches has at most so many cells."""
+        return tree
+
+    def _numbered(self, rows: Rows) -> Sql:
+        """Return the coded rows that lie in a part, with its number: a layer for each step from the whole table."""
         if rows.parent is None or rows.step is None:
             return self._everything.copy()
         node = sql.node(rows.step, sql.col("node"), self._domain, self.dialect)
-        inner = exp.select(*self._columns(), node.as_("node")).from_(_aliased(self.numbered(rows.parent), "above"))
+        above = exp.Subquery(this=self._numbered(rows.parent), alias=exp.TableAlias(this=exp.to_identifier("above")))
+        inner = exp.select(*(sql.col(name) for name in sql.columns(self._domain)), node.as_("node")).from_(above)
         if isinstance(rows.step, Divide) and None not in rows.step.splits:
             return inner  # no row is lost: a layer less
-        present = sql.col("node").is_(exp.Null()).not_()
-        return exp.select(exp.Star()).from_(inner.subquery("inside")).where(present)
+        return exp.select(exp.Star()).from_(inner.subquery("inside")).where(sql.in_a_part())
 
     def _written(self, query: exp.Select) -> Sql:
-        """A query that is a part of many statements, in the form in which they take it."""
+        """Return a query that is a part of many statements, in the form in which they take it."""
         return query
-
-    def _columns(self) -> list[Sql]:
-        names = [f"c{i}" for i in range(len(self._domain.columns))]
-        names += [f"g{i}" for i, column in enumerate(self._domain) if isinstance(column, Numeric)]
-        return [sql.col(name) for name in names]
-
-
-def _aliased(query: Sql, name: str) -> exp.Subquery:
-    return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(name)))
-
-
-def _from(name: str) -> exp.From:
-    return exp.From(this=exp.to_table(name))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from privet.datasets import random_tree
 from privet.kernel import Exponential, PermuteAndFlip, criterion, public_scores
+from privet.lab import probabilities
 from privet.studies.fit import fit, seed
 from privet.studies.rows import split
 from privet.studies.trial import Trial
@@ -70,8 +71,8 @@ def closed_form(by: str, rows: NDArray[np.int64], rng: np.random.Generator) -> t
     rule = criterion("max" if by == CORRECTED else by, random_tree(0, **SINGLE_SPLIT).domain)
     scores = public_scores(rule, counts).tolist()
     if by == CORRECTED:
-        return PermuteAndFlip(SHARE, rule.sensitivity, monotone=True).probabilities(scores), accuracy
-    return Exponential(SHARE, rule.sensitivity, monotone=False).probabilities(scores), accuracy
+        return probabilities(PermuteAndFlip(SHARE, rule.sensitivity, monotone=True), scores), accuracy
+    return probabilities(Exponential(SHARE, rule.sensitivity, monotone=False), scores), accuracy
 
 
 def sulq_chances(counts: NDArray[np.int64], rng: np.random.Generator) -> Floats:

@@ -1,0 +1,27 @@
+"""Tables and places for ledgers that many tests of the kernel share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kernel.people import DOMAIN, FRAME, LARGE
+from postgres_server import shared_server
+
+import privet
+
+
+@pytest.fixture
+def table() -> privet.ProtectedTable:
+    return privet.open(FRAME, DOMAIN, budget=LARGE)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where a ledger is to be, in every store."""
+    return tmp_path / "people.ledger" if request.param == "sqlite" else shared_server().ledger()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "people.ledger"

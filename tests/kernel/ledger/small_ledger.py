@@ -1,0 +1,49 @@
+"""A small table and a ledger for it, as the tests of the ledger use them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pandas as pd
+
+import privet
+from privet.kernel import Charge, Ledger, ProtectedTable
+from privet.kernel.column import Nominal
+from privet.kernel.domain import Domain
+
+DATASET = "people"
+DOMAIN = Domain((Nominal("sex", ("f", "m")), Nominal("old", ("no", "yes"))))
+FRAME = pd.DataFrame({"sex": ["f", "m", "m"] * 20, "old": ["no", "yes"] * 30})
+TENTH = Fraction(1, 10)
+
+
+def tenth(key: str | None = None, fingerprint: str = "f", loss: Fraction = TENTH) -> Charge:
+    return Charge("count", '{"question":"count"}', fingerprint, "all rows", "0.1", loss, key)
+
+
+def new_ledger(path: Path | str, budget: Fraction = Fraction(1)) -> Ledger:
+    ledger = Ledger.open(path)
+    ledger.register(DATASET, source="here", budget=budget)
+    return ledger
+
+
+def table_at(path: Path | str, analyst: str = "ada", budget: object = 1, domain: Domain = DOMAIN) -> ProtectedTable:
+    return privet.open(FRAME, domain, budget=budget, ledger=path, name=DATASET, analyst=analyst)
+
+
+def close(ledger: Ledger) -> None:
+    """As when its process ends: the file is then complete by itself."""
+    ledger.close()
+
+
+def one_sentence(error: BaseException) -> str:
+    text = str(error)
+    assert "\n" not in text and text.endswith(".") and len(text) < 500
+    assert error.__cause__ is None
+    return text
+
+
+def stored(folder: Path, name: str = "people.csv") -> Path:
+    FRAME.to_csv(folder / name, index=False)
+    return folder / name

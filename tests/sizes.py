@@ -1,0 +1,78 @@
+"""How much the long tests do: enough for every change, or all of it.
+
+`make test` runs the small sizes and `make test-all` the full ones, with PRIVET_TESTS=full. Two marks say what the first
+leaves out: a test that asks for a size is `sized`, one that runs at full size alone is `long`. `make test-long` runs
+the tests with either mark, at full size. The end of a run lists every size below its full one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+FULL = os.environ.get("PRIVET_TESTS") == "full"
+
+sized = pytest.mark.sized
+long = pytest.mark.long
+
+
+@dataclass(frozen=True)
+class Size:
+    """A number for every change and one for the full run."""
+
+    small: float
+    full: float
+    unit: str
+    cases: bool = False  # each is a trial by itself: what shows in one of four is missed with probability (3/4)^n
+
+    @property
+    def now(self) -> float:
+        return self.full if FULL else self.small
+
+    def __str__(self) -> str:
+        line = f"{self.now:g} of {self.full:g} {self.unit}"
+        if self.cases:
+            line += f"; what shows in one of four is found with probability {1 - 0.75**self.now:.4f}"
+        return line
+
+
+SIZES = {
+    "statistical draws": Size(0.6, 1, "of the draws that a test names"),
+    "registry runs": Size(0.25, 1, "of the runs on neighbours of every registered subject, at epsilon 1 alone"),
+    "registry outcomes": Size(0.2, 1, "of the outcomes that are listed for it"),
+    "killed processes": Size(17, 50, "processes, for each store of a ledger", cases=True),
+    "charges of a race": Size(200, 1000, "charges that 16 processes race for, in each store"),
+    "ledgers opened at once": Size(1, 4, "PostgreSQL schemas, and three times as many files"),
+    "attacks on every path": Size(5, 19, "attacks"),
+    "examples of an engine": Size(0.25, 1, "of the tables and questions that are drawn for each storage"),
+    "examples of a container": Size(17, 40, "examples of each container that a column is read from", cases=True),
+    "examples of maximum entropy": Size(8, 25, "published trees", cases=True),
+}
+
+
+def size(name: str) -> int:
+    """The number by this name, small or full."""
+    found = SIZES[name].now
+    assert found == int(found), f"the size '{name}' is a share, not a number"
+    return int(found)
+
+
+def part_of(number: int, name: str) -> int:
+    """As much of `number` as the share by this name says, rounded up."""
+    return -int(-number * SIZES[name].now // 1)
+
+
+def draws(number: int) -> int:
+    """As many of the draws that a statistical test names as are made today."""
+    return part_of(number, "statistical draws")
+
+
+def examples(name: str, base: settings) -> Callable[[Any], Any]:
+    """Settings of Hypothesis with so many examples, and the mark that says so."""
+    found = settings(base, max_examples=size(name))
+    return lambda test: sized(found(test))
