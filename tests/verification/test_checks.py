@@ -120,6 +120,13 @@ def test_the_worst_pair_is_chosen() -> None:
     assert found.tables == "apart" and found.bound > 0.5
 
 
+def test_equal_tables_are_not_taken_for_the_worst_pair() -> None:
+    """Would catch a pilot that extrapolates from a few lucky runs: it took the equal pair 6 times in 100."""
+    pairs = [Neighbours("equal", counts(1)(5), counts(1)(5)), neighbours(counts(1), "apart")]
+    chosen = [NeighbourCheck(pairs, 600, pilot=500).find(1.0, ALPHA).tables for _ in range(100)]
+    assert chosen.count("apart") == 100
+
+
 def test_nothing_that_tells_the_tables_apart_is_said_so() -> None:
     found = NeighbourCheck([Neighbours("equal", counts(1)(5), counts(1)(5))], 3_000).find(1.0, ALPHA)
     assert found.bound < 0.1

@@ -66,12 +66,12 @@ class Guess:
         return np.where(is_left, 1, np.where(self.right.happens(frame), -1, 0)).astype(np.int8)
 
 
-def choose(left: Observations, right: Observations, runs: int, alpha: float) -> tuple[list[Guess], float]:
-    """The rules that `runs` other runs on each table would bound best, and the bound if they went as these did.
+def choose(left: Observations, right: Observations, runs: int, alpha: float) -> list[Guess]:
+    """The rules that `runs` other runs on each table would bound best.
 
     The first rule is the best of all, the second the best by an event that one table alone has shown: it may be
-    rare. That bound is optimistic, because the rules were chosen on the same runs. To make up for it, every value that
-    a rule picked counts as one more wrong guess.
+    rare. What these runs promise is optimistic, because the rules are chosen on them. To make up for it, every value
+    that a rule picked counts as one more wrong guess.
     """
     events = [event for name in left.columns for event in _of_column(str(name), left[name], right[name])]
     score = _learned(left, right)
@@ -79,7 +79,7 @@ def choose(left: Observations, right: Observations, runs: int, alpha: float) -> 
         left, right = (frame.assign(**{SCORE: score.of(frame)}) for frame in (left, right))
         events += [score.event(event) for event in _of_column(SCORE, left[SCORE], right[SCORE])]
     if not events:  # everything seen was the same in all runs
-        return [Guess(left=Event("anything at all", lambda frame: np.ones(len(frame), dtype=np.bool_)))], 0.0
+        return [Guess(left=Event("anything at all", lambda frame: np.ones(len(frame), dtype=np.bool_)))]
     here, there = _times(events, left), _times(events, right)
     scale = runs / max(1, len(left))
     hits = np.stack([here, there])
@@ -98,7 +98,7 @@ def choose(left: Observations, right: Observations, runs: int, alpha: float) -> 
         side, place = np.unravel_index(int(np.argmax(alone)), alone.shape)
         rare = Guess(right=events[place]) if side else Guess(left=events[place])
         chosen += [rare] * (rare not in chosen)
-    return chosen, float(hopes.max())
+    return chosen
 
 
 def _hopes(right: NDArray[np.int64], wrong: NDArray[np.int64], scale: float, alpha: float) -> NDArray[np.float64]:

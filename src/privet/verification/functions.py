@@ -13,7 +13,7 @@ from privet.verification.tables import boundary_pairs, known_pairs
 # Runs on each table. Two thirds of them test: 10,000 find what one table alone shows in 1 of 100 runs (it takes 61
 # such runs and none on the other table, for alpha 1e-8 and a claim of 1), and noise for 1.13 sold as 1.
 RUNS = 15_000
-PILOT = 100  # on each table of each pair
+PILOT = 500  # on each table of each pair
 
 
 def checks(
