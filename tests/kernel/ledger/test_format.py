@@ -29,7 +29,7 @@ from privet.errors import BudgetExceeded, LedgerError, PrivetError
 from privet.kernel import Charge, Ledger, session
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.ledger import state
+from privet.kernel.ledger import log
 from privet.kernel.ledger.log import KINDS, canonical, leaf_hash
 from privet.kernel.ledger.store import FORMAT, OWNER_KINDS, Purpose
 
@@ -93,7 +93,7 @@ def tables(ledger: Ledger) -> dict[str, list[list[Any]]]:
 
 @pytest.fixture(autouse=True)
 def version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "__version__", "1.2.3")
+    monkeypatch.setattr(log, "__version__", "1.2.3")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -30,8 +30,7 @@ from sizes import size, sized
 import privet
 from privet.errors import BudgetExceeded, LedgerError, PrivetError
 from privet.kernel import Entry, Ledger
-from privet.kernel.ledger.sqlite import _turn
-from privet.kernel.ledger.store import Purpose
+from privet.kernel.ledger.store import Purpose, _turn
 
 # -- many at once -------------------------------------------------------------------------------
 
@@ -441,7 +440,7 @@ def test_a_queue_that_does_not_move_is_told(file: Path, monkeypatch: pytest.Monk
     ledger = new_ledger(file)
     with open(f"{file}-queue") as stopped:
         fcntl.flock(stopped, fcntl.LOCK_EX)
-        monkeypatch.setattr("privet.kernel.ledger.sqlite.WAIT_SECONDS", 0.01)
+        monkeypatch.setattr("privet.kernel.ledger.store.WAIT_SECONDS", 0.01)
         with pytest.raises(LedgerError, match="another process holds it for too long; nothing was charged"):
             ledger.charge(DATASET, "ada", tenth())
     monkeypatch.undo()

@@ -26,7 +26,7 @@ def after_charge(table: ProtectedTable, trouble: Callable[[], object], monkeypat
 def test_an_answer_that_cannot_be_stored_leaves_a_charge_that_stands(
     file: Path, trouble: str, key: str | None, finish: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privet.kernel.ledger.sqlite.WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("privet.kernel.ledger.store.WAIT_SECONDS", 0.01)
     table = table_at(file)
     raw = sqlite3.connect(file, isolation_level=None)
     full = (
@@ -47,7 +47,7 @@ def test_an_answer_that_cannot_be_stored_leaves_a_charge_that_stands(
 
 
 def test_a_charge_that_waits_too_long_is_not_made(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privet.kernel.ledger.sqlite.WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("privet.kernel.ledger.store.WAIT_SECONDS", 0.01)
     table = table_at(file)
     raw = sqlite3.connect(file, isolation_level=None)
     raw.execute("BEGIN IMMEDIATE")

@@ -2,20 +2,15 @@
 
 Charge first, ask second: an entry is on disk before the engine is asked, so a crash may waste
 budget and never leaks it. Losses are fractions written as text; nothing is rounded. All that
-happens is a line of one log (`log`). A charge carries the totals after it, so that the next
-one need not add up all before (`state`). When a ledger is opened, every line is checked
-(`replay`). Triggers refuse to change or delete what was written.
+happens is a line of one log (`log`), and when a ledger is opened, every line is checked
+(`replay`). Many threads and processes may share a ledger: a charge is one transaction, and
+nobody else writes during it (`store`).
 
 A data set has a cap over all analysts, and an analyst may have a cap of their own. Caps are
-appended too, and the last one counts. Many threads and processes may share a ledger: a charge
-is one transaction, and nobody else writes during it.
-
-A data set also has terms, which say what its charges mean, and sources, which say where its
-rows are or were. A source belongs to one data set, so that what was spent on it is never left
-behind under another name.
-
-A hold reserves a part of a budget for one analyst until it ends. Holds only decide who may use
-what is left: that no cap is passed never depends on them.
+appended too, and the last one counts. A data set also has terms, which say what its charges
+mean, and sources, which say where its rows are or were. A hold reserves a part of a budget for
+one analyst until it ends. Holds only decide who may use what is left: that no cap is passed
+never depends on them.
 """
 
 from __future__ import annotations
@@ -23,26 +18,25 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from privet.errors import LedgerError, PrivacyError
+from privet.errors import BudgetExceeded, LedgerError, PrivacyError
 from privet.kernel.canonical import Json, canonical
 from privet.kernel.domain import Domain
-from privet.kernel.ledger import replay, state
-from privet.kernel.ledger.log import Line, Log, sha256
-from privet.kernel.ledger.sqlite import MEMORY, SQLiteStore
-from privet.kernel.ledger.state import Answer, Charge, Entry, Hold, Room, Terms
-from privet.kernel.ledger.store import READ, Purpose, Store
+from privet.kernel.ledger import replay
+from privet.kernel.ledger.log import Account, Answer, Body, Charge, Entry, Hold, Line, Log, Terms, cells_of, terms_of
+from privet.kernel.ledger.store import MEMORY, READ, Purpose, SQLiteStore, Store
 from privet.kernel.limits import decimal_text, is_path, shown
 
 if TYPE_CHECKING:
     from privet.kernel.ledger.postgres import PostgresStore
 
 _LOOK = "`privet budget show` tells"
+_RELEASE = f"{_LOOK}, and `privet budget release` ends it"
 _CHARGE = Purpose(
     "charge the ledger",
     "nothing was charged",
@@ -52,12 +46,9 @@ _CHARGE = Purpose(
 _STORE = Purpose(
     "store an answer in the ledger", "the answer was neither stored nor released", "the answer is not released"
 )
-_HOLD = Purpose("reserve in the ledger", "nothing was reserved", f"{_LOOK}, and `privet budget release` ends it")
-_END = Purpose(
-    "end a reservation in the ledger",
-    "the reservation stays open until `privet budget release` ends it",
-    f"{_LOOK}, and `privet budget release` ends it",
-)
+_OPEN_STILL = "the reservation stays open until `privet budget release` ends it"
+_HOLD = Purpose("reserve in the ledger", "nothing was reserved", _RELEASE)
+_END = Purpose("end a reservation in the ledger", _OPEN_STILL, _RELEASE)
 _REGISTER = Purpose("register the data set in the ledger", unknown="open the table again")
 _SET_CAP = Purpose("change a budget in the ledger", "the budget stays as it was", _LOOK)
 _DECLARE = Purpose("declare a domain in the ledger", "nothing was changed", f"{_LOOK}, and to declare it again is safe")
@@ -68,8 +59,19 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+def no_budget(dataset: str) -> LedgerError:
+    """Return the error of a data set that is opened for the first time without a budget."""
+    return LedgerError(
+        f"the data set '{dataset}' has no budget yet; give one the first time, with --budget 1.0 (in Python "
+        'budget="1.0").'
+    )
+
+
 class Ledger:
     """A ledger in a file, on a server, or in memory for as long as the process lives.
+
+    Every method raises LedgerError if the ledger is damaged or out of reach, or has no data set of a name. A method
+    that writes has then changed nothing, unless the sentence says that nobody knows.
 
     >>> ledger = Ledger.open(MEMORY)
     >>> terms = ledger.register("patients", source="a frame", budget=Fraction(1))
@@ -119,11 +121,10 @@ class Ledger:
             If there is none, or it is damaged, of another format or out of reach.
         """
         target, new_id = _target(path), random_bytes(16).hex()
-        if cls.on_server(target):
-            return cls(_postgres().open(target, create, new_id), clock, random_bytes)
-        if not is_path(target):
+        if not (cls.on_server(target) or is_path(target)):
             raise LedgerError(f"no ledger can be at '{shown(target)}': no file can have this name; choose another.")
-        return cls(SQLiteStore.open(target, create, new_id), clock, random_bytes)
+        kind = _postgres() if cls.on_server(target) else SQLiteStore
+        return cls(kind.open(target, create, new_id), clock, random_bytes)
 
     @staticmethod
     def on_server(path: str | Path) -> bool:
@@ -132,13 +133,7 @@ class Ledger:
 
     @staticmethod
     def identity_of(path: str | Path | Ledger) -> str:
-        """Return the same text for every path to the same ledger, without opening it.
-
-        Parameters
-        ----------
-        path : str, Path or Ledger
-            Of an address on a server, the user makes no difference.
-        """
+        """Return the same text for every path to the same ledger, whoever its user is, without opening it."""
         if isinstance(path, Ledger):
             return path._store.identity
         target = _target(path)
@@ -147,20 +142,16 @@ class Ledger:
         return os.path.realpath(target) if target != MEMORY and is_path(target) else target
 
     def check(self) -> None:
-        """Check every line against those before it.
-
-        Raises
-        ------
-        LedgerError
-            If the ledger is damaged.
-        """
-        with self._reading() as log:
+        """Check every line against those before it."""
+        with self._transaction() as log:
             self.id = log.ledger_id = self._store.check(log.run)
             replay.check(log)
 
     def close(self) -> None:
         """Close the file or the connection; what was charged stays."""
         self._store.close()
+
+    # -- what the owner of the data does ----------------------------------------------------
 
     def register(
         self,
@@ -206,28 +197,25 @@ class Ledger:
                         f"the ledger '{self.path}' knows this data as '{name}', not as '{dataset}'; open it under that "
                         "name, so that its spending goes on."
                     )
-            new_sources = [text for text, name in datasets.items() if name is None]
-            terms = state.terms_in(log, dataset)
-            if terms is None:
-                if budget is None:
-                    raise state.no_budget(dataset)
-                sources = [log.new_source_id(dataset, text) for text in new_sources]
-                line = log.append("register", dataset, None, {**state.terms_of(domain), "sources": sources})
-                log.append("cap", dataset, None, {"cap": str(budget)})
-                return line.serial
-            terms.refuse_unknown()
-            if domain is not None:
-                terms.refuse_others(domain)
-            recorded = state.cap(log, dataset, None)
+            terms, recorded = log.terms(dataset), log.cap(dataset)
+            if terms is not None:
+                terms.refuse_unknown()
+                if domain is not None:
+                    terms.refuse_others(domain)
+            elif budget is None:
+                raise no_budget(dataset)
             if budget is not None and recorded is not None and budget > recorded:
                 raise PrivacyError(
                     f"the budget {decimal_text(budget)} asked for '{dataset}' is above the {decimal_text(recorded)} in "
                     "its ledger; open it with that or less, or let its owner raise it with `privet budget grant`."
                 )
-            if new_sources:
-                sources = [log.new_source_id(dataset, text) for text in new_sources]
+            sources = [log.new_source_id(dataset, text) for text, name in datasets.items() if name is None]
+            if terms is None:
+                terms = Terms.read(log.append("register", dataset, None, {**terms_of(domain), "sources": sources}))
+                log.append("cap", dataset, None, {"cap": str(budget)})
+            elif sources:
                 log.append("source", dataset, None, {"sources": sources})
-        return terms.serial
+            return terms.serial
 
     def declare(self, dataset: str, domain: Domain) -> Fraction:
         """Record a changed domain and re-price what was spent so far. For the owner of the data.
@@ -251,27 +239,57 @@ class Ledger:
         Raises
         ------
         PrivacyError
-            If it allows a person fewer rows than before: the promise made so far is for more.
+            If it says otherwise whose rows are whose, or allows a person fewer rows: the promise so far is for more.
         """
         with self._transaction(_DECLARE) as log:
-            before = state.known_terms(log, dataset)
+            before, rows, added = log.known_terms(dataset), domain.rows_per_person, Fraction(0)
             before.refuse_unknown()
-            before.refuse_other_persons(domain)
-            before.refuse_fewer(domain.rows_per_person)
-            if (before.rows_per_person, before.cells) == (domain.rows_per_person, state.cells_of(domain)):
-                return Fraction(0)
-            terms = Terms.read(log.append("register", dataset, None, {**state.terms_of(domain), "sources": []}))
-            factor = Fraction(domain.rows_per_person, before.rows_per_person) - 1
-            added = Fraction(0)
-            for analyst in state.analysts(log, dataset) if factor else ():
-                accounts = state.accounts(log, dataset, analyst)
-                more = factor * accounts[1].spent
+            before.refuse_weaker(domain)
+            if (before.rows_per_person, before.cells) == (rows, cells_of(domain)):
+                return added
+            terms = Terms.read(log.append("register", dataset, None, {**terms_of(domain), "sources": []}))
+            what = f"re-price for {rows} rows per person, not {before.rows_per_person}"
+            for analyst in log.analysts(dataset) if rows > before.rows_per_person else ():
+                accounts = [*log.accounts(dataset, analyst, (), None, None)]
+                more = (Fraction(rows, before.rows_per_person) - 1) * accounts[1].spent
                 if more:
-                    what = f"re-price for {domain.rows_per_person} rows per person, not {before.rows_per_person}"
                     charge = Charge(what, canonical({"question": what}), "", "all rows", decimal_text(more), more)
-                    state.write_charge(log, analyst, charge, terms, accounts)
+                    log.write_charge(analyst, charge, terms, accounts)
                     added += more
             return added
+
+    def set_cap(self, dataset: str, analyst: str | None, cap: Fraction) -> None:
+        """Set what one analyst, or everybody if that is None, may spend on a data set in all. For its owner."""
+        with self._transaction(_SET_CAP) as log:
+            log.known_terms(dataset)
+            log.append("cap", dataset, log.new_analyst_id(analyst), {"cap": str(cap)})
+
+    def record(
+        self, kind: Literal["key", "config"], body: Body, dataset: str | None = None, analyst: str | None = None
+    ) -> int:
+        """Record a signing key or a setting of whatever serves the ledger. For its owner.
+
+        Parameters
+        ----------
+        kind : {"key", "config"}
+        body : mapping
+            What the line says, in values that JSON has.
+        dataset, analyst : str, optional
+            Whom it concerns.
+
+        Returns
+        -------
+        int
+            The number of the line.
+        """
+        if kind not in ("key", "config"):
+            raise ValueError(f"what is recorded is a key or a config, not '{kind}'")
+        with self._transaction(_RECORD) as log:
+            if dataset is not None:
+                log.known_terms(dataset)
+            return log.append(kind, dataset, log.new_analyst_id(analyst), body).number
+
+    # -- what an analyst does ---------------------------------------------------------------
 
     def charge(
         self, dataset: str, analyst: str, charge: Charge, limit: Fraction | None = None, hold: int | None = None
@@ -296,15 +314,12 @@ class Ledger:
             If the owner has declared another domain since the table was opened.
         KeyReused
             If the key stands for another scope, question or epsilon.
-        LedgerError
-            If there is no such data set, or the ledger cannot be used.
         """
         with self._transaction(_CHARGE) as log:
-            standing = state.standing(log, dataset, analyst, charge.key, charge.fingerprint)
+            standing = log.standing(dataset, analyst, charge.key, charge.fingerprint)
             if standing is not None:
                 return standing, False
-            accounts = state.accounts(log, dataset, analyst)
-            terms = state.known_terms(log, dataset)
+            terms = log.known_terms(dataset, "open the table again")
             terms.refuse_unknown()
             if charge.terms not in (None, terms.serial):
                 raise PrivacyError(
@@ -312,39 +327,34 @@ class Ledger:
                     "with that one."
                 )
             asked = f"charge epsilon={charge.epsilon} for {charge.question} on {charge.scope}"
-            holds = state.open_holds(log, dataset)
-            held = None if hold is None else state.open_hold(holds, dataset, analyst, hold, charge.loss, asked)
-            for room in state.rooms(accounts, holds, analyst, limit, held):
-                room.refuse_beyond(charge.loss, asked)
-            line = state.write_charge(log, analyst, charge, terms, accounts, held)
-        return state.entry_of(line, analyst, None), True
+            holds = log.open_holds(dataset)
+            held = _open_hold(holds, dataset, analyst, hold, charge.loss, asked)
+            accounts = [*log.accounts(dataset, analyst, holds.values(), limit, held)]
+            for account in accounts:
+                account.refuse_beyond(charge.loss, asked)
+            line = log.write_charge(analyst, charge, terms, accounts, held)
+        return Entry.read(line, analyst, None), True
 
     def standing(self, dataset: str, analyst: str, key: str, fingerprint: str) -> Entry | None:
-        """Return the charge that stands under an analyst's key, if there is one.
-
-        Raises
-        ------
-        KeyReused
-            If it has another fingerprint: it is for another scope, question or epsilon.
-        """
-        with self._reading() as log:
-            return state.standing(log, dataset, analyst, key, fingerprint)
+        """Return the charge under an analyst's key, if there is one; KeyReused if it has another fingerprint."""
+        with self._transaction() as log:
+            return log.standing(dataset, analyst, key, fingerprint)
 
     def question_json(self, dataset: str, analyst: str, key: str) -> str | None:
         """Return the question of the charge under an analyst's key, as JSON, if there is one."""
-        with self._reading() as log:
-            line = state.keyed(log, dataset, analyst, key)
-        return None if line is None else line.note["question"]
+        with self._transaction() as log:
+            line = log.keyed(dataset, analyst, key)
+            return None if line is None else line.note["question"]
 
     def answer(self, entry: int) -> Answer:
         """Return the stored answer of an entry that has one."""
-        with self._reading() as log:
-            answer = state.answer(log, entry)
+        with self._transaction() as log:
+            answer = log.answer(entry)
             assert answer is not None
             return answer
 
     def store(self, entry: int, answer: str, *, private: bool = True, opening_token: str = "") -> str:
-        """Store an answer. Only the one stored first may be released.
+        """Store an answer, and return the one that was stored first: only that may be released.
 
         Parameters
         ----------
@@ -355,21 +365,14 @@ class Ledger:
             Whether its noise is real.
         opening_token : str, default ""
             See `Session.opening_token`.
-
-        Returns
-        -------
-        str
-            The answer that was stored first: this one, or another.
         """
         with self._transaction(_STORE) as log:
-            first = state.answer(log, entry)
+            first = log.answer(entry)
             if first is not None:
                 return first.text
             charge = log.last("charge", serial=entry)
             assert charge is not None
-            body: dict[str, Json] = {"entry": entry, "private": private, "sha256": sha256(answer)}
-            note = {"answer": answer, "opening": opening_token}
-            log.append("answer", charge.dataset, charge.analyst, body, note, charge.day)
+            log.write_answer(charge, Answer(answer, opening_token), private)
         return answer
 
     def hold(
@@ -400,73 +403,32 @@ class Ledger:
         ------
         BudgetExceeded
             If a cap, or the outer hold, leaves less than `epsilon`, or the outer hold has ended.
-        LedgerError
-            If the ledger cannot be used.
         """
         text = f"reserve epsilon={decimal_text(epsilon if asked is None else asked)}"
         with self._transaction(_HOLD) as log:
-            holds = state.open_holds(log, dataset)
-            outer = None if within is None else state.open_hold(holds, dataset, analyst, within, epsilon, text)
-            for room in state.rooms(state.accounts(log, dataset, analyst), holds, analyst, limit, outer):
-                room.refuse_beyond(epsilon, text)
+            holds = log.open_holds(dataset)
+            outer = _open_hold(holds, dataset, analyst, within, epsilon, text)
+            for account in log.accounts(dataset, analyst, holds.values(), limit, outer):
+                account.refuse_beyond(epsilon, text)
             if outer is not None:
-                Room(f"reservation {outer.id}", outer.epsilon, outer.left).refuse_beyond(epsilon, text)
+                whole = Account(f"reservation {outer.id}", outer.spent, outer.epsilon, outer.epsilon, outer.left)
+                whole.refuse_beyond(epsilon, text)
                 return outer.id
             return log.append("hold", dataset, log.new_analyst_id(analyst), {"held": str(epsilon)}).serial
 
     def end(self, hold: int) -> Fraction:
-        """End a hold; ending it again does nothing. Return what it had left.
-
-        Parameters
-        ----------
-        hold : int
-
-        Returns
-        -------
-        Fraction
-            What everybody may charge now; 0 if the hold had ended before.
-
-        Raises
-        ------
-        LedgerError
-            If there is no such hold, or the ledger cannot be used.
-        """
+        """End a hold; ending it again does nothing. Return what it had left, which is 0 if it had ended before."""
         with self._transaction(_END) as log:
             line = log.last("hold", serial=hold)
             if line is None:
                 raise LedgerError(
                     f"the ledger '{self.path}' has no reservation {hold}; `privet budget show` lists the open ones."
                 )
-            assert line.dataset is not None
-            held = state.open_holds(log, line.dataset).get(hold)
+            held = log.open_holds(str(line.dataset)).get(hold)
             if held is None:
                 return Fraction(0)
             log.append("end", line.dataset, line.analyst, {"reservation": hold})
-        return held.left
-
-    def holds(self, dataset: str) -> list[Hold]:
-        """Return the open reservations of a data set."""
-        with self._reading() as log:
-            return list(state.open_holds(log, dataset).values())
-
-    def set_cap(self, dataset: str, analyst: str | None, cap: Fraction) -> None:
-        """Set what may be spent on a data set in all. For its owner.
-
-        Parameters
-        ----------
-        dataset : str
-        analyst : str or None
-            Whose cap it is; None for the cap over all analysts.
-        cap : Fraction
-
-        Raises
-        ------
-        LedgerError
-            If there is no such data set, or the ledger cannot be used.
-        """
-        with self._transaction(_SET_CAP) as log:
-            state.known_terms(log, dataset)
-            log.append("cap", dataset, None if analyst is None else log.new_analyst_id(analyst), {"cap": str(cap)})
+            return held.left
 
     def record_model(
         self, dataset: str, analyst: str, name: str, sha256: str, epsilon: Fraction, entries: Sequence[int]
@@ -476,10 +438,8 @@ class Ledger:
         Parameters
         ----------
         dataset, analyst : str
-        name : str
-            What the model is called.
-        sha256 : str
-            The hash of its file.
+        name, sha256 : str
+            What the model is called, and the hash of its file.
         epsilon : Fraction
             What it promises.
         entries : sequence of int
@@ -496,116 +456,97 @@ class Ledger:
             If an entry is not the analyst's on this data set.
         """
         with self._transaction(_RECORD) as log:
-            state.known_terms(log, dataset)
-            who, charges = log.analyst_id(analyst), [log.last("charge", serial=entry) for entry in entries]
-            for entry, line in zip(entries, charges, strict=True):
-                if line is None or (line.dataset, line.analyst) != (dataset, who):
+            log.known_terms(dataset)
+            spent = Fraction(0)
+            for entry in entries:
+                line = log.last("charge", serial=entry)
+                if line is None or (line.dataset, line.analyst) != (dataset, log.analyst_id(analyst)):
                     raise LedgerError(
                         f"cannot record the model '{name}': '{analyst}' has no entry {entry} on '{dataset}'."
                     )
-            spent = sum((Fraction(line.body["loss"]) for line in charges if line), Fraction(0))
-            body: dict[str, Json] = {
-                "name": name,
-                "sha256": sha256,
-                "epsilon": decimal_text(epsilon),
-                "entries": list(entries),
-                "spent": str(spent),
-            }
+                spent += Fraction(line.body["loss"])
+            paid: dict[str, Json] = {"epsilon": decimal_text(epsilon), "entries": list(entries), "spent": str(spent)}
+            body = {"name": name, "sha256": sha256, **paid}
             return log.append("model", dataset, log.new_analyst_id(analyst), body).number
 
-    def record(
-        self,
-        kind: Literal["key", "config"],
-        body: Mapping[str, Json],
-        dataset: str | None = None,
-        analyst: str | None = None,
-    ) -> int:
-        """Record a signing key or a setting of whatever serves the ledger. For its owner.
-
-        Parameters
-        ----------
-        kind : {"key", "config"}
-        body : mapping
-            What the line says, in values that JSON has.
-        dataset, analyst : str, optional
-            Whom it concerns.
-
-        Returns
-        -------
-        int
-            The number of the line.
-
-        Raises
-        ------
-        LedgerError
-            If there is no such data set, or the ledger cannot be used.
-        """
-        if kind not in ("key", "config"):
-            raise ValueError(f"what is recorded is a key or a config, not '{kind}'")
-        with self._transaction(_RECORD) as log:
-            if dataset is not None:
-                state.known_terms(log, dataset)
-            return log.append(kind, dataset, None if analyst is None else log.new_analyst_id(analyst), body).number
+    # -- what is written --------------------------------------------------------------------
 
     def lines(self, after: int = 0, most: int = 1000) -> list[Line]:
         """Return the lines of the log after a number, in order, at most so many."""
-        with self._reading() as log:
+        with self._transaction() as log:
             return log.lines("number > ? ORDER BY number LIMIT ?", after, most)
 
     def spent(self, dataset: str, analyst: str | None = None) -> Fraction:
         """Return what was charged to a data set, by everybody or by one analyst."""
-        with self._reading() as log:
-            return state.spent(log, dataset, analyst)
+        with self._transaction() as log:
+            return log.spent(dataset, analyst)
 
     def cap(self, dataset: str, analyst: str | None = None) -> Fraction | None:
         """Return the cap of a data set, or an analyst's own cap on it if one was set."""
-        with self._reading() as log:
-            return state.cap(log, dataset, analyst)
+        with self._transaction() as log:
+            return log.cap(dataset, analyst)
 
     def remaining(self, dataset: str, analyst: str, limit: Fraction | None = None, hold: int | None = None) -> Fraction:
         """Return the largest loss that an analyst may charge now; the parameters are those of `charge`."""
-        with self._reading() as log:
-            holds = state.open_holds(log, dataset)
+        with self._transaction() as log:
+            holds = log.open_holds(dataset)
             if hold is not None and hold not in holds:
                 return Fraction(0)
             held = None if hold is None else holds[hold]
-            rooms = state.rooms(state.accounts(log, dataset, analyst), holds, analyst, limit, held)
-            return max(min(room.left for room in rooms), Fraction(0))
+            accounts = log.accounts(dataset, analyst, holds.values(), limit, held)
+            return max(min(account.left for account in accounts if account.cap is not None), Fraction(0))
+
+    def holds(self, dataset: str) -> list[Hold]:
+        """Return the open reservations of a data set."""
+        with self._transaction() as log:
+            return list(log.open_holds(dataset).values())
 
     def entries(self, dataset: str, analyst: str | None = None) -> list[Entry]:
         """Return all charges to a data set, or those of one analyst, with their answers."""
-        with self._reading() as log:
-            return state.entries(log, dataset, analyst)
+        with self._transaction() as log:
+            return log.entries(dataset, analyst)
 
     def datasets(self) -> list[str]:
         """Return the names of all data sets."""
-        with self._reading() as log:
+        with self._transaction() as log:
             query = "SELECT DISTINCT dataset FROM lines WHERE kind = 'register' ORDER BY dataset"
             return [name for (name,) in log.run(query)]
 
     def name_of(self, sources: Sequence[str]) -> str | None:
         """Return the data set of the first of these sources that belongs to one, if any does."""
-        with self._reading() as log:
+        with self._transaction() as log:
             return next((name for source in sources if (name := log.dataset_of(source)) is not None), None)
 
     def knows_file(self, file: str) -> bool:
         """Return whether a file, or a table in it, is a source of any data set."""
-        with self._reading() as log:
+        with self._transaction() as log:
             return any(source == file or source.startswith(f"{file}?table=") for *_, source in log.sources())
 
     def analysts(self, dataset: str) -> list[str]:
         """Return the names of everyone with an entry, a reservation or a cap of their own."""
-        with self._reading() as log:
-            state.known_terms(log, dataset)
-            return state.analysts(log, dataset)
+        with self._transaction() as log:
+            log.known_terms(dataset)
+            return log.analysts(dataset)
 
     @contextmanager
-    def _transaction(self, purpose: Purpose, write: bool = True) -> Iterator[Log]:
-        with self._store.transaction(purpose, write) as run:
+    def _transaction(self, purpose: Purpose = READ, write: bool | None = None) -> Iterator[Log]:
+        with self._store.transaction(purpose, purpose is not READ if write is None else write) as run:
             yield Log(self._store, run, self.id, self._clock, self._random_bytes)
 
-    def _reading(self) -> AbstractContextManager[Log]:
-        return self._transaction(READ, write=False)
+
+def _open_hold(
+    holds: Mapping[int, Hold], dataset: str, analyst: str, hold: int | None, loss: Fraction, asked: str
+) -> Hold | None:
+    """Return an analyst's open hold, if one is asked for; BudgetExceeded if it has ended."""
+    held = None if hold is None else holds.get(hold)
+    if hold is not None and (held is None or held.analyst != analyst):
+        raise BudgetExceeded(
+            f"cannot {asked}: reservation {hold} of '{analyst}' on '{dataset}' has ended. Reserve again, or ask the "
+            "table itself.",
+            requested=loss,
+            remaining=Fraction(0),
+        )
+    return held
 
 
 def _target(path: str | Path) -> str:

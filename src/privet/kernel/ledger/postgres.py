@@ -27,7 +27,7 @@ from psycopg.pq import TransactionStatus
 
 from privet.errors import LedgerError
 from privet.kernel.ledger import store
-from privet.kernel.ledger.store import FORMAT, READ, WAIT_SECONDS, CommitUnknown, Purpose, Run
+from privet.kernel.ledger.store import DAMAGED, FORMAT, READ, WAIT_SECONDS, CommitUnknown, Purpose, Run
 from privet.kernel.limits import is_host
 
 # TEXT in the order of its bytes, as in SQLite, whatever the language of the database. `owner_lines` is empty: a role
@@ -53,6 +53,7 @@ ALTER TABLE lines ENABLE ALWAYS TRIGGER lines_owners_only;
     for table in store.APPEND_ONLY
 )
 _LOG_OID = "SELECT to_regclass('lines')::oid::bigint"
+_HERE = "relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ?)"
 # The rights that a ledger needs to each table.
 _NEEDED = {
     "format": ("SELECT",),
@@ -90,14 +91,12 @@ class PostgresStore(store.Store):
         wait = int(1000 * WAIT_SECONDS)  # milliseconds
         name = '"' + self._schema.replace('"', '""') + '"'
         # The second: a client that is frozen or cut off must not keep the lock for as long as others wait for it.
-        local = (
-            f"SET LOCAL search_path = {name}, pg_temp; SET LOCAL idle_in_transaction_session_timeout = {wait // 2}; "
-        )
+        local = f"SET LOCAL search_path = {name}, pg_temp; SET LOCAL idle_in_transaction_session_timeout = {wait // 2}"
         self._create_schema = f"CREATE SCHEMA {name}"
-        self._begin_read = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {local}"
+        self._begin_read = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {local};"
         # READ COMMITTED: what is read once the lock is granted is what its last holder has left.
         self._begin_write = (
-            f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {local}SET LOCAL synchronous_commit = on; "
+            f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {local}; SET LOCAL synchronous_commit = on; "
             f"SET LOCAL lock_timeout = {wait}; SELECT pg_advisory_xact_lock({_lock_number(self._schema)}); {_LOG_OID}"
         )
 
@@ -106,10 +105,10 @@ class PostgresStore(store.Store):
         """Open the ledger in a schema. If there is none and `create` allows it, make one with the id `new_id`."""
         server = cls(address)
         with server.transaction(store.OPEN, write=False) as run:
-            there = bool(server._relations(run))
+            there = server._relations(run)
+        if not there and not create:
+            raise LedgerError(store.MISSING.format(server.path))
         if not there:
-            if not create:
-                raise LedgerError(store.missing(server.path))
             with server.transaction(store.MAKE) as run:
                 if not server._relations(run):  # nobody else was faster
                     if run("SELECT 1 FROM pg_namespace WHERE nspname = ?", server._schema).fetchone() is None:
@@ -127,13 +126,11 @@ class PostgresStore(store.Store):
 
     def _relations(self, run: Run) -> set[str]:
         """Return the tables and indices in the schema, which are listed whatever the rights to them."""
-        query = "SELECT relname FROM pg_class JOIN pg_namespace n ON relnamespace = n.oid WHERE nspname = ?"
-        return {name for (name,) in run(query, self._schema)}
+        return {name for (name,) in run(f"SELECT relname FROM pg_class WHERE {_HERE}", self._schema)}
 
     def _names_there(self, run: Run) -> set[str]:
         triggers = run(
-            "SELECT tgname FROM pg_trigger JOIN pg_class c ON tgrelid = c.oid "
-            "JOIN pg_namespace n ON relnamespace = n.oid WHERE nspname = ? AND tgenabled = 'A' "
+            f"SELECT tgname FROM pg_trigger JOIN pg_class c ON tgrelid = c.oid WHERE {_HERE} AND tgenabled = 'A' "
             "AND left(tgname, length(relname) + 1) = relname || '_'",  # on the table that it is named after
             self._schema,
         )
@@ -141,12 +138,8 @@ class PostgresStore(store.Store):
 
     def _is_whole(self, run: Run) -> bool:
         # a table that is not permanent would be empty after a crash
-        lost = run(
-            "SELECT count(*) FROM pg_class JOIN pg_namespace n ON relnamespace = n.oid "
-            "WHERE nspname = ? AND relkind IN ('r', 'i') AND relpersistence <> 'p'",
-            self._schema,
-        )
-        return bool(lost.fetchone() == (0,))
+        lost = f"SELECT 1 FROM pg_class WHERE {_HERE} AND relkind IN ('r', 'i') AND relpersistence <> 'p' LIMIT 1"
+        return run(lost, self._schema).fetchone() is None
 
     # -- the connection ---------------------------------------------------------------------
 
@@ -185,7 +178,7 @@ class PostgresStore(store.Store):
         while cursor.nextset():
             pass
         if write and self._log is not None and cursor.fetchone() != (self._log,):
-            raise LedgerError(store.removed(self.path))
+            raise LedgerError(store.REMOVED.format(self.path))
         return _Run(connection, write)
 
     def _commit(self, run: Run) -> None:
@@ -201,26 +194,24 @@ class PostgresStore(store.Store):
 
     def _settle(self) -> None:
         connection = self._connection
-        if connection is None or connection.info.transaction_status == TransactionStatus.IDLE:
-            return
-        with suppress(psycopg.Error):
-            connection.execute("ROLLBACK")
-            return
-        with suppress(psycopg.Error):
-            connection.close()  # the server rolls back what was left
+        if connection is not None and connection.info.transaction_status != TransactionStatus.IDLE:
+            try:
+                connection.execute("ROLLBACK")
+            except psycopg.Error:
+                connection.close()  # the server rolls back what was left
 
     # -- errors -----------------------------------------------------------------------------
 
     def _explain(self, purpose: Purpose, error: Exception) -> str:
         if not isinstance(error, self.errors):
-            return store.corrupt(self.path)
+            return DAMAGED.format(self.path)
         code = getattr(error, "sqlstate", None)
         if code is None:
             return self._cannot(purpose, _reason(error))
         if code in ("42501", "42P01") and (lacking := self._missing_right(str(error))):
             return self._cannot(purpose, f"{lacking}, which its owner can grant")
         if code in _NO_LEDGER:
-            return store.corrupt(self.path)
+            return DAMAGED.format(self.path)
         return self._cannot(purpose, _REASONS.get(code, f"the server refuses (SQLSTATE {code})"))
 
     def _missing_right(self, message: str) -> str | None:
@@ -239,10 +230,7 @@ class PostgresStore(store.Store):
                 return f"{lacks} USAGE on the schema '{self._schema}'"
             if not self._relations(run):
                 return f"{lacks} CREATE on the schema '{self._schema}', needed once to make the tables"
-            granted = (
-                "SELECT has_table_privilege(c.oid, ?) FROM pg_class c JOIN pg_namespace n ON relnamespace = n.oid "
-                "WHERE nspname = ? AND relname = ?"
-            )
+            granted = f"SELECT has_table_privilege(oid, ?) FROM pg_class WHERE {_HERE} AND relname = ?"
             # Its message names the table, in whatever language.
             for table in sorted(_NEEDED, key=lambda table: not re.search(rf"\b{table}\b", message)):
                 for right in _NEEDED[table]:
@@ -278,10 +266,10 @@ def _parse(address: str) -> tuple[dict[str, Any], str]:
         schema = dict(options).get("schema", "privet_ledger")
         rest = urlencode([(name, value) for name, value in options if name != "schema"], quote_via=quote)
         given = conninfo_to_dict(address.partition("?")[0] + f"?{rest}" * bool(rest))
+        port, hosts = str(given.get("port") or ""), str(given.get("host") or "").split(",")
+        readable = bool(re.fullmatch(r"[\d,]*", port)) and all(is_host(host) for host in hosts)
         # A password with an @ or a / in it would be taken for a part of the host or the database, and shown.
-        readable = address.count("@") <= 1 and "@" not in parts.path + parts.query
-        readable = readable and bool(re.fullmatch(r"[\d,]*", str(given.get("port") or "")))
-        readable = readable and all(is_host(host) for host in str(given.get("host") or "").split(","))
+        readable = readable and address.count("@") <= 1 and "@" not in parts.path + parts.query
     except (ValueError, psycopg.Error):
         readable = False
     if not readable:
@@ -291,14 +279,9 @@ def _parse(address: str) -> tuple[dict[str, Any], str]:
         )
     if not 0 < len(schema.encode()) < 64 or not schema.isprintable():
         raise LedgerError("the schema of a ledger on PostgreSQL must be a printable name of at most 63 bytes.")
-    ours = {
-        "connect_timeout": 10,
-        "keepalives_idle": 30,
-        "tcp_user_timeout": int(1000 * WAIT_SECONDS),
-        "fallback_application_name": "privet",
-    }
+    times = {"connect_timeout": 10, "keepalives_idle": 30, "tcp_user_timeout": int(1000 * WAIT_SECONDS)}
     fixed = {"client_encoding": "utf8", "autocommit": True, "prepare_threshold": None}
-    return {**ours, **given, **fixed}, schema
+    return {**times, "fallback_application_name": "privet", **given, **fixed}, schema
 
 
 def _shown(parameters: Mapping[str, Any], schema: str) -> str:

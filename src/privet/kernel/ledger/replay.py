@@ -1,8 +1,8 @@
-"""Checks a ledger against itself: every line must follow from those before it.
+"""Check that a log follows from itself: nothing is missing, and no line says what those before it rule out.
 
-The log is read once, when a ledger is opened. A charge looks at the last totals alone. That
-is right only if each total is the one before it plus a loss, which is checked here, together
-with numbers, caps, reservations, answers and the tables beside the log.
+The hashes of the lines hold against accidents and careless edits. This holds against lines
+that somebody has written with hashes that fit: totals are added up again, and so are serial
+numbers, caps, reservations, answers and the tables beside the log.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections import defaultdict
 from fractions import Fraction
 from functools import cache
 
-from privet.kernel.ledger.log import Line, Log
-from privet.kernel.ledger.state import EPSILON, RHO, Terms
+from privet.kernel.ledger.log import EPSILON, RHO, Line, Log, Terms
 
 
 def check(log: Log) -> None:
@@ -26,11 +25,11 @@ def check(log: Log) -> None:
     replay = _Replay()
     for line in log.every_line():
         replay.take(line)
+    _require(replay.analysts == set(log.analyst_names()))
     sources = log.sources()
-    _require(replay.analysts == set(log.analysts()))
     _require(replay.sources == {identity: dataset for identity, dataset, _ in sources})
     _require(len(sources) == len({source for *_, source in sources}))
-    open_holds = {hold: dataset for hold, (dataset, _, _) in replay.holds.items() if hold not in replay.ended}
+    open_holds = {hold: dataset for hold, (dataset, *_) in replay.open_holds.items()}
     _require(open_holds == dict(log.run("SELECT hold, dataset FROM open_holds").fetchall()))
 
 
@@ -45,8 +44,7 @@ class _Replay:
     def __init__(self) -> None:
         self.analysts: set[str] = set()
         self.sources: dict[str, str] = {}  # data sets by the ids of their sources
-        self.holds: dict[int, tuple[str, str, Fraction]] = {}  # data set, analyst, what is held
-        self.ended: set[int] = set()
+        self.open_holds: dict[int, tuple[str, str, Fraction]] = {}  # data set, analyst, what is held
         self._lines = 0
         self._serials: defaultdict[str, int] = defaultdict(int)
         self._terms: dict[str, Terms] = {}
@@ -64,15 +62,16 @@ class _Replay:
         _require(line.number == self._lines and line.serial == self._serials[line.kind])
         if line.analyst is not None:
             self.analysts.add(line.analyst)
-        known = line.dataset in self._terms
-        _require(known or line.kind == "register" or (line.kind in ("key", "config") and line.dataset is None))
+        served = line.kind in ("key", "config")
+        _require(line.dataset in self._terms or line.kind == "register" or (served and line.dataset is None))
         body, dataset, analyst = line.body, line.dataset or "", line.analyst or ""
         match line.kind:
-            case "register":
-                self._register(Terms.read(line), dataset)
-                self._add_sources(body["sources"], dataset)
-            case "source":
-                self._add_sources(body["sources"], dataset)
+            case "register" | "source":
+                if line.kind == "register":
+                    self._register(Terms.read(line), dataset)
+                for source in body["sources"]:
+                    _require(source not in self.sources)
+                    self.sources[source] = dataset
             case "cap":
                 _require(self._fraction(body["cap"]) >= 0)
                 self._caps[dataset, line.analyst] = body["cap"]
@@ -86,31 +85,21 @@ class _Replay:
             case "hold":
                 held = self._fraction(body["held"])
                 _require(held >= 0 and analyst != "")
-                self.holds[line.serial] = dataset, analyst, held
+                self.open_holds[line.serial] = dataset, analyst, held
             case "end":
-                hold = body["reservation"]
-                _require(hold not in self.ended and self.holds[hold][:2] == (dataset, analyst))
-                self.ended.add(hold)
-            case kind:
-                _require(kind in ("key", "config"))
+                _require(self.open_holds.pop(body["reservation"])[:2] == (dataset, analyst))
+            case _:
+                _require(served)
 
     def _register(self, terms: Terms, dataset: str) -> None:
-        before = self._terms.get(dataset)
-        _require((terms.unit == EPSILON and terms.delta is None) or (terms.unit == RHO and terms.delta is not None))
-        _require(terms.rows_per_person >= 1)
-        if before is not None:
-            _require((terms.unit, terms.delta, terms.person) == (before.unit, before.delta, before.person))
-            _require(terms.rows_per_person >= before.rows_per_person)
+        before = self._terms.get(dataset, terms)
+        _require((terms.unit, terms.delta is None) in ((EPSILON, True), (RHO, False)))
+        _require((terms.unit, terms.delta, terms.person) == (before.unit, before.delta, before.person))
+        _require(terms.rows_per_person >= max(1, before.rows_per_person))
         self._terms[dataset] = terms
 
-    def _add_sources(self, sources: list[str], dataset: str) -> None:
-        for source in sources:
-            _require(source not in self.sources)
-            self.sources[source] = dataset
-
     def _charge(self, line: Line, dataset: str, analyst: str) -> None:
-        body = line.body
-        loss, hold = self._fraction(body["loss"]), body.get("reservation")
+        body, loss = line.body, self._fraction(line.body["loss"])
         self._totals[dataset, None] += loss
         self._totals[dataset, analyst] += loss
         _require(
@@ -122,13 +111,13 @@ class _Replay:
             and analyst != ""
             and self._terms[dataset].in_charges.items() <= body.items()
         )
-        if hold is None:
-            _require("reservation_spent" not in body)
-        else:
-            *owners, held = self.holds[hold]
+        hold, paid = body.get("reservation"), None
+        if hold is not None:
+            *owners, held = self.open_holds[hold]
+            _require(owners == [dataset, analyst])
             self._paid[hold] = min(self._paid[hold] + loss, held)
-            _require(hold not in self.ended and owners == [dataset, analyst])
-            _require(body["reservation_spent"] == str(self._paid[hold]))
+            paid = str(self._paid[hold])
+        _require(body.get("reservation_spent") == paid)
         self._entries.append((dataset, analyst))
 
     def _belongs(self, entry: int, dataset: str, analyst: str) -> bool:
