@@ -13,9 +13,6 @@ from privet.kernel.additive import LOGIT_GRID as LOGIT_GRID
 from privet.kernel.additive import RESIDUAL_GRID as RESIDUAL_GRID
 from privet.kernel.additive import AdditiveModel as AdditiveModel
 from privet.kernel.addresses import source_of as source_of
-from privet.kernel.canonical import Json as Json
-from privet.kernel.canonical import canonical as canonical
-from privet.kernel.canonical import digest as digest
 from privet.kernel.column import MAX_GRID as MAX_GRID
 from privet.kernel.column import MISSING as MISSING
 from privet.kernel.column import OTHER as OTHER
@@ -52,8 +49,11 @@ from privet.kernel.limits import MAX_CELLS as MAX_CELLS
 from privet.kernel.limits import MAX_RELEASED as MAX_RELEASED
 from privet.kernel.limits import MOST_ROWS as MOST_ROWS
 from privet.kernel.limits import SHOWN as SHOWN
+from privet.kernel.limits import Json as Json
+from privet.kernel.limits import canonical as canonical
 from privet.kernel.limits import clean as clean
 from privet.kernel.limits import decimal_text as decimal_text
+from privet.kernel.limits import digest as digest
 from privet.kernel.limits import fraction_of as fraction_of
 from privet.kernel.limits import quoted as quoted
 from privet.kernel.limits import read_text as read_text

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import NotPrivate, PrivacyError, QuestionError, did_you_mean
-from privet.kernel.canonical import Json
 from privet.kernel.domain import Domain
+from privet.kernel.limits import Json
 
 Counts = NDArray[np.int64]
 

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from privet.errors import EngineFailed, LedgerError, PrivetError, QuestionError
-from privet.kernel.canonical import Json
 from privet.kernel.ledger import Entry
+from privet.kernel.limits import Json
 from privet.kernel.per_part import PerPart
 from privet.kernel.racing import Lease, shadow_table
 from privet.kernel.session import Request, Session

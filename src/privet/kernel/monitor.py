@@ -23,10 +23,9 @@ import numpy as np
 from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
 from privet.kernel.accounting import as_epsilon
 from privet.kernel.additive import AdditiveModel
-from privet.kernel.canonical import Json
 from privet.kernel.conditions import released_model
 from privet.kernel.engines.contract import CorrectQuery, CountQuery, Engine
-from privet.kernel.limits import decimal_text
+from privet.kernel.limits import Json, decimal_text
 from privet.kernel.mechanisms import AboveThreshold, Watch
 from privet.kernel.session import RowSets, Session
 

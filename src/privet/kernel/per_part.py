@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel.canonical import Json
+from privet.kernel.limits import Json
 
 T = TypeVar("T", covariant=True)
 U = TypeVar("U")

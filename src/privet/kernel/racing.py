@@ -17,11 +17,10 @@ import numpy as np
 
 from privet.errors import EngineFailed, PrivacyError, PrivetError, QuestionError
 from privet.kernel.accounting import Scopes, as_epsilon
-from privet.kernel.canonical import Json
 from privet.kernel.conditions import share
 from privet.kernel.engines.contract import FIXED, Engine
 from privet.kernel.ledger import MEMORY, Ledger
-from privet.kernel.limits import fraction_of
+from privet.kernel.limits import Json, fraction_of
 from privet.kernel.release import Public, Release, known
 from privet.kernel.session import LastEntry, RowSets
 from privet.kernel.table import Epsilon, ProtectedTable

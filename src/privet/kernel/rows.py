@@ -13,10 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.kernel.canonical import Json, digest
 from privet.kernel.column import Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.limits import decimal_text
+from privet.kernel.limits import Json, decimal_text, digest
 from privet.kernel.per_part import PerPart
 
 COIN_PRIME = 2**31 - 1  # coins are hashes modulo this prime: products stay within 64 bits

@@ -17,11 +17,10 @@ from privet.errors import DataError, EngineFailed, LedgerError, QuestionError
 from privet.kernel import accounting
 from privet.kernel.access import Access
 from privet.kernel.accounting import Scopes
-from privet.kernel.canonical import Json, canonical, digest
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import FIXED, Engine, Lost
 from privet.kernel.ledger import Charge, Entry, Ledger
-from privet.kernel.limits import LONGEST_NAME, decimal_text, is_name
+from privet.kernel.limits import LONGEST_NAME, Json, canonical, decimal_text, digest, is_name
 from privet.kernel.mechanisms import Mechanism, release_all
 from privet.kernel.per_part import PerPart, Positions
 from privet.kernel.questions.question import Question

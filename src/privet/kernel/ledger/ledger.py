@@ -30,14 +30,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from privet.errors import LedgerError, PrivacyError
-from privet.kernel.canonical import Json, canonical
 from privet.kernel.domain import Domain
 from privet.kernel.ledger import replay, state
 from privet.kernel.ledger.log import Line, Log, sha256
 from privet.kernel.ledger.sqlite import MEMORY, SQLiteStore
 from privet.kernel.ledger.state import Answer, Charge, Entry, Hold, Room, Terms
 from privet.kernel.ledger.store import READ, Purpose, Store
-from privet.kernel.limits import decimal_text, is_path, shown
+from privet.kernel.limits import Json, canonical, decimal_text, is_path, shown
 
 if TYPE_CHECKING:
     from privet.kernel.ledger.postgres import PostgresStore

@@ -20,8 +20,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from privet.kernel.canonical import Json, canonical
 from privet.kernel.ledger.store import Run, Store
+from privet.kernel.limits import Json, canonical
 
 # What each kind of line says: docs/ledger.md#the-format. The kinds in OWNER_KINDS are the data owner's.
 KINDS = ("register", "source", "cap", "charge", "answer", "model", "hold", "end", "key", "config")

@@ -15,10 +15,9 @@ from fractions import Fraction
 from functools import cached_property
 
 from privet.errors import BudgetExceeded, KeyReused, LedgerError, PrivacyError
-from privet.kernel.canonical import Json, digest
 from privet.kernel.domain import Domain
 from privet.kernel.ledger.log import Line, Log, sha256
-from privet.kernel.limits import decimal_text
+from privet.kernel.limits import Json, decimal_text, digest
 from privet.version import __version__
 
 EPSILON, RHO = "epsilon", "rho"  # units of a budget; only the first can be charged today

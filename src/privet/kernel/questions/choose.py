@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import QuestionError
-from privet.kernel.canonical import Json
 from privet.kernel.criteria import roomy
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, Engine, cell_count
-from privet.kernel.limits import MAX_CELLS, is_name
+from privet.kernel.limits import MAX_CELLS, Json, is_name
 from privet.kernel.mechanisms import IndexSelection, Mechanism, selection
 from privet.kernel.per_part import PerPart
 from privet.kernel.questions.question import TEXT, WHOLE, WHOLES, JsonField, Question, check_cells, list_of, read_texts

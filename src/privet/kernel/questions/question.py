@@ -15,11 +15,10 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, get_type_hints
 
 from privet.errors import QuestionError
 from privet.kernel.additive import AdditiveModel
-from privet.kernel.canonical import Json, digest
 from privet.kernel.criteria import criterion_from_json
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import Engine
-from privet.kernel.limits import fraction_of
+from privet.kernel.limits import Json, digest, fraction_of
 from privet.kernel.mechanisms import Mechanism
 from privet.kernel.per_part import PerPart
 from privet.kernel.release import About

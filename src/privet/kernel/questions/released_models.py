@@ -11,7 +11,6 @@ import numpy as np
 
 from privet.errors import QuestionError
 from privet.kernel.additive import RESIDUAL_GRID, AdditiveModel
-from privet.kernel.canonical import Json
 from privet.kernel.criteria import roomy
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import (
@@ -23,7 +22,7 @@ from privet.kernel.engines.contract import (
     Residuals,
     cell_count,
 )
-from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, is_name
+from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, Json, is_name
 from privet.kernel.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip, ResidualLaplace
 from privet.kernel.per_part import PerPart
 from privet.kernel.questions.question import GROUPS, MODEL, TEXTS, WHOLES, JsonField, Question, check_cells, list_of
