@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from privet import datasets, errors, testing
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
-from privet.kernel import AdditiveModel, Domain, Nominal, Numeric, ProtectedTable, Public, Quality, Release, WeightedMax
-from privet.kernel import open_table as open
+from privet.kernel import AdditiveModel, Domain, Nominal, Numeric, Public, Quality, Release, WeightedMax
+from privet.open_table import open_table as open
+from privet.table import ProtectedTable
 from privet.version import __version__ as __version__
 
 if TYPE_CHECKING:

@@ -105,6 +105,15 @@ def as_epsilons(value: object, parts: int) -> PerPart[Fraction]:
     return written.map(lambda typed: as_epsilon(typed[1]))
 
 
+def as_share(value: object, name: str) -> Fraction:
+    """Return a number between 0 and 1 as a fraction with a small denominator."""
+    number = fraction_of(value)
+    exact = Fraction(0) if number is None else number.limit_denominator(10**6)
+    if not 0 < exact < 1:
+        raise QuestionError(f"{name} lies between 0 and 1, both left out, not at {quoted(value)}; write 0.8 or 4/5.")
+    return exact
+
+
 class _Level:
     """The scopes that were made in one step, with what each has paid; the root is a level of one.
 

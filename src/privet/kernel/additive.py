@@ -117,6 +117,12 @@ class AdditiveModel:
         return digest({"model": "additive", "version": _VERSION, "intercept": self.intercept, "terms": terms})
 
 
+def check_model(model: object) -> None:
+    """Raise a QuestionError for what is no model."""
+    if not isinstance(model, AdditiveModel):
+        raise QuestionError(f"a released model is an AdditiveModel, not a {type(model).__name__}.")
+
+
 def _wholes(value: object) -> bool:
     """Return whether this is a list of whole numbers that 64 bits hold."""
     if not isinstance(value, list | tuple) or not value:

@@ -154,7 +154,7 @@ class Refinable(Release):
     """
 
     noise: IntegerLaplace
-    _chain: Refiner | None = None
+    _chain: Callable[[], Refiner] | None = None  # the one record of refinements, made when somebody refines
     _part: int = 0
 
     def refine(self, epsilon: object) -> Self:
@@ -164,11 +164,11 @@ class Refinable(Release):
         An answer is refined in the opening of the table in which it was drawn, and nowhere else.
         """
         level = as_epsilon(epsilon)
-        (found,) = self._asks().refined([self._part], PerPart.same(level, 1))
+        (found,) = self._asks()().refined([self._part], PerPart.same(level, 1))
         assert isinstance(found, type(self))
         return found
 
-    def _asks(self) -> Refiner:
+    def _asks(self) -> Callable[[], Refiner]:
         if self._chain is not None:
             return self._chain
         kind = type(self).__name__
@@ -426,11 +426,11 @@ class Releases(tuple[R, ...], Generic[R]):
     def refine(self, epsilon: object) -> Releases[R]:
         """Refine every part, to one epsilon or each to its own: one charge, one query to the engine."""
         levels = as_epsilons(epsilon, len(self))
-        parts: dict[Refiner, list[int]] = {}
+        parts: dict[Callable[[], Refiner], list[int]] = {}
         for release in self:
             if not isinstance(release, Refinable):
                 raise QuestionError(f"a {type(release).__name__} cannot be refined; counts, histograms and sums can.")
             parts.setdefault(release._asks(), []).append(release._part)
         if len(parts) > 1:
             raise QuestionError("these are answers to several questions; refine those of each question by themselves.")
-        return Releases(found for refiner, own in parts.items() for found in refiner.refined(own, levels))
+        return Releases(found for chain, own in parts.items() for found in chain().refined(own, levels))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.kernel import MAX_RELEASED, SMALLEST_EPSILON, Domain, Histogram, ProtectedTable, decimal_text
+from privet.kernel import MAX_RELEASED, SMALLEST_EPSILON, Domain, Histogram, decimal_text
 from privet.learners.algorithm import Algorithm, check_attributes, check_budget, check_target, cost_of_counts
 from privet.learners.boosting import CONSTANTS, boost
 from privet.learners.log_odds import (
@@ -29,6 +29,7 @@ from privet.learners.log_odds import (
 from privet.learners.progress import Meter, ProgressCallback, ignore_progress
 from privet.models.privacy_record import Privacy, Step
 from privet.models.tables import Table, Tables
+from privet.table import ProtectedTable
 
 SHARE = Fraction(1, 20)  # of epsilon, for the class counts of naive Bayes
 

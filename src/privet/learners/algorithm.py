@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from privet.errors import BudgetExceeded, QuestionError
-from privet.kernel import Domain, Histogram, ProtectedTable, decimal_text
+from privet.kernel import Domain, Histogram, decimal_text
+from privet.table import ProtectedTable
 
 
 @dataclass(frozen=True)

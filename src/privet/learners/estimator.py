@@ -26,7 +26,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, QuestionError
-from privet.kernel import Domain, Json, ProtectedTable, as_epsilon, keyed_run, open_table, quoted
+from privet.kernel import Domain, Json, as_epsilon, keyed_run, quoted
 from privet.lab import PublicTable
 from privet.learners.algorithm import check_target
 from privet.learners.inference import infer
@@ -43,6 +43,8 @@ from privet.learners.input_rows import (
 from privet.learners.progress import Progress
 from privet.models.model import Model
 from privet.models.privacy_record import Privacy
+from privet.open_table import open_table
+from privet.table import ProtectedTable
 
 Self = TypeVar("Self", bound="PrivateClassifier")
 

@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.kernel import Domain, Histogram, ProtectedTable, Public, Release, as_epsilon
+from privet.kernel import Domain, Histogram, Public, Release, as_epsilon
 from privet.lab import PublicTable
 from privet.learners.algorithm import check_attributes, check_budget, check_target, cost_of_counts
 from privet.learners.growth import Growth, LevelCallback, NodeSites, TreeSpending
@@ -27,6 +27,7 @@ from privet.learners.splitting import resolved_criterion, selectable_criterion
 from privet.learners.structure import draw
 from privet.models.privacy_record import Privacy, Record
 from privet.models.tree import Ensemble, Tree
+from privet.table import ProtectedTable
 
 
 def grow(

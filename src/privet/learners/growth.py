@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import PrivacyError, QuestionError
-from privet.kernel import Criterion, Domain, Parts, PerPart, Public, Release
+from privet.kernel import Criterion, Domain, PerPart, Public, Release
 from privet.learners import prune
 from privet.learners.plan import NOW, Level, Plan, Schedule, checked_at_node
 from privet.learners.sites import Decisions, Site, estimate_of, settled
@@ -41,6 +41,7 @@ from privet.learners.structure import splits_at
 from privet.models.model import Floats, Integers
 from privet.models.privacy_record import Record
 from privet.models.tree import Tree
+from privet.table import Parts
 
 LevelCallback = Callable[[int, int], None]  # called with each level and the number of its nodes
 SplitMethod = tuple[str, Criterion | None]  # how a node finds its split, and its criterion if not the plan's

@@ -18,9 +18,10 @@ from privet.kernel.engines.contract import CountQuery, Engine, cell_count
 from privet.kernel.limits import MAX_CELLS, Json, is_name
 from privet.kernel.mechanisms import IndexSelection, Mechanism, selection
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.question import TEXT, WHOLE, WHOLES, JsonField, Question, check_cells, list_of, read_texts
+from privet.kernel.questions.fields import TEXT, WHOLE, WHOLES, check_cells, list_of, read_texts
 from privet.kernel.release import About, Choice
 from privet.kernel.rows import Rows
+from privet.kernel.session import JsonField, Question
 
 LARGEST_BOUND = 2**31
 

@@ -15,9 +15,10 @@ from privet.kernel.engines.contract import CountQuery, Counts, Engine, cell_coun
 from privet.kernel.limits import MAX_CELLS, MAX_RELEASED
 from privet.kernel.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.question import TEXT, TEXTS, Question, check_cells, per_part, read_groups
+from privet.kernel.questions.fields import TEXT, TEXTS, check_cells, per_part, read_groups
 from privet.kernel.release import About, Choice, Count, Histogram
 from privet.kernel.rows import Rows
+from privet.kernel.session import Question
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,10 @@ from privet.kernel.engines.contract import (
 from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, Json, is_name
 from privet.kernel.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip, ResidualLaplace
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.question import GROUPS, MODEL, TEXTS, WHOLES, JsonField, Question, check_cells, list_of
+from privet.kernel.questions.fields import GROUPS, MODEL, TEXTS, WHOLES, check_cells, list_of
 from privet.kernel.release import About, Choice, Count, ResidualSums
 from privet.kernel.rows import Condition, Rows
+from privet.kernel.session import JsonField, Question
 
 Tables = tuple[tuple[str, ...], ...]
 
