@@ -14,7 +14,6 @@ from privet.kernel.additive import LOGIT_GRID as LOGIT_GRID
 from privet.kernel.additive import RESIDUAL_GRID as RESIDUAL_GRID
 from privet.kernel.additive import AdditiveModel as AdditiveModel
 from privet.kernel.additive import check_model as check_model
-from privet.kernel.addresses import source_of as source_of
 from privet.kernel.column import MAX_CELLS as _MAX_COLUMN_CELLS
 from privet.kernel.column import MAX_GRID as MAX_GRID
 from privet.kernel.column import MISSING as MISSING
@@ -37,6 +36,7 @@ from privet.kernel.criteria import criterion as criterion
 from privet.kernel.criteria import install as install
 from privet.kernel.criteria import public_scores as public_scores
 from privet.kernel.domain import Domain as Domain
+from privet.kernel.engines.addresses import source_of as source_of
 from privet.kernel.engines.contract import Engine as Engine
 from privet.kernel.inspection import print_outside as print_outside
 from privet.kernel.keyed_run import keyed_run as keyed_run

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from privet.errors import DataError, PrivacyError, QuestionError, UndeclaredDomain
-from privet.kernel.access import IN_MEMORY, SNAPSHOT, STREAM, Access, check, choose, size_of
 from privet.kernel.accounting import as_epsilon
-from privet.kernel.addresses import source_of, spark_frame
 from privet.kernel.domain import Domain
+from privet.kernel.engines.access import IN_MEMORY, SNAPSHOT, STREAM, Access, check, choose, size_of
+from privet.kernel.engines.addresses import source_of, spark_frame
 from privet.kernel.engines.contract import Engine, reworded
 from privet.kernel.engines.duckdb.engine import DuckDBEngine
 from privet.kernel.engines.memory.engine import MemoryEngine

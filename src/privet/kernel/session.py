@@ -22,9 +22,9 @@ import numpy as np
 
 from privet.errors import DataError, EngineFailed, LedgerError, QuestionError
 from privet.kernel import accounting
-from privet.kernel.access import Access
 from privet.kernel.accounting import Scopes
 from privet.kernel.domain import Domain
+from privet.kernel.engines.access import Access
 from privet.kernel.engines.contract import FIXED, Engine, Lost
 from privet.kernel.ledger import Charge, Entry, Ledger
 from privet.kernel.limits import LONGEST_NAME, Json, canonical, decimal_text, digest, is_name
