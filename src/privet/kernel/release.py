@@ -196,7 +196,7 @@ class Count(Refinable, int):
         return super().__new__(cls, value)
 
     def __init__(self, value: int, noise: IntegerLaplace, about: About) -> None:
-        self.noise, self.about = noise, about
+        self.noise, self.about, self._chain, self._part = noise, about, None, 0
 
     def interval(self, confidence: float = 0.95) -> tuple[int, int]:
         """Return bounds for the true count, which is never below 0."""
@@ -302,7 +302,7 @@ class Histogram(Refinable):
         about: About,
     ) -> None:
         self.values, self.columns, self.labels = values, columns, labels
-        self.noise, self.about = noise, about
+        self.noise, self.about, self._chain, self._part = noise, about, None, 0
 
     def __getitem__(self, cell: str | tuple[str, ...]) -> Count:
         """Return the count of a cell, named by its labels."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from privet.errors import QuestionError
 from privet.kernel.additive import AdditiveModel
 from privet.kernel.criteria import criterion_from_json
+from privet.kernel.domain import Domain
 from privet.kernel.limits import fraction_of
 from privet.kernel.per_part import PerPart
 from privet.kernel.rows import MAX_PARTS
@@ -70,6 +72,11 @@ WHOLES = JsonField("a list of whole numbers", list_of(_whole))
 FRACTION = JsonField("a fraction in a text, such as 1/3", _fraction, lambda value, brief: str(value))
 MODEL = JsonField("a model", AdditiveModel.from_json, AdditiveModel.to_json)
 CRITERION = JsonField("a criterion", criterion_from_json, lambda rule, brief: rule.to_json())
+
+
+def cell_sum(domain: Domain, tables: Iterable[Iterable[str]]) -> int:
+    """Return how many cells tables of columns have together."""
+    return sum(math.prod(domain[name].size for name in columns) for columns in tables)
 
 
 def check_cells(cells: int, most: int) -> None:
