@@ -22,9 +22,9 @@ import pandas as pd
 import privet
 from privet.errors import PrivetError
 from privet.kernel import Ledger, as_epsilon, race, source_of
-from privet.kernel.access import size_of
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.kernel.engines.access import size_of
 from privet.question_text import TextQuestion
 from privet.risk.reading import read_tree
 

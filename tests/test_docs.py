@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import privet
 from privet.cli import app
-from privet.kernel.table import Parts, Questions, asks
+from privet.table import Parts, Questions, asks
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

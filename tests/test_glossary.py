@@ -56,7 +56,6 @@ BANNED_LATER = {
 # Classes that end with a word of the glossary and are something else.
 OTHERWISE = {
     "LastEntry": "the number of the entry that was charged last",
-    "PerPart": "a value for each part",
 }
 
 

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from privet import datasets, errors, testing
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
-from privet.kernel import AdditiveModel, Domain, Nominal, Numeric, ProtectedTable, Public, Quality, Release, WeightedMax
-from privet.kernel import open_table as open
+from privet.kernel import AdditiveModel, Domain, Nominal, Numeric, Public, Quality, Release, WeightedMax
+from privet.open_table import open_table as open
+from privet.table import ProtectedTable
 from privet.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -98,22 +99,19 @@ _MODULES = {
     "Tables": "privet.models.tables",
     "audit": "privet.risk",
     "draft_domain": "privet.draft",
+    "verify": "privet.verification",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import models and classifiers on first use: scikit-learn takes a second, and questions do not need it."""
-    if name in _MODULES:
-        return getattr(importlib.import_module(_MODULES[name]), name)
-    if name == "verify":
-        from privet import verification
-
-        return verification.verify
-    if name.endswith("Classifier") and name in __all__:
-        from privet.learners import estimators
-
-        return getattr(estimators, name)
-    raise AttributeError(f"module 'privet' has no attribute '{name}'")
+    module = _MODULES.get(name)
+    if module is None and name.endswith("Classifier") and name in __all__:
+        module = "privet.learners.estimators"
+    if module is None:
+        raise AttributeError(f"module 'privet' has no attribute '{name}'")
+    globals()[name] = value = getattr(importlib.import_module(module), name)  # found without this function next time
+    return value
 
 
 def __dir__() -> list[str]:

@@ -17,11 +17,13 @@ from rich.console import Console
 from rich.table import Table
 
 from privet import datasets
-from privet.kernel import Budget, Count, Mean, ProtectedTable, decimal_text, open_table, short_text
+from privet.kernel import Count, Mean, decimal_text, short_text
 from privet.models.model import Model
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble
+from privet.open_table import open_table
 from privet.risk import Audit, audit
+from privet.table import Budget, ProtectedTable
 from privet.trees.drawing import svg
 from privet.trees.table_drawing import svg as svg_of_tables
 

@@ -20,17 +20,8 @@ from fractions import Fraction
 from typing import Any
 
 from privet.errors import QuestionError, did_you_mean
-from privet.kernel import (
-    LONGEST_QUESTION,
-    Domain,
-    Numeric,
-    ProtectedTable,
-    Release,
-    decimal_text,
-    fraction_of,
-    quoted,
-    shown,
-)
+from privet.kernel import LONGEST_QUESTION, Domain, Numeric, Release, decimal_text, fraction_of, quoted, shown
+from privet.table import ProtectedTable
 
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[{},=]|<=|>=|<|>|[^\s{},=<>"]+)')
 _VERBS = ("count", "sum", "mean", "median", "quantile", "histogram", "select")

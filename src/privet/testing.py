@@ -23,6 +23,6 @@ array([40, -2])
 """
 
 from privet.kernel import SeededEntropy, seeded_noise
-from privet.kernel import open_seeded as open
+from privet.open_table import open_seeded as open
 
 __all__ = ["SeededEntropy", "open", "seeded_noise"]

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privet.kernel import Parts
 from privet.kernel.domain import Domain
+from privet.table import Parts
 
 # At this epsilon a count is off with probability below exp(-10000): answers can be compared with the truth.
 EXACT = 10_000

@@ -7,9 +7,9 @@ from fractions import Fraction
 import pandas as pd
 
 import privet
-from privet.kernel import ProtectedTable
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.table import ProtectedTable
 
 TENTH, HALF, ONE = Fraction(1, 10), Fraction(1, 2), Fraction(1)
 DOMAIN = Domain(

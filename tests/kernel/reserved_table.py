@@ -9,9 +9,10 @@ import pandas as pd
 from hypothesis import settings
 
 import privet
-from privet.kernel import Charge, Ledger, ProtectedTable
+from privet.kernel import Charge, Ledger
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
+from privet.table import ProtectedTable
 
 DATASET = "people"
 DOMAIN = Domain((Nominal("sex", ("f", "m")), Nominal("old", ("no", "yes"))))

@@ -16,9 +16,9 @@ from postgres_server import shared_server
 
 import privet
 from privet.errors import QuestionError
-from privet.kernel.access import WAYS, choose, largest_table, size_of
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
+from privet.kernel.engines.access import WAYS, choose, largest_table, size_of
 from privet.kernel.engines.memory.engine import MemoryEngine
 
 SMALL = Domain((Nominal("a", ("x", "y")), Nominal("y", (0, 1))), target="y")

@@ -22,10 +22,11 @@ from hypothesis import strategies as st
 
 import privet
 from privet.errors import BudgetExceeded, QuestionError
-from privet.kernel import Parts, PerPart, ProtectedTable, accounting, as_epsilon
+from privet.kernel import PerPart, accounting, as_epsilon
 from privet.kernel.accounting import GRAIN, Refused, Scopes, alone, charge
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
+from privet.table import Parts, ProtectedTable
 
 PROPERTY = settings(derandomize=True, deadline=None)
 

@@ -17,11 +17,12 @@ import pytest
 from kernel.refined_table import DOMAIN, FRAME, HALF, ONE, TENTH
 
 import privet
-from privet.kernel import Entropy, IntegerLaplace, Paired, ProtectedTable, Refinement, SeededEntropy, mechanisms
+from privet.kernel import Entropy, IntegerLaplace, Paired, Refinement, SeededEntropy, mechanisms
 from privet.kernel.domain import Domain
 from privet.kernel.refinement import Chain
 from privet.lab import worst_loss, worst_loss_of_draws
 from privet.lab.distributions import refinement_log_probabilities, refinement_probabilities
+from privet.table import ProtectedTable
 
 # -- the mathematics ----------------------------------------------------------------------------
 

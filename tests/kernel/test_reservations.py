@@ -19,9 +19,10 @@ from postgres_server import shared_server
 
 import privet
 from privet.errors import BudgetExceeded, LedgerError, PrivetError, QuestionError
-from privet.kernel import Ledger, ProtectedTable
+from privet.kernel import Ledger
 from privet.kernel.domain import Domain
 from privet.lab import PublicTable, open_public
+from privet.table import ProtectedTable
 
 
 def state(*tables: ProtectedTable) -> object:

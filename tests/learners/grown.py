@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 import privet
-from privet.kernel import ProtectedTable
 from privet.kernel.accounting import as_epsilon
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
@@ -19,6 +18,7 @@ from privet.learners.grow import grow
 from privet.learners.plan import Plan
 from privet.learners.presets import PRESETS
 from privet.models.tree import Ensemble
+from privet.table import ProtectedTable
 
 PRIVATE = [name for name in PRESETS if name not in ("id3", "c45")]
 FORESTS = ["jagannathan", "patil-singh", "snr-forest", "maxforest", "hanisch-forest"]

@@ -39,10 +39,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import privet
 from privet.errors import NotPrivate, PrivacyLeakWarning
-from privet.kernel import Parts, ProtectedTable
 from privet.kernel.session import Session
 from privet.learners.estimators import CLASSIFIERS
 from privet.learners.presets import ALGORITHMS
+from privet.table import Parts, ProtectedTable
 
 every_forest = pytest.mark.parametrize("make", FORESTS, ids=lambda make: make.algorithm)
 

@@ -30,7 +30,7 @@ from learners.grown import (
 
 import privet
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, PrivetError, QuestionError, UndeclaredDomain
-from privet.kernel import ProtectedTable, WeightedMax
+from privet.kernel import WeightedMax
 from privet.kernel.accounting import GRAIN, as_epsilon
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
@@ -40,6 +40,7 @@ from privet.learners.estimators import CLASSIFIERS
 from privet.learners.plan import Plan, above_noise, even, fixed, half_or_log, leaves_only, with_points
 from privet.learners.presets import preset
 from privet.models.tree import Ensemble
+from privet.table import ProtectedTable
 from privet.testing import seeded_noise
 
 ODD = [as_epsilon(text) for text in ("1/3", "0.07", "7/90")]

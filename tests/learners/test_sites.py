@@ -19,7 +19,7 @@ from sklearn.base import clone
 import privet
 from privet.datasets import census, census_domain
 from privet.errors import QuestionError
-from privet.kernel import Count, Derived, Gini, Histogram, IntegerLaplace, ProtectedTable, Public, Release, as_epsilon
+from privet.kernel import Count, Derived, Gini, Histogram, IntegerLaplace, Public, Release, as_epsilon
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery
@@ -44,6 +44,7 @@ from privet.learners.presets import PRESETS, preset
 from privet.learners.sites import Site
 from privet.models.privacy_record import Decision, Privacy, Step
 from privet.models.tree import Ensemble
+from privet.table import ProtectedTable
 from privet.testing import seeded_noise
 
 PEOPLE = census(3000)

@@ -20,9 +20,10 @@ from sizes import draws, sized
 
 import privet
 from privet import AdditiveModel
-from privet.kernel import RESIDUAL_GRID, ExponentialOverRanges, Parts, Ranges
+from privet.kernel import RESIDUAL_GRID, ExponentialOverRanges, Ranges
 from privet.kernel.column import Column, Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.table import Parts
 
 Private = Callable[..., None]
 Row = Mapping[str, object]

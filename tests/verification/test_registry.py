@@ -37,16 +37,15 @@ from privet.kernel import (
     IntegerLaplace,
     NoisyMax,
     PermuteAndFlip,
-    ProtectedTable,
     ResidualLaplace,
     SumAndCount,
     criteria,
     criterion,
     mechanisms,
 )
-from privet.kernel.table import Questions
 from privet.lab import Unrounded
 from privet.learners import presets
+from privet.table import ProtectedTable, Questions
 from privet.verification.bounds import loss_at_least
 from privet.verification.checks import Check, ExactCheck, NeighbourCheck
 from privet.verification.estimators import CANARY_FITS, canaries

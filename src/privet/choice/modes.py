@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from privet.choice.outcome import Outcome, Picked
 from privet.errors import QuestionError
-from privet.kernel import AdditiveModel, ProtectedTable, Public, Release, as_epsilon, race
+from privet.kernel import AdditiveModel, Public, Release, as_epsilon, race
+from privet.table import ProtectedTable
 
 if TYPE_CHECKING:
     from privet.choice.noisy_if import NoisyIf

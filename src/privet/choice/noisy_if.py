@@ -37,7 +37,8 @@ from privet.choice.modes import mode
 from privet.choice.outcome import Outcome, Picked
 from privet.choice.policy import Advised, Policy
 from privet.errors import QuestionError
-from privet.kernel import ProtectedTable, Public, Release, known
+from privet.kernel import Public, Release, known
+from privet.table import ProtectedTable
 
 Context = Mapping[str, Release | Public]
 

@@ -17,7 +17,8 @@ import typer
 
 import privet
 from privet.errors import LedgerError
-from privet.kernel import Domain, ProtectedTable, as_epsilon, decimal_text
+from privet.kernel import Domain, as_epsilon, decimal_text
+from privet.table import ProtectedTable
 
 STYLE: dict[str, Any] = {
     "no_args_is_help": True,

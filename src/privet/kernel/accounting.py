@@ -39,7 +39,7 @@ import numpy as np
 
 from privet.errors import BudgetExceeded, PrivacyError, QuestionError
 from privet.kernel.limits import decimal_text, fraction_of, quoted
-from privet.kernel.per_part import PerPart, Positions
+from privet.kernel.per_part import PerPart, Positions, numbered
 
 # Below this no answer is useful and noise would leave 64-bit integers; above it
 # an answer is exact for all purposes and epsilon is no longer a promise.
@@ -103,6 +103,15 @@ def as_epsilons(value: object, parts: int) -> PerPart[Fraction]:
     except TypeError:  # what has no hash is no number, and is refused below
         written = PerPart.of((type(epsilon), quoted(epsilon)) for epsilon in value)
     return written.map(lambda typed: as_epsilon(typed[1]))
+
+
+def as_share(value: object, name: str) -> Fraction:
+    """Return a number between 0 and 1 as a fraction with a small denominator."""
+    number = fraction_of(value)
+    exact = Fraction(0) if number is None else number.limit_denominator(10**6)
+    if not 0 < exact < 1:
+        raise QuestionError(f"{name} lies between 0 and 1, both left out, not at {quoted(value)}; write 0.8 or 4/5.")
+    return exact
 
 
 class _Level:
@@ -266,8 +275,8 @@ class _Step:
         self.spent[level] = before.replaced(scopes, after)
         if level.above is None:
             return sum(losses, _NOTHING)
-        divisions, own = np.unique(level.division[scopes], return_inverse=True)
-        paid = level.paid(scopes, after).largest(own.reshape(-1), len(divisions))
+        divisions, own = numbered(level.division[scopes], len(level.divided))
+        paid = level.paid(scopes, after).largest(own, len(divisions))
         more = paid.combine(sub, level.dearest.take(divisions))
         rising = np.flatnonzero(np.array([loss > 0 for loss in more.values])[more.which])
         if not len(rising):

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import QuestionError
-from privet.kernel.canonical import Json, digest
 from privet.kernel.domain import Domain
-from privet.kernel.limits import MAX_CELLS
+from privet.kernel.limits import MAX_CELLS, Json, digest
 
 LOGIT_GRID = 2**10  # logits of a released model are multiples of 1 / LOGIT_GRID
 RESIDUAL_GRID = 2**10  # residuals are rounded down to multiples of 1 / RESIDUAL_GRID
@@ -116,6 +115,12 @@ class AdditiveModel:
             for (columns, table), words in zip(self.terms, hashes, strict=True)
         ]
         return digest({"model": "additive", "version": _VERSION, "intercept": self.intercept, "terms": terms})
+
+
+def check_model(model: object) -> None:
+    """Raise a QuestionError for what is no model."""
+    if not isinstance(model, AdditiveModel):
+        raise QuestionError(f"a released model is an AdditiveModel, not a {type(model).__name__}.")
 
 
 def _wholes(value: object) -> bool:

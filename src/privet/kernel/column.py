@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import DomainError
-from privet.kernel.canonical import Json
-from privet.kernel.limits import decimal_text, fraction_of
+from privet.kernel.limits import Json, decimal_text, fraction_of
 
 if TYPE_CHECKING:
     import pandas as pd

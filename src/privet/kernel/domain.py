@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from privet.errors import DomainError, QuestionError, UndeclaredDomain, did_you_mean
 from privet.kernel import limits
-from privet.kernel.canonical import Json, digest
 from privet.kernel.column import Column, Nominal, Numeric, Scalar
-from privet.kernel.limits import decimal_text, fraction_of, quoted, read_text, shown, whole_of
+from privet.kernel.limits import Json, decimal_text, digest, fraction_of, quoted, read_text, shown, whole_of
 
 # More parts than this, joined by dots, name no setting: tomllib copies all parts for each of them.
 _DOTTED = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+[.][ \t]*+){20}""")

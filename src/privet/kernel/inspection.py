@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from privet.errors import DataError
-from privet.kernel.addresses import source_of
 from privet.kernel.column import MISSING, OTHER, Column, Numeric, number_of
 from privet.kernel.domain import Domain
+from privet.kernel.engines.addresses import source_of
 from privet.kernel.engines.duckdb.engine import DuckDBEngine
 from privet.kernel.limits import shown
 

@@ -13,17 +13,16 @@ from fractions import Fraction
 from typing import Any
 
 from privet.errors import EngineFailed, LedgerError, PrivetError, QuestionError
-from privet.kernel.canonical import Json
 from privet.kernel.ledger import Entry
+from privet.kernel.limits import Json
 from privet.kernel.per_part import PerPart
-from privet.kernel.racing import Lease, shadow_table
+from privet.kernel.racing import Lease, T, shadow_table
 from privet.kernel.session import Request, Session
-from privet.kernel.table import InProcess, ProtectedTable
 
 
 def keyed_run(
-    table: ProtectedTable,
-    run: Callable[[ProtectedTable], str],
+    table: T,
+    run: Callable[[T], str],
     epsilon: Fraction,
     key: str,
     words: str,
@@ -138,9 +137,7 @@ class _ShadowSession(Session):
         return super()._charge(request)
 
 
-def _outcome(
-    table: ProtectedTable, run: Callable[[ProtectedTable], str], epsilon: Fraction, payment: _Payment
-) -> list[Json]:
+def _outcome(table: T, run: Callable[[T], str], epsilon: Fraction, payment: _Payment) -> list[Json]:
     """Return [result, None], or [None, why there is none]; raise what may be tried again."""
     lease = Lease(table._session.engine)
     problem: str | None = None
@@ -149,7 +146,7 @@ def _outcome(
         shadow = shadow_table(table, lease, epsilon)
         values: dict[str, Any] = {field.name: getattr(shadow._session, field.name) for field in fields(Session)}
         session = _ShadowSession(**values, payment=payment)
-        return [run(ProtectedTable(InProcess(session), shadow._sets)), None]
+        return [run(table._with(session, shadow._sets)), None]
     except (EngineFailed, LedgerError, MemoryError, OSError):
         if payment.entry is None:
             raise

@@ -1,20 +1,30 @@
-"""Bounds of everything that comes from outside: how long a number, a text or a file may be.
+"""Values that cross the boundary: how long what comes in may be, and the one text of what is written down.
 
 Python computes 10**100000000 for whoever writes `1e100000000`, and that takes minutes. So every number that
 somebody writes or passes becomes exact by `fraction_of`, which looks at its length before it computes anything, and
 every file is read by `read_text`, which stops at a length. docs/limits.md lists the figures.
+
+What a question, a set of rows, a criterion, a model or a domain *is* does not depend on the names of Python
+classes. Each has a JSON form with a version number; its fingerprint is the SHA-256 hash of that form, written
+canonically: keys sorted, no blanks, ASCII only. Numbers are whole; fractions are texts such as "1/3". Golden files
+in the tests hold the forms.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+
+Json = Mapping[str, "Json"] | Sequence["Json"] | str | int | bool | None
 
 LONGEST_WRITTEN = 64  # characters of a number in words
 LONGEST_DECLARED = 40  # characters of low, high, step and edges in a domain file
@@ -214,3 +224,24 @@ def short_text(number: Fraction) -> str:
     """
     exact = decimal_text(number)
     return exact if len(exact) <= 12 else f"{float(number):.6g}"
+
+
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
+
+def canonical(value: Json) -> str:
+    """Return the one text of a JSON value.
+
+    >>> canonical({"b": [1, None], "a": "é"})
+    '{"a":"\\\\u00e9","b":[1,null]}'
+    """
+    return _encode(value)
+
+
+def digest(value: Json) -> str:
+    """Return the SHA-256 hash of a JSON value's canonical text, in hexadecimal.
+
+    >>> digest({"question": "count", "version": 1})[:16]
+    '62658fab3e540da8'
+    """
+    return hashlib.sha256(canonical(value).encode("ascii")).hexdigest()

@@ -22,11 +22,9 @@ import numpy as np
 
 from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
 from privet.kernel.accounting import as_epsilon
-from privet.kernel.additive import AdditiveModel
-from privet.kernel.canonical import Json
-from privet.kernel.conditions import released_model
+from privet.kernel.additive import AdditiveModel, check_model
 from privet.kernel.engines.contract import CorrectQuery, CountQuery, Engine
-from privet.kernel.limits import decimal_text
+from privet.kernel.limits import Json, decimal_text
 from privet.kernel.mechanisms import AboveThreshold, Watch
 from privet.kernel.session import RowSets, Session
 
@@ -101,7 +99,7 @@ class Monitor:
         QuestionError
             The monitor is closed, or the model does not fit the table: it is not counted then.
         """
-        released_model(model)
+        check_model(model)
         model.check(self._session.domain)
         if os.getpid() != self._process:
             # two processes with one threshold could hear two yeses

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from privet.errors import DataError, PrivacyError, QuestionError, UndeclaredDomain
-from privet.kernel.access import IN_MEMORY, SNAPSHOT, STREAM, Access, check, choose, size_of
 from privet.kernel.accounting import as_epsilon
-from privet.kernel.addresses import source_of, spark_frame
 from privet.kernel.domain import Domain
+from privet.kernel.engines.access import IN_MEMORY, SNAPSHOT, STREAM, Access, check, choose, size_of
+from privet.kernel.engines.addresses import source_of, spark_frame
 from privet.kernel.engines.contract import Engine, reworded
 from privet.kernel.engines.duckdb.engine import DuckDBEngine
 from privet.kernel.engines.memory.engine import MemoryEngine
@@ -25,7 +25,6 @@ from privet.kernel.ledger import MEMORY, Ledger, no_budget
 from privet.kernel.limits import LONGEST_NAME, is_name, is_path
 from privet.kernel.sampling import SYSTEM, Entropy, SeededEntropy
 from privet.kernel.session import Session
-from privet.kernel.table import Epsilon, InProcess, ProtectedTable
 
 # Read when a frame is opened, and by nothing else: a table that is open keeps the source that it has.
 _seeded: ContextVar[SeededEntropy | None] = ContextVar("seeded", default=None)
@@ -50,121 +49,26 @@ def seeded_noise(seed: int) -> Iterator[None]:
         _seeded.reset(token)
 
 
-def open_table(
+def open_session(
     data: Any,
     domain: Domain | str | Path,
-    budget: Epsilon | None = None,
-    ledger: str | Path | Ledger | None = None,
-    name: str | None = None,
-    analyst: str = "local",
-    access: str = "auto",
-    snapshot_limit: int | str | None = None,
-    ignore_spending: bool = False,
-) -> ProtectedTable:
-    """Open a private table to an analyst.
-
-    A file is read and coded here, and a table on a server checked, so that whatever is
-    wrong with it is told to whoever opens it and not to an analyst who pays for a question.
-
-    Parameters
-    ----------
-    data : str, Path or frame
-        A .csv or .parquet file, `duckdb:///file.db?table=t`, `postgresql://user@host/database?table=t`, `mssql://...`,
-        `spark:///?table=t`, or a pandas, polars, Arrow or Spark frame.
-    domain : Domain, str or Path
-        The public description of the table, or its file.
-    budget : number or str, optional
-        What may be spent on the data set in all. It is needed at the first opening, and recorded.
-    ledger : str, Path or Ledger, optional
-        Where charges are written. Default: beside a file or a DuckDB table, in memory for a frame; a table on a server
-        or on Spark needs one. If it is elsewhere than beside a file, a link to it is left there.
-    name : str, optional
-        The data set's name in the ledger. Default: the recorded one, else the name of the file or table.
-    analyst : str, default "local"
-    access : {"auto", "snapshot", "stream", "push-down"}, default "auto"
-        How questions reach the rows; `table.explain()` says which was taken and why.
-    snapshot_limit : int or str, optional
-        With "auto", merge a table that the domain bounds by this, "200MB" or a number of bytes, into memory. Default:
-        64 MB for a file, nothing for a table on a server.
-    ignore_spending : bool, default False
-        Open although another ledger records spending on the data, which is then not counted. For the owner.
-
-    Returns
-    -------
-    ProtectedTable
-
-    Raises
-    ------
-    DataError
-        If the data cannot be read, or lack a declared column.
-    LedgerError
-        If there is no budget yet, or the ledger cannot be used.
-    PrivacyError
-        If spending would not be counted, the domain is not the recorded one, or the budget is above the recorded one.
-
-    >>> import pandas as pd
-    >>> from privet.kernel.column import Nominal
-    >>> frame = pd.DataFrame({"sex": ["Female"] * 60 + ["Male"] * 40})
-    >>> table = open_table(frame, Domain((Nominal("sex", ("Female", "Male")),)), budget="1.0")
-    >>> table.where(sex="Female").count(0.5).interval(0.999)[1] > 40
-    True
-    >>> table.budget.remaining
-    Fraction(1, 2)
-    """
-    return _opened(data, domain, budget, ledger, name, analyst, access, snapshot_limit, ignore_spending=ignore_spending)
-
-
-def open_seeded(
-    data: Any,
-    domain: Domain | str | Path,
-    budget: Epsilon | None = None,
-    *,
-    seed: int,
-    name: str | None = None,
-    analyst: str = "local",
-    access: str = "auto",
-    snapshot_limit: int | str | None = None,
-) -> ProtectedTable:
-    """Open a table with noise that a seed repeats, its ledger in memory. For tests: nothing made with it is private.
-
-    Parameters
-    ----------
-    data, domain, budget, name, analyst, access, snapshot_limit
-        As for `privet.open`.
-    seed : int
-        At or above 0.
-
-    Returns
-    -------
-    ProtectedTable
-
-    Raises
-    ------
-    PrivacyError
-        Where a ledger lies beside the data: its rows are somebody's, and seeded noise hides nothing of them.
-    """
-    source = source_of(data) if isinstance(data, str | Path) else None
-    if source is not None and not source.remote and source.ledger.exists():
-        raise PrivacyError(
-            f"{source.title} has a ledger beside it, so its rows are somebody's: seeded noise would hide nothing of "
-            "them. Test with rows that you made."
-        )
-    return _opened(data, domain, budget, MEMORY, name, analyst, access, snapshot_limit, SeededEntropy(seed))
-
-
-def _opened(
-    data: Any,
-    domain: Domain | str | Path,
-    budget: Epsilon | None,
+    budget: int | float | str | Fraction | None,
     ledger: str | Path | Ledger | None,
     name: str | None,
     analyst: str,
     access: str,
     snapshot_limit: int | str | None,
-    entropy: Entropy | None = None,
+    seed: int | None = None,
     ignore_spending: bool = False,
-) -> ProtectedTable:
-    """A table whose noise comes from `entropy`; without one, from the operating system or the block of a test."""
+) -> Session:
+    """Open a private table to an analyst: `privet.open` lists the parameters, and what is refused.
+
+    With a seed the noise repeats, and the ledger is in memory. Without one noise comes from the operating system, or
+    from the block of a test.
+    """
+    if seed is not None:
+        _refuse_owned(data)
+        ledger = MEMORY
     if isinstance(domain, str | Path):
         domain = Domain.load(domain)
     if not isinstance(domain, Domain):
@@ -179,8 +83,7 @@ def _opened(
         _check_frame(data)
     dataset = name or (source.name if source else "frame")
     chosen = ledger if ledger is not None else source.ledger if source else MEMORY
-    if entropy is None:
-        entropy = _entropy_here(dataset, source, chosen)
+    entropy = _entropy_here(dataset, source, chosen) if seed is None else SeededEntropy(seed)
     beside = source.ledger if source and not source.remote else None
     continued = beside is not None and os.path.lexists(beside)
     if beside is not None and not ignore_spending:
@@ -211,8 +114,17 @@ def _opened(
         raise
     recorded = book.cap(dataset)
     limit = allowed if allowed is not None and recorded is not None and allowed < recorded else None
-    session = Session(domain, engine, book, dataset, address, analyst, entropy, limit, access=way, terms=terms)
-    return ProtectedTable(InProcess(session), session.whole_table())
+    return Session(domain, engine, book, dataset, address, analyst, entropy, limit, access=way, terms=terms)
+
+
+def _refuse_owned(data: Any) -> None:
+    """Refuse data with a ledger beside them: their rows are somebody's, and seeded noise hides nothing of them."""
+    source = source_of(data) if isinstance(data, str | Path) else None
+    if source is not None and not source.remote and source.ledger.exists():
+        raise PrivacyError(
+            f"{source.title} has a ledger beside it, so its rows are somebody's: seeded noise would hide nothing of "
+            "them. Test with rows that you made."
+        )
 
 
 def _is_there(ledger: str | Path) -> bool:

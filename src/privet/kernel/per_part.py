@@ -13,19 +13,34 @@ PerPart('1/5!', '1/10!')
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel.canonical import Json
+from privet.kernel.limits import Json
 
 T = TypeVar("T", covariant=True)
 U = TypeVar("U")
 V = TypeVar("V")
 
 Positions = NDArray[np.intp]
+
+
+def numbered(numbers: Positions, count: int) -> tuple[Positions, Positions]:
+    """Return which numbers below `count` occur, rising, and for each its position among these.
+
+    As `np.unique` with its inverse, without sorting.
+    """
+    if count > 4 * len(numbers) + 1000:
+        used, index = np.unique(numbers, return_inverse=True)
+        return used, index.reshape(-1)
+    used = np.flatnonzero(np.bincount(numbers, minlength=count))
+    position = np.zeros(count, dtype=np.intp)
+    position[used] = np.arange(len(used))
+    return used, position[numbers]
 
 
 class PerPart(Sequence[T], Generic[T]):
@@ -74,8 +89,9 @@ class PerPart(Sequence[T], Generic[T]):
         return self.values[int(self.which[part])]
 
     def __iter__(self) -> Iterator[T]:
-        values = self.values
-        return (values[number] for number in self.which.tolist())
+        if len(self.values) == 1:
+            return itertools.repeat(self.values[0], len(self))
+        return map(self.values.__getitem__, self.which.tolist())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PerPart):
@@ -110,14 +126,18 @@ class PerPart(Sequence[T], Generic[T]):
         """Return what a function makes of the two values of each part. It is called once for each pair that occurs."""
         if len(self.values) == len(other.values) == 1:
             return PerPart((function(self.values[0], other.values[0]),), self.which)
-        pairs, index = np.unique(self.which * len(other.values) + other.which, return_inverse=True)
+        both = self.which * len(other.values) + other.which
+        pairs, index = numbered(both, len(self.values) * len(other.values))
         first, second = np.divmod(pairs, max(1, len(other.values)))
         values = [function(self.values[a], other.values[b]) for a, b in zip(first, second, strict=True)]
-        return PerPart(values, index.reshape(-1))
+        return PerPart(values, index)
 
     def replaced(self, parts: Positions, new: PerPart[T]) -> PerPart[T]:
         """Return the same with new values for some parts."""
         index = self.which.copy()
+        if len(parts) == len(index):  # nothing is left of the values before
+            index[parts] = new.which
+            return PerPart(new.values, index)
         index[parts] = new.which + len(self.values)
         made: PerPart[T] = PerPart((*self.values, *new.values), index)
         return made if len(made.values) <= 2 * len(index) + 16 else made.compact()
@@ -143,12 +163,14 @@ class PerPart(Sequence[T], Generic[T]):
         """Return the same with every value once, in the order of first appearance."""
         if len(self.values) == 1 and len(self.which):
             return self
-        used, first, index = np.unique(self.which, return_index=True, return_inverse=True)
+        used, index = numbered(self.which, len(self.values))
+        first = np.zeros(len(used), dtype=np.intp)
+        first[index[::-1]] = np.arange(len(index))[::-1]  # of several the last assignment stays
         numbers: dict[T, int] = {}
-        for position in np.argsort(first, kind="stable"):
+        for position in np.argsort(first):
             numbers.setdefault(self.values[used[position]], len(numbers))
         new = np.array([numbers[self.values[number]] for number in used], dtype=np.intp)
-        return PerPart(numbers, new[index.reshape(-1)] if len(self.which) else self.which)
+        return PerPart(numbers, new[index])
 
     # -- identity ---------------------------------------------------------------------------
 

@@ -11,23 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from privet.errors import EngineFailed, PrivacyError, PrivetError, QuestionError
-from privet.kernel.accounting import Scopes, as_epsilon
-from privet.kernel.canonical import Json
-from privet.kernel.conditions import share
+from privet.kernel.accounting import Scopes, as_epsilon, as_share
 from privet.kernel.engines.contract import FIXED, Engine
 from privet.kernel.ledger import MEMORY, Ledger
-from privet.kernel.limits import fraction_of
+from privet.kernel.limits import Json, fraction_of
 from privet.kernel.release import Public, Release, known
-from privet.kernel.session import LastEntry, RowSets
-from privet.kernel.table import Epsilon, ProtectedTable
+from privet.kernel.session import LastEntry, OpenTable, RowSets
 
 Score = Release | Public
-Run = Callable[[ProtectedTable], tuple[Any, Score]]
+T = TypeVar("T", bound=OpenTable)
 
 LEAST_STOP = Fraction(1, 1000)  # a race has 1 / stop runs on average
 
@@ -46,9 +43,9 @@ class Raced:
 
 
 def race(
-    table: ProtectedTable,
-    candidates: Sequence[Run],
-    epsilon: Epsilon,
+    table: T,
+    candidates: Sequence[Callable[[T], tuple[Any, Score]]],
+    epsilon: int | float | str | Fraction,
     *,
     stop: Fraction | float | str = Fraction(1, 4),
     target: int | float | Fraction | None = None,
@@ -86,22 +83,21 @@ def race(
     tells the number of runs. What it keeps of its table answers no longer when the run is over.
 
     >>> import pandas as pd
-    >>> from privet.kernel.column import Nominal
-    >>> from privet.kernel.domain import Domain
-    >>> from privet.kernel.opening import open_table
-    >>> people = open_table(pd.DataFrame({"sex": ["f"] * 900}), Domain((Nominal("sex", ("f", "m")),)), budget=30)
+    >>> import privet
+    >>> from privet import Domain, Nominal
+    >>> people = privet.open(pd.DataFrame({"sex": ["f"] * 900}), Domain((Nominal("sex", ("f", "m")),)), budget=30)
     >>> women, men = (lambda shadow, sex=sex: (sex, shadow.where(sex=sex).count(5)) for sex in "fm")
     >>> won = race(people, [men, women], epsilon=5, target=500, stop="0.001")   # None in one of a thousand
     >>> won is None or won.output == "f", people.budget.spent
     (True, Fraction(10, 1))
     """
-    if not isinstance(table, ProtectedTable):
+    if not isinstance(table, OpenTable):
         raise QuestionError(f"a race is run on a protected table, not on a {type(table).__name__}.")
     if isinstance(candidates, str) or not isinstance(candidates, Sequence) or not candidates:
         raise QuestionError("candidates are a list of at least one function of a table.")
     if not all(callable(candidate) for candidate in candidates):
         raise QuestionError("a candidate is a function that takes a table and returns an output and its score.")
-    each, chance = as_epsilon(epsilon), share(stop, "stop")
+    each, chance = as_epsilon(epsilon), as_share(stop, "stop")
     if chance < LEAST_STOP:
         raise QuestionError("stop is at least 1/1000: a race has 1 / stop runs on average.")
     goal = None if target is None else _number(target, "a target")
@@ -127,8 +123,8 @@ def race(
 
 
 def _run(
-    table: ProtectedTable,
-    candidates: Sequence[Run],
+    table: T,
+    candidates: Sequence[Callable[[T], tuple[Any, Score]]],
     epsilon: Fraction,
     stop: Fraction,
     target: Fraction | None,
@@ -151,7 +147,9 @@ def _run(
             return None if best is None else best[1]
 
 
-def _one(table: ProtectedTable, candidate: Run, epsilon: Fraction) -> tuple[Any, Score, Fraction] | PrivetError:
+def _one(
+    table: T, candidate: Callable[[T], tuple[Any, Score]], epsilon: Fraction
+) -> tuple[Any, Score, Fraction] | PrivetError:
     """Run one candidate on a shadow of the table, which answers no longer when the run is over."""
     lease = Lease(table._session.engine)
     problem: PrivetError = EngineFailed("a candidate of the race failed; the charge of the race stands.")
@@ -172,7 +170,7 @@ def _one(table: ProtectedTable, candidate: Run, epsilon: Fraction) -> tuple[Any,
     return problem
 
 
-def shadow_table(table: ProtectedTable, lease: Lease, epsilon: Fraction) -> ProtectedTable:
+def shadow_table(table: T, lease: Lease, epsilon: Fraction) -> T:
     """Return the same rows behind a ledger of their own, in memory: what is asked there costs at most `epsilon`."""
     session = table._session
     ledger = Ledger.open(MEMORY)
@@ -187,8 +185,7 @@ def shadow_table(table: ProtectedTable, lease: Lease, epsilon: Fraction) -> Prot
         last_entry=LastEntry(),
         writes=False,
     )
-    sets = RowSets(table._sets.rows, Scopes(), table._sets.paths)
-    return type(table)(type(table._backend)(shadow), sets)
+    return table._with(shadow, RowSets(table._sets.rows, Scopes(), table._sets.paths))
 
 
 class Lease:

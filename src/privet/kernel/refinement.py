@@ -31,9 +31,9 @@ import numpy as np
 from privet.errors import KeyReused
 from privet.kernel.mechanisms import IntegerLaplace, Paired, Refinement, release_all
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.question import Question
 from privet.kernel.release import About, Refinable
-from privet.kernel.session import Request, RowSets, Session, listed
+from privet.kernel.rows import Keep
+from privet.kernel.session import Question, Request, RowSets, Session, listed
 
 
 class ChainLevel(NamedTuple):
@@ -63,6 +63,7 @@ class Chain:
         assert entry is not None
         self._session, self._question, self._sets, self._entry = session, question, sets, entry
         self._releases = releases
+        self._own = releases[0]._chain  # what refined releases are refined by
         self._lock = threading.Lock()
         self._drawn: str | None = None  # the opening that its record names
         # what was read of the record: the last level of each part, after so many refinements
@@ -81,7 +82,7 @@ class Chain:
         notes = PerPart.of((level.epsilon, level.entry, level.private) for level in map(levels.__getitem__, parts))
         for part, (noise, about) in zip(parts, notes.map(lambda note: self._note(*note)), strict=True):
             release = self._question.release(levels[part].value, noise, about, self._session.domain, part)
-            release._chain, release._part = self, part
+            release._chain, release._part = self._own, part
             releases.append(release)
         return releases
 
@@ -128,7 +129,8 @@ class Chain:
         levels, steps = self._known
         wanted = _parsed(content)
         parts = list(wanted)
-        sets = self._sets.take(parts)
+        every = len(parts) == len(self._sets)  # in rising order, as `_parsed` has them
+        sets = self._sets if every else self._sets.divide(Keep(tuple(parts)), session.domain)
         each = session.domain.rows_per_person
         after, before = PerPart.of(wanted.values()), PerPart.of(levels[part].epsilon for part in parts)
         mechanisms = before.combine(lambda low, high: Refinement(low / each, high / each, self._sensitivity), after)

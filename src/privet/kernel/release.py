@@ -154,7 +154,7 @@ class Refinable(Release):
     """
 
     noise: IntegerLaplace
-    _chain: Refiner | None = None
+    _chain: Callable[[], Refiner] | None = None  # the one record of refinements, made when somebody refines
     _part: int = 0
 
     def refine(self, epsilon: object) -> Self:
@@ -164,11 +164,11 @@ class Refinable(Release):
         An answer is refined in the opening of the table in which it was drawn, and nowhere else.
         """
         level = as_epsilon(epsilon)
-        (found,) = self._asks().refined([self._part], PerPart.same(level, 1))
+        (found,) = self._asks()().refined([self._part], PerPart.same(level, 1))
         assert isinstance(found, type(self))
         return found
 
-    def _asks(self) -> Refiner:
+    def _asks(self) -> Callable[[], Refiner]:
         if self._chain is not None:
             return self._chain
         kind = type(self).__name__
@@ -196,7 +196,7 @@ class Count(Refinable, int):
         return super().__new__(cls, value)
 
     def __init__(self, value: int, noise: IntegerLaplace, about: About) -> None:
-        self.noise, self.about = noise, about
+        self.noise, self.about, self._chain, self._part = noise, about, None, 0
 
     def interval(self, confidence: float = 0.95) -> tuple[int, int]:
         """Return bounds for the true count, which is never below 0."""
@@ -302,7 +302,7 @@ class Histogram(Refinable):
         about: About,
     ) -> None:
         self.values, self.columns, self.labels = values, columns, labels
-        self.noise, self.about = noise, about
+        self.noise, self.about, self._chain, self._part = noise, about, None, 0
 
     def __getitem__(self, cell: str | tuple[str, ...]) -> Count:
         """Return the count of a cell, named by its labels."""
@@ -426,11 +426,11 @@ class Releases(tuple[R, ...], Generic[R]):
     def refine(self, epsilon: object) -> Releases[R]:
         """Refine every part, to one epsilon or each to its own: one charge, one query to the engine."""
         levels = as_epsilons(epsilon, len(self))
-        parts: dict[Refiner, list[int]] = {}
+        parts: dict[Callable[[], Refiner], list[int]] = {}
         for release in self:
             if not isinstance(release, Refinable):
                 raise QuestionError(f"a {type(release).__name__} cannot be refined; counts, histograms and sums can.")
             parts.setdefault(release._asks(), []).append(release._part)
         if len(parts) > 1:
             raise QuestionError("these are answers to several questions; refine those of each question by themselves.")
-        return Releases(found for refiner, own in parts.items() for found in refiner.refined(own, levels))
+        return Releases(found for chain, own in parts.items() for found in chain().refined(own, levels))

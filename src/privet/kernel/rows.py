@@ -13,11 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.kernel.canonical import Json, digest
 from privet.kernel.column import Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.limits import decimal_text
-from privet.kernel.per_part import PerPart
+from privet.kernel.limits import Json, decimal_text, digest, whole_of
+from privet.kernel.per_part import PerPart, Positions
 
 COIN_PRIME = 2**31 - 1  # coins are hashes modulo this prime: products stay within 64 bits
 MAX_PARTS = 2**19  # of a partition
@@ -106,6 +105,14 @@ class Keep:
     parts: tuple[int, ...]
     conditions: tuple[Condition, ...] = ()
 
+    def check(self, domain: Domain, parts: int) -> None:
+        """Refuse to keep what is not there, or anything twice: parts would share rows."""
+        numbers = np.unique(np.asarray(self.parts, dtype=np.intp))
+        if len(numbers) < len(self.parts) or (len(numbers) and not 0 <= numbers[0] <= numbers[-1] < parts):
+            raise QuestionError(f"take different parts by their numbers, 0 to {parts - 1}.")
+        for condition in self.conditions:
+            condition.check(domain)
+
     def to_json(self) -> Json:
         return {"keep": self.parts, "where": [condition.to_json() for condition in self.conditions]}
 
@@ -115,6 +122,19 @@ class Divide:
     """Divide each part by its split; a part without one is dropped."""
 
     splits: PerPart[Split | None]
+
+    def check(self, domain: Domain, parts: int) -> None:
+        """Refuse splits that the domain has no cells for, and too many parts."""
+        if len(self.splits) != parts:
+            raise QuestionError(f"{len(self.splits)} splits were given for {parts} parts; give one for each.")
+        for split in self.splits.values:
+            if split is not None:
+                split.check(domain)
+        _check_parts(int(self.children(domain).sum()))
+
+    def children(self, domain: Domain) -> Positions:
+        """Return how many parts it makes of each."""
+        return self.splits.map(lambda split: 0 if split is None else split.children(domain)).array()
 
     def to_json(self) -> Json:
         return {"divide": self.splits.to_json(lambda split: None if split is None else split.to_json())}
@@ -132,6 +152,14 @@ class Scatter:
     parts: int
     seed: int
 
+    def check(self, domain: Domain, parts: int) -> None:
+        """Refuse a number of parts, or a seed, that coins are not made for."""
+        if whole_of(self.parts, 1, 10_000) is None:
+            raise QuestionError("scatter takes a whole number of parts, 1 to 10000.")
+        if whole_of(self.seed, 0, 2**64 - 1) is None:
+            raise QuestionError("random_state must be a whole number from 0 to 2**64 - 1.")
+        _check_parts(self.parts * parts)
+
     def coefficients(self, domain: Domain) -> list[tuple[int, int]]:
         """Return a multiplier and a constant below COIN_PRIME for each column, and for two last rounds."""
         rng = np.random.default_rng(self.seed)
@@ -140,6 +168,11 @@ class Scatter:
 
     def to_json(self) -> Json:
         return {"scatter": self.parts, "seed": str(self.seed)}
+
+
+def _check_parts(parts: int) -> None:
+    if parts > MAX_PARTS:
+        raise QuestionError(f"this makes {parts} parts, at most {MAX_PARTS} are possible; split by fewer values.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,9 +194,8 @@ class Rows:
 
     def divide(self, splits: Sequence[Split | None], domain: Domain) -> Rows:
         """Return the parts that these parts are divided into, each by its split."""
-        per_part = splits if isinstance(splits, PerPart) else PerPart.of(splits)
-        children = per_part.map(lambda split: 0 if split is None else split.children(domain))
-        return Rows(sum(children), self, Divide(per_part), self.depth + 1)
+        step = Divide(splits if isinstance(splits, PerPart) else PerPart.of(splits))
+        return Rows(int(step.children(domain).sum()), self, step, self.depth + 1)
 
     def scatter(self, parts: int, seed: int) -> Rows:
         """Return the parts that these parts are divided into by coins."""

@@ -8,7 +8,7 @@ OpenDP's samplers cost a tree most of its time (`make bench`); the tests hold ou
 from __future__ import annotations
 
 import math
-import secrets
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, localcontext
@@ -61,7 +61,7 @@ class SystemEntropy(Entropy):
     private = True
 
     def take(self, count: int) -> bytes:
-        return secrets.token_bytes(count)
+        return os.urandom(count)
 
 
 class SeededEntropy(Entropy):

@@ -1,38 +1,115 @@
-"""What one analyst does with one open table: charge first, ask second, store the answer, release it."""
+"""What a question is, and how one is asked of an open table: charge first, ask second, store the answer, release it.
+
+A question is a frozen, public value. One class in one file says everything about one kind of question.
+`Session.ask` checks a question, builds its mechanisms, charges what these mechanisms lose, asks the engine for the
+exact values, and applies the same mechanisms to them. After that nothing sees an exact value.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, ClassVar, NoReturn, TypeVar
+from functools import cache
+from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Self, TypeVar, get_type_hints
 
 import numpy as np
 
 from privet.errors import DataError, EngineFailed, LedgerError, QuestionError
 from privet.kernel import accounting
-from privet.kernel.access import Access
 from privet.kernel.accounting import Scopes
-from privet.kernel.canonical import Json, canonical, digest
 from privet.kernel.domain import Domain
+from privet.kernel.engines.access import Access
 from privet.kernel.engines.contract import FIXED, Engine, Lost
 from privet.kernel.ledger import Charge, Entry, Ledger
-from privet.kernel.limits import LONGEST_NAME, decimal_text, is_name
+from privet.kernel.limits import LONGEST_NAME, Json, canonical, decimal_text, digest, is_name
 from privet.kernel.mechanisms import Mechanism, release_all
 from privet.kernel.per_part import PerPart, Positions
-from privet.kernel.questions.question import Question
 from privet.kernel.release import About, Releases
-from privet.kernel.rows import Rows
+from privet.kernel.rows import Divide, Keep, Rows, Scatter
 from privet.kernel.sampling import Entropy
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _LONGEST_PATH = 1000  # characters: every part has a path
+VERSION = 1  # of the JSON form of all questions
+
+
+class Question(ABC, Generic[R]):
+    """A question about every part of a table, answered with one release of type R for each."""
+
+    kind: ClassVar[str]  # its name in JSON, which never changes
+    refinable: ClassVar[bool] = False  # whether answers can be refined: one vector with integer Laplace noise
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """How ledgers, releases and errors name the question."""
+
+    @abstractmethod
+    def check(self, domain: Domain, rows: Rows) -> None:
+        """Refuse a question that does not fit the domain, or is too large, before anything is charged.
+
+        Raises
+        ------
+        QuestionError, UndeclaredDomain, PrivacyError
+        """
+
+    @abstractmethod
+    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
+        """Return the mechanism of each part, for its epsilon per record."""
+
+    @abstractmethod
+    def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Iterable[Any]:
+        """Return what the mechanism of each part is applied to: an array with an axis for the parts, or one by one."""
+
+    @abstractmethod
+    def release(self, noisy: Any, mechanism: Any, about: About, domain: Domain, part: int) -> R:
+        """Return the release of one part, from public values alone: the output of its mechanism, as JSON holds it."""
+
+    def releases(
+        self, noisy: Sequence[Any], mechanisms: PerPart[Mechanism], about: PerPart[About], domain: Domain
+    ) -> Iterable[R]:
+        """Return the releases of all parts."""
+        parts = zip(noisy, mechanisms, about, strict=True)
+        return (
+            self.release(value, mechanism, note, domain, part) for part, (value, mechanism, note) in enumerate(parts)
+        )
+
+    def to_json(self, brief: bool = False) -> Json:
+        """Return the question as JSON: what a request consists of; in a brief form a model is its hash."""
+        content = {name: form.write(getattr(self, name), brief) for name, form in json_forms(type(self)).items()}
+        return {"question": self.kind, "version": VERSION, **content}
+
+    def identity(self) -> Json:
+        """Return the JSON form with every model replaced by its hash: what the ledger keeps."""
+        return self.to_json(brief=True)
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of the identity: the same for the same question, in every process and version of privet."""
+        return digest(self.identity())
+
+
+class JsonField(NamedTuple):
+    """How a field of a question is written as JSON, and read from JSON that somebody sent."""
+
+    what: str  # what an error says that it must be
+    read: Callable[[object], Any]  # None refuses it
+    write: Callable[[Any, bool], Json] = lambda value, brief: value
+
+
+@cache
+def json_forms(question: type[Question[Any]]) -> dict[str, JsonField]:
+    """Return the form of each field of a question: what its annotation is annotated with."""
+    hints = get_type_hints(question, include_extras=True)
+    return {each.name: hints[each.name].__metadata__[0] for each in fields(question)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +149,16 @@ class Paths:
 
 
 @dataclass(frozen=True)
+class Allot:
+    """Let a table spend at most `cap`, in all its parts together."""
+
+    cap: Fraction
+
+
+Step = Keep | Divide | Scatter | Allot
+
+
+@dataclass(frozen=True)
 class RowSets:
     """Disjoint sets of rows: which rows lie in which set, what they have paid, and how they are called."""
 
@@ -82,12 +169,19 @@ class RowSets:
     def __len__(self) -> int:
         return len(self.scopes)
 
-    def take(self, parts: Positions | list[int]) -> RowSets:
-        """Return some of them."""
-        numbers = np.asarray(parts, dtype=np.intp)
-        if np.array_equal(numbers, np.arange(len(self))):
-            return self
-        return RowSets(self.rows.keep(numbers.tolist()), self.scopes.take(numbers), self.paths.take(numbers))
+    def divide(self, step: Step, domain: Domain, paths: Paths | None = None) -> RowSets:
+        """Return the sets that a step makes of these, disjoint as they are; `paths` names them where names change."""
+        rows, scopes = self.rows, self.scopes
+        if isinstance(step, Allot):
+            return RowSets(rows, scopes.allot(step.cap), self.paths)
+        step.check(domain, len(self))
+        if isinstance(step, Keep):
+            kept = np.asarray(step.parts, dtype=np.intp)
+            return RowSets(rows.keep(step.parts, step.conditions), scopes.take(kept), paths or self.paths.take(kept))
+        assert paths is not None
+        if isinstance(step, Scatter):
+            return RowSets(rows.scatter(step.parts, step.seed), scopes.divide(step.parts), paths)
+        return RowSets(rows.divide(step.splits, domain), scopes.divide(step.children(domain)), paths)
 
     @property
     def name(self) -> str:
@@ -216,9 +310,7 @@ class Session:
         """Return the mechanism of each part, for epsilons of a person: of their records each gets its share."""
         return question.mechanisms(self.domain, epsilons.map(lambda epsilon: epsilon / self.domain.rows_per_person))
 
-    def ask(
-        self, question: Question[R], sets: RowSets, epsilons: PerPart[Fraction], key: str | None = None
-    ) -> Releases[R]:
+    def ask(self, question: Question[R], sets: RowSets, epsilon: object, key: str | None = None) -> Releases[R]:
         """Ask a question of disjoint sets of rows: one charge, one query to the engine, one release for each.
 
         The mechanisms are built once. These objects say what is charged, and these objects are applied.
@@ -227,7 +319,7 @@ class Session:
         ----------
         question : Question
         sets : RowSets
-        epsilons : PerPart of Fraction
+        epsilon : number, str, or one for each set
             What each set pays, for a person.
         key : str, optional
             The same key with the same question finds the stored answer, or finishes under the standing charge.
@@ -237,6 +329,7 @@ class Session:
         PrivetError
             In every case in one sentence that depends on no row; `errors` lists them.
         """
+        epsilons = accounting.as_epsilons(epsilon, len(sets))
         question.check(self.domain, sets.rows)
         if not len(sets):
             return Releases(())
@@ -391,39 +484,6 @@ class Session:
         return entry
 
 
-@dataclass(frozen=True)
-class Budget:
-    """What was spent and what is left, read from the ledger."""
-
-    _session: Session
-    _sets: RowSets
-
-    @property
-    def spent(self) -> Fraction:
-        """What this analyst has charged to the table, now and before; on a part of it, what the part has cost."""
-        if self._sets.scopes.is_root:
-            return self._session.ledger.spent(self._session.dataset, self._session.analyst)
-        return self._sets.scopes.spent
-
-    @property
-    def remaining(self) -> Fraction:
-        """The largest epsilon that can be charged here now."""
-        return self._session.headroom(self._sets)[0]
-
-    @property
-    def ledger_path(self) -> str:
-        """Where the spending is written down."""
-        return self._session.ledger.path
-
-    @property
-    def entries(self) -> list[Entry]:
-        """This analyst's lines of the ledger."""
-        return self._session.ledger.entries(self._session.dataset, self._session.analyst)
-
-    def __repr__(self) -> str:
-        return f"<budget: {decimal_text(self.spent)} spent, {decimal_text(self.remaining)} left>"
-
-
 class _Stands(accounting.Refused):
     """The charge was written before, under the same key: the scopes must not pay again."""
 
@@ -443,3 +503,18 @@ def listed(losses: PerPart[Fraction]) -> str:
     values = losses.compact().values
     lowest, highest = decimal_text(min(values)), decimal_text(max(values))
     return lowest if lowest == highest else f"{lowest} to {highest}"
+
+
+class OpenTable(ABC):
+    """A set of rows of an open table: what a race or a keyed run is given. `privet.table` has the methods that ask."""
+
+    _sets: RowSets
+
+    @property
+    @abstractmethod
+    def _session(self) -> Session:
+        """What answers questions about it."""
+
+    @abstractmethod
+    def _with(self, session: Session, sets: RowSets) -> Self:
+        """Return such a table of other rows, or in another session."""

@@ -30,14 +30,13 @@ from privet.kernel import (
     Domain,
     Entropy,
     ExponentialOverRanges,
-    InProcess,
     IntegerLaplace,
-    ProtectedTable,
     Refinement,
     session_in_memory,
 )
 from privet.lab.distributions import answers_log_probability, probabilities, refinement_log_probabilities
 from privet.lab.public import PublicRows, open_public
+from privet.table import InProcess, ProtectedTable
 
 # Noise of this size decides every comparison of a noisy number.
 FAR = 10**4

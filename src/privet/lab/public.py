@@ -23,13 +23,10 @@ from privet.kernel import (
     Entropy,
     ExponentialOverRanges,
     HistogramQuestion,
-    InProcess,
     IntegerLaplace,
     Max,
     Mechanism,
-    Parts,
     PerPart,
-    ProtectedTable,
     Question,
     Releases,
     Rows,
@@ -43,6 +40,7 @@ from privet.kernel import (
 )
 from privet.lab.criteria import GainRatio, Unrounded
 from privet.lab.paper_noise import ExactChoice, ExactValues, RoundedLaplace
+from privet.table import InProcess, Parts, ProtectedTable
 
 R = TypeVar("R")
 

@@ -26,9 +26,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, QuestionError
-from privet.kernel import Domain, Json, ProtectedTable, as_epsilon, keyed_run, open_table, quoted
+from privet.kernel import Domain, Json, as_epsilon, keyed_run, quoted
 from privet.lab import PublicTable
-from privet.learners.algorithm import check_target
+from privet.learners.algorithm import Progress, check_target
 from privet.learners.inference import infer
 from privet.learners.input_rows import (
     checked_rows,
@@ -40,9 +40,10 @@ from privet.learners.input_rows import (
     rows_of,
     without_person,
 )
-from privet.learners.progress import Progress
 from privet.models.model import Model
 from privet.models.privacy_record import Privacy
+from privet.open_table import open_table
+from privet.table import ProtectedTable
 
 Self = TypeVar("Self", bound="PrivateClassifier")
 

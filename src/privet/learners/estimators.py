@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet.errors import NotPrivate, QuestionError
-from privet.kernel import Domain, ProtectedTable
+from privet.kernel import Domain
 from privet.lab import open_public
 from privet.learners.additive import LEARNERS, learn
 from privet.learners.estimator import PrivateClassifier
@@ -23,6 +23,7 @@ from privet.learners.plan import Plan
 from privet.learners.presets import preset
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble
+from privet.table import ProtectedTable
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import PrivacyError, QuestionError
-from privet.kernel import Criterion, Domain, Parts, PerPart, Public, Release
+from privet.kernel import Criterion, Domain, PerPart, Public, Release
 from privet.learners import prune
+from privet.learners.algorithm import Record
 from privet.learners.plan import NOW, Level, Plan, Schedule, checked_at_node
-from privet.learners.sites import Decisions, Site, estimate_of, settled
+from privet.learners.sites import Decisions, estimate_of, is_site, settled
 from privet.learners.splitting import (
     Attributes,
     CutRanges,
@@ -39,8 +40,8 @@ from privet.learners.splitting import (
 )
 from privet.learners.structure import splits_at
 from privet.models.model import Floats, Integers
-from privet.models.privacy_record import Record
 from privet.models.tree import Tree
+from privet.table import Parts
 
 LevelCallback = Callable[[int, int], None]  # called with each level and the number of its nodes
 SplitMethod = tuple[str, Criterion | None]  # how a node finds its split, and its criterion if not the plan's
@@ -303,7 +304,7 @@ class NodeSites:
         if not self.plan.is_exact:
             points = self.plan.numeric == "separate" and bool(cut_ranges(self.plan, self.domain))
             self.plan.check_shares(shares, "split", *["points"] * points)
-        if isinstance(self.plan.criterion, Site):
+        if is_site(self.plan.criterion):
             rule: Criterion = self.decide("criterion", nodes, node, epsilon, self._usable)
             return rule
         return self._usable(self.plan.criterion)

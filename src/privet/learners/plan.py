@@ -19,7 +19,7 @@ import numpy as np
 
 from privet.errors import QuestionError
 from privet.kernel import Criterion, Domain, Json, Numeric, Public, as_epsilon
-from privet.learners.sites import Decisions, Site, name_of, settled
+from privet.learners.sites import Decisions, Site, is_site, name_of, settled
 
 # "Signal" is the number of rows times the epsilon of a record.
 DEEPER = (500.0, 1200.0, 8000.0, 50_000.0)  # signals from which two, three, four and five levels pay off
@@ -369,7 +369,7 @@ class Plan:
     def __post_init__(self) -> None:
         for declared in fields(self):
             name, setting = declared.name, getattr(self, declared.name)
-            if not isinstance(setting, Site):
+            if not is_site(setting):
                 object.__setattr__(self, name, checked_setting(name, setting))
             elif name not in (*RUN_SITES, *NODE_SITES):
                 raise QuestionError(f"a plan's {name} cannot be decided while a tree grows; give its value.")
@@ -392,12 +392,12 @@ class Plan:
     @property
     def has_depth_rule(self) -> bool:
         """Whether the depth is a rule, which follows from the number of rows."""
-        return callable(self.depth) and not isinstance(self.depth, Site)
+        return callable(self.depth) and not is_site(self.depth)
 
     @property
     def sites(self) -> tuple[str, ...]:
         """The names of the fields that are decided while trees grow."""
-        return tuple(name for name in (*RUN_SITES, *NODE_SITES) if isinstance(getattr(self, name), Site))
+        return tuple(name for name in (*RUN_SITES, *NODE_SITES) if is_site(getattr(self, name)))
 
     @property
     def decides_at_nodes(self) -> bool:
@@ -407,7 +407,7 @@ class Plan:
     @property
     def is_drawn_before(self) -> bool:
         """Whether the structures of trees are drawn before growth. They are not if a site may stop a branch."""
-        return self.split == "random" and not isinstance(self.stop, Site)
+        return self.split == "random" and not is_site(self.stop)
 
     def decided(self, decisions: Decisions) -> Plan:
         """Return the plan after the sites of the run have decided, one after the other; sites of nodes stay.
@@ -429,7 +429,7 @@ class Plan:
         plan = self
         for name in RUN_SITES:
             setting = getattr(plan, name)
-            if isinstance(setting, Site):
+            if is_site(setting):
                 setting = decisions.ask(name, setting, partial(checked_setting, name))
                 plan = replace(plan, **{name: setting})
             decisions.view[f"plan.{name}"] = Public(setting if isinstance(setting, int | str) else name_of(setting))
@@ -508,7 +508,7 @@ class Plan:
         points = numeric if self.numeric == "separate" else 0
         schedule: Schedule = settled(self.budget)(self, epsilon, depth, points)
         if self.split != "random" and not self.is_exact:
-            selects = not isinstance(self.split, Site)  # a site is checked when it decides to select
+            selects = not is_site(self.split)  # a site is checked when it decides to select
             needed = {"size": self.stop == "noise", "split": selects, "points": selects and points > 0}
             for level in schedule.levels:
                 self.check_shares(level, *(name for name in needed if needed[name]))
@@ -628,7 +628,7 @@ def checked_setting(name: str, setting: Any) -> Any:
     """
     if name in _LISTS and setting not in _LISTS[name]:
         raise QuestionError(f"a plan's {name} is one of {', '.join(_LISTS[name])}, not '{setting}'.")
-    if name == "budget" and (isinstance(setting, Site) or not callable(setting)):
+    if name == "budget" and (is_site(setting) or not callable(setting)):
         raise QuestionError(f"a plan's budget is a function that shares epsilon, not '{setting}'.")
     if name == "trees":
         return _whole(name, setting, 1, 10_000)
@@ -636,7 +636,7 @@ def checked_setting(name: str, setting: Any) -> Any:
         return _whole(name, setting, 0, 2**53)
     if name == "max_leaves":
         return _whole(name, setting, 1, 5_000_000)
-    if name == "depth" and (isinstance(setting, Site) or not callable(setting)):
+    if name == "depth" and (is_site(setting) or not callable(setting)):
         return _whole("max_depth", setting, 0, 100)
     if name == "certainty" and not 0 < setting < 1:
         raise QuestionError(f"the certainty factor of pruning lies between 0 and 1, not {setting}.")

@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -61,16 +61,21 @@ class Site(Protocol):
         """
 
 
+def is_site(setting: object) -> TypeGuard[Site]:
+    """Return whether a field of a plan is decided while trees grow: as `isinstance`, many times faster."""
+    return callable(getattr(setting, "decide", None))
+
+
 def settled(setting: Any) -> Any:
     """Return a field of a plan, which must not be a site any more."""
-    assert not isinstance(setting, Site)
+    assert not is_site(setting)
     return setting
 
 
 def name_of(setting: object) -> str:
     """Return the name of a rule or site: its `__name__`, `name` or `site`, else how it is written."""
     names = [getattr(setting, key, None) for key in ("__name__", "name", "site")]
-    written = type(setting).__name__ if isinstance(setting, Site) else str(setting)
+    written = type(setting).__name__ if is_site(setting) else str(setting)
     return next((name for name in names if isinstance(name, str) and name), written)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -70,36 +70,6 @@ class Step:
             None if content.get("entry") is None else _whole(content["entry"]),
             path,
         )
-
-
-class Record:
-    """Collects the steps of a fit as they are taken.
-
-    Attributes
-    ----------
-    steps : list of Step
-    reasons : list of str
-        Why the model is not private; empty if it is.
-    """
-
-    def __init__(self) -> None:
-        self.steps: list[Step] = []
-        self.reasons: list[str] = []
-
-    def add(self, tree: int, level: int, question: str, releases: Sequence[Any], path: Fraction | None = None) -> None:
-        """Add one question.
-
-        Parameters
-        ----------
-        tree, level, question, path
-            As in `Step`.
-        releases : sequence of Release
-            What was released for each node. All of them have the same epsilon.
-        """
-        first = releases[0]
-        self.steps.append(Step(tree, level, question, len(releases), first.epsilon, first.about.entry, path))
-        if not first.private:
-            self.reasons.append("its noise was seeded, or its rows are public")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from sklearn.base import clone
 from privet.choice.auto import CLASSIFIERS, AutoClassifier
 from privet.choice.catalog import ALGORITHMS
 from privet.errors import QuestionError
-from privet.kernel import Domain, Nominal, open_table
+from privet.kernel import Domain, Nominal
 from privet.lab import PublicRows, WorstLoss, open_public, worst_loss
 from privet.learners.estimator import PrivateClassifier
 from privet.learners.estimators import PriorClassifier, TablesClassifier, TreeClassifier
@@ -31,6 +31,7 @@ from privet.learners.presets import PRESETS, preset
 from privet.models.model import Model
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble
+from privet.open_table import open_table
 from privet.verification import observe
 from privet.verification.checks import CanaryCheck, Check, ExactCheck, NeighbourCheck, Neighbours, Sampler
 from privet.verification.events import Observations

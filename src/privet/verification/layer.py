@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from privet.errors import QuestionError
-from privet.kernel import Domain, open_seeded, open_table, source_of, text_of
+from privet.kernel import Domain, source_of, text_of
+from privet.open_table import open_seeded, open_table
 
 if TYPE_CHECKING:
     import pandas as pd

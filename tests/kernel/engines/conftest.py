@@ -19,8 +19,8 @@ import spark_session
 from postgres_server import shared_server
 
 from privet.kernel import source_of
-from privet.kernel.addresses import spark_frame
 from privet.kernel.domain import Domain
+from privet.kernel.engines.addresses import spark_frame
 from privet.kernel.engines.duckdb.engine import DuckDBEngine
 from privet.kernel.engines.duckdb.source import DuckDBSource
 from privet.kernel.engines.memory.engine import MemoryEngine

@@ -11,10 +11,11 @@ import pytest
 
 import privet
 from privet.errors import LedgerError
-from privet.kernel import Charge, Ledger, ProtectedTable
+from privet.kernel import Charge, Ledger
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
 from privet.kernel.ledger.store import Purpose
+from privet.table import ProtectedTable
 
 DATASET = "people"
 DOMAIN = Domain((Nominal("sex", ("f", "m")),))

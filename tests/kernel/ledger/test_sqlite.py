@@ -11,7 +11,7 @@ import pytest
 from kernel.ledger.small_ledger import TENTH, one_sentence, table_at
 
 from privet.errors import LedgerError
-from privet.kernel import ProtectedTable
+from privet.table import ProtectedTable
 
 
 def after_charge(table: ProtectedTable, trouble: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:

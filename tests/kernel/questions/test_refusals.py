@@ -191,7 +191,7 @@ def test_a_majority_or_coins_of_too_many_parts_are_refused_before_they_are_charg
 ) -> None:
     for question in ("counts", "splits"):
         monkeypatch.setattr(f"privet.kernel.questions.{question}.MAX_CELLS", 1_000)
-    monkeypatch.setattr("privet.kernel.table.MAX_PARTS", 1_000)
+    monkeypatch.setattr("privet.kernel.rows.MAX_PARTS", 1_000)
     wide = Domain(tuple(Nominal(name, tuple(range(100))) for name in "ab"))
     table = privet.open(pd.DataFrame({"a": [1], "b": [2]}), wide, budget=1)
     with pytest.raises(QuestionError, match="10000 cells"):

@@ -25,12 +25,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from privet.errors import BudgetExceeded, LedgerError, PrivacyError
-from privet.kernel.canonical import Json, canonical
 from privet.kernel.domain import Domain
 from privet.kernel.ledger import replay
 from privet.kernel.ledger.log import Account, Answer, Body, Charge, Entry, Hold, Line, Log, Terms, cells_of, terms_of
 from privet.kernel.ledger.store import MEMORY, READ, Purpose, SQLiteStore, Store
-from privet.kernel.limits import decimal_text, is_path, shown
+from privet.kernel.limits import Json, canonical, decimal_text, is_path, shown
 
 if TYPE_CHECKING:
     from privet.kernel.ledger.postgres import PostgresStore

@@ -7,7 +7,7 @@ from typing import Any
 
 from privet.errors import QuestionError
 from privet.kernel.questions import choose, counts, numbers, released_models, splits
-from privet.kernel.questions.question import VERSION, Question, json_forms
+from privet.kernel.session import VERSION, Question, json_forms
 
 QUESTIONS: dict[str, type[Question[Any]]] = {
     question.kind: question

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import QuestionError
-from privet.kernel.canonical import Json
 from privet.kernel.criteria import roomy
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import CountQuery, Engine, cell_count
-from privet.kernel.limits import MAX_CELLS, is_name
+from privet.kernel.engines.contract import CountQuery, Engine
+from privet.kernel.limits import MAX_CELLS, Json, is_name
 from privet.kernel.mechanisms import IndexSelection, Mechanism, selection
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.question import TEXT, WHOLE, WHOLES, JsonField, Question, check_cells, list_of, read_texts
+from privet.kernel.questions.fields import TEXT, WHOLE, WHOLES, cell_sum, check_cells, list_of, read_texts
 from privet.kernel.release import About, Choice
 from privet.kernel.rows import Rows
+from privet.kernel.session import JsonField, Question
 
 LARGEST_BOUND = 2**31
 
@@ -117,7 +117,7 @@ class ChooseQuestion(Question[Choice]):
                     "which are different."
                 )
         groups = {quality.columns for _, quality in self.candidates}
-        check_cells(rows.parts * sum(cell_count(domain, group) for group in groups), MAX_CELLS)
+        check_cells(rows.parts * cell_sum(domain, groups), MAX_CELLS)
 
     @property
     def monotone(self) -> bool:

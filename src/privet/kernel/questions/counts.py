@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -11,13 +12,14 @@ import numpy as np
 
 from privet.errors import QuestionError
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import CountQuery, Counts, Engine, cell_count
+from privet.kernel.engines.contract import CountQuery, Counts, Engine
 from privet.kernel.limits import MAX_CELLS, MAX_RELEASED
 from privet.kernel.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.question import TEXT, TEXTS, Question, check_cells, per_part, read_groups
+from privet.kernel.questions.fields import TEXT, TEXTS, cell_sum, check_cells, per_part, read_groups
 from privet.kernel.release import About, Choice, Count, Histogram
 from privet.kernel.rows import Rows
+from privet.kernel.session import Question
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class HistogramQuestion(Question[Histogram]):
             raise QuestionError("a histogram needs at least one column; for the number of rows use count.")
         if not all(isinstance(name, str) for name in self.columns) or len(set(self.columns)) < len(self.columns):
             raise QuestionError("a histogram takes the names of different columns, one after the other.")
-        check_cells(rows.parts * cell_count(domain, self.columns), MAX_RELEASED)
+        check_cells(rows.parts * cell_sum(domain, [self.columns]), MAX_RELEASED)
 
     def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
         return epsilons.map(IntegerLaplace)
@@ -117,7 +119,7 @@ class HistogramsQuestion(Question[tuple[Histogram, ...]]):
             for group in own:
                 if not isinstance(group, tuple) or len(set(group)) != len(group):
                     raise QuestionError("a group is a tuple of the names of different columns.")
-        cells = [sum(cell_count(domain, group) for group in own) for own in distinct.values]
+        cells = [cell_sum(domain, own) for own in distinct.values]
         check_cells(sum(cells[number] for number in distinct.which.tolist()), MAX_RELEASED)
 
     def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
@@ -136,7 +138,7 @@ class HistogramsQuestion(Question[tuple[Histogram, ...]]):
         about = replace(about, epsilon=about.epsilon / len(own))
         noise = IntegerLaplace(mechanism.epsilon / len(own))
         shapes = [tuple(domain[name].size for name in group) for group in own]
-        ends = np.cumsum([cell_count(domain, group) for group in own])
+        ends = np.cumsum([math.prod(shape) for shape in shapes])
         values = np.split(np.array(noisy, dtype=np.int64), ends[:-1])
         labels = [tuple(domain[name].labels for name in group) for group in own]
         return tuple(
@@ -158,7 +160,7 @@ class MajorityQuestion(Question[Choice]):
         return f"majority({self.column})"
 
     def check(self, domain: Domain, rows: Rows) -> None:
-        check_cells(rows.parts * domain[self.column].size, MAX_CELLS)
+        check_cells(rows.parts * cell_sum(domain, [[self.column]]), MAX_CELLS)
 
     def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
         return epsilons.map(lambda epsilon: PermuteAndFlip(epsilon, 1, monotone=True))

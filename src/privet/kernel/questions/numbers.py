@@ -17,9 +17,10 @@ from privet.kernel.engines.contract import Counts, Engine, GridCounts, GridQuery
 from privet.kernel.limits import decimal_text, quoted
 from privet.kernel.mechanisms import ExponentialOverRanges, IntegerLaplace, Mechanism, Ranges, SumAndCount
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.question import FRACTION, TEXT, Question
+from privet.kernel.questions.fields import FRACTION, TEXT
 from privet.kernel.release import About, Count, Mean, Quantile, Sum
 from privet.kernel.rows import Rows
+from privet.kernel.session import Question
 
 
 @dataclass(frozen=True)

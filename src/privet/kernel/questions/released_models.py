@@ -11,7 +11,6 @@ import numpy as np
 
 from privet.errors import QuestionError
 from privet.kernel.additive import RESIDUAL_GRID, AdditiveModel
-from privet.kernel.canonical import Json
 from privet.kernel.criteria import roomy
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import (
@@ -21,14 +20,14 @@ from privet.kernel.engines.contract import (
     Engine,
     ResidualQuery,
     Residuals,
-    cell_count,
 )
-from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, is_name
+from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, Json, is_name
 from privet.kernel.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip, ResidualLaplace
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.question import GROUPS, MODEL, TEXTS, WHOLES, JsonField, Question, check_cells, list_of
+from privet.kernel.questions.fields import GROUPS, MODEL, TEXTS, WHOLES, cell_sum, check_cells, list_of
 from privet.kernel.release import About, Choice, Count, ResidualSums
 from privet.kernel.rows import Condition, Rows
+from privet.kernel.session import JsonField, Question
 
 Tables = tuple[tuple[str, ...], ...]
 
@@ -54,7 +53,7 @@ class ResidualChoiceQuestion(Question[Choice]):
     def check(self, domain: Domain, rows: Rows) -> None:
         check_residuals(self.model, self.tables, self.caps, domain)
         target = domain.target_column.name
-        check_cells(rows.parts * sum(cell_count(domain, [*columns, target]) for columns in self.tables), MAX_CELLS)
+        check_cells(rows.parts * cell_sum(domain, [(*columns, target) for columns in self.tables]), MAX_CELLS)
 
     def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
         reach = max(self.caps) * (2 if len(self.caps) > 2 else 1)
@@ -119,7 +118,7 @@ class ResidualSumsQuestion(Question[ResidualSums]):
 
     def check(self, domain: Domain, rows: Rows) -> None:
         check_residuals(self.model, (self.table,), self.caps, domain)
-        check_cells(rows.parts * cell_count(domain, [*self.table, domain.target_column.name]), MAX_RELEASED)
+        check_cells(rows.parts * cell_sum(domain, [(*self.table, domain.target_column.name)]), MAX_RELEASED)
 
     def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
         return epsilons.map(lambda epsilon: ResidualLaplace(epsilon, self.caps))

@@ -20,10 +20,11 @@ from privet.kernel.engines.contract import CountQuery, Counts, Engine, index_cou
 from privet.kernel.limits import MAX_CELLS
 from privet.kernel.mechanisms import ExponentialOverRanges, IndexSelection, Mechanism, Ranges, selection
 from privet.kernel.per_part import PerPart
+from privet.kernel.questions.fields import CRITERION, FLAG, TEXT, cell_sum, check_cells, list_of, per_part, read_texts
 from privet.kernel.questions.numbers import Grid, grids
-from privet.kernel.questions.question import CRITERION, FLAG, TEXT, Question, check_cells, list_of, per_part, read_texts
 from privet.kernel.release import About, Choice
 from privet.kernel.rows import Rows, Split
+from privet.kernel.session import Question
 
 Candidate = str | tuple[str, int]  # a column by its cells; a numeric one and the grid index from which rows go right
 Candidates = tuple[Candidate, ...]
@@ -59,8 +60,8 @@ class SelectQuestion(Question[Choice]):
         check_criterion(self.criterion, domain)
         selection(self.mechanism)
         check_candidates(self.candidates, domain, rows.parts)
-        cells = sum(domain[name].size for name in self._names) * domain.target_column.size
-        check_cells(rows.parts * cells, MAX_CELLS)
+        target = domain.target_column.name
+        check_cells(rows.parts * cell_sum(domain, [(name, target) for name in self._names]), MAX_CELLS)
 
     def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
         kind, reach = selection(self.mechanism), self.criterion.sensitivity

@@ -11,9 +11,9 @@ from kernel.engines.comparison import PEOPLE, PEOPLE_TYPES
 from spark_session import frame
 
 import privet
-from privet.kernel.addresses import spark_frame
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.kernel.engines.addresses import spark_frame
 
 CENSUS = privet.datasets.census_domain()
 

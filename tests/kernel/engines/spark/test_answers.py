@@ -70,7 +70,7 @@ from fractions import Fraction
 from pyspark.sql import SparkSession
 import privet
 from privet import Numeric
-from privet.kernel.addresses import spark_frame
+from privet.kernel.engines.addresses import spark_frame
 from privet.kernel.engines.contract import GridQuery
 from privet.kernel.rows import Rows
 

@@ -25,9 +25,9 @@ from spark_session import frame
 
 import privet
 from privet.errors import DataError
-from privet.kernel.addresses import spark_frame
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.kernel.engines.addresses import spark_frame
 from privet.kernel.engines.reference import ReferenceEngine
 from privet.kernel.rows import Rows
 

@@ -17,9 +17,9 @@ from spark_session import frame
 
 import privet
 from privet.errors import DataError, LedgerError
-from privet.kernel.addresses import source_of, spark_frame
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
+from privet.kernel.engines.addresses import source_of, spark_frame
 from privet.kernel.engines.contract import CountQuery
 from privet.kernel.rows import Rows
 

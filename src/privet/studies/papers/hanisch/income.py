@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
-from privet.kernel import Domain, Numeric, ProtectedTable, seeded_noise
+from privet.kernel import Domain, Numeric, seeded_noise
 from privet.studies.estimate import Estimate
 from privet.studies.findings import Cell, Claim, Findings, Number, Panel
 from privet.studies.fit import seed
@@ -21,6 +21,7 @@ from privet.studies.papers.hanisch.queries import opened, results_of, times, tri
 from privet.studies.papers.hanisch.shared import NO_PLOT, SOURCE, claim, number
 from privet.studies.study import Study
 from privet.studies.trial import Outcome, Trial
+from privet.table import ProtectedTable
 
 Floats = NDArray[np.float64]
 

@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import kurtosis
 
-from privet.kernel import Domain, IntegerLaplace, Nominal, ProtectedTable, open_table, seeded_noise
+from privet.kernel import Domain, IntegerLaplace, Nominal, seeded_noise
+from privet.open_table import open_table
 from privet.studies.estimate import Estimate
 from privet.studies.findings import Cell, Findings, Number, Panel
 from privet.studies.fit import seed
@@ -24,6 +25,7 @@ from privet.studies.papers.hanisch.shared import DATA, NEEDS, NO_PLOT, SOURCE, T
 from privet.studies.rows import table
 from privet.studies.study import Study
 from privet.studies.trial import Outcome, Trial
+from privet.table import ProtectedTable
 
 ANSWERS = {"tiny": 100, "quick": 300, "full": 2000}
 SEEDS = {"tiny": 2, "quick": 10, "full": 50}

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from privet.choice import Branch, NoisyIf
-from privet.kernel import as_epsilon, open_table, seeded_noise
+from privet.kernel import as_epsilon, seeded_noise
 from privet.learners.grow import grow
 from privet.learners.presets import preset
+from privet.open_table import open_table
 from privet.studies.fit import seed
 from privet.studies.rows import split
 from privet.studies.trial import Trial

@@ -18,17 +18,28 @@ from typing import Any
 import numpy as np
 
 from privet.errors import QuestionError, did_you_mean
-from privet.kernel.additive import AdditiveModel
-from privet.kernel.column import MAX_CELLS as MAX_COLUMN_CELLS
-from privet.kernel.column import MISSING, Column, Numeric, text_of
-from privet.kernel.domain import Domain
-from privet.kernel.limits import decimal_text, fraction_of, is_name, quoted, shown
-from privet.kernel.per_part import PerPart
+from privet.kernel import (
+    MAX_COLUMN_CELLS,
+    MISSING,
+    AdditiveModel,
+    Choice,
+    Column,
+    Condition,
+    Domain,
+    Numeric,
+    PerPart,
+    Releases,
+    Split,
+    decimal_text,
+    fraction_of,
+    is_name,
+    quoted,
+    shown,
+    text_of,
+)
 from privet.kernel.questions.numbers import FINEST_RANK
 from privet.kernel.questions.released_models import Competitor
 from privet.kernel.questions.splits import Candidate, Candidates
-from privet.kernel.release import Choice, Releases
-from privet.kernel.rows import Condition, Split
 
 _LISTED = 20  # values that a text names
 
@@ -199,15 +210,6 @@ def rank(value: object) -> Fraction:
     return number.limit_denominator(FINEST_RANK)
 
 
-def share(value: object, name: str) -> Fraction:
-    """Return a number between 0 and 1 as a fraction with a small denominator."""
-    number = fraction_of(value)
-    exact = Fraction(0) if number is None else number.limit_denominator(10**6)
-    if not 0 < exact < 1:
-        raise QuestionError(f"{name} lies between 0 and 1, both left out, not at {quoted(value)}; write 0.8 or 4/5.")
-    return exact
-
-
 def competitors(wanted: object, domain: Domain) -> tuple[tuple[str, Competitor], ...]:
     """Return what `best` chooses from: released models, and conditions as those of a `where`, by name."""
     if not isinstance(wanted, Mapping) or len(wanted) < 2:
@@ -297,9 +299,3 @@ def tables(wanted: object) -> tuple[tuple[str, ...], ...]:
 def caps(wanted: Sequence[int]) -> tuple[int, ...]:
     """Return what a record of each class may add, as Python's integers; others are left for the check."""
     return tuple(int(cap) if isinstance(cap, int | np.integer) else cap for cap in wanted)
-
-
-def released_model(model: object) -> None:
-    """Raise a QuestionError for what is no model."""
-    if not isinstance(model, AdditiveModel):
-        raise QuestionError(f"a released model is an AdditiveModel, not a {type(model).__name__}.")

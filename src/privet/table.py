@@ -1,4 +1,4 @@
-"""Tables and their parts: what an analyst holds instead of the rows.
+"""Tables and their parts: what an analyst holds instead of the rows. Not trusted: the kernel checks what they ask.
 
 Every question is a method that is written once, here, and works on a table and on all parts of a
 partition at once. A table makes six calls to its backend and knows nothing of what is behind it: here it
@@ -16,24 +16,47 @@ from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar
 
 import numpy as np
 
+from privet import conditions as syntax
 from privet.errors import PrivacyError, QuestionError
-from privet.kernel import conditions as syntax
-from privet.kernel.accounting import as_epsilon, as_epsilons
-from privet.kernel.additive import AdditiveModel
-from privet.kernel.criteria import Criterion, criterion
-from privet.kernel.domain import Domain
-from privet.kernel.limits import decimal_text, whole_of
-from privet.kernel.mechanisms import selection
-from privet.kernel.monitor import Monitor
-from privet.kernel.per_part import PerPart, Positions
-from privet.kernel.person import protected
+from privet.kernel import (
+    AdditiveModel,
+    Allot,
+    Chain,
+    Choice,
+    Count,
+    Criterion,
+    Divide,
+    Domain,
+    Entry,
+    Histogram,
+    Keep,
+    Mean,
+    Monitor,
+    OpenTable,
+    Paths,
+    PerPart,
+    Positions,
+    Quality,
+    Quantile,
+    Question,
+    Refinable,
+    Releases,
+    ResidualSums,
+    RowSets,
+    Scatter,
+    Session,
+    Step,
+    Sum,
+    as_epsilon,
+    as_share,
+    check_model,
+    criterion,
+    decimal_text,
+    protected,
+    selection,
+)
 from privet.kernel.questions import counts, numbers, released_models, splits
-from privet.kernel.questions.choose import ChooseQuestion, Quality
-from privet.kernel.questions.question import Question
-from privet.kernel.refinement import Chain
-from privet.kernel.release import Choice, Count, Histogram, Mean, Quantile, Refinable, Releases, ResidualSums, Sum
-from privet.kernel.rows import MAX_PARTS, Divide, Keep, Scatter
-from privet.kernel.session import Budget, Paths, RowSets, Session
+from privet.kernel.questions.choose import ChooseQuestion
 
 Epsilon = int | float | str | Fraction
 Epsilons = Epsilon | Sequence[Epsilon]
@@ -43,16 +66,6 @@ Competitor = AdditiveModel | Mapping[str, object]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-@dataclass(frozen=True)
-class Allot:
-    """Let a table spend at most `cap`, in all its parts together."""
-
-    cap: Fraction
-
-
-Step = Keep | Divide | Scatter | Allot
 
 
 @dataclass(frozen=True)
@@ -67,19 +80,11 @@ class InProcess:
 
     def ask(self, question: Question[R], sets: RowSets, epsilon: object, key: str | None) -> Releases[R]:
         """Ask a question of disjoint sets of rows."""
-        return self.session.ask(question, sets, as_epsilons(epsilon, len(sets)), key)
+        return self.session.ask(question, sets, epsilon, key)
 
-    def divide(self, sets: RowSets, step: Step, paths: Paths) -> RowSets:
-        """Return the sets of rows that a step makes of these; `paths` names them."""
-        rows, scopes = sets.rows, sets.scopes
-        if isinstance(step, Keep):
-            return RowSets(rows.keep(step.parts, step.conditions), scopes.take(step.parts), paths)
-        if isinstance(step, Scatter):
-            return RowSets(rows.scatter(step.parts, step.seed), scopes.divide(step.parts), paths)
-        if isinstance(step, Divide):
-            children = step.splits.map(lambda split: 0 if split is None else split.children(self.domain))
-            return RowSets(rows.divide(step.splits, self.domain), scopes.divide(children.array()), paths)
-        return RowSets(rows, scopes.allot(step.cap), paths)
+    def divide(self, sets: RowSets, step: Step, paths: Paths | None = None) -> RowSets:
+        """Return the sets of rows that a step makes of these; `paths` names them where names change."""
+        return sets.divide(step, self.domain, paths)
 
     def remaining(self, sets: RowSets) -> PerPart[Fraction]:
         """Return the largest epsilon that can be charged to each set now."""
@@ -94,7 +99,8 @@ class InProcess:
     def refine(self, question: Question[Any], sets: RowSets, releases: Sequence[Refinable]) -> None:
         """Let the releases of a question be refined."""
         if releases and releases[0].about.entry is not None:
-            chain = Chain(self.session, question, sets, releases)
+            # made when somebody refines: nearly nobody does
+            chain = functools.cache(lambda: Chain(self.session, question, sets, releases))
             for part, release in enumerate(releases):
                 release._chain, release._part = chain, part
 
@@ -293,7 +299,7 @@ class Questions:
         epsilon, key
             As for `count`.
         """
-        syntax.released_model(model)
+        check_model(model)
         return Asked(
             released_models.ResidualChoiceQuestion(model, syntax.tables(tables), syntax.caps(caps)), epsilon, key
         )
@@ -309,7 +315,7 @@ class Questions:
         key: str | None = None,
     ) -> Asked[ResidualSums]:
         """Return noisy sums of the clipped residuals of a released model in every cell of a table of columns."""
-        syntax.released_model(model)
+        check_model(model)
         return Asked(
             released_models.ResidualSumsQuestion(model, syntax.tables([table])[0], syntax.caps(caps)), epsilon, key
         )
@@ -319,7 +325,7 @@ class Questions:
     @asks
     def count_correct(self, model: AdditiveModel, epsilon: Epsilons, *, key: str | None = None) -> Asked[Count]:
         """Return how many rows a released model classifies right, noisily; of equal logits the first class counts."""
-        syntax.released_model(model)
+        check_model(model)
         return Asked(released_models.CountCorrectQuestion(model), epsilon, key)
 
     @asks
@@ -435,7 +441,7 @@ class Parts(Questions):
         """Return some of the parts, in the order given."""
         numbers = np.asarray(parts) if len(parts) else np.zeros(0, dtype=np.intp)
         whole = numbers.ndim == 1 and np.issubdtype(numbers.dtype, np.integer)
-        if not whole or len(np.unique(numbers)) < len(numbers) or ((numbers < 0) | (numbers >= len(self))).any():
+        if not whole:
             raise QuestionError(f"take different parts by their numbers, 0 to {len(self) - 1}.")
         if np.array_equal(numbers, np.arange(len(self))):
             return self
@@ -447,15 +453,12 @@ class Parts(Questions):
         A coin is a hash of the row's own cells: a public function of the row, so the
         new parts are disjoint like any others and share one charge.
         """
-        if isinstance(parts, bool) or not isinstance(parts, int | np.integer) or not 1 <= parts <= 10_000:
-            raise QuestionError("scatter takes a whole number of parts, 1 to 10000.")
-        if whole_of(random_state, 0, 2**64 - 1) is None:
-            raise QuestionError("random_state must be a whole number from 0 to 2**64 - 1.")
-        _check_parts(parts * len(self))
+        step = Scatter(parts, random_state)
+        step.check(self.domain, len(self))
+        step = Scatter(int(parts), int(random_state))
         number = np.tile(np.arange(parts), len(self))
         labels = PerPart([f"coin {coin + 1} of {parts}" for coin in range(parts)], number)
         paths = self._sets.paths.below(np.repeat(np.arange(len(self)), parts), labels.map(" / {}".format))
-        step = Scatter(int(parts), int(random_state))
         return self._parts(self._backend.divide(self._sets, step, paths), labels)
 
     def where(self, conditions: Mapping[str, object] | None = None, /, **more: object) -> Self:
@@ -474,9 +477,7 @@ class Parts(Questions):
             raise QuestionError(f"column '{min(twice)}' stands in two conditions; join them into one.")
         parsed, text = syntax.conditions({**(conditions or {}), **more}, self.domain)
         every = np.arange(len(self))
-        paths = self._sets.paths
-        if text:
-            paths = paths.below(every, PerPart.same(f" where {text}", len(self)))
+        paths = self._sets.paths.below(every, PerPart.same(f" where {text}", len(self))) if text else self._sets.paths
         step = Keep(tuple(every.tolist()), parsed)
         return self._parts(self._backend.divide(self._sets, step, paths), self._labels)
 
@@ -496,24 +497,24 @@ class Parts(Questions):
             Other bins for a numeric column.
         """
         splits = syntax.splits(by, len(self)).map(lambda split: syntax.split(split, edges, self.domain)).compact()
+        step = Divide(splits)
+        step.check(self.domain, len(self))
         texts = [([], []) if split is None else syntax.split_texts(split, self.domain) for split in splits.values]
         counts = np.array([len(labels) for labels, _ in texts], dtype=np.intp)
         children = counts[splits.which]
-        _check_parts(int(children.sum()))
         parents = np.repeat(np.arange(len(self)), children)
         within = np.arange(len(parents)) - np.repeat(np.cumsum(children) - children, children)
         number = (np.cumsum(counts) - counts)[splits.which[parents]] + within
         labels = PerPart([label for labels, _ in texts for label in labels], number)
         steps = PerPart([f" / {path}" for _, paths in texts for path in paths], number)
         paths = self._sets.paths.below(parents, steps)
-        return self._parts(self._backend.divide(self._sets, Divide(splits), paths), labels)
+        return self._parts(self._backend.divide(self._sets, step, paths), labels)
 
     # -- what these share -------------------------------------------------------------------
 
     def _kept(self, parts: list[int]) -> RowSets:
         """Return some of the sets of rows."""
-        paths = self._sets.paths.take(np.asarray(parts, dtype=np.intp))
-        return self._backend.divide(self._sets, Keep(tuple(parts)), paths)
+        return self._backend.divide(self._sets, Keep(tuple(parts)))
 
     def _parts(self, sets: RowSets, labels: PerPart[str]) -> Self:
         return type(self)(self._backend, sets, labels)
@@ -522,11 +523,47 @@ class Parts(Questions):
         return ProtectedTable(self._backend, sets)
 
 
-class ProtectedTable(Questions):
+@dataclass(frozen=True)
+class Budget:
+    """What was spent and what is left, read from the ledger."""
+
+    _session: Session
+    _sets: RowSets
+
+    @property
+    def spent(self) -> Fraction:
+        """What this analyst has charged to the table, now and before; on a part of it, what the part has cost."""
+        if self._sets.scopes.is_root:
+            return self._session.ledger.spent(self._session.dataset, self._session.analyst)
+        return self._sets.scopes.spent
+
+    @property
+    def remaining(self) -> Fraction:
+        """The largest epsilon that can be charged here now."""
+        return self._session.headroom(self._sets)[0]
+
+    @property
+    def ledger_path(self) -> str:
+        """Where the spending is written down."""
+        return self._session.ledger.path
+
+    @property
+    def entries(self) -> list[Entry]:
+        """This analyst's lines of the ledger."""
+        return self._session.ledger.entries(self._session.dataset, self._session.analyst)
+
+    def __repr__(self) -> str:
+        return f"<budget: {decimal_text(self.spent)} spent, {decimal_text(self.remaining)} left>"
+
+
+class ProtectedTable(Questions, OpenTable):
     """A private table that answers noisy questions within a budget and shows nothing else."""
 
     def __init__(self, backend: InProcess, sets: RowSets) -> None:
         self._backend, self._sets = backend, sets
+
+    def _with(self, session: Session, sets: RowSets) -> Self:
+        return type(self)(type(self._backend)(session), sets)
 
     def _answer(self, asked: Asked[R]) -> R:
         return self._ask(asked)[0]
@@ -544,7 +581,7 @@ class ProtectedTable(Questions):
     def allot(self, epsilon: Epsilon) -> Self:
         """Return the same table with at most `epsilon` to spend, in all its parts together."""
         step = Allot(as_epsilon(epsilon))
-        return type(self)(self._backend, self._backend.divide(self._sets, step, self._sets.paths))
+        return type(self)(self._backend, self._backend.divide(self._sets, step))
 
     @contextmanager
     def reserve(self, epsilon: Epsilon) -> Iterator[Self]:
@@ -555,7 +592,7 @@ class ProtectedTable(Questions):
         """
         held = as_epsilon(epsilon)
         with self._backend.hold(self._sets, held) as backend:
-            yield type(self)(backend, backend.divide(self._sets, Allot(held), self._sets.paths))
+            yield type(self)(backend, backend.divide(self._sets, Allot(held)))
 
     def where(self, conditions: Mapping[str, object] | None = None, /, **more: object) -> Self:
         """Return the rows that meet all conditions; what is asked of them is charged to this table.
@@ -583,7 +620,7 @@ class ProtectedTable(Questions):
 
         Charged once, here, however many models are tried; it answers up to its first yes.
         """
-        return self._backend.monitor(self._sets, syntax.share(accuracy, "an accuracy"), epsilon)
+        return self._backend.monitor(self._sets, as_share(accuracy, "an accuracy"), epsilon)
 
     def close(self) -> None:
         """Let go of the engine and its scratch files; the ledger stays."""
@@ -613,8 +650,3 @@ class ProtectedTable(Questions):
             f"<ProtectedTable '{session.dataset}' ({self._sets.name}), {len(self.domain.columns)} columns, analyst "
             f"'{session.analyst}', {decimal_text(self.budget.remaining)} left, {ledger}>"
         )
-
-
-def _check_parts(parts: int) -> None:
-    if parts > MAX_PARTS:
-        raise QuestionError(f"this makes {parts} parts, at most {MAX_PARTS} are possible; split by fewer values.")
