@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sizes import part_of
 
 import privet
 from privet.errors import PrivetError
@@ -41,6 +42,7 @@ DOMAIN = Domain(
 )
 FRAME = pd.DataFrame({"age": [10, 20, 30, 40] * 5, "sex": ["f", "m"] * 10, "y": ["no", "yes", "yes", "no"] * 5})
 HUGE = 10**1_000_000
+FILLED = "longest texts of a model"
 
 
 @cache
@@ -151,8 +153,8 @@ MODELS: dict[str, Callable[[], str]] = {
     "lists in lists": lambda: "[" * 1_000_000,
     "objects in objects": lambda: '{"format":' * 1_000_000,
     "too long": lambda: " " * 40_000_000 + "{}",
-    "as many empty lists as fit": lambda: "[" + "[]," * 11_000_000 + "[]]",
-    "as many names as fit": lambda: "{" + ",".join(f'"{i:x}":0' for i in range(2_500_000)) + "}",
+    "empty lists": lambda: "[" + "[]," * part_of(11_000_000, FILLED) + "[]]",
+    "names": lambda: "{" + ",".join(f'"{i:x}":0' for i in range(part_of(2_500_000, FILLED))) + "}",
     "a number too large": lambda: changed(prior=[1, 2]).replace('"prior": [1, 2]', '"prior": [1, 1e400]'),
     "not a number": lambda: changed(prior=[1, 2]).replace('"prior": [1, 2]', '"prior": [1, NaN]'),
     "a whole number of many digits": lambda: changed(prior=[1, 2]).replace("[1, 2]", f"[1, {'9' * 4_000}]"),
