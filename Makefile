@@ -10,7 +10,8 @@ PEERS := .venv-bench
 # Modules that are compiled once for all the processes that tests start; also where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
-PYTEST = $(BIN)/pytest -n auto --dist loadgroup $(if $(DURATIONS),--durations=30)
+# One thread for each of the processes: as many as there are cores run beside each other already.
+PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup $(if $(DURATIONS),--durations=30)
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections import Counter
 from typing import Any
 
@@ -13,6 +14,16 @@ import sizes
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "sized: does less than at full size (tests/sizes.py), unless PRIVET_TESTS=full")
     config.addinivalue_line("markers", "long: runs at full size alone (PRIVET_TESTS=full)")
+    _hear_ctrl_c()
+
+
+def _hear_ctrl_c() -> None:
+    """Let Ctrl-C interrupt: a shell starts what runs in its background deaf to it.
+
+    Tests that press Ctrl-C would wait there without an end.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)

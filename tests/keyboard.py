@@ -14,6 +14,7 @@ def press_ctrl_c(noticed: threading.Event) -> None:
 
     CPython hears a signal late that comes at the very moment in which its main thread falls asleep.
     """
+    assert signal.getsignal(signal.SIGINT) is not signal.SIG_IGN, "nobody would ever notice"
     while not noticed.is_set():
         os.kill(os.getpid(), signal.SIGINT)
         noticed.wait(PATIENCE_SECONDS)

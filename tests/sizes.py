@@ -43,9 +43,11 @@ class Size:
 
 SIZES = {
     "statistical draws": Size(0.6, 1, "of the draws that a test names"),
-    "registry runs": Size(0.25, 1, "of the runs on neighbours of every registered subject, at epsilon 1 alone"),
-    "registry outcomes": Size(0.2, 1, "of the outcomes that are listed for it"),
+    "registry runs": Size(0.25, 1, "of the runs on neighbours of a registered subject, at epsilon 1 alone"),
+    "registry runs without power": Size(0.05, 1, "of them where only the listed outcomes must show a loss"),
+    "registry outcomes": Size(0.1, 1, "of the outcomes that are listed for it"),
     "killed processes": Size(17, 50, "processes, for each store of a ledger", cases=True),
+    "longest texts of a model": Size(0.2, 1, "of as many lists or names as a file of a model may have"),
     "charges of a race": Size(200, 1000, "charges that 16 processes race for, in each store"),
     "ledgers opened at once": Size(1, 4, "PostgreSQL schemas, and three times as many files"),
     "attacks on every path": Size(5, 19, "attacks"),

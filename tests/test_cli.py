@@ -56,7 +56,7 @@ def test_a_budget_lasts_over_processes_and_cannot_be_overspent(folder: Path) -> 
     assert first.returncode == 0, first.stderr
     assert "± 30 at 95%" in first.stdout
     assert "0.15 left" in first.stderr
-    again = process("query", "people.csv", "mean age by sex", *ASK, "--json", cwd=folder)
+    again = run("query", "people.csv", "mean age by sex", *ASK, "--json", cwd=folder)
     answer = json.loads(again.stdout)
     assert [part["part"] for part in answer["answers"]] == ["Female", "Male"]
     assert (answer["remaining"], answer["entry"], answer["private"]) == ("0.05", 2, True)
@@ -400,10 +400,10 @@ def test_a_table_on_a_server_is_asked_and_mined(folder: Path) -> None:
     entry, way, _ = asked.stderr.splitlines()
     assert entry == "ledger entry 1 in people.ledger; 0.9 left"
     assert way.startswith("postgres engine, push-down: ") and "its rows stay there" in way
-    by = json.loads(process("query", address, "mean age by sex", *ASK, *ledger, "--json", cwd=folder).stdout)
+    by = json.loads(run("query", address, "mean age by sex", *ASK, *ledger, "--json", cwd=folder).stdout)
     assert [part["part"] for part in by["answers"]] == ["Female", "Male"] and by["remaining"] == "0.8"
     fit = ("fit", address, "-d", "people.toml", "-e", "0.5", "-a", "diffpid3", "--depth", "2", *ledger)
-    fitted = process(*fit, "-o", "model.json", cwd=folder)
+    fitted = run(*fit, "-o", "model.json", cwd=folder)
     assert fitted.returncode == 0, fitted.stderr
     assert "epsilon 0.5 per person" in fitted.stdout
     assert fitted.stderr == "wrote model.json; 0.3 left in people.ledger\n"

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nasty_inputs import CASES, DOMAIN, FRAME
+from sizes import sized
 
 import privet
 from privet.errors import PrivetError
@@ -63,6 +64,7 @@ def outcomes() -> dict[str, tuple[str, str]]:
     return {name: (kind, text) for name, kind, text in lines}
 
 
+@sized
 @pytest.mark.xdist_group("nasty inputs")  # one process runs them all, once
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
 @pytest.mark.parametrize("name", CASES)

@@ -166,7 +166,9 @@ def write_duckdb(path: str, names: Sequence[str], types: Sequence[str], rows: Se
     connection.execute(f'CREATE TABLE "t" ("{GHOST}" VARCHAR, {", ".join(quoted)})')
     if rows:
         marks = ", ".join("?" for _ in range(len(names) + 1))
+        connection.begin()  # one transaction: else each row is one, and waits for the disk
         connection.executemany(f'INSERT INTO "t" VALUES ({marks})', [[SECRET, *row] for row in rows])
+        connection.commit()
     if then:
         connection.execute(then)
     connection.close()
