@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from privet import datasets, errors, testing
+from privet.draft import draft_domain
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
 from privet.kernel import AdditiveModel, Domain, Nominal, Numeric, ProtectedTable, Public, Quality, Release, WeightedMax
 from privet.kernel import open_table as open
@@ -12,7 +13,6 @@ from privet.version import __version__ as __version__
 if TYPE_CHECKING:
     from privet.choice import Branch, History, NoisyIf
     from privet.choice.auto import AutoClassifier
-    from privet.draft import draft_domain
     from privet.learners.estimators import (
         BoostedTablesClassifier,
         C45Classifier,
@@ -86,6 +86,7 @@ __all__ = [
     "verify",
 ]
 
+Domain.draft = staticmethod(draft_domain)
 
 _MODULES = {
     "Audit": "privet.risk",
@@ -97,7 +98,6 @@ _MODULES = {
     "NoisyIf": "privet.choice",
     "Tables": "privet.models.tables",
     "audit": "privet.risk",
-    "draft_domain": "privet.draft",
 }
 
 

@@ -132,3 +132,7 @@ class PrivacyLeakWarning(UserWarning):
 
 class DtypeMismatchWarning(UserWarning):
     """A column of the caller's own frame has a dtype that holds none of its declared values; no row was read."""
+
+
+class TargetNameWarning(UserWarning):
+    """The name of `y` is that of an attribute: perhaps another column was meant. No row was read."""

@@ -25,8 +25,8 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, QuestionError
-from privet.kernel import Domain, Json, ProtectedTable, as_epsilon, keyed_run, open_table, quoted
+from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, QuestionError, TargetNameWarning
+from privet.kernel import Domain, Json, ProtectedTable, as_epsilon, keyed_run, open_table, quoted, shown
 from privet.lab import PublicTable
 from privet.learners.algorithm import check_target
 from privet.learners.inference import infer
@@ -35,6 +35,7 @@ from privet.learners.input_rows import (
     labels_of,
     mismatch_warning,
     mismatches,
+    name_of,
     named_frame,
     plain_labels,
     rows_of,
@@ -160,7 +161,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         X : ProtectedTable, frame or array-like
             A table, which is charged; or rows, which are opened with the domain of the classifier.
         y : array-like, optional
-            The classes of the rows; left out for a ProtectedTable, which holds its target.
+            The classes of the rows; left out for a ProtectedTable, which holds its target. Without a domain, the
+            target of the model has the name of `y`, if it has one that is not among the columns of `X`.
         key : str, optional
             For a ProtectedTable. The whole epsilon is charged at once, and the ledger keeps the model under the key:
             the same call finds it, or finishes the fit after a crash, without another charge. No progress is
@@ -282,7 +284,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         if len(X) != len(labels):
             raise DataError("X and y have different numbers of rows; pass one class for each row.")
         frame = named_frame(X, list(domain.attributes))
-        frame[domain.target_column.name] = labels.set_axis(frame.index)  # of an array, pandas would guess the type
+        target, name = domain.target_column.name, name_of(y)
+        if name != target and name in domain.stored_names:  # other names are no sign of a mistake
+            warnings.warn(_another_target(name, target), TargetNameWarning, stacklevel=4)
+        frame[target] = labels.set_axis(frame.index)  # of an array, pandas would guess the type
         if domain.person is not None:
             frame[domain.person] = persons
         return frame
@@ -297,7 +302,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         if labels.dtype.kind not in "biuU" and not isinstance(labels.flat[0], str):
             check_classification_targets(labels)
         frame = named_frame(X, [f"x{i}" for i in range(X.shape[1])])
-        name = "target"
+        name = name_of(y) or "target"
+        if name_of(y) in frame.columns:
+            warnings.warn(_same_name(name), TargetNameWarning, stacklevel=4)
+            name = "target"
         while name in frame.columns:
             name += "_"
         self.classes_ = np.unique(labels)
@@ -449,6 +457,22 @@ def _sorted(classes: NDArray[Any]) -> NDArray[np.int64]:
         return np.argsort(classes, kind="stable")
     except TypeError:
         return np.arange(len(classes))
+
+
+def _same_name(name: str) -> str:
+    """Return the warning that X has a column of y's name."""
+    return (
+        f"X has a column '{shown(name)}' too, which is the name of y; it counts as an attribute, and the target gets "
+        "another name. If it is the target, leave it out of X; else rename y."
+    )
+
+
+def _another_target(name: str, target: str) -> str:
+    """Return the warning that y has the name of a column that is not the target of the domain."""
+    return (
+        f"y is called '{shown(name)}', and the target of the domain is '{shown(target)}': y is taken for the latter. "
+        f"If you mean '{shown(name)}', declare it by domain.with_target; else rename y."
+    )
 
 
 def _plain(name: str, value: Any) -> Json:

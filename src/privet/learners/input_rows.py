@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from privet.errors import DataError
-from privet.kernel import Column, Domain, Numeric, as_series, number_of, shown, text_of
+from privet.kernel import LONGEST_TEXT, Column, Domain, Numeric, as_series, number_of, shown, text_of
 
 NUMBERS, TRUTH_VALUES = "numbers", "truth values"
 _LISTED = 5  # a warning names at most this many columns, and values of a column
@@ -127,6 +127,28 @@ def labels_of(y: Any) -> pd.Series[Any]:
     return as_series(labels)
 
 
+def name_of(y: Any) -> str:
+    """Return the name of the classes: of a column, or of the one column of a frame; "" if they have none.
+
+    Parameters
+    ----------
+    y : array-like
+
+    Returns
+    -------
+    str
+
+    >>> name_of(pd.Series(["low"], name="Salary")), name_of(["low"])
+    ('Salary', '')
+    """
+    if hasattr(y, "columns"):  # Arrow's `columns` are not names
+        names = list(getattr(y, "column_names", y.columns))
+        name = names[0] if len(names) == 1 else None
+    else:
+        name = getattr(y, "name", None)
+    return name if isinstance(name, str) and len(name) <= LONGEST_TEXT else ""
+
+
 def checked_rows(X: Any) -> Any:
     """Return rows to predict, or rows without a declared domain: a pandas frame, else a two-dimensional array.
 
@@ -211,8 +233,10 @@ def without_person(X: Any, person: str) -> tuple[pd.DataFrame, pd.Series[Any]]:
 
 def plain_labels(y: Any) -> Any:
     """Return classes as an array if they come in a frame or column, else as they are."""
+    if hasattr(y, "columns") and hasattr(y, "to_pandas"):
+        y = as_pandas(y)
     if isinstance(y, pd.DataFrame | pd.Series):
-        return y.to_numpy()
+        return y.to_numpy().ravel() if y.ndim == 2 and y.shape[1] == 1 else y.to_numpy()
     return y.to_numpy() if hasattr(y, "to_numpy") else y
 
 
