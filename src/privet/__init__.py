@@ -6,7 +6,20 @@ from typing import TYPE_CHECKING, Any
 from privet import datasets, errors, testing
 from privet.draft import draft_domain
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
-from privet.kernel import AdditiveModel, Domain, Nominal, Numeric, ProtectedTable, Public, Quality, Release, WeightedMax
+from privet.kernel import (
+    AdditiveModel,
+    Budget,
+    Domain,
+    Nominal,
+    Numeric,
+    Parts,
+    ProtectedTable,
+    Public,
+    Quality,
+    Release,
+    Releases,
+    WeightedMax,
+)
 from privet.kernel import open_table as open
 from privet.version import __version__ as __version__
 
@@ -86,7 +99,19 @@ __all__ = [
     "verify",
 ]
 
+
+def _picture(value: object) -> str:
+    """Return what a notebook shows of a value of the kernel, which draws nothing itself."""
+    from privet.trees.notebook import notebook_html  # with the first picture: it imports what draws models
+
+    return notebook_html(value)
+
+
+_NOTEBOOK_METHOD = "_repr_html_"
+for _kind in (Budget, Domain, Parts, Release, Releases):
+    setattr(_kind, _NOTEBOOK_METHOD, _picture)
 Domain.draft = staticmethod(draft_domain)
+
 
 _MODULES = {
     "Audit": "privet.risk",

@@ -8,9 +8,10 @@ reports have no noise at all. Tune on public or generated rows.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -41,7 +42,7 @@ from privet.learners.input_rows import (
     rows_of,
     without_person,
 )
-from privet.learners.progress import Progress
+from privet.learners.progress import Progress, ProgressBar
 from privet.models.model import Model
 from privet.models.privacy_record import Privacy
 
@@ -72,7 +73,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     random_state : int, RandomState or None, default None
         The seed of public coins. It never seeds noise.
     verbose : bool or callable, default 0
-        True prints each step of the fit on standard error; a function is called with a `Progress`.
+        True shows a bar while the fit runs: in a notebook below its cell, on a terminal as one line of standard error,
+        elsewhere as a line for each step. A function is called with a `Progress` instead.
 
     Attributes
     ----------
@@ -102,6 +104,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     classes_: NDArray[Any] = field(init=False)
     n_features_in_: int = field(init=False)
     feature_names_in_: NDArray[Any] = field(init=False)
+    _bar: ProgressBar | None = field(init=False)  # of a fit that runs; else not there
 
     # -- what an algorithm adds -------------------------------------------------------------
 
@@ -193,7 +196,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         table, inferred = self._open_table(X, y)
         reasons = [INFERRED] if inferred else []
         try:
-            self.model_ = self._learn(table, reasons) if key is None else self._learn_once(table, key)
+            with self._progress_shown():
+                self.model_ = self._learn(table, reasons) if key is None else self._learn_once(table, key)
         finally:
             if table is not X:
                 table.close()
@@ -349,8 +353,21 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Report progress as `verbose` says."""
         if callable(self.verbose):
             self.verbose(progress)
-        elif self.verbose:
-            print(progress, file=sys.stderr, flush=True)
+        elif self.verbose and (bar := getattr(self, "_bar", None)) is not None:  # a silent copy has the bar, too
+            bar(progress)
+
+    @contextmanager
+    def _progress_shown(self) -> Iterator[None]:
+        """Show a bar while a block runs, if `verbose` says so."""
+        bar = self._bar = ProgressBar() if self.verbose and not callable(self.verbose) else None
+        finished = False
+        try:
+            yield
+            finished = True
+        finally:
+            del self._bar
+            if bar is not None:
+                bar.close(finished)
 
     # -- predicting -------------------------------------------------------------------------
 
