@@ -138,7 +138,7 @@ def __getattr__(name: str) -> Any:
         from privet.learners import estimators
 
         return getattr(estimators, name)
-    raise AttributeError(f"module 'privet' has no attribute '{name}'")
+    raise AttributeError(f"module 'privet' has no attribute '{name}'{errors.did_you_mean(name, __all__)}")
 
 
 def __dir__() -> list[str]:

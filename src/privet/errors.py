@@ -35,7 +35,8 @@ def did_you_mean(name: object, names: Iterable[str]) -> str:
     name : object
         What was asked for; anything but a short text is like nothing.
     names : iterable of str
-        PUBLIC names alone: columns and values of a domain, commands, algorithms. Never values of rows.
+        PUBLIC names alone: columns and values of a domain, columns of the caller's own frame, commands, algorithms.
+        Never values of rows.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -95,6 +95,10 @@ class Domain:
     draft: ClassVar[Callable[..., Domain]]
 
     def __post_init__(self) -> None:
+        if isinstance(self.columns, str | Nominal | Numeric) or not isinstance(self.columns, Iterable):
+            raise DomainError(f"columns are a list of privet.Nominal and privet.Numeric, not {quoted(self.columns)}.")
+        object.__setattr__(self, "columns", tuple(self.columns))
+        self._check_kinds(self.columns)
         object.__setattr__(self, "_by_name", {column.name: column for column in self.columns})
         if not self.columns:
             raise DomainError("the domain declares no columns; add a [columns.NAME] section for each.")
@@ -132,6 +136,13 @@ class Domain:
                 )
         if self.rows is not None and self.max_rows is not None and self.rows > self.max_rows:
             raise DomainError(f"rows = {self.rows} is above max_rows = {self.max_rows}; one of them is wrong.")
+
+    @staticmethod
+    def _check_kinds(columns: Iterable[object]) -> None:
+        """Refuse what is no column."""
+        for column in columns:
+            if not isinstance(column, Nominal | Numeric):
+                raise DomainError(f"a column is a privet.Nominal or privet.Numeric, not {quoted(column)}.")
 
     def _check_sizes(self) -> None:
         """Refuse more columns, cells or letters than can be held and shown."""
@@ -256,9 +267,7 @@ class Domain:
         >>> domain.with_column(Nominal("sex", ["f", "m"])).with_person("id", rows_per_person=5).stored_names
         ('ill', 'age', 'sex', 'id')
         """
-        for column in columns:
-            if not isinstance(column, Nominal | Numeric):
-                raise DomainError(f"a column is a privet.Nominal or privet.Numeric, not {quoted(column)}.")
+        self._check_kinds(columns)
         return replace(self, columns=tuple({**self._by_name, **{column.name: column for column in columns}}.values()))
 
     def without(self, *names: str) -> Domain:
@@ -368,6 +377,7 @@ class Domain:
         except ValueError as error:
             quotes = '; names with spaces or signs stand in quotes, as [columns."blood group"]'
             hint = quotes * ("declaration" in str(error) or "after a key" in str(error))
+            hint = "; for a file use Domain.load" if text.endswith(".toml") and "\n" not in text else hint
             raise DomainError(f"the domain is not valid TOML: {shown(str(error), 200)}{hint}.") from None
         except RecursionError:
             raise DomainError("the domain is not valid TOML: its lists stand too deep in one another.") from None

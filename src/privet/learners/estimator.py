@@ -39,6 +39,7 @@ from privet.learners.input_rows import (
     name_of,
     named_frame,
     plain_labels,
+    refuse_no_rows,
     rows_of,
     without_person,
 )
@@ -248,6 +249,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         given = domain or _domain(self.domain)
         if isinstance(X, ProtectedTable):
             return self._checked_table(X, y, given), False
+        if X is None or isinstance(X, str | Path):
+            refuse_no_rows(X)
         if y is None:
             raise ValueError(
                 f"requires y to be passed, but the target y is None: {type(self).__name__} needs the class of each row."
