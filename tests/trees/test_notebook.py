@@ -125,7 +125,7 @@ def test_a_budget_is_a_bar_and_the_last_entries(table: privet.ProtectedTable) ->
     for _ in range(ENTRIES + 2):
         table.count("0.1")
     text = shown(table.budget).text
-    assert "2.2 spent, 7.8 left" in text and "2 more entries before" in text
+    assert "2.2 spent, 7.8 left" in text and "2 more charges" in text
     assert "all rows" in text and shown(table.partition("sex")["f"].budget).text
 
 

@@ -18,6 +18,7 @@ from privet.kernel import Budget, Domain, Entry, Histogram, Parts, Release, Rele
 from privet.models.privacy_record import Privacy
 from privet.trees.axis import Axis
 from privet.trees.drawing import COLOURS
+from privet.trees.effects import more
 from privet.trees.layout import LABEL, LETTER, LONG, NAME, ROW, safe, shortened, text_at, width_of
 from privet.trees.page import cost
 from privet.trees.page_parts import PART_STYLE, budget_bar, decided, details, domain_table, promise
@@ -33,7 +34,8 @@ _STYLE = f""".privet-card {{ font: 14px/1.5 system-ui, sans-serif; max-width: 62
   p {{ margin: .2rem 0; }} h2 {{ font-size: 1em; margin: .7rem 0 .2rem; }} sup {{ line-height: 0; }}
   .big {{ font-size: 1.25em; }} .alarm {{ border-radius: .4rem; padding: .4rem .8rem; }}
   .warn {{ color: var(--alarm); }}
-  table {{ width: auto; margin: 0; }} th {{ font-weight: 600; }} summary {{ cursor: pointer; color: var(--soft); }}
+  table {{ width: auto; margin: 0; }} th {{ font-weight: 600; white-space: nowrap; }}
+  summary {{ cursor: pointer; color: var(--soft); }}
   svg text {{ font: 12px system-ui, sans-serif; fill: currentColor; font-variant-numeric: tabular-nums; }}
   svg .aside {{ opacity: .72; }} svg .end {{ text-anchor: end; }} svg .middle {{ text-anchor: middle; opacity: .72; }}
   svg .grid {{ stroke: currentColor; opacity: .2; }}
@@ -61,8 +63,12 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], hidden: int = 0, 
     """Return an HTML table of plain texts, and how many rows are not shown."""
     head = "".join(f"<th>{safe(text)}</th>" for text in heads)
     body = "".join(f"<tr>{''.join(f'<td>{safe(text, 300)}</td>' for text in row)}</tr>" for row in rows)
-    more = f'<p class="soft">… {hidden:,} more {what}{"s" * (hidden > 1)}</p>' if hidden > 0 else ""
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{more}'
+    drawn = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return drawn + _more(hidden, what)
+
+
+def _more(hidden: int, what: str) -> str:
+    return "".join(f'<p class="soft">{words}</p>' for words in more(hidden, what, "…"))
 
 
 @singledispatch
@@ -97,11 +103,11 @@ def _(budget: Budget) -> str:
         pieces = [("spent", spent, f"spent: {short_text(spent)}")] * (spent > 0)
     last = reversed(entries[-ENTRIES:])
     rows = ((str(entry.id), entry.question, entry.scope, entry.epsilon, short_text(entry.loss)) for entry in last)
-    ledger = table(("entry", "question", "on", "epsilon", "charged"), rows, len(entries) - ENTRIES, "entry before")
+    ledger = table(("entry", "question", "on", "epsilon", "charged"), rows, len(entries) - ENTRIES, "charge")
     return card(
         f"Budget: {words}",
         f'<p class="big">epsilon: {words}</p>{budget_bar(pieces, left)}',
-        ledger.replace("entry befores", "entries before") if entries else "",
+        ledger if entries else "",
     )
 
 
@@ -136,10 +142,11 @@ def _value_and_note(release: object) -> tuple[str, str]:
 def _(releases: Releases) -> str:  # type: ignore[type-arg]
     if any(isinstance(release, Histogram) for release in releases):
         charts = [f"<h2>part {part}</h2>{_chart(release)}" for part, release in enumerate(releases[: CELLS // 4])]
-        hidden = len(releases) - len(charts)
-        return card("Histograms of parts", *charts, f'<p class="soft">… {hidden} more parts</p>' * (hidden > 0))
+        return card("Histograms of parts", *charts, _more(len(releases) - len(charts), "part"))
     rows = ((str(part), *_value_and_note(release)) for part, release in enumerate(releases[:PARTS]))
-    return card(f"Releases of {len(releases)} parts", table(("part", "value", ""), rows, len(releases) - PARTS, "part"))
+    return card(
+        f"Releases of {len(releases)} parts", table(("part", "value", "error"), rows, len(releases) - PARTS, "part")
+    )
 
 
 @notebook_html.register
@@ -176,11 +183,10 @@ def _chart(histogram: Histogram) -> str:
     )
     width = start + CHART + NUMBER
     size = f'viewBox="0 0 {width:.0f} {height + 18}" width="{width:.0f}" height="{height + 18}"'
-    hidden = histogram.values.size - len(cells)
-    more = f'<p class="soft">… {hidden:,} more cells: to_frame() has all of them</p>' if hidden else ""
     return (
         f'<div class="scroll"><svg xmlns="http://www.w3.org/2000/svg" {size} role="img" '
-        f'aria-label="{safe(f"Noisy counts with 95% bounds: {told}", 5 * LONG)}">{"".join(drawn)}</svg></div>{more}'
+        f'aria-label="{safe(f"Noisy counts with 95% bounds: {told}", 5 * LONG)}">{"".join(drawn)}</svg></div>'
+        f"{_more(histogram.values.size - len(cells), 'cell')}"
     )
 
 
