@@ -267,6 +267,15 @@ def test_a_frame_is_drafted_as_its_file_is(tmp_path: Path, container: Callable[[
     assert privet.draft_domain(container(columns), target="ill") == draft_domain(path, target="ill")
 
 
+def test_a_draft_is_a_method_of_the_class_and_its_text_says_what_was_left_out(tmp_path: Path) -> None:
+    path = _write(tmp_path, ["id", "visits", "ill"], VISITS)
+    domain = privet.Domain.draft(path, target="ill")
+    assert domain == draft_domain(path, target="ill") and domain.names == ("visits", "ill")
+    text = domain.with_rows(500).to_toml()
+    assert text.startswith("# DRAFT of a domain") and "\n# left out: 'id' " in text
+    assert Domain.parse(text) == domain.with_rows(500) and Domain.parse(text).notes == domain.notes
+
+
 # --- forms of files ---------------------------------------------------------------------------------------------------
 
 PEOPLE = [["fm"[k % 2], str(20 + k * 7 % 50), ["K\u00f6ln", "Bonn"][k % 3 % 2], f"{k % 9}.25"] for k in range(400)]

@@ -4,16 +4,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from privet import datasets, errors, testing
+from privet.draft import draft_domain
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
-from privet.kernel import AdditiveModel, Domain, Nominal, Numeric, Public, Quality, Release, WeightedMax
+from privet.kernel import AdditiveModel, Domain, Nominal, Numeric, Public, Quality, Release, Releases, WeightedMax
 from privet.open_table import open_table as open
-from privet.table import ProtectedTable
+from privet.table import Budget, Parts, ProtectedTable
 from privet.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from privet.choice import Branch, History, NoisyIf
     from privet.choice.auto import AutoClassifier
-    from privet.draft import draft_domain
     from privet.learners.estimators import (
         BoostedTablesClassifier,
         C45Classifier,
@@ -88,6 +88,19 @@ __all__ = [
 ]
 
 
+def _picture(value: object) -> str:
+    """Return what a notebook shows of a value of the kernel, which draws nothing itself."""
+    from privet.trees.notebook import notebook_html  # with the first picture: it imports what draws models
+
+    return notebook_html(value)
+
+
+_NOTEBOOK_METHOD = "_repr_html_"
+for _kind in (Budget, Domain, Parts, Release, Releases):
+    setattr(_kind, _NOTEBOOK_METHOD, _picture)
+Domain.draft = staticmethod(draft_domain)
+
+
 _MODULES = {
     "Audit": "privet.risk",
     "AutoClassifier": "privet.choice.auto",
@@ -98,7 +111,6 @@ _MODULES = {
     "NoisyIf": "privet.choice",
     "Tables": "privet.models.tables",
     "audit": "privet.risk",
-    "draft_domain": "privet.draft",
     "verify": "privet.verification",
 }
 
@@ -109,7 +121,7 @@ def __getattr__(name: str) -> Any:
     if module is None and name.endswith("Classifier") and name in __all__:
         module = "privet.learners.estimators"
     if module is None:
-        raise AttributeError(f"module 'privet' has no attribute '{name}'")
+        raise AttributeError(f"module 'privet' has no attribute '{name}'{errors.did_you_mean(name, __all__)}")
     globals()[name] = value = getattr(importlib.import_module(module), name)  # found without this function next time
     return value
 

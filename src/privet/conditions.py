@@ -99,7 +99,10 @@ def _cell(column: Column, value: object, code_of: Mapping[str, int]) -> int:
     if text is None or text not in code_of:
         labels = ", ".join(shown(label) for label in column.labels[:_LISTED]) + ", ..." * (len(column.labels) > _LISTED)
         meant = did_you_mean(text, column.labels)
-        raise QuestionError(f"column '{column.name}' has no declared value {quoted(value)}{meant}; it has {labels}.")
+        ranges = "; give a number, a range (low, high) or a set of its bins" * isinstance(column, Numeric)
+        raise QuestionError(
+            f"column '{column.name}' has no declared value {quoted(value)}{meant}; it has {labels}{ranges}."
+        )
     return code_of[text]
 
 

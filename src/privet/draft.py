@@ -19,7 +19,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -183,7 +183,7 @@ def draft_domain(
     encoding: str | None = None,
     quantiles: bool = False,
 ) -> Domain:
-    """Return a domain drafted from a public sample or codebook.
+    """Return a domain drafted from a public sample or codebook; also `Domain.draft`.
 
     The parameters, and what is refused, are those of `privet.draft.draft`, which returns the same domain as a
     commented file.
@@ -205,6 +205,7 @@ def draft_domain(
     Returns
     -------
     Domain
+        Its `notes` say what was left out, and why.
 
     Raises
     ------
@@ -220,18 +221,19 @@ def draft_domain(
     visits  numeric  5      0 to 4, step 1: [0, 1) [1, 2) [2, 3) [3, 4) [4, 4]
     ill     nominal  2      n, y
     """
-    return Domain.parse(
-        draft(
-            source,
-            target=target,
-            person=person,
-            rows_per_person=rows_per_person,
-            names=names,
-            delimiter=delimiter,
-            encoding=encoding,
-            quantiles=quantiles,
-        )
+    text = draft(
+        source,
+        target=target,
+        person=person,
+        rows_per_person=rows_per_person,
+        names=names,
+        delimiter=delimiter,
+        encoding=encoding,
+        quantiles=quantiles,
     )
+    domain = Domain.parse(text)
+    left_out = (line.removeprefix("# ") for line in text.splitlines() if line.startswith("# left out: "))
+    return replace(domain, notes=(*domain.notes, *left_out))
 
 
 # --- the text ---------------------------------------------------------------------------------------------------------

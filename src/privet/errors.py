@@ -35,7 +35,8 @@ def did_you_mean(name: object, names: Iterable[str]) -> str:
     name : object
         What was asked for; anything but a short text is like nothing.
     names : iterable of str
-        PUBLIC names alone: columns and values of a domain, commands, algorithms. Never values of rows.
+        PUBLIC names alone: columns and values of a domain, columns of the caller's own frame, commands, algorithms.
+        Never values of rows.
 
     Returns
     -------
@@ -132,3 +133,7 @@ class PrivacyLeakWarning(UserWarning):
 
 class DtypeMismatchWarning(UserWarning):
     """A column of the caller's own frame has a dtype that holds none of its declared values; no row was read."""
+
+
+class TargetNameWarning(UserWarning):
+    """The name of `y` is that of an attribute: perhaps another column was meant. No row was read."""

@@ -53,7 +53,9 @@ from privet.kernel import (
     criterion,
     decimal_text,
     protected,
+    quoted,
     selection,
+    whole_of,
 )
 from privet.kernel.questions import counts, numbers, released_models, splits
 from privet.kernel.questions.choose import ChooseQuestion
@@ -122,6 +124,7 @@ class asks(Generic[P, R]):
     """Make a method that builds a question one that asks it: of a table for a release, of parts for one of each."""
 
     def __init__(self, build: Callable[Concatenate[Any, P], Asked[R]]) -> None:
+        build.__qualname__ = build.__name__  # Python's errors about arguments name it: count(), as it was called
         self._build = build
         functools.update_wrapper(self, build)  # type: ignore[arg-type]
 
@@ -402,8 +405,10 @@ class Parts(Questions):
                     "use its number or its path."
                 )
             part = names.index(part)
+        if whole_of(part, -(2**62), 2**62) is None:
+            raise QuestionError(f"a part is named by its number, its label or its path, not by {quoted(part)}.")
         if not -len(self) <= part < len(self):
-            raise IndexError(f"there are {len(self)} parts.")
+            raise IndexError(f"there are {len(self)} parts, numbered from 0 on; there is no part {part}.")
         part %= len(self)
         return self._table(self._kept([part]))
 
@@ -637,6 +642,9 @@ class ProtectedTable(Questions, OpenTable):
 
     def __iter__(self) -> NoReturn:
         raise TypeError("the rows of a private table cannot be read; ask questions, or table.partition(column).")
+
+    def __getitem__(self, name: object) -> NoReturn:
+        raise TypeError("no column of a private table can be read; ask questions, as table.mean(column, epsilon).")
 
     def __bool__(self) -> bool:
         return True

@@ -364,3 +364,78 @@ def test_the_owner_is_told_how_many_rows_persons_have(
         "  rows_per_person = 2, as declared, leaves out 2 rows of 1 persons",
         "  rows_per_person = 4 leaves out 0 rows of 0 persons",
     ]
+
+
+# -- edits ----------------------------------------------------------------------------------------
+
+SEX, AGE, ILL = Nominal("sex", ["f", "m"]), Numeric("age", 0, 99), Nominal("ill", ["no", "yes"])
+SMALL = Domain((SEX, AGE, ILL), target="ill")
+
+
+def test_columns_are_declared_with_plain_numbers_and_lists() -> None:
+    assert AGE == Numeric("age", Fraction(0), Fraction(99), Fraction(1)) and SEX == Nominal("sex", ("f", "m"))
+    tenth = Numeric("x", 0, 0.3, "0.1", edges=[0.1, "0.2"])
+    assert (tenth.high, tenth.step, tenth.edges) == (
+        Fraction(3, 10),
+        Fraction(1, 10),
+        (Fraction(1, 10), Fraction(1, 5)),
+    )
+    assert hash(SMALL) and SMALL == Domain.parse(SMALL.to_toml())
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Nominal("sex", "female"), "needs values as a list of texts, numbers or true/false, not 'female'"),
+        (lambda: Nominal("sex", 2), "needs values as a list"),
+        (lambda: Numeric("age", "young", 99), "needs a finite number for low, not 'young'"),
+        (lambda: Numeric("age", 0, float("inf")), "needs a finite number for high, not inf"),
+        (lambda: Numeric("age", True, 99), "needs a finite number for low, not True"),
+        (lambda: Numeric("age", 99, 0), "needs low < high, not 99 and 0"),
+        (lambda: Numeric("age", 0, 0.5), "needs step = ..."),
+        (lambda: Numeric("age", 0, 9, edges=5), "needs edges as a rising list of numbers, not 5"),
+        (lambda: Numeric("age", 0, 9, edges=["x"]), "needs a finite number for edges, not 'x'"),
+        (lambda: Numeric("age", 0, 9, bins=2.5), "needs a whole number of bins, not 2.5"),
+        (lambda: SMALL.without("agee"), "has no column 'agee' (did you mean 'age'?)"),
+        (lambda: SMALL.without(3), "has no column 3"),
+        (lambda: SMALL.without("ill"), "'ill' is the target; name another one by with_target first"),
+        (lambda: SMALL.with_target("il"), "did you mean 'ill'"),
+        (lambda: SMALL.with_target("age"), "a target is nominal"),
+        (lambda: SMALL.with_column("sex"), "a column is a privet.Nominal or privet.Numeric, not 'sex'"),
+        (lambda: SMALL.with_column(Numeric("ill", 0, 1)), "the target 'ill' is numeric"),
+        (lambda: SMALL.with_person("ill"), "'ill' is the target"),
+        (lambda: SMALL.with_person("id", rows_per_person=0), "rows_per_person = 0 is not possible"),
+        (lambda: SMALL.with_person(7), "person is the name of a column, not 7"),
+        (lambda: SMALL.with_rows(10, max_rows=5), "rows = 10 is above max_rows = 5"),
+        (lambda: SMALL.with_rows("many"), "rows = 'many' is not possible"),
+        (lambda: Domain((SEX,)).without("sex"), "declares no columns"),
+    ],
+)
+def test_an_edit_that_cannot_be_made_is_one_sentence(make: Any, sentence: str) -> None:
+    with pytest.raises(DomainError) as raised:
+        make()
+    assert sentence in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_edits_return_new_domains_and_leave_the_old_one() -> None:
+    before = SMALL.to_toml()
+    older = SMALL.with_column(Numeric("age", 18, 90, bins=4), Nominal("zip", [1, 2]))
+    assert older.names == ("sex", "age", "ill", "zip") and older["age"].size == 4
+    assert older.without("zip", "sex").names == ("age", "ill")
+    assert older.with_target("sex").target == "sex" and older.with_target(None).target is None
+    sized = older.with_rows(45_000).with_rows(max_rows=50_000)
+    assert (sized.rows, sized.max_rows) == (45_000, 50_000)
+    owned = sized.with_person("zip", rows_per_person=5)
+    assert (owned.person, owned.rows_per_person, owned.names) == ("zip", 5, ("sex", "age", "ill"))
+    assert owned.with_person("id").rows_per_person == 5 and owned.with_person(None).person is None
+    assert SMALL.to_toml() == before
+
+
+@PROPERTY
+@given(st.lists(TEXTS, max_size=4))
+def test_notes_are_comments_of_the_file_and_mean_nothing(notes: list[str]) -> None:
+    noted = Domain(SMALL.columns, target="ill", notes=tuple(notes))
+    again = Domain.parse(noted.to_toml())
+    assert again == noted == SMALL and noted.fingerprint == SMALL.fingerprint
+    assert len(again.notes) == len(notes) and Domain.parse(again.to_toml()).notes == again.notes
+    assert Domain.parse("# one\n#two\n\n# no note\n" + SMALL.to_toml()).notes == ("one", "two")

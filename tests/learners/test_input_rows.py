@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privet
-from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning
+from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, TargetNameWarning
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.learners.input_rows import as_pandas, labels_of, mismatches, rows_of
@@ -272,3 +272,56 @@ def test_classes_come_as_a_dictionary_of_arrow_and_as_wide_numbers_of_polars() -
         assert counted(WORDS, X[:3], pa.array(["no", "yes", last]).dictionary_encode()) == [1 + (last == "no"), 1]
     for number in (1, None):
         assert counted(DIGITS, X[:3], pl.Series([0, 1, number], dtype=pl.Int128)) == [1, 1 + (number == 1)]
+
+
+# -- the name of the target ---------------------------------------------------------------------
+
+PAY = pd.DataFrame({"age": [20, 30, 40, 50] * 30, "Salary": ["low", "low", "high", "high"] * 30})
+
+
+def named(y: Any) -> Any:
+    """A classifier that was fitted without a domain to ages and these classes."""
+    with pytest.warns(PrivacyLeakWarning):
+        return privet.MaxTreeClassifier(epsilon=1000, max_depth=1).fit(PAY[["age"]], y)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        PAY["Salary"],
+        PAY[["Salary"]],
+        pd.Index(PAY["Salary"]),
+        pl.Series("Salary", PAY["Salary"].tolist()),
+        pl.DataFrame({"Salary": PAY["Salary"].tolist()}),
+        pl.DataFrame({"Salary": PAY["Salary"].tolist()}).to_arrow(),
+    ],
+    ids=["pandas column", "pandas frame", "pandas index", "polars column", "polars frame", "arrow table"],
+)
+def test_the_target_of_a_model_has_the_name_of_y(y: Any) -> None:
+    fitted = named(y)
+    assert fitted.model_.domain.target == "Salary" and "Salary" in fitted.model_.to_html()
+    assert privet.audit(fitted.model_, PAY[["age"]], sensitive="Salary", remedies=False).sensitive == "Salary"
+
+
+@pytest.mark.parametrize("y", [PAY["Salary"].tolist(), PAY["Salary"].rename(None), PAY["Salary"].rename(3)])
+def test_a_target_without_a_name_is_called_target(y: Any) -> None:
+    assert named(y).domain_.target == "target"
+
+
+def test_a_column_of_x_with_the_name_of_y_stays_an_attribute_and_is_warned_of() -> None:
+    with pytest.warns(TargetNameWarning, match="X has a column 'age' too") as caught:
+        fitted = named(PAY["age"] > 35)
+    assert fitted.domain_.attributes == ("age",) and fitted.domain_.target == "target"
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_the_target_of_a_domain_is_the_domains_whatever_y_is_called() -> None:
+    domain = privet.Domain(
+        (Numeric("age", 0, 99), Nominal("sex", ("f", "m")), Nominal("pay", ("low", "high"))), target="pay", person="id"
+    )
+    rows = PAY[["age"]].assign(sex="f", id=range(len(PAY)))
+    learner = privet.MaxTreeClassifier(epsilon=1, domain=domain, max_depth=1)
+    assert learner.fit(rows, PAY["Salary"]).domain_.target == "pay"
+    for name in ("sex", "id"):
+        with pytest.warns(TargetNameWarning, match=f"y is called '{name}', and the target of the domain is 'pay'"):
+            assert learner.fit(rows, PAY["Salary"].rename(name)).domain_.target == "pay"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import itertools
+import pickle
+import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import spark_session
@@ -14,6 +19,7 @@ from postgres_server import shared_server
 
 import privet
 from privet.learners.algorithm import Meter, Progress
+from privet.learners.progress_bar import ProgressBar
 
 ROWS = privet.datasets.census(600, seed=3)
 HELD = ROWS.astype(object).where(ROWS.notna(), None).to_numpy().tolist()
@@ -150,3 +156,99 @@ def test_a_callback_that_raises_ends_the_fit_and_changes_nothing_else(learner: A
         assert table.budget.spent == spent + unfitted.privacy_.spent
     with privet.open(ROWS, CENSUS, ledger=tmp_path / "ledger") as table:
         assert table.budget.entries[: len(entries)] == entries
+
+
+# -- the bar ----------------------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Notebook:
+    """Stands for IPython in the kernel of a notebook: it keeps what each display showed, the last one alone."""
+
+    def __init__(self, kernel: object) -> None:
+        self.displays: list[list[dict[str, str]]] = []
+        self.kernel = kernel
+
+    def get_ipython(self) -> Notebook:
+        return self
+
+    def display(self, bundle: dict[str, str], *, raw: bool, display_id: bool) -> Any:
+        assert raw and display_id
+        shown = [bundle]
+        self.displays.append(shown)
+        return SimpleNamespace(update=lambda later, *, raw: shown.append(later))
+
+    def run_in(self, monkeypatch: pytest.MonkeyPatch) -> Notebook:
+        monkeypatch.setitem(sys.modules, "IPython", cast(ModuleType, self))
+        monkeypatch.setitem(sys.modules, "IPython.display", cast(ModuleType, self))
+        return self
+
+
+def fitted(**more: Any) -> Any:
+    with privet.open(ROWS, CENSUS, budget=10) as table:
+        return privet.MaxTreeClassifier("1", max_depth=2, verbose=True, **more).fit(table)
+
+
+def test_a_notebook_shows_one_bar_that_moves(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notebook = Notebook(kernel=object()).run_in(monkeypatch)
+    learner = fitted()
+    assert capsys.readouterr() == ("", "")
+    (bar,) = notebook.displays
+    assert len(bar) == 4 and "level 0 of 2" in bar[0]["text/plain"] and bar[-1]["text/plain"] == "fitted"
+    assert [re.findall(r'value="(\d)" max="3"', shown["text/html"]) for shown in bar] == [["0"], ["1"], ["2"], ["3"]]
+    assert "_bar" not in vars(learner) and pickle.loads(pickle.dumps(learner)).predict(ROWS[:2]).size == 2
+
+
+def test_ipython_on_a_terminal_is_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = Notebook(kernel=None).run_in(monkeypatch)
+    monkeypatch.setattr(sys, "stderr", stream := Terminal())
+    fitted()
+    assert not notebook.displays and stream.getvalue()
+
+
+def test_a_terminal_shows_one_line_that_is_written_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    bar = ProgressBar(stream := Terminal())
+    bar(Progress("chose boosted"))
+    bar(Progress("level 1 of 3: 34 nodes" + " and so on" * 9, 1, 4))
+    bar.close(True)
+    chose, level, end = stream.getvalue().split("\r")[1:]
+    assert chose == "chose boosted\x1b[K" and end == "fitted\x1b[K\n"
+    assert level.startswith("████░░░░░░░░░░░░ level 1 of 3: 34 nodes") and len(level.removesuffix("\x1b[K")) == 59
+
+
+def test_what_is_no_terminal_gets_a_line_for_each_step() -> None:
+    bar = ProgressBar(stream := io.StringIO())
+    bar(Progress("level 0 of 2", 0, 3))
+    bar(Progress("level 1 of 2", 1, 3))
+    bar.close(True)
+    assert stream.getvalue() == "level 0 of 2\nlevel 1 of 2; about 1 s left\n"
+
+
+@pytest.mark.parametrize("kernel", [object(), None], ids=["notebook", "terminal"])
+def test_a_fit_that_fails_leaves_the_bar_where_it_is(kernel: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = Notebook(kernel).run_in(monkeypatch)
+    monkeypatch.setattr(sys, "stderr", stream := Terminal())
+    bar = ProgressBar()
+    bar(Progress("level 0 of 2", 0, 3))
+    bar.close(False)
+    shown = [display[-1]["text/plain"] for display in notebook.displays]
+    assert shown == ["level 0 of 2"] * (kernel is not None)
+    assert stream.getvalue().endswith("level 0 of 2\x1b[K\n" if kernel is None else "")
+    ProgressBar(unused := Terminal()).close(True)  # a fit that was refused showed nothing
+    assert unused.getvalue() == ""
+
+
+def test_a_fit_under_a_key_shows_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that ends before its model is stored may tell nobody anything."""
+    with privet.open(ROWS, CENSUS, budget=10, ledger=tmp_path / "ledger") as table:
+        privet.MaxTreeClassifier("1", max_depth=1, verbose=True).fit(table, key="k")
+    assert capsys.readouterr() == ("", "")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import DomainError
-from privet.kernel.limits import Json, decimal_text, fraction_of
+from privet.kernel.limits import Json, decimal_text, fraction_of, quoted, whole_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +34,7 @@ MISSING = "<missing>"
 UNWRITABLE = "<unwritable>"  # the text of a value that has none, or a numeral too long: no declared value can match it
 
 Scalar = str | int | float | bool
+Exactly = Fraction | Decimal | int | float | str  # what becomes an exact number
 Codes = NDArray[np.int64]
 
 # No character can be matched by two neighbouring repetitions. Otherwise a backtracking matcher would try every way to
@@ -222,8 +223,8 @@ class Nominal:
     Parameters
     ----------
     name : str
-    values : tuple of str, int, float or bool
-        The declared values; each has a cell.
+    values : sequence of str, int, float or bool
+        The declared values; each has a cell. Kept as a tuple.
     ordered : bool, default False
         Whether the values rise in the order in which they are listed.
     other, missing : bool, default False
@@ -234,7 +235,7 @@ class Nominal:
     DomainError
         A value is listed twice, is reserved or is too long; or there are none or too many.
 
-    >>> sex = Nominal("sex", ("Female", "Male"), other=True)
+    >>> sex = Nominal("sex", ["Female", "Male"], other=True)
     >>> sex.labels, sex.code("Male"), sex.code("x"), sex.code(None)
     (('Female', 'Male', '<other>'), 1, 2, None)
     """
@@ -246,6 +247,10 @@ class Nominal:
     missing: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.values, str) or not isinstance(self.values, Iterable):
+            listed = "a list of texts, numbers or true/false"
+            raise DomainError(f"column '{self.name}' needs values as {listed}, not {quoted(self.values)}.")
+        object.__setattr__(self, "values", tuple(self.values))
         if not self.values:
             raise DomainError(f"column '{self.name}' declares no values; list them as values = [...].")
         if len(self.values) > MAX_CELLS:
@@ -347,7 +352,7 @@ class Nominal:
         return _looked_up_whole(numbers, declared, other)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Numeric:
     """A column of numbers in declared bounds, read on the grid `low + k * step` and counted in bins.
 
@@ -356,11 +361,11 @@ class Numeric:
     Parameters
     ----------
     name : str
-    low, high : Fraction
-        Public bounds.
-    step : Fraction
-        The resolution at which values are read.
-    edges : tuple of Fraction, optional
+    low, high : Fraction, int, float or str
+        Public bounds. A decimal means what it says: 0.1 is one tenth.
+    step : Fraction, int, float or str, optional
+        The resolution at which values are read; 1 if left out, which needs bounds and edges that are whole.
+    edges : sequence of Fraction, int, float or str, optional
         Where bins begin, rising.
     bins : int, optional
         The number of bins of equal width, instead of edges. Default: 10, or one for each grid point if these are fewer.
@@ -372,7 +377,7 @@ class Numeric:
     DomainError
         The numbers contradict each other, or make too many cells or grid points.
 
-    >>> age = Numeric("age", low=Fraction(17), high=Fraction(90), step=Fraction(1), edges=(Fraction(30), Fraction(60)))
+    >>> age = Numeric("age", 17, 90, edges=[30, 60])
     >>> age.labels, age.grid(30), age.code(30), age.code(1000), age.code("abc")
     (('[17, 30)', '[30, 60)', '[60, 90]'), 13, 1, 2, None)
     """
@@ -387,7 +392,30 @@ class Numeric:
 
     ordered = True
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        name: str,
+        low: Exactly,
+        high: Exactly,
+        step: Exactly | None = None,
+        edges: Sequence[Exactly] | None = None,
+        bins: int | None = None,
+        missing: bool = False,
+    ) -> None:
+        if edges is not None and (isinstance(edges, str) or not isinstance(edges, Iterable)):
+            raise DomainError(f"column '{name}' needs edges as a rising list of numbers, not {quoted(edges)}.")
+        if bins is not None and whole_of(bins, -(2**62), 2**62) is None:
+            raise DomainError(f"column '{name}' needs a whole number of bins, not {quoted(bins)}.")
+        points = None if edges is None else tuple(_exactly(name, "edges", edge) for edge in edges)
+        bounds = {"low": _exactly(name, "low", low), "high": _exactly(name, "high", high)}
+        if step is None and any(number.denominator != 1 for number in (*bounds.values(), *(points or ()))):
+            raise DomainError(
+                f"column '{name}' needs step = ..., the resolution at which its values are read, say 0.01."
+            )
+        resolution = Fraction(1) if step is None else _exactly(name, "step", step)
+        values = {"name": name, **bounds, "step": resolution, "edges": points, "bins": bins, "missing": missing}
+        for field, value in values.items():
+            object.__setattr__(self, field, value)
         if (problem := self._problem()) is not None:
             raise DomainError(f"column '{self.name}' {problem}")
 
@@ -542,6 +570,14 @@ Column = Nominal | Numeric
 
 _FEW = 12  # declared numbers are compared one after the other
 _LOOK_UP = 2**16  # declared whole numbers this close together are looked up in a table
+
+
+def _exactly(column: str, name: str, value: object) -> Fraction:
+    """Return a number of a declaration, or refuse what is none."""
+    number = fraction_of(value)
+    if number is None:
+        raise DomainError(f"column '{column}' needs a finite number for {name}, not {quoted(value)}.")
+    return number
 
 
 def _is_short_decimal(number: Fraction) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,17 @@ from numpy.typing import NDArray
 from privet.errors import DomainError, QuestionError, UndeclaredDomain, did_you_mean
 from privet.kernel import limits
 from privet.kernel.column import Column, Nominal, Numeric, Scalar
-from privet.kernel.limits import Json, decimal_text, digest, fraction_of, quoted, read_text, shown, whole_of
+from privet.kernel.limits import (
+    Json,
+    clean,
+    decimal_text,
+    digest,
+    fraction_of,
+    quoted,
+    read_text,
+    shown,
+    whole_of,
+)
 
 # More parts than this, joined by dots, name no setting: tomllib copies all parts for each of them.
 _DOTTED = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+[.][ \t]*+){20}""")
@@ -50,6 +61,9 @@ class Domain:
         The column that says whose row it is. It is no attribute and in no answer: surplus rows of a person are left
         out by it (`person.py`), so that `rows_per_person` holds whatever the data. Without it, the promise holds for
         those who have no more rows than that.
+    notes : tuple of str, default ()
+        Comments at the top of the domain file, such as why a draft left columns out. They mean nothing: equal domains
+        may have different notes.
 
     Raises
     ------
@@ -83,9 +97,17 @@ class Domain:
     max_rows: int | None = None
     rows_per_person: int = 1
     person: str | None = None
+    notes: tuple[str, ...] = field(default=(), repr=False, compare=False)
     _by_name: Mapping[str, Column] = field(init=False, repr=False, compare=False)
 
+    # Drafting a domain from public rows is no task of the kernel: `privet` sets this to `privet.draft_domain`.
+    draft: ClassVar[Callable[..., Domain]]
+
     def __post_init__(self) -> None:
+        if isinstance(self.columns, str | Nominal | Numeric) or not isinstance(self.columns, Iterable):
+            raise DomainError(f"columns are a list of privet.Nominal and privet.Numeric, not {quoted(self.columns)}.")
+        object.__setattr__(self, "columns", tuple(self.columns))
+        self._check_kinds(self.columns)
         object.__setattr__(self, "_by_name", {column.name: column for column in self.columns})
         if not self.columns:
             raise DomainError("the domain declares no columns; add a [columns.NAME] section for each.")
@@ -123,6 +145,13 @@ class Domain:
                 )
         if self.rows is not None and self.max_rows is not None and self.rows > self.max_rows:
             raise DomainError(f"rows = {self.rows} is above max_rows = {self.max_rows}; one of them is wrong.")
+
+    @staticmethod
+    def _check_kinds(columns: Iterable[object]) -> None:
+        """Refuse what is no column."""
+        for column in columns:
+            if not isinstance(column, Nominal | Numeric):
+                raise DomainError(f"a column is a privet.Nominal or privet.Numeric, not {quoted(column)}.")
 
     def _check_sizes(self) -> None:
         """Refuse more columns, cells or letters than can be held and shown."""
@@ -211,9 +240,103 @@ class Domain:
     def classes(self) -> tuple[Scalar, ...]:
         return self.target_column.values
 
-    def with_target(self, target: str) -> Domain:
-        """Return the same domain with another target."""
+    # -- edits: each returns a new domain, and raises what a new declaration would -------------
+
+    def with_target(self, target: str | None) -> Domain:
+        """Return the same domain with another target.
+
+        Parameters
+        ----------
+        target : str or None
+            A declared column that is nominal; None for no target.
+
+        Raises
+        ------
+        DomainError
+            There is no such column, or it cannot be a target.
+        """
         return replace(self, target=target)
+
+    def with_column(self, *columns: Column) -> Domain:
+        """Return the same domain with more columns; one that has the name of a declared column takes its place.
+
+        Parameters
+        ----------
+        *columns : Nominal or Numeric
+
+        Raises
+        ------
+        DomainError
+            A column is none, or cannot be declared here.
+
+        >>> domain = Domain((Nominal("ill", ["no", "yes"]), Numeric("age", 0, 99)), target="ill")
+        >>> domain.with_column(Numeric("age", 18, 90, bins=6), Nominal("sex", ["f", "m"])).without("ill")
+        Traceback (most recent call last):
+        privet.errors.DomainError: 'ill' is the target; name another one by with_target first.
+        >>> domain.with_column(Nominal("sex", ["f", "m"])).with_person("id", rows_per_person=5).stored_names
+        ('ill', 'age', 'sex', 'id')
+        """
+        self._check_kinds(columns)
+        return replace(self, columns=tuple({**self._by_name, **{column.name: column for column in columns}}.values()))
+
+    def without(self, *names: str) -> Domain:
+        """Return the same domain without some columns.
+
+        Parameters
+        ----------
+        *names : str
+            Declared columns; not the target.
+
+        Raises
+        ------
+        DomainError
+            There is no such column, it is the target, or none would be left.
+        """
+        for name in names:
+            if name not in self.names:
+                raise DomainError(f"the domain has no column {quoted(name)}{did_you_mean(name, self.names)}.")
+            if name == self.target:
+                raise DomainError(f"'{shown(name)}' is the target; name another one by with_target first.")
+        return replace(self, columns=tuple(column for column in self.columns if column.name not in names))
+
+    def with_person(self, person: str | None, rows_per_person: int | None = None) -> Domain:
+        """Return the same domain with another column that says whose row it is; a declaration of that column goes.
+
+        Parameters
+        ----------
+        person : str or None
+            The column; None for no such column.
+        rows_per_person : int, optional
+            How many rows of a person count at most; as before if left out.
+
+        Raises
+        ------
+        DomainError
+            It cannot be the person column, or the number is not possible.
+        """
+        bound = self.rows_per_person if rows_per_person is None else rows_per_person
+        rest = self.without(person) if person in self.names and person is not None else self
+        return replace(rest, person=person, rows_per_person=bound)
+
+    def with_rows(self, rows: int | None = None, max_rows: int | None = None) -> Domain:
+        """Return the same domain with other public numbers of rows.
+
+        Parameters
+        ----------
+        rows : int, optional
+            About how many rows there are; as before if left out.
+        max_rows : int, optional
+            An upper bound; as before if left out.
+
+        Raises
+        ------
+        DomainError
+            A number is not possible, or `rows` is above `max_rows`.
+        """
+        rows, max_rows = self.rows if rows is None else rows, self.max_rows if max_rows is None else max_rows
+        return replace(self, rows=rows, max_rows=max_rows)
+
+    # -- files ------------------------------------------------------------------------------
 
     @classmethod
     def load(cls, path: str | Path) -> Domain:
@@ -263,10 +386,12 @@ class Domain:
         except ValueError as error:
             quotes = '; names with spaces or signs stand in quotes, as [columns."blood group"]'
             hint = quotes * ("declaration" in str(error) or "after a key" in str(error))
+            hint = "; for a file use Domain.load" if text.endswith(".toml") and "\n" not in text else hint
             raise DomainError(f"the domain is not valid TOML: {shown(str(error), 200)}{hint}.") from None
         except RecursionError:
             raise DomainError("the domain is not valid TOML: its lists stand too deep in one another.") from None
-        return cls.from_dict(content)
+        notes = takewhile(lambda line: line.startswith("#"), text.splitlines())
+        return replace(cls.from_dict(content), notes=tuple(line[1:].strip() for line in notes))
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Domain:
@@ -280,9 +405,8 @@ class Domain:
             if text is not None and not isinstance(text, str):
                 raise DomainError(f"{name} must be a text.")
         numbers = {name: _whole(content, name) for name in ("rows", "max_rows", "rows_per_person") if name in content}
-        return cls(
-            tuple(_column(str(name), entry) for name, entry in columns.items()), target, person=person, **numbers
-        )
+        declared = tuple(_column(str(name), entry) for name, entry in columns.items())
+        return cls(declared, target, person=person, notes=(), **numbers)
 
     def save(self, path: str | Path) -> None:
         """Write a domain file; loading it gives an equal domain."""
@@ -307,8 +431,9 @@ class Domain:
         return digest(self.to_json())
 
     def to_toml(self) -> str:
-        """Return the text of a domain file; parsing it gives an equal domain."""
-        lines = [f"target = {_toml(self.target)}"] if self.target is not None else []
+        """Return the text of a domain file, which begins with the notes; parsing it gives an equal domain."""
+        lines = [*(f"# {clean(note)}".rstrip() for note in self.notes), *[""] * bool(self.notes)]
+        lines += [f"target = {_toml(self.target)}"] if self.target is not None else []
         lines += [f"{name} = {value}" for name in ("rows", "max_rows") if (value := getattr(self, name)) is not None]
         lines += [f"person = {_toml(self.person)}"] if self.person is not None else []
         lines += [f"rows_per_person = {self.rows_per_person}"]
@@ -376,12 +501,7 @@ def _column(name: str, entry: Mapping[str, Any]) -> Column:
         if edges is not None and not isinstance(edges, list):
             raise DomainError(f"{where} needs edges = [...], a rising list of numbers.")
         points = None if edges is None else tuple(_fraction(edge, where, "edges") for edge in edges)
-        if "step" in entry:
-            step = _fraction(entry["step"], where, "step")
-        elif all(number.denominator == 1 for number in (low, high, *(points or ()))):
-            step = Fraction(1)
-        else:
-            raise DomainError(f"{where} needs step = ..., the resolution at which its values are read, say 0.01.")
+        step = _fraction(entry["step"], where, "step") if "step" in entry else None
         bins = _whole(entry, "bins", f"{where}: ") if "bins" in entry else None
         return Numeric(name, low, high, step, points, bins, _flag(entry, "missing", where))
     raise DomainError(f'{where} needs kind = "nominal" or kind = "numeric".')

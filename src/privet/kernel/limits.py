@@ -117,8 +117,8 @@ def quoted(value: object) -> str:
     """
     if isinstance(value, str):
         return f"'{shown(value)}'"
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value))
+    if value is None or isinstance(value, bool | np.bool_):
+        return str(value)
     if isinstance(value, int | np.integer) and int(value).bit_length() > _BITS:
         return "a number of that many digits"
     if isinstance(value, Fraction) and not _is_short(value):

@@ -22,7 +22,7 @@ from privet.kernel.engines.duckdb.engine import DuckDBEngine
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.sql.statement import Source
 from privet.kernel.ledger import MEMORY, Ledger, no_budget
-from privet.kernel.limits import LONGEST_NAME, is_name, is_path
+from privet.kernel.limits import LONGEST_NAME, is_name, is_path, quoted
 from privet.kernel.sampling import SYSTEM, Entropy, SeededEntropy
 from privet.kernel.session import Session
 
@@ -76,6 +76,8 @@ def open_session(
     for word, text in (("analyst", analyst), ("name", name)):
         if text is not None and not is_name(text):
             raise QuestionError(f"{word} must be a printable text of 1 to {LONGEST_NAME} characters.")
+    if ledger is not None and not isinstance(ledger, str | Path | Ledger):
+        raise QuestionError(f"ledger is the path of a file or the address of a server, not {quoted(ledger)}.")
     allowed = None if budget is None else as_epsilon(budget, "budget")
     largest = None if snapshot_limit is None else size_of(snapshot_limit)
     source = source_of(data) if isinstance(data, str | Path) else spark_frame(data)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.errors import PrivacyError, QuestionError
+from privet.errors import PrivacyError, QuestionError, did_you_mean
 from privet.kernel.accounting import as_epsilon, as_epsilons
 from privet.kernel.column import Numeric
-from privet.kernel.limits import decimal_text
+from privet.kernel.limits import decimal_text, quoted
 from privet.kernel.mechanisms import IntegerLaplace, ResidualLaplace, Selection
 from privet.kernel.per_part import PerPart
 
@@ -135,8 +135,8 @@ def known(value: object) -> Any:
 
 
 def _share(confidence: float) -> float:
-    if not 0 < confidence < 1:
-        raise QuestionError(f"confidence must lie between 0 and 1, not {confidence}.")
+    if isinstance(confidence, str) or not 0 < confidence < 1:
+        raise QuestionError(f"confidence must lie between 0 and 1, as 0.95, not {quoted(confidence)}.")
     return confidence
 
 
@@ -314,7 +314,10 @@ class Histogram(Refinable):
         index = []
         for name, labels, column in zip(names, self.labels, self.columns, strict=True):
             if name not in labels:
-                raise QuestionError(f"column '{column}' has no cell '{name}'; it has {', '.join(labels[:20])}.")
+                meant = did_you_mean(name, labels)
+                raise QuestionError(
+                    f"column '{column}' has no cell {quoted(name)}{meant}; it has {', '.join(labels[:20])}."
+                )
             index.append(labels.index(name))
         return Count(int(self.values[tuple(index)]), self.noise, self.about)
 

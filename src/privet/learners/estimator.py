@@ -8,9 +8,10 @@ reports have no noise at all. Tune on public or generated rows.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -25,8 +26,8 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, QuestionError
-from privet.kernel import Domain, Json, as_epsilon, keyed_run, quoted
+from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, QuestionError, TargetNameWarning
+from privet.kernel import Domain, Json, as_epsilon, keyed_run, quoted, shown
 from privet.lab import PublicTable
 from privet.learners.algorithm import Progress, check_target
 from privet.learners.inference import infer
@@ -35,11 +36,14 @@ from privet.learners.input_rows import (
     labels_of,
     mismatch_warning,
     mismatches,
+    name_of,
     named_frame,
     plain_labels,
+    refuse_no_rows,
     rows_of,
     without_person,
 )
+from privet.learners.progress_bar import ProgressBar
 from privet.models.model import Model
 from privet.models.privacy_record import Privacy
 from privet.open_table import open_table
@@ -72,7 +76,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     random_state : int, RandomState or None, default None
         The seed of public coins. It never seeds noise.
     verbose : bool or callable, default 0
-        True prints each step of the fit on standard error; a function is called with a `Progress`.
+        True shows a bar while the fit runs: in a notebook below its cell, on a terminal as one line of standard error,
+        elsewhere as a line for each step. A function is called with a `Progress` instead.
 
     Attributes
     ----------
@@ -102,6 +107,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     classes_: NDArray[Any] = field(init=False)
     n_features_in_: int = field(init=False)
     feature_names_in_: NDArray[Any] = field(init=False)
+    _bar: ProgressBar | None = field(init=False)  # of a fit that runs; else not there
 
     # -- what an algorithm adds -------------------------------------------------------------
 
@@ -161,7 +167,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         X : ProtectedTable, frame or array-like
             A table, which is charged; or rows, which are opened with the domain of the classifier.
         y : array-like, optional
-            The classes of the rows; left out for a ProtectedTable, which holds its target.
+            The classes of the rows; left out for a ProtectedTable, which holds its target. Without a domain, the
+            target of the model has the name of `y`, if it has one that is not among the columns of `X`.
         key : str, optional
             For a ProtectedTable. The whole epsilon is charged at once, and the ledger keeps the model under the key:
             the same call finds it, or finishes the fit after a crash, without another charge. No progress is
@@ -192,7 +199,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         table, inferred = self._open_table(X, y)
         reasons = [INFERRED] if inferred else []
         try:
-            self.model_ = self._learn(table, reasons) if key is None else self._learn_once(table, key)
+            with self._progress_shown():
+                self.model_ = self._learn(table, reasons) if key is None else self._learn_once(table, key)
         finally:
             if table is not X:
                 table.close()
@@ -243,6 +251,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         given = domain or _domain(self.domain)
         if isinstance(X, ProtectedTable):
             return self._checked_table(X, y, given), False
+        if X is None or isinstance(X, str | Path):
+            refuse_no_rows(X)
         if y is None:
             raise ValueError(
                 f"requires y to be passed, but the target y is None: {type(self).__name__} needs the class of each row."
@@ -283,7 +293,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         if len(X) != len(labels):
             raise DataError("X and y have different numbers of rows; pass one class for each row.")
         frame = named_frame(X, list(domain.attributes))
-        frame[domain.target_column.name] = labels.set_axis(frame.index)  # of an array, pandas would guess the type
+        target, name = domain.target_column.name, name_of(y)
+        if name != target and name in domain.stored_names:  # other names are no sign of a mistake
+            warnings.warn(_another_target(name, target), TargetNameWarning, stacklevel=4)
+        frame[target] = labels.set_axis(frame.index)  # of an array, pandas would guess the type
         if domain.person is not None:
             frame[domain.person] = persons
         return frame
@@ -298,7 +311,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         if labels.dtype.kind not in "biuU" and not isinstance(labels.flat[0], str):
             check_classification_targets(labels)
         frame = named_frame(X, [f"x{i}" for i in range(X.shape[1])])
-        name = "target"
+        name = name_of(y) or "target"
+        if name_of(y) in frame.columns:
+            warnings.warn(_same_name(name), TargetNameWarning, stacklevel=4)
+            name = "target"
         while name in frame.columns:
             name += "_"
         self.classes_ = np.unique(labels)
@@ -342,8 +358,21 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Report progress as `verbose` says."""
         if callable(self.verbose):
             self.verbose(progress)
-        elif self.verbose:
-            print(progress, file=sys.stderr, flush=True)
+        elif self.verbose and (bar := getattr(self, "_bar", None)) is not None:  # a silent copy has the bar, too
+            bar(progress)
+
+    @contextmanager
+    def _progress_shown(self) -> Iterator[None]:
+        """Show a bar while a block runs, if `verbose` says so."""
+        bar = self._bar = ProgressBar() if self.verbose and not callable(self.verbose) else None
+        finished = False
+        try:
+            yield
+            finished = True
+        finally:
+            del self._bar
+            if bar is not None:
+                bar.close(finished)
 
     # -- predicting -------------------------------------------------------------------------
 
@@ -450,6 +479,22 @@ def _sorted(classes: NDArray[Any]) -> NDArray[np.int64]:
         return np.argsort(classes, kind="stable")
     except TypeError:
         return np.arange(len(classes))
+
+
+def _same_name(name: str) -> str:
+    """Return the warning that X has a column of y's name."""
+    return (
+        f"X has a column '{shown(name)}' too, which is the name of y; it counts as an attribute, and the target gets "
+        "another name. If it is the target, leave it out of X; else rename y."
+    )
+
+
+def _another_target(name: str, target: str) -> str:
+    """Return the warning that y has the name of a column that is not the target of the domain."""
+    return (
+        f"y is called '{shown(name)}', and the target of the domain is '{shown(target)}': y is taken for the latter. "
+        f"If you mean '{shown(name)}', declare it by domain.with_target; else rename y."
+    )
 
 
 def _plain(name: str, value: Any) -> Json:

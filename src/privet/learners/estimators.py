@@ -205,9 +205,9 @@ class _Fillable(TreeClassifier):
         else:
             table, _ = self._open_table(X, y, self.domain_)
         try:
-            self.model_ = refill(
-                table, self.model_, self._plan_for(self.domain_), self._checked_epsilon(), self._report
-            )
+            with self._progress_shown():
+                plan = self._plan_for(self.domain_)
+                self.model_ = refill(table, self.model_, plan, self._checked_epsilon(), self._report)
         finally:
             if table is not X:
                 table.close()

@@ -22,7 +22,8 @@ tells the maker of the frame what `X.dtypes` tells them too; it is in no model, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -30,7 +31,18 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from privet.errors import DataError
-from privet.kernel import Column, Domain, Numeric, as_series, number_of, shown, text_of
+from privet.kernel import (
+    LONGEST_TEXT,
+    Column,
+    Domain,
+    Numeric,
+    as_series,
+    number_of,
+    quoted,
+    shown,
+    text_of,
+)
+from privet.table import ProtectedTable
 
 NUMBERS, TRUTH_VALUES = "numbers", "truth values"
 _LISTED = 5  # a warning names at most this many columns, and values of a column
@@ -127,6 +139,44 @@ def labels_of(y: Any) -> pd.Series[Any]:
     return as_series(labels)
 
 
+def name_of(y: Any) -> str:
+    """Return the name of the classes: of a column, or of the one column of a frame; "" if they have none.
+
+    Parameters
+    ----------
+    y : array-like
+
+    Returns
+    -------
+    str
+
+    >>> name_of(pd.Series(["low"], name="Salary")), name_of(["low"])
+    ('Salary', '')
+    """
+    if hasattr(y, "columns"):  # Arrow's `columns` are not names
+        names = list(getattr(y, "column_names", y.columns))
+        name = names[0] if len(names) == 1 else None
+    else:
+        name = getattr(y, "name", None)
+    return name if isinstance(name, str) and len(name) <= LONGEST_TEXT else ""
+
+
+def refuse_no_rows(X: Any) -> NoReturn:
+    """Refuse what is passed for rows and has none that can be read.
+
+    Raises
+    ------
+    DataError
+    """
+    if isinstance(X, ProtectedTable):
+        raise DataError("the rows of a protected table cannot be predicted, as nobody may read them; pass other rows.")
+    if isinstance(X, str | Path):
+        raise DataError(
+            f"X is {quoted(str(X))}, a text; pass rows, as pandas.read_csv returns them, or a table of privet.open."
+        )
+    raise DataError(f"X is {quoted(X)}; pass a frame, or an array with a row for each record.")
+
+
 def checked_rows(X: Any) -> Any:
     """Return rows to predict, or rows without a declared domain: a pandas frame, else a two-dimensional array.
 
@@ -141,8 +191,10 @@ def checked_rows(X: Any) -> Any:
     Raises
     ------
     ValueError
-        There are no rows or no columns, or scikit-learn cannot read them as an array.
+        There are no rows or no columns, they cannot be read, or scikit-learn cannot read them as an array.
     """
+    if X is None or isinstance(X, ProtectedTable | str | Path):
+        refuse_no_rows(X)
     if isinstance(X, pd.DataFrame):
         if len(X) == 0 or X.shape[1] == 0:
             raise ValueError(
@@ -211,8 +263,10 @@ def without_person(X: Any, person: str) -> tuple[pd.DataFrame, pd.Series[Any]]:
 
 def plain_labels(y: Any) -> Any:
     """Return classes as an array if they come in a frame or column, else as they are."""
+    if hasattr(y, "columns") and hasattr(y, "to_pandas"):
+        y = as_pandas(y)
     if isinstance(y, pd.DataFrame | pd.Series):
-        return y.to_numpy()
+        return y.to_numpy().ravel() if y.ndim == 2 and y.shape[1] == 1 else y.to_numpy()
     return y.to_numpy() if hasattr(y, "to_numpy") else y
 
 

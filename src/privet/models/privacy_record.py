@@ -253,6 +253,12 @@ class Privacy:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from privet.trees.notebook import notebook_html
+
+        return notebook_html(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the record as a dict for JSON."""
         return {

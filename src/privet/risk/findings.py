@@ -147,6 +147,12 @@ class Audit:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, the adversaries and the most exposed."""
+        from privet.risk.page import notebook_card
+
+        return notebook_card(self)
+
     def __str__(self) -> str:
         from privet.risk.summary import summary
 

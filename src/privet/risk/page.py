@@ -25,8 +25,10 @@ from privet.risk.words import (
     verdict,
 )
 from privet.trees.layout import safe
+from privet.trees.notebook import card, table
 from privet.trees.page_parts import document
 
+EXPOSED = 5  # people who are listed in a notebook
 VALUES = 30  # of the sensitive attribute, that are listed
 
 _STYLE = """
@@ -87,6 +89,25 @@ def page(audit: Audit, beside: Audit | None = None) -> str:
     ]
     title = f"{' and '.join(each.name for each in both)}: what is told about {audit.sensitive}"
     return document(title, parts, STYLE + _STYLE)
+
+
+def notebook_card(audit: Audit) -> str:
+    """What a notebook shows of an audit: the verdict, the adversaries and the most exposed."""
+    columns = measures(audit)
+    overall = [(name, *(column.told(audit.overall[name]) for column in columns)) for name in ordered(audit)]
+    exposed = [
+        (probability(each.posterior), probability(each.baseline), f"{each.people:,}", each.value, each.who)
+        for each in audit.exposures[:EXPOSED]
+    ]
+    sentences = "".join(f"<p>{safe(sentence)}</p>" for sentence in (before(audit), promise(audit)) if sentence)
+    most = "<h2>Most exposed</h2>" + table(("posterior", "before", "people", "value", "who"), exposed)
+    return card(
+        f"Audit of {audit.name}",
+        f'<p class="soft">what {safe(audit.name, 100)} tells about {safe(audit.sensitive, 100)}</p>',
+        f'<p class="big{"" if audit.safe else " warn"}">{safe(verdict(audit))}</p>{sentences}',
+        table(("adversary", *(column.head for column in columns)), overall),
+        most if exposed else "",
+    )
 
 
 def _verdicts(audits: Sequence[Audit]) -> str:

@@ -25,7 +25,7 @@ def page(model: Ensemble) -> str:
         _heading(model),
         promise(model.privacy),
         decided(model.privacy),
-        _cost(model.privacy),
+        cost(model.privacy),
         _trees(model),
         details(f"The rules of the {'first ' * (len(model.trees) > 1)}tree", _rules(tree)),
         details("The public domain", domain_table(model.domain)),
@@ -45,7 +45,7 @@ def _heading(model: Ensemble) -> str:
     )
 
 
-def _cost(privacy: Privacy) -> str:
+def cost(privacy: Privacy) -> str:
     """What the dearest path of the first tree paid, as a bar, and what each level was asked, as a table."""
     steps = [step for step in privacy.steps if step.tree <= 0]
     if not steps:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from privet.kernel import Domain, Nominal, short_text
+from privet.kernel import Column, Domain, Nominal, decimal_text, short_text
 from privet.models.privacy_record import Privacy
 from privet.trees.drawing import CLASSES
 from privet.trees.layout import safe
@@ -26,11 +26,15 @@ h1 { font-size: 1.8rem; line-height: 1.2; margin: 0; } h2 { font-size: 1.1rem; m
 p { margin: .4rem 0; } sup { line-height: 0; } ol { font-size: .9rem; padding-left: 3rem; } li { margin: .15rem 0; }
 section, details { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; margin: 1.1rem 0;
   padding: 1.1rem 1.4rem; } details { padding: .7rem 1.4rem; } summary { cursor: pointer; font-weight: 600; }
+.wide { position: relative; left: 50%; transform: translateX(-50%); box-sizing: border-box; width: max-content;
+  min-width: 100%; max-width: calc(100vw - 3rem); }
+"""
+
+# What pages and the cells of a notebook (`notebook.py`) share.
+PART_STYLE = """
 .soft { color: var(--soft); } .paid { font-weight: 600; } .big { font-size: 1.5rem; font-weight: 600; margin: 0; }
 .alarm { border: 2px solid var(--alarm); background: var(--alarmed); } .alarm .big { color: var(--alarm); }
 .scroll { overflow-x: auto; padding: .4rem 0; }
-.wide { position: relative; left: 50%; transform: translateX(-50%); box-sizing: border-box; width: max-content;
-  min-width: 100%; max-width: calc(100vw - 3rem); }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 td, th { padding: .3rem 1rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; text-align: left;
   font-variant-numeric: tabular-nums; } th { color: var(--soft); } td:first-child { white-space: nowrap; }
@@ -50,7 +54,7 @@ def document(title: str, parts: Sequence[str], style: str = "", script: str = ""
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'{allowed}">
-<title>{safe(title, 200)}</title><style>{_STYLE}{style}</style></head><body>
+<title>{safe(title, 200)}</title><style>{_STYLE}{PART_STYLE}{style}</style></head><body>
 {content}
 </body></html>
 """
@@ -105,15 +109,24 @@ def budget_bar(pieces: Sequence[tuple[str, Fraction, str]], left: Fraction) -> s
 
 
 def domain_table(domain: Domain) -> str:
+    """The columns of a domain: kind, cells, bounds and values."""
     rows = "".join(
         f"<tr><td>{safe(column.name, 60)}{' (target)' * (column.name == domain.target)}</td>"
         f"<td>{'nominal' if isinstance(column, Nominal) else 'numeric'}</td>"
-        f"<td>{column.size}</td><td>{safe(', '.join(column.labels[:100]), 300)}</td></tr>"
+        f"<td>{column.size}</td><td>{safe(_values(column), 300)}</td></tr>"
         for column in domain.columns[:ROWS]
     )
     heads = "<tr><th>column</th><th>kind</th><th>cells</th><th>values</th></tr>"
     more = f"<p>… {len(domain.columns) - ROWS} more columns</p>" if len(domain.columns) > ROWS else ""
     return f'<div class="scroll"><table>{heads}{rows}</table></div>{more}'
+
+
+def _values(column: Column) -> str:
+    labels = ", ".join(column.labels[:100])
+    if isinstance(column, Nominal):
+        return labels
+    low, high, step = (decimal_text(number) for number in (column.low, column.high, column.step))
+    return f"{low} to {high}, step {step}: {labels}"
 
 
 def details(title: str, content: str) -> str:

@@ -67,7 +67,7 @@ def verify(
     False
     """
     claim = as_epsilon(epsilon)
-    if not 0 < alpha <= 0.1:
+    if not isinstance(alpha, int | float) or not 0 < alpha <= 0.1:
         raise QuestionError(f"alpha is the probability of a wrong bound, above 0 and at most 0.1, not {alpha}.")
     if pairs is not None and not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
         raise QuestionError("pairs are pairs of neighbouring tables, as pairs=[(table, neighbour)].")
@@ -78,7 +78,7 @@ def verify(
 
 
 def _effort(times: float) -> Effort:
-    if not 0 < times <= 1000:
+    if not isinstance(times, int | float) or not 0 < times <= 1000:
         raise QuestionError(f"effort multiplies the runs by more than 0 and at most 1000, not {times}.")
     return Effort(times)
 

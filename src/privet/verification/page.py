@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from privet.kernel import decimal_text
 from privet.trees.axis import Axis
 from privet.trees.layout import safe
+from privet.trees.notebook import card, table
 from privet.verification import curves
 from privet.verification.attacks.result import AttackResult
 from privet.verification.marks import MARKS, cell, heads, icon, key_of
-from privet.verification.verdict import BROKEN, HOLDS, POOR, UNDECIDED, Finding, Report, Verdict, number
+from privet.verification.verdict import BROKEN, HEADLINES, HOLDS, POOR, UNDECIDED, Finding, Report, Verdict, number
 
 KINDS = {
     "mechanism": "Mechanisms",
@@ -23,6 +24,8 @@ KINDS = {
     "function": "Functions",
     "known-bad": "Known to be bad",
 }
+
+SHOWN = 12  # findings in a notebook
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2a22; --soft: #5d6b62; --line: #d8ded9; --leaf: #2f7d4f; --truth: #b4541a;
@@ -96,6 +99,25 @@ dt { font-weight: 600; margin-top: .6rem; } dd { margin: 0; }
   .findings { min-width: 0; } details::details-content { content-visibility: visible;
   block-size: auto; } }
 """
+
+
+def notebook_card(verdict: Verdict) -> str:
+    """What a notebook shows of a verdict: the outcome, the evidence and what would have been found."""
+    findings = sorted(verdict.findings, key=lambda finding: -finding.bound)
+    rows = [
+        (number(max(0.0, finding.bound)), finding.method, f"{finding.runs:,}", finding.tables, finding.event)
+        for finding in findings[:SHOWN]
+    ]
+    claim = f"claims epsilon {decimal_text(verdict.claim)}, loses at least {number(verdict.lower_bound)}"
+    power = [] if verdict.outcome == BROKEN else verdict.power_sentences
+    headline = f"{verdict.subject}: {HEADLINES[verdict.outcome]}"
+    return card(
+        f"Verdict on {headline}",
+        f'<p class="big{"" if verdict.passed else " warn"}">{safe(headline)}</p>',
+        f"<p>{safe(claim)}</p>",
+        table(("at least", "method", "runs", "tables", "event"), rows, len(findings) - SHOWN, "finding"),
+        *(f'<p class="soft">{safe(sentence)}</p>' for sentence in power),
+    )
 
 
 def page(report: Report) -> str:

@@ -173,6 +173,12 @@ class Verdict:
             sentences.append(f"this test would miss {POOR} times the claim, so it decides nothing: {WHAT_TO_DO}")
         return sentences
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the outcome, the evidence and what would have been found."""
+        from privet.verification.page import notebook_card
+
+        return notebook_card(self)
+
     def to_html(self, path: str | Path | None = None) -> str:
         """A page with all evidence; written to a file if one is named."""
         return Report((self,)).to_html(path)

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from privet.errors import DataError
+from privet.errors import DataError, did_you_mean
 from privet.kernel.additive import AdditiveModel
 from privet.kernel.column import Numeric, as_series
 from privet.kernel.domain import Domain
@@ -88,7 +88,8 @@ class MemoryEngine:
         for name in domain.stored_names:
             if names.count(name) != 1:
                 problem = "no column" if name not in names else "several columns"
-                raise DataError(f"the table has {problem} '{name}', which the domain declares; check both.")
+                meant = "" if name in names else did_you_mean(name, map(str, names))
+                raise DataError(f"the table has {problem} '{name}', which the domain declares{meant}; check both.")
         codes: dict[str, NDArray[Any]] = {}
         grids: dict[str, NDArray[Any]] = {}
         for column in domain:
