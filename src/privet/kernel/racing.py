@@ -19,6 +19,7 @@ from privet.errors import EngineFailed, PrivacyError, PrivetError, QuestionError
 from privet.kernel.accounting import Scopes, as_epsilon
 from privet.kernel.canonical import Json
 from privet.kernel.conditions import share
+from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import FIXED, Engine
 from privet.kernel.ledger import MEMORY, Ledger
 from privet.kernel.limits import fraction_of
@@ -208,6 +209,12 @@ class Lease:
 
     def close(self) -> None:
         self._engine = None
+
+    def in_cells(self, domain: Domain) -> Engine:
+        """Return the rows in other cells, for a table that asks this lease whether it is closed."""
+        if self._engine is None:
+            raise QuestionError("the run that this table was for is over.")
+        return self._engine.in_cells(domain)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("exact_") and self._engine is not None:

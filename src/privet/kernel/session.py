@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from privet.kernel.access import Access
 from privet.kernel.accounting import Scopes
 from privet.kernel.canonical import Json, canonical, digest
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import FIXED, Engine, Lost
+from privet.kernel.engines.contract import FIXED, Engine, Lost, OtherCells
 from privet.kernel.ledger import Charge, Entry, Ledger
 from privet.kernel.limits import LONGEST_NAME, decimal_text, is_name
 from privet.kernel.mechanisms import Mechanism, release_all
@@ -147,6 +147,10 @@ class Session:
     def whole_table(self) -> RowSets:
         """Return all rows as one set, which has paid nothing yet."""
         return RowSets(Rows(), Scopes(), Paths.of("all rows"))
+
+    def in_cells(self, domain: Domain) -> Session:
+        """Return a session about the same rows that counts them in the cells of another domain; charges stay here."""
+        return replace(self, domain=domain, engine=cast(Engine, OtherCells(self.engine, domain)))
 
     def run_on_one_version(self, exact_work: Callable[[], T]) -> tuple[T, int] | None:
         """Run `exact_work`; retry once if the rows change. Return (result, version), or None if they changed again."""

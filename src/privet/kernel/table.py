@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar, overload
 
@@ -80,6 +80,10 @@ class InProcess:
             children = step.splits.map(lambda split: 0 if split is None else split.children(self.domain))
             return RowSets(rows.divide(step.splits, self.domain), scopes.divide(children.array()), paths)
         return RowSets(rows, scopes.allot(step.cap), paths)
+
+    def in_cells(self, domain: Domain) -> InProcess:
+        """Return the same rows in other cells."""
+        return type(self)(self.session.in_cells(domain))
 
     def remaining(self, sets: RowSets) -> PerPart[Fraction]:
         """Return the largest epsilon that can be charged to each set now."""
@@ -565,6 +569,40 @@ class ProtectedTable(Questions):
         names go into a mapping: `where({"marital-status": "Divorced"}, sex="Male")`.
         """
         return type(self)(self._backend, self.parts().where(conditions, **more)._sets)
+
+    def with_cells(self, domain: Domain) -> Self:
+        """Return the same rows, with the bins of another domain; what is asked of them is charged to this table.
+
+        A row's bin follows from its place on the declared grid, so other bins ask nothing new of the rows, and every
+        question about them is noisy and charged as before. A model over other bins is asked about with its own:
+        ``table.with_cells(model.domain).count_correct(model.additive, 0.1)``.
+
+        Parameters
+        ----------
+        domain : Domain
+            This table's domain but for the bins or edges of numeric columns. Columns by whose bins these rows were
+            chosen, as a part of a partition, keep theirs.
+
+        Raises
+        ------
+        QuestionError
+            The domains differ in something else.
+
+        >>> import pandas as pd, privet
+        >>> from privet.kernel import Domain, Numeric
+        >>> wages = [Domain((Numeric("wage", Fraction(0), Fraction(200), Fraction(1), bins=n),)) for n in (10, 40)]
+        >>> table = privet.open(pd.DataFrame({"wage": range(200)}), wages[0], budget=1)
+        >>> finer = table.with_cells(wages[1])
+        >>> table.histogram("wage", epsilon=0.5).value.shape, finer.histogram("wage", epsilon=0.5).value.shape
+        ((10,), (40,))
+        >>> table.budget.remaining
+        Fraction(0, 1)
+        """
+        if not isinstance(domain, Domain) or domain.with_bins_of(self.domain) != self.domain:
+            raise QuestionError("with_cells takes this table's domain with other bins or edges, and no other change.")
+        own = self._sets.rows.by_cells
+        cells = replace(domain, columns=tuple(self.domain[c.name] if c.name in own else c for c in domain.columns))
+        return type(self)(self._backend.in_cells(cells), self._sets)
 
     def partition(self, by: SplitLike, edges: Sequence[int | float] | None = None) -> Parts:
         """Return disjoint parts by the values or bins of a column; together they cost what the dearest costs."""

@@ -33,6 +33,7 @@ from privet.kernel import (
     ProtectedTable,
     as_epsilon,
 )
+from privet.learners.cells import cells_for_learning
 from privet.learners.log_odds import (
     AskedQuestion,
     Learned,
@@ -257,6 +258,7 @@ class _Fit:
                 prior_alone(self._table, self._epsilon, counts),
                 note="there is too little signal for a table: the model is the class shares alone",
             )
+        self._refine_cells(rows)
         shares = class_shares(counts)
         planned = plan(self._domain, rows, self._epsilon - counts.epsilon, self._rng, self._constants)
         intercept = centred_log(shares)
@@ -271,7 +273,14 @@ class _Fit:
             tables.append(table)
             grid = np.rint(table.values * LOGIT_GRID).astype(np.int32)
             model = AdditiveModel(model.intercept, (*model.terms, (table.columns, grid)))
-        return Learned(intercept, tuple(tables), tuple(self._asked))
+        return Learned(intercept, tuple(tables), tuple(self._asked), domain=self._domain)
+
+    def _refine_cells(self, rows: float) -> None:
+        """Learn in finer cells where bins are coarse."""
+        finer = cells_for_learning(self._domain, signal(self._domain, rows, self._epsilon))
+        if finer is not self._domain:
+            self._table = self._table.with_cells(finer)
+            self._domain = self._table.domain
 
     def _record(self, question: str, release: Any, table: int) -> None:
         """Write down a question that was asked."""

@@ -149,7 +149,56 @@ class Engine(Protocol):
 
     def exact_correct(self, query: CorrectQuery) -> Counts: ...
 
+    def in_cells(self, domain: Domain) -> Engine:
+        """Return an engine over the same rows, whose numeric columns have the cells of another domain.
+
+        The domains differ in the edges of numeric columns alone, so a row's new cell follows from its grid index. Which
+        rows there are was settled when the table was opened. It lasts as long as this engine does: see `OtherCells`.
+        """
+
     def close(self) -> None: ...
+
+
+class OtherCells:
+    """The rows of an engine in other cells: open as long as that engine is, and closed with it."""
+
+    def __init__(self, opened: Engine, domain: Domain) -> None:
+        self.name, self.holds_rows = opened.name, opened.holds_rows
+        self._opened, self._engine = opened, opened.in_cells(domain)
+
+    @property
+    def closed(self) -> bool:
+        return self._opened.closed
+
+    @property
+    def version(self) -> int:
+        return self._opened.version
+
+    def exact_counts(self, query: CountQuery) -> list[Counts]:
+        return self._engine.exact_counts(query)
+
+    def exact_grid(self, query: GridQuery) -> list[GridCounts]:
+        return self._engine.exact_grid(query)
+
+    def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
+        return self._engine.exact_sums(query)
+
+    def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
+        return self._engine.exact_residuals(query)
+
+    def exact_correct(self, query: CorrectQuery) -> Counts:
+        return self._engine.exact_correct(query)
+
+    def in_cells(self, domain: Domain) -> Engine:
+        return self._opened.in_cells(domain)
+
+    def close(self) -> None:
+        self._opened.close()
+
+
+def recut_columns(declared: Domain, other: Domain) -> list[Numeric]:
+    """The numeric columns of `other` whose cells are not those of `declared`."""
+    return [column for column in numeric_columns(other) if column.cells() != declared[column.name].cells()]
 
 
 def index_count(column: Column) -> int:

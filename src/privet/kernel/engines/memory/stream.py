@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
-from privet.kernel.engines.contract import FIXED, LARGEST_SUM, Counts, numeric_columns
+from privet.kernel.engines.contract import FIXED, LARGEST_SUM, Counts, numeric_columns, recut_columns
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.shortcuts import Recall
 from privet.kernel.rows import Divide, Keep, Rows
@@ -84,6 +84,19 @@ class StreamEngine:
         for engine in self._engines(query.rows, {query.target, *_looked_at(query.model.terms)}):
             exact += engine.exact_correct(query)
         return exact
+
+    def in_cells(self, domain: Domain) -> StreamEngine:
+        recut = {f"c{self._position[column.name]}": column for column in recut_columns(self._domain, domain)}
+
+        def batches(columns: Sequence[str]) -> Iterator[Batch]:
+            read = dict.fromkeys(f"g{name[1:]}" if name in recut else name for name in columns)
+            for batch in self._batches(list(read)):
+                yield {
+                    name: recut[name].bin_of(batch[f"g{name[1:]}"]) if name in recut else batch[name]
+                    for name in columns
+                }
+
+        return StreamEngine(self.name, domain, batches, lambda: None, shortcuts=self._shortcuts)
 
     def close(self) -> None:
         self.closed = True
