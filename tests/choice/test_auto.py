@@ -213,7 +213,7 @@ def test_points_are_told_only_where_the_policy_tells_the_table_from_others() -> 
 
 def test_coarse_bins_are_told_with_what_is_made_of_them() -> None:
     people = privet.datasets.census(5000)
-    line = "coarse bins: 'wage' has 10 bins for 20,001 values; boosted tables learn in 40"
+    line = "coarse bins: 'wage' has 10 bins for 20,001 values; boosted tables of it alone have 40"
     assert line in explained(people, in_ten_bins(), "1")
     assert not any(line.startswith("coarse") for line in explained(people, privet.datasets.census_domain(), "1"))
 

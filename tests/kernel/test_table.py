@@ -259,6 +259,40 @@ def test_with_cells_changes_bins_and_nothing_else() -> None:
     assert table.budget.spent == 0
 
 
+def test_a_copy_reads_a_column_again_in_bins_of_its_own(people: privet.ProtectedTable) -> None:
+    again = replace(in_bins(25).numeric("age"), name="again")
+    domain = replace(DOMAIN, columns=(*DOMAIN.columns, again))
+    table = people.with_cells(domain, {"again": "age"})
+    counts = table.histogram("again", epsilon=EXACT).value
+    assert counts.tolist() == np.bincount(again.encode(FRAME["age"]), minlength=again.size).tolist()
+    both = table.histogram("age", "again", epsilon=EXACT).value
+    assert both.sum(axis=0).tolist() == counts.tolist()
+    assert both.sum(axis=1).tolist() == people.histogram("age", epsilon=EXACT).value.tolist()
+
+
+def test_rows_chosen_by_coins_have_no_copies_so_that_they_stay_the_same() -> None:
+    """Coins are a hash of all columns: with one more, the same seed would toss others."""
+    again = replace(DOMAIN.numeric("age"), name="again")
+    part = privet.open(FRAME, DOMAIN, budget=LARGE).scatter(3, random_state=1)[0]
+    same = part.with_cells(replace(DOMAIN, columns=(*DOMAIN.columns, again)), {"again": "age"})
+    assert same.domain == DOMAIN and same.count(EXACT) == part.count(EXACT)
+    finer = part.with_cells(in_bins(25))
+    assert finer.domain == in_bins(25) and finer.count(EXACT) == part.count(EXACT)
+
+
+def test_a_copy_needs_the_grid_of_what_it_reads() -> None:
+    table = privet.open(FRAME, DOMAIN, budget=1)
+    age = replace(DOMAIN.numeric("age"), name="again")
+    for other in (replace(age, step=age.step * 2), replace(age, missing=False)):
+        with pytest.raises(privet.errors.QuestionError, match="bounds, step and missing cell"):
+            table.with_cells(replace(DOMAIN, columns=(*DOMAIN.columns, other)), {"again": "age"})
+    with pytest.raises(privet.errors.QuestionError, match="is nominal"):
+        table.with_cells(replace(DOMAIN, columns=(*DOMAIN.columns, age)), {"again": "sex"})
+    with pytest.raises(privet.errors.QuestionError, match="no other change"):
+        table.with_cells(replace(DOMAIN, columns=(*DOMAIN.columns, age)))
+    assert table.budget.spent == 0
+
+
 def test_other_bins_answer_no_longer_when_the_table_is_closed() -> None:
     table = privet.open(FRAME, DOMAIN, budget=1)
     finer = table.with_cells(in_bins(25))

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import privet
 from privet.kernel import Domain, Nominal, Numeric
-from privet.learners.cells import COARSE, FINEST, cells_for_learning, coarse_columns
+from privet.learners.cells import COARSE, FINEST, FinerTable, cells_for_learning, coarse_columns
 from privet.models.model import Model
+from privet.models.tables import Table
 
 CLASS = Nominal("y", ("no", "yes"))
 
@@ -33,14 +34,15 @@ def test_declared_edges_stay_edges_and_cells_stay_few(points: int, data: st.Data
     """Would catch a value that leaves its declared bin, an empty cell, and more cells than the rule allows."""
     starts = data.draw(st.lists(st.integers(1, points - 1), max_size=min(30, points - 1), unique=True))
     edges = tuple(Fraction(start) for start in sorted(starts))
-    signal = data.draw(st.sampled_from([0, 1, 100, 300, 500, 700, 1000, 10**9]))
+    signal = data.draw(st.sampled_from([0, 1, 499, 500, 3999, 4000, 10**9]))
     column = number(points, edges=edges)
     cut = finer(column, signal)
     assert set(column.thresholds) <= set(cut.thresholds)
     if column.bin_count > COARSE or column.bin_count == points:
         assert cut == column
     else:
-        assert column.bin_count <= cut.bin_count <= max(column.bin_count, min(FINEST, signal / 25))
+        most = max((cells for least, cells in FINEST if signal >= least), default=0)
+        assert column.bin_count <= cut.bin_count <= max(column.bin_count, most)
     parts = np.bincount(cut.bin_of(np.arange(points)))
     assert parts.min() >= 1
 
@@ -83,11 +85,58 @@ def test_boosted_tables_learn_between_declared_edges(tmp_path: Any) -> None:
     assert abs(right / len(frame) - boosted.score(frame, frame.y)) < 0.01
 
 
-def test_a_part_by_bins_is_learned_from_in_its_own_bins() -> None:
+def test_a_fit_under_a_key_is_the_same_in_finer_cells(tmp_path: Any) -> None:
+    """The shadow that such a fit runs on, and the ledger that keeps the model, know nothing of cells."""
+    frame = pd.DataFrame({"x": np.arange(5000) % 100})
+    frame["y"] = np.where(frame.x < 25, "yes", "no")
+    domain = Domain((number(100, bins=2), CLASS), target="y")
+    table = privet.open(frame, domain, budget=1, ledger=tmp_path / "ledger.db", name="numbers")
+    first, again = (privet.BoostedTablesClassifier(epsilon=1).fit(table, key="model") for _ in range(2))
+    assert first.model_.to_json() == again.model_.to_json() and table.budget.spent == 1
+    assert first.model_.domain["x"].size == 40 and first.domain_ == domain
+
+
+def test_a_part_by_bins_is_learned_from_in_finer_cells() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.integers(0, 100, 20_000), "z": rng.integers(0, 100, 20_000)})
     frame["y"] = np.where(frame.z < 25, "yes", "no")
     domain = Domain((number(100, bins=2), replace(number(100, bins=2), name="z"), CLASS), target="y")
-    part = privet.open(frame, domain, budget=1).partition("x")["[0, 50)"]
-    boosted = privet.BoostedTablesClassifier(epsilon=1).fit(part)
-    assert [column.size for column in boosted.model_.domain] == [2, 40, 2]
+    table = privet.open(frame, domain, budget=1)
+    boosted = privet.BoostedTablesClassifier(epsilon=1).fit(table.partition("x")["[0, 50)"])
+    inside = frame[frame.x < 50]
+    assert boosted.model_.domain["z"].size == 40 and boosted.score(inside, inside.y) > 0.99
+    assert table.budget.spent == 1
+
+
+def test_pairs_are_still_learned_from_in_declared_bins() -> None:
+    """The class is a matter of two numbers together: in finer bins a table of both would have too many cells."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.integers(0, 100, 20_000), "z": rng.integers(0, 100, 20_000)})
+    frame["y"] = np.where((frame.x < 50) ^ (frame.z < 50), "yes", "no")
+    domain = Domain((number(100, bins=4), replace(number(100, bins=4), name="z"), CLASS), target="y")
+    with privet.testing.seeded_noise(1):
+        table = privet.open(frame, domain, budget=1)
+    boosted = privet.BoostedTablesClassifier(epsilon=1).fit(table)
+    assert boosted.score(frame, frame.y) > 0.9
+    assert {column for own in boosted.model_.tables for column in own.columns} == {"x", "z"}
+    assert any(len(own.columns) == 2 for own in boosted.model_.tables)
+
+
+def test_tables_of_both_kinds_of_bins_are_merged_exactly() -> None:
+    wage = replace(number(100, bins=2), missing=True)
+    town = Nominal("town", ("a", "b", "c"))
+    domain = Domain((wage, town, CLASS), target="y")
+    table = privet.open(pd.DataFrame({"x": [1], "town": ["a"], "y": ["no"]}), domain, budget=1)
+    finer = FinerTable(table, 10**6)
+    (copy,) = finer.columns(["x"])
+    rng = np.random.default_rng(0)
+    alone, pair = rng.normal(size=(41, 2)), rng.normal(size=(3, 3, 2))
+    merged, (first, second) = finer.merged([Table((copy,), alone, alone), Table(("town", "x"), pair, pair)])
+    assert first.columns == ("x",) and second.columns == ("town", "x") and merged["x"].size == 41
+    values = [*range(100), None]
+    codes, declared = merged["x"].encode(values), domain["x"].encode(values)
+    np.testing.assert_array_equal(first.values[codes], alone[finer.domain[copy].encode(values)])
+    for row in range(3):
+        np.testing.assert_array_equal(second.values[row][codes], pair[row][declared])
+    same, _ = finer.merged([Table(("town", "x"), pair, pair)])
+    assert same == domain  # nothing was learned in finer bins: none are published

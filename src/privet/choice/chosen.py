@@ -175,7 +175,7 @@ class Chosen:
         """What the learner makes of a column with coarse bins."""
         algorithm = ARMS[self.branch].algorithm
         if algorithm == "boosted" and finer > declared:
-            return f"boosted tables learn in {finer}"
+            return f"boosted tables of it alone have {finer}"
         if algorithm == "boosted":
             return "rows x epsilon are too few for finer ones"
         return {"id3plus": "a tree cuts at any value", "prior": "class shares look at no column"}.get(

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.kernel import Derived, Domain, Histogram, Nominal
-from privet.learners.cells import cells_for_learning
 
 PROBE = Fraction(1, 20)  # of epsilon, for the class counts: every arm of the shipped policy uses them
 
@@ -52,8 +51,7 @@ def measured(domain: Domain, epsilon: Fraction, counts: NDArray[np.int64]) -> di
     clipped = np.maximum(counts.astype(np.float64), 0)
     total = float(clipped.sum())
     rows = max(float(domain.rows or total), 1.0)
-    cells = cells_for_learning(domain, rows * budget)  # the policy learned from tables whose cells are all there is
-    arities = [math.log(cells[name].size) for name in domain.attributes] or [0.0]
+    arities = [math.log(domain[name].size) for name in domain.attributes] or [0.0]
     arity, attributes, classes = float(np.mean(arities)), max(len(arities), 1), len(counts)
     noise = 1 / (float(PROBE) * budget)
     majority = (float(clipped.max()) + noise / classes) / (total + noise)

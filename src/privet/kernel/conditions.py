@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -43,6 +44,23 @@ def conditions(wanted: Mapping[str, object], domain: Domain) -> tuple[tuple[Cond
     """
     parsed = [_condition(domain[name], value) for name, value in wanted.items()]
     return tuple(condition for condition, _ in parsed), " and ".join(text for _, text in parsed)
+
+
+def copied_columns(declared: Domain, other: Domain, copies: Mapping[str, str]) -> dict[str, str]:
+    """Return which column each copy reads; refuse domains that differ in more than bins and copies."""
+    refused = QuestionError("with_cells takes this table's domain with other bins or edges, and no other change.")
+    if not isinstance(other, Domain) or not isinstance(copies, Mapping) or len(copies) >= len(other.columns):
+        raise refused
+    count = len(other.columns) - len(copies)
+    if {column.name for column in other.columns[count:]} != set(copies):
+        raise refused
+    for column in other.columns[count:]:
+        source = declared.numeric(copies[column.name])
+        if not isinstance(column, Numeric) or not column.grid_is_of(source) or column.missing != source.missing:
+            raise QuestionError(f"the copy '{column.name}' needs the bounds, step and missing cell of what it reads.")
+    if replace(other, columns=other.columns[:count]).with_bins_of(declared) != declared:
+        raise refused
+    return dict(copies)
 
 
 def _condition(column: Column, value: object) -> tuple[Condition, str]:

@@ -162,9 +162,7 @@ class Domain:
         pairs = [(column, other._by_name.get(column.name)) for column in self.columns]
         columns = [
             replace(column, bins=like.bins, edges=like.edges)
-            if isinstance(column, Numeric)
-            and isinstance(like, Numeric)
-            and (column.low, column.high, column.step) == (like.low, like.high, like.step)
+            if isinstance(column, Numeric) and isinstance(like, Numeric) and column.grid_is_of(like)
             else column
             for column, like in pairs
         ]

@@ -183,6 +183,11 @@ class Rows:
             used = set()  # coins are a hash of grid indices
         return self.parent.by_cells | used
 
+    @property
+    def by_coins(self) -> bool:
+        """Whether a step says by coins which rows lie in which part."""
+        return self.parent is not None and (isinstance(self.step, Scatter) or self.parent.by_coins)
+
     def to_json(self) -> Json:
         """Return the steps from the whole table, the first one first."""
         steps: list[Json] = []

@@ -19,7 +19,7 @@ from privet.kernel.access import Access
 from privet.kernel.accounting import Scopes
 from privet.kernel.canonical import Json, canonical, digest
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import FIXED, Engine, Lost, OtherCells
+from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells
 from privet.kernel.ledger import Charge, Entry, Ledger
 from privet.kernel.limits import LONGEST_NAME, decimal_text, is_name
 from privet.kernel.mechanisms import Mechanism, release_all
@@ -148,9 +148,9 @@ class Session:
         """Return all rows as one set, which has paid nothing yet."""
         return RowSets(Rows(), Scopes(), Paths.of("all rows"))
 
-    def in_cells(self, domain: Domain) -> Session:
-        """Return a session about the same rows that counts them in the cells of another domain; charges stay here."""
-        return replace(self, domain=domain, engine=cast(Engine, OtherCells(self.engine, domain)))
+    def in_cells(self, cells: Cells) -> Session:
+        """Return a session about the same rows that counts them in other cells, and charges the same ledger."""
+        return replace(self, domain=cells.domain, engine=cast(Engine, OtherCells(self.engine, cells)))
 
     def run_on_one_version(self, exact_work: Callable[[], T]) -> tuple[T, int] | None:
         """Run `exact_work`; retry once if the rows change. Return (result, version), or None if they changed again."""

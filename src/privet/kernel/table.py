@@ -22,6 +22,7 @@ from privet.kernel.accounting import as_epsilon, as_epsilons
 from privet.kernel.additive import AdditiveModel
 from privet.kernel.criteria import Criterion, criterion
 from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import Cells
 from privet.kernel.limits import decimal_text, whole_of
 from privet.kernel.mechanisms import selection
 from privet.kernel.monitor import Monitor
@@ -81,9 +82,9 @@ class InProcess:
             return RowSets(rows.divide(step.splits, self.domain), scopes.divide(children.array()), paths)
         return RowSets(rows, scopes.allot(step.cap), paths)
 
-    def in_cells(self, domain: Domain) -> InProcess:
+    def in_cells(self, cells: Cells) -> InProcess:
         """Return the same rows in other cells."""
-        return type(self)(self.session.in_cells(domain))
+        return type(self)(self.session.in_cells(cells))
 
     def remaining(self, sets: RowSets) -> PerPart[Fraction]:
         """Return the largest epsilon that can be charged to each set now."""
@@ -570,7 +571,7 @@ class ProtectedTable(Questions):
         """
         return type(self)(self._backend, self.parts().where(conditions, **more)._sets)
 
-    def with_cells(self, domain: Domain) -> Self:
+    def with_cells(self, domain: Domain, copies: Mapping[str, str] | None = None) -> Self:
         """Return the same rows, with the bins of another domain; what is asked of them is charged to this table.
 
         A row's bin follows from its place on the declared grid, so other bins ask nothing new of the rows, and every
@@ -582,6 +583,9 @@ class ProtectedTable(Questions):
         domain : Domain
             This table's domain but for the bins or edges of numeric columns. Columns by whose bins these rows were
             chosen, as a part of a partition, keep theirs.
+        copies : mapping of str to str, optional
+            Names of further columns at the end of `domain`, and which numeric column each of them reads again, in bins
+            of its own. There are none if these rows were chosen by coins, which are a hash of all columns.
 
         Raises
         ------
@@ -598,10 +602,12 @@ class ProtectedTable(Questions):
         >>> table.budget.remaining
         Fraction(0, 1)
         """
-        if not isinstance(domain, Domain) or domain.with_bins_of(self.domain) != self.domain:
-            raise QuestionError("with_cells takes this table's domain with other bins or edges, and no other change.")
-        own = self._sets.rows.by_cells
-        cells = replace(domain, columns=tuple(self.domain[c.name] if c.name in own else c for c in domain.columns))
+        read = syntax.copied_columns(self.domain, domain, copies or {})
+        rows = self._sets.rows
+        columns = tuple(self.domain[c.name] if c.name in rows.by_cells else c for c in domain.columns)
+        if read and rows.by_coins:
+            columns, read = tuple(column for column in columns if column.name not in read), {}
+        cells = Cells(replace(domain, columns=columns), read)
         return type(self)(self._backend.in_cells(cells), self._sets)
 
     def partition(self, by: SplitLike, edges: Sequence[int | float] | None = None) -> Parts:

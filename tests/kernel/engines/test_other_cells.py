@@ -13,7 +13,15 @@ from pytest import mark
 from privet.kernel.additive import AdditiveModel
 from privet.kernel.column import Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import CorrectQuery, CountQuery, GridQuery, OtherCells, ResidualQuery, SumQuery
+from privet.kernel.engines.contract import (
+    Cells,
+    CorrectQuery,
+    CountQuery,
+    GridQuery,
+    OtherCells,
+    ResidualQuery,
+    SumQuery,
+)
 from privet.kernel.engines.reference import ReferenceEngine
 from privet.kernel.rows import Rows, Split
 
@@ -26,6 +34,25 @@ def with_edges(domain: Domain, *edges: Fraction) -> Domain:
         domain,
         columns=tuple(replace(c, bins=None, edges=edges) if isinstance(c, Numeric) else c for c in domain.columns),
     )
+
+
+def with_copy(domain: Domain, *edges: Fraction) -> Cells:
+    """The domain, and ages once more in other bins."""
+    copy = replace(domain.numeric("age"), name="age again", bins=None, edges=edges)
+    return Cells(replace(domain, columns=(*domain.columns, copy)), {"age again": "age"})
+
+
+def copy_queries(domain: Domain) -> list[Any]:
+    """Of a copy and of what it reads, together: in a count, in a model, on the grid and as parts."""
+    table = np.arange(2 * domain["age again"].size, dtype=np.int32).reshape(-1, 2) * 90 - 500
+    model = AdditiveModel((100, -100), ((("age again",), table),))
+    parts = Rows().divide([Split("age again")], domain)
+    return [
+        CountQuery(parts, (("age", "age again"), ("ill",))),
+        GridQuery(Rows().divide([Split("age again", (9, 41))], domain).scatter(2, 7), ("age again", "age"), "ill"),
+        SumQuery(parts, "age again"),
+        ResidualQuery(parts, model, (("age again",), ("sex", "age")), "ill", (1024, 512)),
+    ]
 
 
 def queries(domain: Domain) -> list[Any]:
@@ -56,12 +83,15 @@ def test_other_cells_are_those_of_a_table_that_was_opened_with_them(
     with stores.open(storage, domain, types, rows) as (engine, held):
         declared = ReferenceEngine(domain, held)
         for other in (with_edges(domain, *EDGES), with_edges(domain, Fraction(30)), domain):
-            expected = declared.in_cells(other)
+            expected = declared.in_cells(Cells(other, {}))
             if person is None:
                 opened = ReferenceEngine(other, held)
                 assert sorted(map(repr, opened.rows)) == sorted(map(repr, expected.rows))
             for query in queries(other):
-                assert_same(ask(OtherCells(engine, other), query), ask(expected, query))
+                assert_same(ask(OtherCells(engine, Cells(other, {})), query), ask(expected, query))
+        copied = with_copy(domain, *EDGES)
+        for query in [*queries(copied.domain), *copy_queries(copied.domain)]:
+            assert_same(ask(OtherCells(engine, copied), query), ask(declared.in_cells(copied), query))
         for query in queries(domain):  # and the engine itself answers as before
             assert_same(ask(engine, query), ask(declared, query))
 
@@ -73,6 +103,6 @@ def test_cells_may_become_more_than_a_byte_holds() -> None:
         for bins in (4, 1000)
     ]
     rows = [("f", age, "no") for age in range(1000)]
-    engine = memory_of(ReferenceEngine(domains[0], rows)).in_cells(domains[1])
+    engine = memory_of(ReferenceEngine(domains[0], rows)).in_cells(Cells(domains[1], {}))
     (counts,) = engine.exact_counts(CountQuery(Rows(), (("age",),)))
     assert counts.tolist() == [[1] * 1000]

@@ -6,7 +6,7 @@ pass. Everything here is public: built from the domain and from released values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -149,11 +149,11 @@ class Engine(Protocol):
 
     def exact_correct(self, query: CorrectQuery) -> Counts: ...
 
-    def in_cells(self, domain: Domain) -> Engine:
-        """Return an engine over the same rows, whose numeric columns have the cells of another domain.
+    def in_cells(self, cells: Cells) -> Engine:
+        """Return an engine over the same rows in other cells of numeric columns.
 
-        The domains differ in the edges of numeric columns alone, so a row's new cell follows from its grid index. Which
-        rows there are was settled when the table was opened. It lasts as long as this engine does: see `OtherCells`.
+        A row's new cell follows from its grid index. Which rows there are was settled when the table was opened. It
+        lasts as long as this engine does: see `OtherCells`.
         """
 
     def close(self) -> None: ...
@@ -162,9 +162,9 @@ class Engine(Protocol):
 class OtherCells:
     """The rows of an engine in other cells: open as long as that engine is, and closed with it."""
 
-    def __init__(self, opened: Engine, domain: Domain) -> None:
+    def __init__(self, opened: Engine, cells: Cells) -> None:
         self.name, self.holds_rows = opened.name, opened.holds_rows
-        self._opened, self._engine = opened, opened.in_cells(domain)
+        self._opened, self._engine, self._cells = opened, opened.in_cells(cells), cells
 
     @property
     def closed(self) -> bool:
@@ -189,16 +189,40 @@ class OtherCells:
     def exact_correct(self, query: CorrectQuery) -> Counts:
         return self._engine.exact_correct(query)
 
-    def in_cells(self, domain: Domain) -> Engine:
-        return self._opened.in_cells(domain)
+    def in_cells(self, cells: Cells) -> Engine:
+        copies = {name: self._cells.source(source) for name, source in cells.copies.items()}
+        return self._opened.in_cells(Cells(cells.domain, {**self._cells.copies, **copies}))
 
     def close(self) -> None:
         self._opened.close()
 
 
-def recut_columns(declared: Domain, other: Domain) -> list[Numeric]:
-    """The numeric columns of `other` whose cells are not those of `declared`."""
-    return [column for column in numeric_columns(other) if column.cells() != declared[column.name].cells()]
+@dataclass(frozen=True)
+class Cells:
+    """The columns of a table in other cells.
+
+    Parameters
+    ----------
+    domain : Domain
+        The table's columns, in their order and with the same grids, and after them copies of numeric ones.
+    copies : mapping of str to str
+        For each copy the column that it reads.
+    """
+
+    domain: Domain
+    copies: Mapping[str, str]
+
+    def source(self, name: str) -> str:
+        """The column of the table that a column reads."""
+        return self.copies.get(name, name)
+
+    def recut(self, declared: Domain) -> list[Numeric]:
+        """The columns whose cells are not among those of `declared`: they follow from the grid of their source."""
+        return [
+            column
+            for column in numeric_columns(self.domain)
+            if column.name in self.copies or column.cells() != declared[column.name].cells()
+        ]
 
 
 def index_count(column: Column) -> int:

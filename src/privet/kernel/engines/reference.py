@@ -41,11 +41,10 @@ class Row(NamedTuple):
     weight: int
 
 
-def _cell(column: Column, row: Row) -> int:
-    """The cell of a row in a column, by its grid index where the column is numeric."""
+def _cell(column: Column, index: int) -> int:
+    """The cell at an index of a row: of a nominal column it is the index itself."""
     if not isinstance(column, Numeric):
-        return row.codes[column.name]
-    index = row.indices[column.name]
+        return index
     if index < 0:
         assert column.missing_code is not None
         return column.missing_code
@@ -98,11 +97,12 @@ class ReferenceEngine:
         self.closed = True
         self.rows = []
 
-    def in_cells(self, domain: Domain) -> ReferenceEngine:
-        engine = ReferenceEngine(domain, [])
+    def in_cells(self, cells: contract.Cells) -> ReferenceEngine:
+        engine = ReferenceEngine(cells.domain, [])
         for row in self.rows:
-            codes = {column.name: _cell(column, row) for column in domain}
-            engine.rows.append(Row(codes, row.indices, row.weight))
+            indices = {name: row.indices[cells.source(name)] for name in cells.domain.names}
+            codes = {column.name: _cell(column, indices[column.name]) for column in cells.domain}
+            engine.rows.append(Row(codes, indices, row.weight))
         return engine
 
     def exact_counts(self, query: contract.CountQuery) -> list[Counts]:

@@ -18,7 +18,7 @@ from privet.kernel.additive import AdditiveModel
 from privet.kernel.column import Numeric, as_series
 from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
-from privet.kernel.engines.contract import FIXED, LARGEST_SUM, Counts, index_count, numeric_columns, recut_columns
+from privet.kernel.engines.contract import FIXED, LARGEST_SUM, Counts, index_count, numeric_columns
 from privet.kernel.engines.memory import residuals
 from privet.kernel.engines.memory.residuals import Margins, Scored
 from privet.kernel.engines.shortcuts import Recall
@@ -294,13 +294,19 @@ class MemoryEngine:
         copy._forget()
         return copy
 
-    def in_cells(self, domain: Domain) -> MemoryEngine:
-        copy = MemoryEngine.__new__(MemoryEngine)
+    def in_cells(self, cells: contract.Cells) -> MemoryEngine:
+        copy, domain = MemoryEngine.__new__(MemoryEngine), cells.domain
         copy.__dict__.update(self.__dict__)
         copy._domain, copy._sizes = domain, tuple(column.size for column in domain)
-        copy._codes = self._codes.astype(_narrowest(max(max(copy._sizes), max(self._sizes))))
-        for column in recut_columns(self._domain, domain):
-            copy._codes[self._position[column.name]] = column.bin_of(self._grids[self._grid_position[column.name]])
+        copy._position = {name: position for position, name in enumerate(domain.names)}
+        copy._grid_position = {
+            column.name: self._grid_position[cells.source(column.name)] for column in numeric_columns(domain)
+        }
+        shape, dtype = (len(domain.names), self._codes.shape[1]), _narrowest(max(*copy._sizes, *self._sizes))
+        copy._codes = np.empty(shape, dtype=dtype)
+        copy._codes[: len(self._codes)] = self._codes
+        for column in cells.recut(self._domain):
+            copy._codes[copy._position[column.name]] = column.bin_of(self._grids[copy._grid_position[column.name]])
         copy._forget()
         return copy
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
-from privet.kernel.engines.contract import FIXED, LARGEST_SUM, Counts, numeric_columns, recut_columns
+from privet.kernel.engines.contract import FIXED, LARGEST_SUM, Counts, numeric_columns
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.shortcuts import Recall
 from privet.kernel.rows import Divide, Keep, Rows
@@ -85,18 +85,24 @@ class StreamEngine:
             exact += engine.exact_correct(query)
         return exact
 
-    def in_cells(self, domain: Domain) -> StreamEngine:
-        recut = {f"c{self._position[column.name]}": column for column in recut_columns(self._domain, domain)}
+    def in_cells(self, cells: contract.Cells) -> StreamEngine:
+        position = {name: at for at, name in enumerate(cells.domain.names)}
+        grids = {f"g{position[copy]}": f"g{position[source]}" for copy, source in cells.copies.items()}
+        recut = {f"c{position[column.name]}": column for column in cells.recut(self._domain)}
+
+        def stored(name: str) -> str:
+            """The coded column that a column is made of."""
+            grid = f"g{name[1:]}" if name in recut else name
+            return grids.get(grid, grid)
 
         def batches(columns: Sequence[str]) -> Iterator[Batch]:
-            read = dict.fromkeys(f"g{name[1:]}" if name in recut else name for name in columns)
-            for batch in self._batches(list(read)):
+            for batch in self._batches(list(dict.fromkeys(map(stored, columns)))):
                 yield {
-                    name: recut[name].bin_of(batch[f"g{name[1:]}"]) if name in recut else batch[name]
+                    name: recut[name].bin_of(batch[stored(name)]) if name in recut else batch[stored(name)]
                     for name in columns
                 }
 
-        return StreamEngine(self.name, domain, batches, lambda: None, shortcuts=self._shortcuts)
+        return StreamEngine(self.name, cells.domain, batches, lambda: None, shortcuts=self._shortcuts)
 
     def close(self) -> None:
         self.closed = True

@@ -39,7 +39,7 @@ from sqlglot import exp
 from privet.errors import DataError, EngineFailed, LedgerError
 from privet.kernel.column import NUMBER, Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import Query, ResidualQuery, SumQuery, reworded
+from privet.kernel.engines.contract import Cells, Query, ResidualQuery, SumQuery, reworded
 from privet.kernel.engines.shortcuts import Recall
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.coding import Kind
@@ -241,10 +241,10 @@ class SparkEngine(SqlEngine):
         self._recall.forget()
         self._closed = True
 
-    def in_cells(self, domain: Domain) -> SparkEngine:
+    def in_cells(self, cells: Cells) -> SparkEngine:
         engine = copy(self)
-        engine._domain, engine._recall = domain, Recall(domain, self._shortcuts)
-        engine._coded = coding.recut(exp.to_table("coded"), self._domain, domain)
+        engine._domain, engine._recall = cells.domain, Recall(cells.domain, self._shortcuts)
+        engine._coded = coding.recut(exp.to_table("coded"), self._domain, cells)
         # views of its own, which are released with those of this engine
         engine._levels, engine._name = OrderedDict(), f"nodes_{secrets.token_hex(8)}_"
         return engine

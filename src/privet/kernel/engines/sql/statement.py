@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
-from privet.kernel.engines.contract import FIXED, Counts, Engine, cell_count, index_count
+from privet.kernel.engines.contract import FIXED, Cells, Counts, Engine, cell_count, index_count
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.shortcuts import Recall, asked_together
 from privet.kernel.engines.sql import coding, sql
@@ -103,7 +103,7 @@ class SqlEngine(ABC):
         """Return the answer of `sql.snapshot`."""
 
     @abstractmethod
-    def in_cells(self, domain: Domain) -> Engine:
+    def in_cells(self, cells: Cells) -> Engine:
         """Return an engine over the same rows in other cells; see `Engine`."""
 
     @abstractmethod
@@ -171,10 +171,10 @@ class StatementEngine(SqlEngine):
             coded = coding.bounded(fitting.subquery("fitting"), domain, self.dialect)
         self._take(coded)
 
-    def in_cells(self, domain: Domain) -> StatementEngine:
+    def in_cells(self, cells: Cells) -> StatementEngine:
         engine = copy(self)
-        engine._domain, engine._recall = domain, Recall(domain, self._shortcuts)
-        engine._take(coding.recut(self._coded.subquery("declared"), self._domain, domain))
+        engine._domain, engine._recall = cells.domain, Recall(cells.domain, self._shortcuts)
+        engine._take(coding.recut(self._coded.subquery("declared"), self._domain, cells))
         return engine
 
     def _take(self, coded: exp.Select) -> None:
