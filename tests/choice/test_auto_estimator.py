@@ -20,6 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import privet
+from privet.choice.arms import ARMS
 from privet.choice.auto import CLASSIFIERS, AutoClassifier, shipped
 from privet.choice.catalog import ALGORITHMS
 from privet.kernel.engines.memory.engine import MemoryEngine
