@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privet
-from privet.kernel import Domain, Nominal, Numeric
+from privet.kernel import AdditiveModel, Domain, Nominal, Numeric
+from privet.lab import worst_loss
 from privet.learners.cells import COARSE, FINEST, FinerTable, cells_for_learning, coarse_columns
 from privet.models.model import Model
 from privet.models.tables import Table
@@ -140,3 +141,18 @@ def test_tables_of_both_kinds_of_bins_are_merged_exactly() -> None:
         np.testing.assert_array_equal(second.values[row][codes], pair[row][declared])
     same, _ = finer.merged([Table(("town", "x"), pair, pair)])
     assert same == domain  # nothing was learned in finer bins: none are published
+
+
+def test_every_outcome_of_a_fit_in_finer_cells_keeps_the_promise() -> None:
+    """The declared rows make the rule divide bins on tables so small that all outcomes can be listed."""
+    domain = Domain((number(4, bins=1), CLASS), target="y", rows=600)
+    frame = pd.DataFrame({"x": [0, 1, 3, 3], "y": ["no", "yes", "yes", "no"]})
+
+    def run(table: Any) -> Any:
+        finer = FinerTable(table, 600)
+        (copy,) = finer.columns(["x"])
+        sums = finer.table.residual_sums(AdditiveModel((0, 0)), (copy,), (512, 512), "1/2")
+        return sums.own.tolist(), int(finer.table.count("1/2"))
+
+    found = worst_loss(run, frame, frame.iloc[1:], domain, limit=200)
+    assert 0.4 < found.loss <= 1 + 1e-9
