@@ -88,6 +88,10 @@ class InProcess:
         """Return the sets of rows that a step makes of these; `paths` names them where names change."""
         return sets.divide(step, self.domain, paths)
 
+    def in_cells(self, sets: RowSets, domain: Domain, copies: Mapping[str, str]) -> InProcess:
+        """Return what answers about the same rows in other cells."""
+        return type(self)(self.session.in_cells(sets.rows, domain, copies))
+
     def remaining(self, sets: RowSets) -> PerPart[Fraction]:
         """Return the largest epsilon that can be charged to each set now."""
         return self.session.headroom(sets)
@@ -607,6 +611,39 @@ class ProtectedTable(Questions, OpenTable):
         names go into a mapping: `where({"marital-status": "Divorced"}, sex="Male")`.
         """
         return type(self)(self._backend, self.parts().where(conditions, **more)._sets)
+
+    def with_cells(self, domain: Domain, copies: Mapping[str, str] | None = None) -> Self:
+        """Return the same rows, with the bins of another domain; what is asked of them is charged to this table.
+
+        A row's bin follows from its place on the declared grid, so other bins ask nothing new of the rows, and every
+        question about them is noisy and charged as before. A model over other bins is asked about with its own:
+        ``table.with_cells(model.domain).count_correct(model.additive, 0.1)``.
+
+        Parameters
+        ----------
+        domain : Domain
+            This table's domain but for the bins or edges of numeric columns. Columns by whose bins these rows were
+            chosen, as a part of a partition, keep theirs.
+        copies : mapping of str to str, optional
+            Names of further columns at the end of `domain`, and which numeric column each of them reads again, in bins
+            of its own. There are none if these rows were chosen by coins, which are a hash of all columns.
+
+        Raises
+        ------
+        QuestionError
+            The domains differ in something else.
+
+        >>> import pandas as pd, privet
+        >>> from privet.kernel import Domain, Numeric
+        >>> wages = [Domain((Numeric("wage", Fraction(0), Fraction(200), Fraction(1), bins=n),)) for n in (10, 40)]
+        >>> table = privet.open(pd.DataFrame({"wage": range(200)}), wages[0], budget=1)
+        >>> finer = table.with_cells(wages[1])
+        >>> table.histogram("wage", epsilon=0.5).value.shape, finer.histogram("wage", epsilon=0.5).value.shape
+        ((10,), (40,))
+        >>> table.budget.remaining
+        Fraction(0, 1)
+        """
+        return type(self)(self._backend.in_cells(self._sets, domain, copies or {}), self._sets)
 
     def partition(self, by: SplitLike, edges: Sequence[int | float] | None = None) -> Parts:
         """Return disjoint parts by the values or bins of a column; together they cost what the dearest costs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from dataclasses import replace
 from fractions import Fraction
@@ -31,6 +32,13 @@ def policy_of(branch: str) -> CautiousForest:
     """The shipped policy with other trees and without its floor: always this branch."""
     ahead = tuple(50 if name == branch else 0 for name in ARMS)
     return replace(shipped("accuracy"), floor=None, trees=(PolicyTree((0,), (0.0,), (0,), (100,), (ahead,)),))
+
+
+def knowing_policy_of(branch: str) -> CautiousForest:
+    """A policy that takes this branch, and learned about two classes from a tenth of its runs."""
+    ahead = tuple(50 if name == branch else 0 for name in ARMS)
+    tree = PolicyTree((FEATURES.index("classes"), 0, 0), (1.5, 0.0, 0.0), (1, 0, 0), (0, 900, 100), ((), ahead, ahead))
+    return replace(policy_of(branch), trees=(tree,))
 
 
 def opened(rows: int = 2000, budget: Any = 2, **changes: Any) -> Any:
@@ -134,7 +142,9 @@ def test_odd_counts_give_finite_features(noisy: list[int]) -> None:
 
 
 def test_the_choice_is_told_with_the_model(tmp_path: Path) -> None:
-    auto = AutoClassifier(epsilon="0.5").fit(opened())
+    with privet.testing.seeded_noise(0):
+        table = opened(300)
+    auto = AutoClassifier(epsilon="0.5").fit(table)
     told = auto.choice_.explain()
     assert told.startswith(f"learner: {auto.choice_.branch}")
     assert "at other epsilons: " in told and set(auto.choice_.elsewhere) >= {"0.01", "1", "4"}
@@ -163,6 +173,85 @@ def test_below_the_floor_the_class_shares_are_taken_and_the_choice_says_why() ->
     assert told.startswith("learner: prior, log signal per class below 1.61: too little to choose by")
     assert "decided mostly by log signal per class" in told and "at other epsilons: prior at 0.01" in told
     assert few.privacy_.decisions[0].branch == "prior"
+
+
+def explained(frame: pd.DataFrame, domain: privet.Domain, epsilon: str) -> list[str]:
+    with privet.testing.seeded_noise(3):
+        table = privet.open(frame, domain, budget=2)
+    return AutoClassifier(epsilon=epsilon, random_state=0).fit(table).choice_.explain().splitlines()
+
+
+def test_what_is_explained_is_about_this_table() -> None:
+    """No number of one table is that of another, but for what was spent and the epsilons that are tried."""
+    census, people = privet.datasets.census_domain(), privet.datasets.census(20_000)
+    few = replace(census, columns=tuple(c for c in census.columns if c.name not in ("age", "region")))
+    tree = privet.datasets.random_tree(4000, classes=3)
+    tables = [(people, census), (people.head(3000), few), (people.head(700), in_ten_bins()), (tree.frame, tree.domain)]
+    texts = [explained(frame, domain, "0.5") for frame, domain in tables]
+    public = ("spent", "at other epsilons")
+    lines = [{line for line in text if any(map(str.isdigit, line)) and not line.startswith(public)} for text in texts]
+    assert all(len(own) >= 3 for own in lines)
+    for one, other in itertools.combinations(lines, 2):
+        assert not one & other
+
+
+def test_points_are_told_only_where_the_policy_tells_the_table_from_others() -> None:
+    """A policy of one leaf knows no table: it has nothing to say about this one, in words, in margins or in a file."""
+    auto = AutoClassifier(epsilon="0.5", policy=policy_of("boosted")).fit(opened())
+    assert auto.choice_.margins == {} and auto.choice_.evidence is None
+    assert auto.privacy_.decisions[0].margins == ()
+    text = auto.choice_.explain()
+    assert text.startswith("learner: boosted, the default: nothing about this table spoke for another learner")
+    assert "points" not in text
+
+    known = AutoClassifier(epsilon="0.5", policy=knowing_policy_of("prior")).fit(opened())
+    assert known.choice_.branch == "prior" and known.choice_.margins["prior"] == 5
+    assert dict(known.privacy_.decisions[0].margins).keys() == ARMS.keys()
+    line = "on generated tables like this one (about 100 of 1,000 runs) prior was ahead of boosted, the default, by 5.0"
+    assert line in known.choice_.explain()
+
+
+def test_coarse_bins_are_told_with_what_is_made_of_them() -> None:
+    people = privet.datasets.census(5000)
+    line = "coarse bins: 'wage' has 10 bins for 20,001 values; boosted tables of it alone have 40"
+    assert line in explained(people, in_ten_bins(), "1")
+    assert not any(line.startswith("coarse") for line in explained(people, privet.datasets.census_domain(), "1"))
+
+
+# -- bins that hide what a tree can see -----------------------------------------------------------
+
+
+def in_ten_bins() -> privet.Domain:
+    """The census with ten even bins of wages: incomes change in the middle of one."""
+    domain = privet.datasets.census_domain()
+    wage = replace(domain.numeric("wage"), bins=10, edges=None)
+    return replace(domain, columns=tuple(wage if column.name == "wage" else column for column in domain.columns))
+
+
+def test_with_coarse_bins_auto_keeps_up_with_trees_that_cut_anywhere() -> None:
+    """Boosted tables in the ten bins of wages would be 3.5 points or more below the trees; the noise is seeded.
+
+    Means over four tables: the standard error of a difference is about 0.2 points.
+    """
+    domain, later = in_ten_bins(), privet.datasets.census(20_000, seed=99)
+    learners = {
+        "auto": lambda seed: AutoClassifier(epsilon="0.5", random_state=seed),
+        "diffpc45": lambda seed: privet.DiffPC45Classifier(epsilon="0.5", random_state=seed),
+        **{
+            arm: lambda seed, arm=arm: AutoClassifier(epsilon="0.5", policy=policy_of(arm), random_state=seed)
+            for arm in ("id3plus gini 2", "id3plus gini 3", "id3plus max 2", "id3plus max 3", "naive-bayes")
+        },
+    }
+    points: dict[str, list[float]] = {name: [] for name in learners}
+    for seed in range(4):
+        people = privet.datasets.census(20_000, seed=seed)
+        for name, learner in learners.items():
+            with privet.testing.seeded_noise(seed):
+                table = privet.open(people, domain, budget=1)
+            points[name].append(100 * learner(seed).fit(table).score(later, later.income))
+            assert table.budget.spent == F(1, 2)
+    means = {name: np.mean(own) for name, own in points.items()}
+    assert means["auto"] >= max(means.values()) - 1
 
 
 def test_it_is_pickled_with_its_choice() -> None:
@@ -211,7 +300,11 @@ def test_a_policy_of_other_arms_is_refused_before_a_charge(tmp_path: Path) -> No
 
 def test_the_page_of_a_model_shows_the_choice(tmp_path: Path) -> None:
     for arm in ("boosted", "id3plus max 2"):
-        model = AutoClassifier(epsilon=1, policy=policy_of(arm)).fit(opened()).model_
-        model.to_html(tmp_path / "model.html")
-        page = (tmp_path / "model.html").read_text()
-        assert "What was chosen" in page and f"learner: {arm}" in page and "naive-bayes +0.00" in page
+        pages = []
+        for policy in (knowing_policy_of(arm), policy_of(arm)):
+            model = AutoClassifier(epsilon=1, policy=policy).fit(opened()).model_
+            model.to_html(tmp_path / "model.html")
+            pages.append((tmp_path / "model.html").read_text())
+            assert "What was chosen" in pages[-1] and f"learner: {arm}" in pages[-1]
+        assert "naive-bayes +0.00" in pages[0]
+        assert "naive-bayes +0.00" not in pages[1]  # points of every table are none of this one

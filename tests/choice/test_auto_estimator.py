@@ -20,6 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import privet
+from privet.choice.arms import ARMS
 from privet.choice.auto import CLASSIFIERS, AutoClassifier, shipped
 from privet.choice.catalog import ALGORITHMS
 from privet.kernel.engines.memory.engine import MemoryEngine
@@ -85,7 +86,7 @@ def test_it_is_the_end_of_a_pipeline() -> None:
     pipeline = make_pipeline(younger, AutoClassifier(epsilon=4, domain=DOMAIN, objective="auc"))
     pipeline.set_params(autoclassifier__objective="accuracy").fit(X, y)
     assert pipeline.score(X, y) > 0.6
-    assert pipeline[-1].privacy_.spent == 4 and pipeline[-1].choice_.branch in pipeline[-1].choice_.margins
+    assert pipeline[-1].privacy_.spent == 4 and pipeline[-1].choice_.branch in ARMS
 
 
 def test_scikit_learn_searches_epsilons_and_folds() -> None:

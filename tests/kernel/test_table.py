@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from privet.errors import PrivacyError, PrivetError
 from privet.kernel import WeightedMax
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
+from privet.kernel.racing import race
 
 
 @pytest.fixture(params=[*SOURCES, "snapshot"])
@@ -196,3 +198,121 @@ def test_the_budget_of_a_closed_table_can_still_be_read(tmp_path: Path) -> None:
     with privet.open(write_csv(tmp_path), DOMAIN, budget=1) as table:
         table.count(Fraction(1, 4))
     assert table.budget.spent == Fraction(1, 4)
+
+
+# --- the same rows in other bins ----------------------------------------------------------------------------------
+
+
+def in_bins(bins: int) -> Domain:
+    """The people's domain with so many bins of ages."""
+    age = DOMAIN.numeric("age")
+    columns = (replace(age, bins=bins, edges=None) if column is age else column for column in DOMAIN.columns)
+    return replace(DOMAIN, columns=tuple(columns))
+
+
+def test_other_bins_count_the_same_people(people: privet.ProtectedTable) -> None:
+    finer = in_bins(25)
+    table = people.with_cells(finer)
+    counts = table.histogram("age", epsilon=EXACT).value
+    assert counts.tolist() == np.bincount(finer["age"].encode(FRAME["age"]), minlength=finer["age"].size).tolist()
+    assert table.domain == finer
+    assert people.histogram("age", epsilon=EXACT).value.size == DOMAIN["age"].size
+    assert table.count(EXACT) == people.count(EXACT)
+
+
+def test_questions_in_other_bins_are_charged_to_the_same_budget() -> None:
+    table = privet.open(FRAME, DOMAIN, budget=1)
+    table.allot("0.5").with_cells(in_bins(25)).histogram("age", epsilon="0.5")
+    assert table.budget.remaining == Fraction(1, 2)
+    part = table.allot("0.25").with_cells(in_bins(25))
+    with pytest.raises(privet.errors.BudgetExceeded):
+        part.count("0.3")
+    assert table.budget.remaining == Fraction(1, 2)
+
+
+def test_a_part_by_bins_keeps_them_so_that_its_rows_stay_the_same() -> None:
+    """With new bins the steps that chose the rows would choose others, which pay for nothing."""
+    table = privet.open(FRAME, DOMAIN, budget=LARGE)
+    labels = DOMAIN["age"].labels
+    chosen = [table.partition("age")[labels[1]], table.where(age={labels[1]})]
+    for part in chosen:
+        same = part.with_cells(in_bins(25))
+        assert same.domain["age"] == DOMAIN["age"]
+        assert same.count(EXACT) == part.count(EXACT)
+    by_points = table.where(age=(20, 40)).with_cells(in_bins(25))  # chosen on the grid: the bins may change
+    assert by_points.domain == in_bins(25)
+    assert by_points.count(EXACT) == ((AGE >= 20) & (AGE < 40)).sum()
+
+
+def test_with_cells_changes_bins_and_nothing_else() -> None:
+    table = privet.open(FRAME, DOMAIN, budget=1)
+    age = DOMAIN.numeric("age")
+    others: list[Any] = [
+        replace(DOMAIN, columns=DOMAIN.columns[::-1]),
+        replace(DOMAIN, columns=(replace(age, high=age.high * 2), *(c for c in DOMAIN.columns if c is not age))),
+        replace(DOMAIN, rows_per_person=DOMAIN.rows_per_person + 1),
+        "age",
+    ]
+    for other in others:
+        with pytest.raises(privet.errors.QuestionError, match="no other change"):
+            table.with_cells(other)
+    assert table.budget.spent == 0
+
+
+def test_a_copy_reads_a_column_again_in_bins_of_its_own(people: privet.ProtectedTable) -> None:
+    again = replace(in_bins(25).numeric("age"), name="again")
+    domain = replace(DOMAIN, columns=(*DOMAIN.columns, again))
+    table = people.with_cells(domain, {"again": "age"})
+    counts = table.histogram("again", epsilon=EXACT).value
+    assert counts.tolist() == np.bincount(again.encode(FRAME["age"]), minlength=again.size).tolist()
+    both = table.histogram("age", "again", epsilon=EXACT).value
+    assert both.sum(axis=0).tolist() == counts.tolist()
+    assert both.sum(axis=1).tolist() == people.histogram("age", epsilon=EXACT).value.tolist()
+
+
+def test_rows_chosen_by_coins_have_no_copies_so_that_they_stay_the_same() -> None:
+    """Coins are a hash of all columns: with one more, the same seed would toss others."""
+    again = replace(DOMAIN.numeric("age"), name="again")
+    part = privet.open(FRAME, DOMAIN, budget=LARGE).scatter(3, random_state=1)[0]
+    same = part.with_cells(replace(DOMAIN, columns=(*DOMAIN.columns, again)), {"again": "age"})
+    assert same.domain == DOMAIN and same.count(EXACT) == part.count(EXACT)
+    finer = part.with_cells(in_bins(25))
+    assert finer.domain == in_bins(25) and finer.count(EXACT) == part.count(EXACT)
+
+
+def test_a_copy_needs_the_grid_of_what_it_reads() -> None:
+    table = privet.open(FRAME, DOMAIN, budget=1)
+    age = replace(DOMAIN.numeric("age"), name="again")
+    for other in (replace(age, step=age.step * 2), replace(age, missing=False)):
+        with pytest.raises(privet.errors.QuestionError, match="bounds, step and missing cell"):
+            table.with_cells(replace(DOMAIN, columns=(*DOMAIN.columns, other)), {"again": "age"})
+    with pytest.raises(privet.errors.QuestionError, match="is nominal"):
+        table.with_cells(replace(DOMAIN, columns=(*DOMAIN.columns, age)), {"again": "sex"})
+    with pytest.raises(privet.errors.QuestionError, match="no other change"):
+        table.with_cells(replace(DOMAIN, columns=(*DOMAIN.columns, age)))
+    assert table.budget.spent == 0
+
+
+def test_other_bins_answer_no_longer_when_the_table_is_closed() -> None:
+    table = privet.open(FRAME, DOMAIN, budget=1)
+    finer = table.with_cells(in_bins(25))
+    table.close()
+    with pytest.raises(PrivetError, match="was closed"):
+        finer.count("0.1")
+    kept = []
+    with privet.open(FRAME, DOMAIN, budget=10) as opened:
+
+        def run(shadow: privet.ProtectedTable) -> tuple[Any, Any]:
+            kept.append(shadow.with_cells(in_bins(25)))
+            return 1, kept[-1].count("0.1")
+
+        race(opened, [run], "0.1")
+        with pytest.raises(PrivetError, match="was closed"):
+            kept[0].count("0.05")
+
+
+def test_a_key_of_one_set_of_bins_is_not_that_of_another() -> None:
+    table = privet.open(FRAME, DOMAIN, budget=1)
+    table.histogram("age", epsilon="0.1", key="ages")
+    with pytest.raises(privet.errors.KeyReused):
+        table.with_cells(in_bins(25)).histogram("age", epsilon="0.1", key="ages")

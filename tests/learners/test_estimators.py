@@ -127,7 +127,9 @@ def test_what_comes_out_has_the_shapes_and_classes_of_the_domain(make: Any) -> N
     np.testing.assert_allclose(np.exp(fitted.predict_log_proba(X)), shares)
     np.testing.assert_array_equal(said, fitted.model_.predict(X))
     assert fitted.score(X, Y) == pytest.approx((said == Y).mean())
-    assert fitted.domain_ == fitted.model_.domain == DOMAIN
+    learned = fitted.model_.domain
+    assert fitted.domain_ == DOMAIN == learned.with_bins_of(DOMAIN)
+    assert learned == DOMAIN or fitted.algorithm in ("auto", "boosted")  # these divide coarse bins, see test_cells.py
 
 
 GREEDY = [make for make in LEARNING if make not in FILLABLE]

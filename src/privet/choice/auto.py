@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -12,10 +11,10 @@ from typing import Any
 from privet.choice.arms import ARMS, DEFAULT
 from privet.choice.branch import Branch
 from privet.choice.catalog import AUTO
+from privet.choice.chosen import Chosen, without_empty_margins
 from privet.choice.features import FEATURES, PROBE, context
 from privet.choice.modes import Probe
 from privet.choice.noisy_if import NoisyIf
-from privet.choice.outcome import Outcome
 from privet.choice.policy import CautiousForest
 from privet.errors import QuestionError
 from privet.kernel import Domain, Histogram, as_epsilon
@@ -26,7 +25,6 @@ from privet.models.model import Model
 from privet.table import ProtectedTable
 
 OBJECTIVES = ("accuracy", "auc")
-ELSEWHERE = ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "2", "4")  # epsilons at which a choice is told as well
 
 
 @lru_cache
@@ -44,49 +42,6 @@ def checked(policy: CautiousForest) -> CautiousForest:
     return policy
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """Which learner was chosen, by which margin, and what it would have been elsewhere: all of it public."""
-
-    outcome: Outcome
-    _choice: NoisyIf
-    _domain: Domain
-    _counts: Histogram
-
-    @property
-    def branch(self) -> str:
-        return self.outcome.branch
-
-    @property
-    def margins(self) -> Mapping[str, float]:
-        """By how many points each learner is expected to be ahead of the default, less what the policy is unsure of."""
-        return self.outcome.margins
-
-    @property
-    def context(self) -> Mapping[str, Any]:
-        return self.outcome.context
-
-    @property
-    def elsewhere(self) -> dict[str, str]:
-        """The learner at other epsilons, by the same counts: as if the noise were the same."""
-        return {epsilon: self.at(epsilon) for epsilon in ELSEWHERE}
-
-    def at(self, epsilon: Any) -> str:
-        """The learner at another epsilon."""
-        return self._choice.pick(context(self._domain, as_epsilon(epsilon), self._counts)).branch
-
-    def explain(self) -> str:
-        """The choice for people."""
-        others: dict[str, list[str]] = {}
-        for epsilon, branch in self.elsewhere.items():
-            others.setdefault(branch, []).append(epsilon)
-        told = "; ".join(f"{branch} at {', '.join(epsilons)}" for branch, epsilons in others.items())
-        return f"{self.outcome.explain()}\nat other epsilons: {told}"
-
-    def __repr__(self) -> str:
-        return f"<{self.outcome.site}: {self.branch}, {self.outcome.why}>"
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class AutoClassifier(PrivateClassifier):
     """Chooses its learner: what to use without knowing any of the others.
@@ -94,13 +49,13 @@ class AutoClassifier(PrivateClassifier):
     A twentieth of epsilon buys noisy class counts. From them, the domain and epsilon a policy chooses between boosted
     tables, short trees, naive Bayes and the class shares; the rest of epsilon is the learner's, which takes over the
     counts. The choice is a function of releases and costs nothing. `objective` is "accuracy", or "auc" where
-    classes are unbalanced and rows are to be ranked. `choice_` says what was chosen and why.
+    classes are unbalanced and rows are to be ranked. `choice_` says what was chosen and what spoke for it.
 
     >>> import privet
     >>> table = privet.open(privet.datasets.census(5000), privet.datasets.census_domain(), budget=1)
     >>> auto = AutoClassifier(epsilon=1).fit(table)
-    >>> auto.choice_.branch in auto.choice_.margins, auto.privacy_.spent, table.budget.remaining
-    (True, Fraction(1, 1), Fraction(0, 1))
+    >>> auto.choice_.branch, auto.privacy_.spent, table.budget.remaining
+    ('boosted', Fraction(1, 1), Fraction(0, 1))
     """
 
     algorithm = "auto"
@@ -139,11 +94,9 @@ class AutoClassifier(PrivateClassifier):
         )
         outcome = NoisyIf("learner", {name: arm(name) for name in ARMS}, DEFAULT, policy=policy, mode=ask).run(table)
         model, counts = outcome.value
-        names = {name: Branch.of(name) for name in ARMS}
+        outcome = without_empty_margins(outcome, policy)
         # a copy of the counts, which cannot be refined: a fitted classifier has no way to a table
-        self.choice_ = Chosen(
-            replace(outcome, value=None), NoisyIf("learner", names, DEFAULT, policy=policy), domain, copy(counts)
-        )
+        self.choice_ = Chosen(replace(outcome, value=None), policy, domain, epsilon, copy(counts))
         privacy = replace(model.privacy, algorithm=f"auto: {model.privacy.algorithm}", decisions=(outcome.decision,))
         found: Model = replace(model, privacy=privacy)
         return found

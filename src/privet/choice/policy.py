@@ -105,6 +105,31 @@ class Floor:
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """What the histories of a forest say about contexts like one: in each tree, those that reach the same leaf.
+
+    Parameters
+    ----------
+    runs : float
+        How many runs are like it, in the mean over the trees.
+    all_runs : float
+        How many there are.
+    ahead : mapping of str to (float, float)
+        By how many points each branch was ahead of the default in them, and how much the trees differ in that
+        (a standard deviation).
+    """
+
+    runs: float
+    all_runs: float
+    ahead: Mapping[str, tuple[float, float]]
+
+    @property
+    def telling(self) -> bool:
+        """Whether at most a quarter of all runs are like it: what holds for most contexts says nothing about one."""
+        return 4 * self.runs <= self.all_runs
+
+
+@dataclass(frozen=True)
 class CautiousForest(Policy):
     """Trees that were grown to choose well, and a branch that leaves the default only where they agree.
 
@@ -132,19 +157,36 @@ class CautiousForest(Policy):
         values = self._values(context)
         if values is None:  # a context it was not made for
             return dict.fromkeys(branches, 0.0)
+        ahead = self._ahead(values, default, advised)
+        return {
+            branch: 0.0 if branch == default else mean - self.caution * spread
+            for branch, (mean, spread) in ((branch, ahead[branch]) for branch in branches)
+        }
+
+    def evidence(self, context: Context) -> Evidence | None:
+        """Return what the histories say about contexts like this one; None for one that the policy was not made for."""
+        values = self._values(context)
+        if values is None:
+            return None
+        like = [tree.rows[tree.path(values)[-1]] for tree in self.trees]
+        every = [sum(rows for rows, left in zip(tree.rows, tree.left, strict=True) if left <= 0) for tree in self.trees]
+        count = len(self.trees)
+        return Evidence(sum(like) / count, sum(every) / count, self._ahead(values, self.default, {}))
+
+    def _ahead(self, values: Sequence[float], default: str, advised: Weights) -> dict[str, tuple[float, float]]:
+        """By how many points each branch is ahead of the default: mean and standard deviation over the trees."""
         leaves = [(tree, tree.path(values)[-1]) for tree in self.trees]
         weight = ADVICE_ROWS if advised else 0.0
-        found = {}
-        for place, branch in enumerate(self.branches):
+        ahead = {}
+        for index, branch in enumerate(self.branches):
             bonus = ADVICE_BONUS * (advised.get(branch, 0.0) - advised.get(default, 0.0))
-            ahead = [
-                (tree.rows[leaf] * tree.ahead[leaf][place] / 10 + weight * bonus) / (tree.rows[leaf] + weight)
+            points = [
+                (tree.rows[leaf] * tree.ahead[leaf][index] / 10 + weight * bonus) / (tree.rows[leaf] + weight)
                 for tree, leaf in leaves
             ]
-            mean = sum(ahead) / len(ahead)
-            spread = math.sqrt(sum((each - mean) ** 2 for each in ahead) / len(ahead))
-            found[branch] = 0.0 if branch == default else mean - self.caution * spread
-        return {branch: found[branch] for branch in branches}
+            mean = sum(points) / len(points)
+            ahead[branch] = mean, math.sqrt(sum((point - mean) ** 2 for point in points) / len(points))
+        return ahead
 
     def rule(self, context: Context) -> tuple[str, str] | None:
         floor, values = self.floor, self._values(context)

@@ -455,6 +455,10 @@ class Numeric:
         """The number of grid points from low to high."""
         return math.floor((self.high - self.low) / self.step) + 1
 
+    def grid_is_of(self, other: Numeric) -> bool:
+        """Return whether both columns read every value at the same grid index."""
+        return (self.low, self.high, self.step) == (other.low, other.high, other.step)
+
     def cells(self) -> Json:
         """Return as JSON all that decides which cell and which grid point a value falls into."""
         bounds = {name: decimal_text(getattr(self, name)) for name in ("low", "high", "step")}

@@ -185,6 +185,17 @@ class Domain:
             )
         return column
 
+    def with_bins_of(self, other: Domain) -> Domain:
+        """Return this domain with the bins that numeric columns of the same name have in another."""
+        pairs = [(column, other._by_name.get(column.name)) for column in self.columns]
+        columns = [
+            replace(column, bins=like.bins, edges=like.edges)
+            if isinstance(column, Numeric) and isinstance(like, Numeric) and column.grid_is_of(like)
+            else column
+            for column, like in pairs
+        ]
+        return replace(self, columns=tuple(columns))
+
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from privet.errors import EngineFailed, PrivacyError, PrivetError, QuestionError
 from privet.kernel.accounting import Scopes, as_epsilon, as_share
-from privet.kernel.engines.contract import FIXED, Engine
+from privet.kernel.engines.contract import FIXED, Cells, Engine
 from privet.kernel.ledger import MEMORY, Ledger
 from privet.kernel.limits import Json, fraction_of
 from privet.kernel.release import Public, Release, known
@@ -205,6 +205,12 @@ class Lease:
 
     def close(self) -> None:
         self._engine = None
+
+    def in_cells(self, cells: Cells) -> Engine:
+        """Return the rows in other cells, for a table that asks this lease whether it is closed."""
+        if self._engine is None:
+            raise QuestionError("the run that this table was for is over.")
+        return self._engine.in_cells(cells)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("exact_") and self._engine is not None:

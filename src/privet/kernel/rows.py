@@ -201,6 +201,25 @@ class Rows:
         """Return the parts that these parts are divided into by coins."""
         return Rows(self.parts * parts, self, Scatter(parts, seed), self.depth + 1)
 
+    @property
+    def by_cells(self) -> frozenset[str]:
+        """The columns by whose cells a step says which rows lie in which part."""
+        if self.parent is None or self.step is None:
+            return frozenset()
+        if isinstance(self.step, Keep):
+            used = {condition.column for condition in self.step.conditions if condition.codes is not None}
+        elif isinstance(self.step, Divide):
+            splits = self.step.splits.values
+            used = {split.column for split in splits if split is not None and split.thresholds is None}
+        else:
+            used = set()  # coins are a hash of grid indices
+        return self.parent.by_cells | used
+
+    @property
+    def by_coins(self) -> bool:
+        """Whether a step says by coins which rows lie in which part."""
+        return self.parent is not None and (isinstance(self.step, Scatter) or self.parent.by_coins)
+
     def to_json(self) -> Json:
         """Return the steps from the whole table, the first one first."""
         steps: list[Json] = []

@@ -11,12 +11,12 @@ import json
 import os
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cache
-from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Self, TypeVar, get_type_hints
+from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Self, TypeVar, cast, get_type_hints
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from privet.kernel import accounting
 from privet.kernel.accounting import Scopes
 from privet.kernel.domain import Domain
 from privet.kernel.engines.access import Access
-from privet.kernel.engines.contract import FIXED, Engine, Lost
+from privet.kernel.engines.contract import FIXED, Engine, Lost, OtherCells, cells_for
 from privet.kernel.ledger import Charge, Entry, Ledger
 from privet.kernel.limits import LONGEST_NAME, Json, canonical, decimal_text, digest, is_name
 from privet.kernel.mechanisms import Mechanism, release_all
@@ -241,6 +241,11 @@ class Session:
     def whole_table(self) -> RowSets:
         """Return all rows as one set, which has paid nothing yet."""
         return RowSets(Rows(), Scopes(), Paths.of("all rows"))
+
+    def in_cells(self, rows: Rows, domain: Domain, copies: Mapping[str, str]) -> Session:
+        """Return a session that counts these rows in other cells, and charges the same ledger; see `cells_for`."""
+        cells = cells_for(rows, self.domain, domain, copies)
+        return replace(self, domain=cells.domain, engine=cast(Engine, OtherCells(self.engine, cells)))
 
     def run_on_one_version(self, exact_work: Callable[[], T]) -> tuple[T, int] | None:
         """Run `exact_work`; retry once if the rows change. Return (result, version), or None if they changed again."""

@@ -143,7 +143,7 @@ def published_model(
     privacy = Privacy(
         name, "corrected", epsilon, domain.rows_per_person, (*steps, *more), why, person=domain.person or ""
     )
-    return Tables(domain, learned.intercept, learned.tables, privacy, learned.note)
+    return Tables(learned.domain or domain, learned.intercept, learned.tables, privacy, learned.note)
 
 
 def _check_attributes(domain: Domain, epsilon: Fraction) -> None:

@@ -25,6 +25,7 @@ import numpy as np
 
 from privet.kernel import LOGIT_GRID, MAX_CELLS, RESIDUAL_GRID, AdditiveModel, Domain, Histogram, as_epsilon
 from privet.learners.algorithm import Meter, ignore_progress
+from privet.learners.cells import FinerTable
 from privet.learners.log_odds import (
     AskedQuestion,
     Learned,
@@ -249,12 +250,13 @@ class _Fit:
                 prior_alone(self._table, self._epsilon, counts),
                 note="there is too little signal for a table: the model is the class shares alone",
             )
+        self._finer = FinerTable(self._table, signal(self._domain, rows, self._epsilon))
         shares = class_shares(counts)
         planned = plan(self._domain, rows, self._epsilon - counts.epsilon, self._rng, self._constants)
         intercept = centred_log(shares)
         model = AdditiveModel(tuple(round(logit * LOGIT_GRID) for logit in intercept))
         # by the names that the kernel gives them; a column called "a, b" wins over the pair of a and b
-        candidates = {", ".join(columns): columns for columns in reversed(planned.candidates)}
+        candidates = {", ".join(columns): columns for columns in map(self._finer.columns, reversed(planned.candidates))}
         tables: list[Table] = []
         steps = len(planned.steps)
         for number, step in enumerate(planned.steps):
@@ -263,7 +265,8 @@ class _Fit:
             tables.append(table)
             grid = np.rint(table.values * LOGIT_GRID).astype(np.int32)
             model = AdditiveModel(model.intercept, (*model.terms, (table.columns, grid)))
-        return Learned(intercept, tuple(tables), tuple(self._asked))
+        domain, merged = self._finer.merged(tables)
+        return Learned(intercept, merged, tuple(self._asked), domain=domain)
 
     def _record(self, question: str, release: Any, table: int) -> None:
         """Write down a question that was asked."""
@@ -289,18 +292,19 @@ class _Fit:
         """Take one step: return the table that it adds to the model."""
         first = number == 0
         caps = self._caps(shares, first)
-        columns = step.columns or next(iter(candidates.values()))
+        table = self._finer.table
+        columns = next(iter(candidates.values())) if step.columns is None else self._finer.columns(step.columns)
         if step.choice:
-            choice = self._table.select_residuals(model, list(candidates.values()), caps, step.choice)
+            choice = table.select_residuals(model, list(candidates.values()), caps, step.choice)
             self._record("choice of a table", choice, number + 1)
             columns = candidates[str(choice)]
         if first and self._classes > 2:
-            counts = self._table.histogram(*columns, self._target, epsilon=step.epsilon)
-            self._record(table_title(columns), counts, number + 1)
-            values, deviation = from_counts(self._domain, columns, counts, shares)
+            counts = table.histogram(*columns, self._target, epsilon=step.epsilon)
+            self._record(table_title(self._finer.names(columns)), counts, number + 1)
+            values, deviation = from_counts(self._finer.domain, columns, counts, shares)
         else:
-            sums = self._table.residual_sums(model, columns, caps, step.epsilon)
-            self._record(table_title(columns), sums, number + 1)
-            values, deviation = from_residuals(self._domain, columns, sums, caps)
+            sums = table.residual_sums(model, columns, caps, step.epsilon)
+            self._record(table_title(self._finer.names(columns)), sums, number + 1)
+            values, deviation = from_residuals(self._finer.domain, columns, sums, caps)
         rate = 1.0 if first or step.columns else self._constants.rate
         return Table(columns, rate * values, rate * deviation, step.choice + step.epsilon)

@@ -88,7 +88,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     classes_ : array
         The classes, sorted.
     domain_ : Domain
-        The domain of the model.
+        The domain of the table, as declared. `model_.domain` may have finer bins: boosted tables divide coarse ones.
     n_features_in_ : int
         The number of columns of the rows that were fitted.
     feature_names_in_ : array of str
@@ -204,7 +204,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         finally:
             if table is not X:
                 table.close()
-        self.domain_ = self.model_.domain
+        self.domain_ = table.domain  # as declared: a model may have finer bins
         self._domain_inferred = self.domain is None and not isinstance(X, ProtectedTable)
         # scikit-learn takes sorted classes for granted; the model keeps the order of its domain
         self._class_order = _sorted(self.model_.class_values)

@@ -70,12 +70,15 @@ class Learned:
         Every question that was charged, in order.
     note : str, default ""
         A remark about the fit for people, such as that there was too little signal.
+    domain : Domain, optional
+        The domain whose cells the tables have; that of the table if left out.
     """
 
     intercept: tuple[float, ...]
     tables: tuple[Table, ...]
     asked: tuple[AskedQuestion, ...]
     note: str = ""
+    domain: Domain | None = None
 
 
 # -- class shares -----------------------------------------------------------------------------

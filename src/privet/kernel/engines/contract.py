@@ -6,14 +6,14 @@ pass. Everything here is public: built from the domain and from released values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.errors import DataError
+from privet.errors import DataError, QuestionError
 from privet.kernel.additive import AdditiveModel
 from privet.kernel.column import Column, Numeric
 from privet.kernel.domain import Domain
@@ -149,7 +149,120 @@ class Engine(Protocol):
 
     def exact_correct(self, query: CorrectQuery) -> Counts: ...
 
+    def in_cells(self, cells: Cells) -> Engine:
+        """Return an engine over the same rows in other cells of numeric columns.
+
+        A row's new cell follows from its grid index. Which rows there are was settled when the table was opened. It
+        lasts as long as this engine does: see `OtherCells`.
+        """
+
     def close(self) -> None: ...
+
+
+class OtherCells:
+    """The rows of an engine in other cells: open as long as that engine is, and closed with it."""
+
+    def __init__(self, opened: Engine, cells: Cells) -> None:
+        self.name, self.holds_rows = opened.name, opened.holds_rows
+        self._opened, self._engine, self._cells = opened, opened.in_cells(cells), cells
+
+    @property
+    def closed(self) -> bool:
+        return self._opened.closed
+
+    @property
+    def version(self) -> int:
+        return self._opened.version
+
+    def exact_counts(self, query: CountQuery) -> list[Counts]:
+        return self._engine.exact_counts(query)
+
+    def exact_grid(self, query: GridQuery) -> list[GridCounts]:
+        return self._engine.exact_grid(query)
+
+    def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
+        return self._engine.exact_sums(query)
+
+    def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
+        return self._engine.exact_residuals(query)
+
+    def exact_correct(self, query: CorrectQuery) -> Counts:
+        return self._engine.exact_correct(query)
+
+    def in_cells(self, cells: Cells) -> Engine:
+        copies = {name: self._cells.source(source) for name, source in cells.copies.items()}
+        return self._opened.in_cells(Cells(cells.domain, {**self._cells.copies, **copies}))
+
+    def close(self) -> None:
+        self._opened.close()
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The columns of a table in other cells.
+
+    Parameters
+    ----------
+    domain : Domain
+        The table's columns, in their order and with the same grids, and after them copies of numeric ones.
+    copies : mapping of str to str
+        For each copy the column that it reads.
+    """
+
+    domain: Domain
+    copies: Mapping[str, str]
+
+    def source(self, name: str) -> str:
+        """The column of the table that a column reads."""
+        return self.copies.get(name, name)
+
+    def recut(self, declared: Domain) -> list[Numeric]:
+        """The columns whose cells are not among those of `declared`: they follow from the grid of their source."""
+        return [
+            column
+            for column in numeric_columns(self.domain)
+            if column.name in self.copies or column.cells() != declared[column.name].cells()
+        ]
+
+
+def cells_for(rows: Rows, declared: Domain, other: Domain, copies: Mapping[str, str]) -> Cells:
+    """Return the cells in which another domain counts these rows.
+
+    Parts that were paid for must stay the same rows. So columns by whose cells these rows were chosen keep them, and
+    there are no copies if rows were chosen by coins, which are a hash of all columns.
+
+    Parameters
+    ----------
+    rows : Rows
+    declared : Domain
+        What they are counted in now.
+    other : Domain
+        The same but for bins and edges, with copies of numeric columns at its end.
+    copies : mapping of str to str
+        For each copy the column that it reads.
+
+    Raises
+    ------
+    QuestionError
+        The domains differ in something else.
+    """
+    refused = QuestionError("with_cells takes this table's domain with other bins or edges, and no other change.")
+    if not isinstance(other, Domain) or not isinstance(copies, Mapping) or len(copies) >= len(other.columns):
+        raise refused
+    count = len(other.columns) - len(copies)
+    if {column.name for column in other.columns[count:]} != set(copies):
+        raise refused
+    for column in other.columns[count:]:
+        source = declared.numeric(copies[column.name])
+        if not isinstance(column, Numeric) or not column.grid_is_of(source) or column.missing != source.missing:
+            raise QuestionError(f"the copy '{column.name}' needs the bounds, step and missing cell of what it reads.")
+    if replace(other, columns=other.columns[:count]).with_bins_of(declared) != declared:
+        raise refused
+    kept = rows.by_cells
+    columns = tuple(declared[column.name] if column.name in kept else column for column in other.columns)
+    if rows.by_coins:
+        return Cells(replace(other, columns=columns[:count]), {})
+    return Cells(replace(other, columns=columns), dict(copies))
 
 
 def index_count(column: Column) -> int:

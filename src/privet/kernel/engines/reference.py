@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from privet.kernel.additive import EXP_BITS, EXP_ONE, RESIDUAL_GRID, AdditiveModel, exp_factors
-from privet.kernel.column import Numeric
+from privet.kernel.column import Column, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
 from privet.kernel.engines.contract import FIXED, LARGEST_SUM, Counts, cell_count
@@ -39,6 +39,16 @@ class Row(NamedTuple):
     codes: dict[str, int]
     indices: dict[str, int]
     weight: int
+
+
+def _cell(column: Column, index: int) -> int:
+    """The cell at an index of a row: of a nominal column it is the index itself."""
+    if not isinstance(column, Numeric):
+        return index
+    if index < 0:
+        assert column.missing_code is not None
+        return column.missing_code
+    return sum(threshold <= index for threshold in column.thresholds)
 
 
 def first_of_each(domain: Domain, rows: Sequence[Row | None], persons: Sequence[object]) -> list[Row]:
@@ -86,6 +96,14 @@ class ReferenceEngine:
     def close(self) -> None:
         self.closed = True
         self.rows = []
+
+    def in_cells(self, cells: contract.Cells) -> ReferenceEngine:
+        engine = ReferenceEngine(cells.domain, [])
+        for row in self.rows:
+            indices = {name: row.indices[cells.source(name)] for name in cells.domain.names}
+            codes = {column.name: _cell(column, indices[column.name]) for column in cells.domain}
+            engine.rows.append(Row(codes, indices, row.weight))
+        return engine
 
     def exact_counts(self, query: contract.CountQuery) -> list[Counts]:
         placed, answers = self.placed(query.rows), []

@@ -192,6 +192,9 @@ class DuckDBEngine(SqlEngine):
         self._connection.execute(f"SET threads = {min(_PASSING_THREADS, _threads())}")
         return self._in_passing(self.close)
 
+    def in_cells(self, cells: contract.Cells) -> StreamEngine:
+        return self._in_passing(close=lambda: None).in_cells(cells)  # the coded rows stay as they are: read in passing
+
     def _in_passing(self, close: Callable[[], None]) -> StreamEngine:
         return StreamEngine("duckdb", self._domain, self._batches, close, shortcuts=self._shortcuts)
 

@@ -58,9 +58,7 @@ class MemoryEngine:
         self._domain, self._shortcuts = domain, shortcuts
         self._position = {name: position for position, name in enumerate(domain.names)}
         self._sizes = tuple(column.size for column in domain)
-        largest = max(self._sizes)
-        dtype = np.uint8 if largest <= 2**8 else np.uint16 if largest <= 2**16 else np.uint32
-        self._codes = np.empty((len(domain.names), len(codes[domain.names[0]])), dtype=dtype)
+        self._codes = np.empty((len(domain.names), len(codes[domain.names[0]])), dtype=_narrowest(max(self._sizes)))
         for position, name in enumerate(domain.names):
             self._codes[position] = codes[name]
         grid_names = [column.name for column in numeric_columns(domain)]
@@ -69,10 +67,9 @@ class MemoryEngine:
         for position, name in enumerate(grid_names):
             self._grids[position] = grids[name]
         self._weights = np.empty(0, dtype=np.int64) if weights is None else weights
-        self._lock, self._margins_lock = threading.RLock(), threading.RLock()  # of the two caches below
-        self._nodes: OrderedDict[Rows, Nodes] = OrderedDict()
-        self._recall = Recall(domain, shortcuts)
-        self._margins: tuple[AdditiveModel, Margins] | None = None
+        self._nodes: OrderedDict[Rows, Nodes]
+        self._margins: tuple[AdditiveModel, Margins] | None
+        self._forget()
 
     @classmethod
     def merged(cls, domain: Domain, answer: Mapping[str, NDArray[Any]], *, shortcuts: bool = True) -> MemoryEngine:
@@ -295,10 +292,30 @@ class MemoryEngine:
         drawn = np.random.default_rng(seed).integers(0, self._codes.shape[1], self._codes.shape[1])
         # not [:, drawn], which would lay out one row after the other
         copy._codes, copy._grids = self._codes.take(drawn, axis=1), self._grids.take(drawn, axis=1)
-        copy._lock, copy._nodes = threading.RLock(), OrderedDict()
-        copy._recall = Recall(self._domain, self._shortcuts)
-        copy._margins_lock, copy._margins = threading.RLock(), None
+        copy._forget()
         return copy
+
+    def in_cells(self, cells: contract.Cells) -> MemoryEngine:
+        copy, domain = MemoryEngine.__new__(MemoryEngine), cells.domain
+        copy.__dict__.update(self.__dict__)
+        copy._domain, copy._sizes = domain, tuple(column.size for column in domain)
+        copy._position = {name: position for position, name in enumerate(domain.names)}
+        copy._grid_position = {
+            column.name: self._grid_position[cells.source(column.name)] for column in numeric_columns(domain)
+        }
+        shape, dtype = (len(domain.names), self._codes.shape[1]), _narrowest(max(*copy._sizes, *self._sizes))
+        copy._codes = np.empty(shape, dtype=dtype)
+        copy._codes[: len(self._codes)] = self._codes
+        for column in cells.recut(self._domain):
+            copy._codes[copy._position[column.name]] = column.bin_of(self._grids[copy._grid_position[column.name]])
+        copy._forget()
+        return copy
+
+    def _forget(self) -> None:
+        """Begin with empty caches, and a lock for each of the first two."""
+        self._lock, self._margins_lock = threading.RLock(), threading.RLock()
+        self._nodes, self._margins = OrderedDict(), None
+        self._recall = Recall(self._domain, self._shortcuts)
 
     def _scored(self, query: contract.ResidualQuery | contract.CorrectQuery) -> Scored:
         label, nodes = self._codes[self._position[query.target]], self._assign(query.rows)
@@ -315,6 +332,11 @@ class MemoryEngine:
             residuals.add_term(self._codes, [self._position[name] for name in columns], table, margins)
         self._margins = (model, margins)
         return margins
+
+
+def _narrowest(cells: int) -> type[np.unsignedinteger[Any]]:
+    """The type that holds codes of so many cells."""
+    return np.uint8 if cells <= 2**8 else np.uint16 if cells <= 2**16 else np.uint32
 
 
 def _continues(model: AdditiveModel, last: AdditiveModel) -> bool:

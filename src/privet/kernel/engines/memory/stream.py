@@ -85,6 +85,25 @@ class StreamEngine:
             exact += engine.exact_correct(query)
         return exact
 
+    def in_cells(self, cells: contract.Cells) -> StreamEngine:
+        position = {name: at for at, name in enumerate(cells.domain.names)}
+        grids = {f"g{position[copy]}": f"g{position[source]}" for copy, source in cells.copies.items()}
+        recut = {f"c{position[column.name]}": column for column in cells.recut(self._domain)}
+
+        def stored(name: str) -> str:
+            """The coded column that a column is made of."""
+            grid = f"g{name[1:]}" if name in recut else name
+            return grids.get(grid, grid)
+
+        def batches(columns: Sequence[str]) -> Iterator[Batch]:
+            for batch in self._batches(list(dict.fromkeys(map(stored, columns)))):
+                yield {
+                    name: recut[name].bin_of(batch[stored(name)]) if name in recut else batch[stored(name)]
+                    for name in columns
+                }
+
+        return StreamEngine(self.name, cells.domain, batches, lambda: None, shortcuts=self._shortcuts)
+
     def close(self) -> None:
         self.closed = True
         self._recall.forget()

@@ -22,6 +22,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,7 +39,8 @@ from sqlglot import exp
 from privet.errors import DataError, EngineFailed, LedgerError
 from privet.kernel.column import NUMBER, Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import Query, ResidualQuery, SumQuery, reworded
+from privet.kernel.engines.contract import Cells, Query, ResidualQuery, SumQuery, reworded
+from privet.kernel.engines.shortcuts import Recall
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.coding import Kind
 from privet.kernel.engines.sql.statement import OWNED, Compiled, Source, SqlEngine
@@ -131,6 +133,7 @@ class SparkEngine(SqlEngine):
         self._process = os.getpid()
         self._numbered = 0
         self._levels: OrderedDict[Rows, str] = OrderedDict()
+        self._coded, self._name = exp.select(exp.Star()).from_("coded"), "nodes"
         self._kept = _Kept()
         self._forget = weakref.finalize(self, _forgotten.append, self._kept)
         self._forget.atexit = False
@@ -238,6 +241,14 @@ class SparkEngine(SqlEngine):
         self._recall.forget()
         self._closed = True
 
+    def in_cells(self, cells: Cells) -> SparkEngine:
+        engine = copy(self)
+        engine._domain, engine._recall = cells.domain, Recall(cells.domain, self._shortcuts)
+        engine._coded = coding.recut(exp.to_table("coded"), self._domain, cells)
+        # views of its own, which are released with those of this engine
+        engine._levels, engine._name = OrderedDict(), f"nodes_{secrets.token_hex(8)}_"
+        return engine
+
     def _merged(self) -> sql.Answer:
         tree = sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain)
         return self._run(lambda: self._fetch(tree, _LARGEST))
@@ -332,7 +343,7 @@ class SparkEngine(SqlEngine):
         """The coded rows with their `node`, as a FROM clause."""
         if rows.parent is not None:
             return exp.From(this=exp.to_table(self._level(rows)))
-        everything = exp.select(exp.Star(), sql.num(0).as_("node")).from_("coded")
+        everything = self._coded.select(sql.num(0).as_("node"))
         return exp.From(this=everything.subquery("everything"))
 
     def _level(self, rows: Rows, rest: bool = False) -> str:
@@ -360,7 +371,7 @@ class SparkEngine(SqlEngine):
             numbered = exp.select(*(column.copy() for column in columns), node.as_("node")).from_(relation)
             inside = exp.select(exp.Star()).from_(numbered.subquery("inside"))
             relation = inside.where(sql.in_a_part()).subquery("above")
-        name = f"nodes{self._numbered}"
+        name = f"{self._name}{self._numbered}"
         self._numbered += 1
         frame = self._frame(relation.this)
         if rest and self._storage is not None:

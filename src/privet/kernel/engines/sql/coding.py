@@ -16,6 +16,7 @@ from sqlglot import exp
 from privet.errors import DataError
 from privet.kernel.column import GRID_SLACK, LONGEST_NUMBER, LONGEST_NUMERAL, Nominal, Numeric, is_numeral, spellings
 from privet.kernel.domain import Domain
+from privet.kernel.engines.contract import Cells
 from privet.kernel.engines.sql.sql import (
     Dialect,
     Sql,
@@ -148,6 +149,18 @@ def coded(
     if domain.person is not None:
         present.append(col("p").is_(exp.Null()).not_())
     return exp.select(*narrow).from_(fitting.subquery("fits")).where(conjunction(*present))
+
+
+def recut(rows: Sql, declared: Domain, cells: Cells) -> exp.Select:
+    """SELECT the codes FROM rows of `coded` in other cells: a bin follows from the grid index of its source."""
+    names = cells.domain.names
+    codes = {name: col(name) for name in columns(cells.domain)}
+    for column in cells.recut(declared):
+        at, source = names.index(column.name), names.index(cells.source(column.name))
+        size = exp.DataType.Type.SMALLINT if column.size < 2**15 else exp.DataType.Type.INT
+        codes[f"c{at}"] = exp.cast(_bin(col(f"g{source}"), column), size).as_(f"c{at}")
+        codes[f"g{at}"] = col(f"g{source}").as_(f"g{at}")
+    return exp.select(*codes.values()).from_(rows)
 
 
 def bounded(rows: Sql, domain: Domain, dialect: Dialect) -> exp.Select:

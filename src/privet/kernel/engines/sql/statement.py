@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sqlglot import exp
 
 from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
-from privet.kernel.engines.contract import FIXED, Counts, cell_count, index_count
+from privet.kernel.engines.contract import FIXED, Cells, Counts, Engine, cell_count, index_count
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.shortcuts import Recall, asked_together
 from privet.kernel.engines.sql import coding, sql
@@ -102,6 +103,10 @@ class SqlEngine(ABC):
         """Return the answer of `sql.snapshot`."""
 
     @abstractmethod
+    def in_cells(self, cells: Cells) -> Engine:
+        """Return an engine over the same rows in other cells; see `Engine`."""
+
+    @abstractmethod
     def close(self) -> None: ...
 
     def exact_counts(self, query: contract.CountQuery) -> list[Counts]:
@@ -164,6 +169,16 @@ class StatementEngine(SqlEngine):
         coded = fitting
         if domain.person is not None:
             coded = coding.bounded(fitting.subquery("fitting"), domain, self.dialect)
+        self._take(coded)
+
+    def in_cells(self, cells: Cells) -> StatementEngine:
+        engine = copy(self)
+        engine._domain, engine._recall = cells.domain, Recall(cells.domain, self._shortcuts)
+        engine._take(coding.recut(self._coded.subquery("declared"), self._domain, cells))
+        return engine
+
+    def _take(self, coded: exp.Select) -> None:
+        """Ask all queries of these rows."""
         self._coded, self._everything = coded, self._written(coded.select(sql.num(0).as_("node")))
 
     @abstractmethod
