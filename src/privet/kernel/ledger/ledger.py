@@ -8,9 +8,11 @@ nobody else writes during it (`store`).
 
 A data set has a cap over all analysts, and an analyst may have a cap of their own. Caps are
 appended too, and the last one counts. A data set also has terms, which say what its charges
-mean, and sources, which say where its rows are or were. A hold reserves a part of a budget for
-one analyst until it ends. Holds only decide who may use what is left: that no cap is passed
-never depends on them.
+mean, and sources, which say where its rows are or were. A source belongs to one data set, so
+that what was spent on it is never left behind under another name.
+
+A hold reserves a part of a budget for one analyst until it ends. Holds only decide who may use
+what is left: that no cap is passed never depends on them.
 """
 
 from __future__ import annotations
@@ -69,8 +71,8 @@ def no_budget(dataset: str) -> LedgerError:
 class Ledger:
     """A ledger in a file, on a server, or in memory for as long as the process lives.
 
-    Every method raises LedgerError if the ledger is damaged or out of reach, or has no data set of a name. A method
-    that writes has then changed nothing, unless the sentence says that nobody knows.
+    Every method raises LedgerError if the ledger is damaged or out of reach, and so do those that write about a data
+    set, or end a hold, that is not there. Nothing is written then, unless the sentence says that nobody can tell.
 
     >>> ledger = Ledger.open(MEMORY)
     >>> terms = ledger.register("patients", source="a frame", budget=Fraction(1))
@@ -122,8 +124,8 @@ class Ledger:
         target, new_id = _target(path), random_bytes(16).hex()
         if not (cls.on_server(target) or is_path(target)):
             raise LedgerError(f"no ledger can be at '{shown(target)}': no file can have this name; choose another.")
-        kind = _postgres() if cls.on_server(target) else SQLiteStore
-        return cls(kind.open(target, create, new_id), clock, random_bytes)
+        store_type = _postgres() if cls.on_server(target) else SQLiteStore
+        return cls(store_type.open(target, create, new_id), clock, random_bytes)
 
     @staticmethod
     def on_server(path: str | Path) -> bool:

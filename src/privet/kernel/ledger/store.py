@@ -2,7 +2,8 @@
 
 A store knows its place and nothing of budgets. The ledger relies on three things. A write
 transaction sees all that was committed, and nobody else writes until it ends. When it has
-returned, what it wrote is on disk. Lines are numbered 1, 2, 3 and never change.
+returned, what it wrote is on disk. Lines are numbered 1, 2, 3 and never change: triggers refuse
+it.
 """
 
 from __future__ import annotations
