@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from kernel.people import DOMAIN, EXACT, FRAME, LARGE, SOURCES, write_csv
 
 import privet
-from privet.errors import BudgetExceeded, KeyReused
-from privet.kernel import Choice
+from privet.errors import BudgetExceeded, KeyReused, QuestionError, UndeclaredDomain
+from privet.kernel import Choice, Condition, Divide, Keep, PerPart, Scatter, Split, Step
 from privet.kernel.domain import Domain
 
 
@@ -37,6 +37,33 @@ def test_ten_tenths_fit_a_budget_of_one_and_no_more() -> None:
         table.count("1e-9")
     assert (caught.value.requested, caught.value.remaining) == (Fraction(1, 10**9), 0)
     assert len(table.budget.entries) == 10
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Keep((0, 0)),
+        Keep((0, 2)),
+        Keep((-1,)),
+        Keep((0, 1), (Condition("sex", (0, 7)),)),
+        Keep((0, 1), (Condition("sex", None, 0, 1),)),
+        Keep((0, 1), (Condition("age", None, -5, 1),)),
+        Divide(PerPart.same(Split("sex"), 3)),
+        Divide(PerPart.same(Split("age", (9, 3)), 2)),
+        Divide(PerPart.same(Split("age", (10**9,)), 2)),
+        Divide(PerPart.same(Split("shoe"), 2)),
+        Scatter(0, 1),
+        Scatter(2, -1),
+        Scatter(10_000_000, 1),
+    ],
+    ids=str,
+)
+def test_the_kernel_checks_steps_that_no_table_would_take(table: privet.ProtectedTable, step: Step) -> None:
+    """Parts that share rows would share a maximum that is no bound: whoever calls the kernel, it looks itself."""
+    sets = table.scatter(2, 1)._sets
+    with pytest.raises((QuestionError, UndeclaredDomain)):
+        sets.divide(step, table.domain, sets.paths)
+    assert table.budget.spent == 0
 
 
 def test_siblings_cost_what_the_dearest_costs(table: privet.ProtectedTable) -> None:

@@ -31,7 +31,7 @@ STOP = Fraction(1, 4)
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch) -> privet.ProtectedTable:
     """A table whose races cost no time: no shadow is made, and one charge stands for all."""
-    monkeypatch.setattr("privet.kernel.racing.shadow_table", lambda *_: None)
+    monkeypatch.setattr("privet.kernel.shadow.shadow_table", lambda *_: None)
     monkeypatch.setattr("privet.kernel.session.Session.begin", lambda *_: None)
     return privet.open(pd.DataFrame({"a": ["0"]}), Domain((Nominal("a", ("0",)),)), budget=1)
 

@@ -39,7 +39,6 @@ from privet.kernel.domain import Domain as Domain
 from privet.kernel.engines.addresses import source_of as source_of
 from privet.kernel.engines.contract import Engine as Engine
 from privet.kernel.inspection import print_outside as print_outside
-from privet.kernel.keyed_run import keyed_run as keyed_run
 from privet.kernel.ledger import Charge as Charge
 from privet.kernel.ledger import Entry as Entry
 from privet.kernel.ledger import Ledger as Ledger
@@ -94,8 +93,6 @@ from privet.kernel.questions.counts import HistogramQuestion as HistogramQuestio
 from privet.kernel.questions.released_models import CountCorrectQuestion as CountCorrectQuestion
 from privet.kernel.questions.splits import SelectQuestion as SelectQuestion
 from privet.kernel.questions.splits import SelectThresholdQuestion as SelectThresholdQuestion
-from privet.kernel.racing import Raced as Raced
-from privet.kernel.racing import race as race
 from privet.kernel.refinement import Chain as Chain
 from privet.kernel.release import About as About
 from privet.kernel.release import Choice as Choice
@@ -128,5 +125,8 @@ from privet.kernel.session import Question as Question
 from privet.kernel.session import RowSets as RowSets
 from privet.kernel.session import Session as Session
 from privet.kernel.session import Step as Step
+from privet.kernel.shadow import Raced as Raced
+from privet.kernel.shadow import keyed_run as keyed_run
+from privet.kernel.shadow import race as race
 
 MAX_COLUMN_CELLS = _MAX_COLUMN_CELLS

@@ -79,10 +79,10 @@ def as_epsilon(value: object, name: str = "epsilon") -> Fraction:
     >>> as_epsilon(0.1), as_epsilon("1/3"), as_epsilon(2)
     (Fraction(1, 10), Fraction(1, 3), Fraction(2, 1))
     """
-    problem = f"{name} must be a number between {decimal_text(SMALLEST_EPSILON)} and {decimal_text(LARGEST_EPSILON)}"
     number = fraction_of(value)
     if number is None or not SMALLEST_EPSILON <= number <= LARGEST_EPSILON:
-        raise QuestionError(f"{problem}, not {quoted(value)}; write it as 0.1 or 1/10.")
+        bounds = f"{decimal_text(SMALLEST_EPSILON)} and {decimal_text(LARGEST_EPSILON)}"
+        raise QuestionError(f"{name} must be a number between {bounds}, not {quoted(value)}; write it as 0.1 or 1/10.")
     return Fraction(math.floor(number * GRAIN), GRAIN)
 
 

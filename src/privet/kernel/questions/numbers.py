@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,25 +22,32 @@ from privet.kernel.release import About, Count, Mean, Quantile, Sum
 from privet.kernel.rows import Rows
 from privet.kernel.session import Question
 
+R = TypeVar("R")
+
 
 @dataclass(frozen=True)
-class SumQuestion(Question[Sum]):
+class _NumericQuestion(Question[R]):
+    """Base of the questions about the rows that have a value in a numeric column."""
+
+    column: Annotated[str, TEXT]
+
+    @property
+    def words(self) -> str:
+        return f"{self.kind}({self.column})"
+
+    def check(self, domain: Domain, rows: Rows) -> None:
+        domain.numeric(self.column)
+
+
+@dataclass(frozen=True)
+class SumQuestion(_NumericQuestion[Sum]):
     """The sum of a numeric column over the rows that have a value, in multiples of the column's unit.
 
     Values are clamped to the bounds, so the sensitivity is the larger bound.
     """
 
-    column: Annotated[str, TEXT]
-
     kind = "sum"
     refinable = True
-
-    @property
-    def words(self) -> str:
-        return f"sum({self.column})"
-
-    def check(self, domain: Domain, rows: Rows) -> None:
-        domain.numeric(self.column)
 
     def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
         column = domain.numeric(self.column)
@@ -61,23 +68,14 @@ class SumQuestion(Question[Sum]):
 
 
 @dataclass(frozen=True)
-class MeanQuestion(Question[Mean]):
+class MeanQuestion(_NumericQuestion[Mean]):
     """The mean of a numeric column over the rows that have a value.
 
     The sum of deviations from the middle of the bounds, in half steps, over the number of rows: a record
     adds at most grid_size - 1 to the one and one to the other. Half of epsilon goes to each.
     """
 
-    column: Annotated[str, TEXT]
-
     kind = "mean"
-
-    @property
-    def words(self) -> str:
-        return f"mean({self.column})"
-
-    def check(self, domain: Domain, rows: Rows) -> None:
-        domain.numeric(self.column)
 
     def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
         reach = domain.numeric(self.column).grid_size - 1
@@ -102,13 +100,12 @@ _POINTS = 2**25  # that an engine which does not hold the rows is asked about at
 
 
 @dataclass(frozen=True)
-class QuantileQuestion(Question[Quantile]):
+class QuantileQuestion(_NumericQuestion[Quantile]):
     """A grid point below which about a share `rank` of the rows that have a value lies.
 
     With the rank a / b, one record moves the score of a point by at most max(a, b - a), up or down.
     """
 
-    column: Annotated[str, TEXT]
     rank: Annotated[Fraction, FRACTION]
 
     kind = "quantile"
@@ -118,7 +115,7 @@ class QuantileQuestion(Question[Quantile]):
         return f"quantile({self.column}, {decimal_text(self.rank)})"
 
     def check(self, domain: Domain, rows: Rows) -> None:
-        domain.numeric(self.column)
+        super().check(domain, rows)
         if not 0 <= self.rank <= 1 or self.rank.denominator > FINEST_RANK:
             raise QuestionError(f"the rank of a quantile lies between 0 and 1, not at {quoted(self.rank)}.")
 
