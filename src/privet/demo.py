@@ -304,7 +304,8 @@ td, th { padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); ver
 .bars { display: grid; grid-template-columns: minmax(4.5rem, max-content) 1fr max-content; gap: .25rem .6rem;
         font-size: .8rem; align-items: center; margin: .6rem 0; }
 .bars .name { text-align: right; } .bars .lane { position: relative; height: 1.2rem; }
-.bars .scale { color: var(--soft); display: flex; justify-content: space-between; border-top: 1px solid var(--line); grid-column: 2; }
+.bars .scale { color: var(--soft); display: flex;
+        justify-content: space-between; border-top: 1px solid var(--line); grid-column: 2; }
 .lane i { position: absolute; top: 0; height: 100%; } .lane .bar { background: var(--leaf); opacity: .7; top: 15%;
         height: 70%; } .lane .point { width: .6rem; height: .6rem; border-radius: 50%; background: var(--leaf);
         top: .3rem; margin-left: -.3rem; } .lane .error { border: 1.5px solid var(--ink); border-width: 0 1.5px;
