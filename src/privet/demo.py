@@ -13,6 +13,7 @@ from pathlib import Path
 
 import duckdb
 import pandas as pd
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -247,11 +248,12 @@ def _print(steps: list[DemoStep], grown: Grown, budget: Budget) -> None:
     console.print("\n[bold]8. What does a published tree give away?[/bold]")
     console.print(f"   [dim]{_AUDIT_CODE}[/dim]")
     console.print(f"   {_given_away(grown)}  (audit.html says who, and why)")
-    ledger = Table(title=f"\nThe ledger: {decimal_text(budget.spent)} of {_BUDGET} spent", title_justify="left")
-    for heading in ("entry", "question", "on", "epsilon", "charged"):
-        ledger.add_column(heading)
+    title = f"\nThe ledger: {decimal_text(budget.spent)} of {_BUDGET} spent"
+    ledger = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
+    for heading in ("entry", "epsilon", "charged", "question"):
+        ledger.add_column(heading, no_wrap=heading != "question")
     for entry in budget.entries:
-        ledger.add_row(str(entry.id), entry.question, entry.scope, entry.epsilon, short_text(entry.loss))
+        ledger.add_row(str(entry.id), entry.epsilon, short_text(entry.loss), f"{entry.question} on {entry.scope}")
     console.print(ledger)
 
 
