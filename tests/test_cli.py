@@ -155,6 +155,19 @@ def test_the_owner_sees_what_falls_outside_on_a_terminal(folder: Path) -> None:
     assert not (folder / "people.csv.ledger").exists()
 
 
+def test_the_owner_sees_that_a_file_is_not_utf_8_where_values_are_lost_by_it(folder: Path) -> None:
+    """A question cannot tell: what it said would depend on a row."""
+    rows = (folder / "people.csv").read_text(encoding="utf-8")
+    (folder / "people.csv").write_bytes(rows.replace("Female", "Weiblich\u00fc").encode("latin-1"))
+    screen, terminal = pty.openpty()
+    words = [*COMMAND, "domain", "check", "people.csv", "-d", "people.toml"]
+    subprocess.run(words, cwd=folder, stdout=terminal, check=True)
+    os.close(terminal)
+    shown = os.read(screen, 65536).decode()
+    os.close(screen)
+    assert "sex: leaves out" in shown and "\ufffd stands for bytes that are not UTF-8; save the file as UTF-8" in shown
+
+
 def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
     for _ in range(2):
         done = run("demo", "--folder", "story", "--rows", "1000", cwd=tmp_path)
