@@ -22,6 +22,7 @@ from privet.choice.arms import ARMS
 from privet.choice.auto import checked, shipped
 from privet.choice.catalog import ALGORITHMS
 from privet.choice.policy import CautiousForest, PolicyTree
+from privet.models.epsilon import sentence
 
 COMMAND = [sys.executable, "-c", "from privet.cli import main; main()"]
 
@@ -154,6 +155,19 @@ def test_the_owner_sees_what_falls_outside_on_a_terminal(folder: Path) -> None:
     assert not (folder / "people.csv.ledger").exists()
 
 
+def test_the_owner_sees_that_a_file_is_not_utf_8_where_values_are_lost_by_it(folder: Path) -> None:
+    """A question cannot tell: what it said would depend on a row."""
+    rows = (folder / "people.csv").read_text(encoding="utf-8")
+    (folder / "people.csv").write_bytes(rows.replace("Female", "Weiblich\u00fc").encode("latin-1"))
+    screen, terminal = pty.openpty()
+    words = [*COMMAND, "domain", "check", "people.csv", "-d", "people.toml"]
+    subprocess.run(words, cwd=folder, stdout=terminal, check=True)
+    os.close(terminal)
+    shown = os.read(screen, 65536).decode()
+    os.close(screen)
+    assert "sex: leaves out" in shown and "\ufffd stands for bytes that are not UTF-8; save the file as UTF-8" in shown
+
+
 def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
     for _ in range(2):
         done = run("demo", "--folder", "story", "--rows", "1000", cwd=tmp_path)
@@ -164,7 +178,11 @@ def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
         assert "The ledger: 2.3 of 2.5 spent" in done.stdout
     report = (tmp_path / "story" / "report.html").read_text(encoding="utf-8")
     assert report.count("<section>") == 9
-    assert report.count("<svg") == 6
+    assert (
+        report.count('<div class="bars" role="img"') == 4
+    )  # the answers: labels, bars and numbers, as wide as a phone
+    assert 'class="scroll"' in report and report.count("<svg") >= 3  # the tree, and a chart for each table
+    assert sentence(2.5) in report and sentence(0.5) in report and "docs/epsilon.md" in report
     assert {each.name for each in (tmp_path / "story").iterdir()} >= {
         "tree.json",
         "auto.json",
@@ -173,6 +191,15 @@ def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
     }
     loads = report.replace('xmlns="http://www.w3.org/2000/svg"', "")
     assert "http://" not in loads and "https://" not in loads  # it opens without a network
+
+
+def test_a_demo_does_not_overwrite_files_of_others(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("mine", encoding="utf-8")
+    done = run("demo", "--folder", ".", "--rows", "1000", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "privet: 'people.csv' is of no demo; name another folder with --folder.\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+    assert (tmp_path / "people.csv").read_text(encoding="utf-8") == "mine"
 
 
 def test_a_model_is_fitted_shown_and_used(folder: Path) -> None:

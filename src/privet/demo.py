@@ -1,23 +1,26 @@
 """`privet demo`: the whole story on generated data, with a report to open.
 
 The people are made up, so the truth is known and can be shown beside each answer;
-with real data nobody but the owner ever sees it.
+with real data nobody but the owner ever sees it. The folder also gets the files that the commands in README run on.
 """
 
 from __future__ import annotations
 
 import html
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
 import pandas as pd
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from privet import datasets
-from privet.kernel import Count, Mean, decimal_text, short_text
+from privet.errors import QuestionError
+from privet.kernel import Count, Domain, Mean, decimal_text, short_text
+from privet.models.epsilon import PAGE, sentence
 from privet.models.model import Model
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble
@@ -25,7 +28,8 @@ from privet.open_table import open_table
 from privet.risk import Audit, audit
 from privet.table import Budget, ProtectedTable
 from privet.trees.drawing import svg
-from privet.trees.table_drawing import svg as svg_of_tables
+from privet.trees.table_drawing import STYLE as TABLES_STYLE
+from privet.trees.table_drawing import panels, picture
 
 _BUDGET = "2.5"
 _TREE = "1.0"
@@ -70,13 +74,16 @@ class Grown:
     audit: Audit  # what the private tree does
 
 
+# What README's commands run on: the people, a sample of others that is public, and people to predict.
+PEOPLE, DOMAIN, SAMPLE, NEW = "people.csv", "people.toml", "public_sample.csv", "new.csv"
+_TABLE = "census.duckdb"
+
+
 def run(folder: Path, rows: int) -> None:
     """Generate people, open their table, ask five questions, learn two models, audit one, write report.html."""
     console = Console(stderr=True)
-    people, address = _generate(folder, rows, console)
-    domain_file = folder / "census.toml"
-    datasets.census_domain().save(domain_file)
-    with open_table(address, domain_file.as_posix(), budget=_BUDGET) as table:
+    people, domain, address = _generate(folder, rows, console)
+    with open_table(address, domain, budget=_BUDGET) as table:
         steps = _ask(table, people)
         grown = _grow(table, people)
         _print(steps, grown, table.budget)
@@ -87,21 +94,48 @@ def run(folder: Path, rows: int) -> None:
     grown.chosen.to_html(folder / "auto.html")
     grown.plain_audit.to_html(folder / "audit.html", beside=grown.audit)
     console.print(f"models: {folder / 'tree.json'}, {folder / 'auto.json'}")
+    console.print(f"files for README's commands: {', '.join((PEOPLE, DOMAIN, SAMPLE, NEW))} in {folder}")
     console.print(f"report: {report}")
 
 
-def _generate(folder: Path, rows: int, console: Console) -> tuple[pd.DataFrame, str]:
+def _generate(folder: Path, rows: int, console: Console) -> tuple[pd.DataFrame, Domain, str]:
     """A fresh table and no ledger: the demo owns its folder's files and starts over each time."""
-    console.print(f"generating {rows} people into {folder / 'census.duckdb'}")
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("census.duckdb*"):
+    if not (folder / _TABLE).exists():
+        for name in (PEOPLE, DOMAIN, SAMPLE, NEW):
+            if (folder / name).exists():
+                raise QuestionError(f"'{folder / name}' is of no demo; name another folder with --folder.")
+    console.print(f"generating {rows} people into {folder / _TABLE} and {folder / PEOPLE}")
+    for old in (*folder.glob(f"{_TABLE}*"), *folder.glob(f"{PEOPLE}*")):
         old.unlink()
-    people = datasets.census(rows, seed=0)
-    connection = duckdb.connect(str(folder / "census.duckdb"))
+    people = write_files(folder, rows)
+    connection = duckdb.connect(str(folder / _TABLE))
     connection.register("generated", people)
     connection.execute("CREATE TABLE people AS SELECT * FROM generated")
     connection.close()
-    return people, f"duckdb:///{(folder / 'census.duckdb').as_posix()}?table=people"
+    return people, Domain.load(folder / DOMAIN), f"duckdb:///{(folder / _TABLE).as_posix()}?table=people"
+
+
+def write_files(folder: Path, rows: int) -> pd.DataFrame:
+    """Write the files that README's commands run on.
+
+    Parameters
+    ----------
+    folder : Path
+    rows : int
+        How many people there are.
+
+    Returns
+    -------
+    DataFrame
+        The people.
+    """
+    people = datasets.census(rows, seed=0)
+    people.to_csv(folder / PEOPLE, index=False)
+    replace(datasets.census_domain(), rows=rows, max_rows=2 * rows).save(folder / DOMAIN)
+    datasets.census(2_000, seed=2).to_csv(folder / SAMPLE, index=False)
+    datasets.census(1_000, seed=3).drop(columns="income").to_csv(folder / NEW, index=False)
+    return people
 
 
 def _ask(table: ProtectedTable, people: pd.DataFrame) -> list[DemoStep]:
@@ -216,11 +250,12 @@ def _print(steps: list[DemoStep], grown: Grown, budget: Budget) -> None:
     console.print("\n[bold]8. What does a published tree give away?[/bold]")
     console.print(f"   [dim]{_AUDIT_CODE}[/dim]")
     console.print(f"   {_given_away(grown)}  (audit.html says who, and why)")
-    ledger = Table(title=f"\nThe ledger: {decimal_text(budget.spent)} of {_BUDGET} spent", title_justify="left")
-    for heading in ("entry", "question", "on", "epsilon", "charged"):
-        ledger.add_column(heading)
+    title = f"\nThe ledger: {decimal_text(budget.spent)} of {_BUDGET} spent"
+    ledger = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
+    for heading in ("entry", "epsilon", "charged", "question"):
+        ledger.add_column(heading, no_wrap=heading != "question")
     for entry in budget.entries:
-        ledger.add_row(str(entry.id), entry.question, entry.scope, entry.epsilon, short_text(entry.loss))
+        ledger.add_row(str(entry.id), entry.epsilon, short_text(entry.loss), f"{entry.question} on {entry.scope}")
     console.print(ledger)
 
 
@@ -257,17 +292,30 @@ _STYLE = """
 @media (prefers-color-scheme: dark) { :root { --ink: #e6ece7; --soft: #9aa89f; --line: #33403a; --leaf: #66c08a;
         --truth: #f0975a; --paper: #141a17; --card: #1b2320; } }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 54rem;
-       margin: 2rem auto; padding: 0 1rem; }
+       margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
 h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.1rem; margin: 0; } p { margin: .4rem 0; }
 section { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem 1.2rem;
           margin: 1rem 0; }
 code { font: .85rem ui-monospace, monospace; color: var(--soft); overflow-wrap: anywhere; }
 .answer { font-size: 1.3rem; font-weight: 600; } .error { color: var(--soft); } .scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: .9rem; } th { text-align: left; color: var(--soft); }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; } th { text-align: left; color: var(--soft);
+        overflow-wrap: normal; }
 td, th { padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
-svg text { font: 12px system-ui, sans-serif; fill: var(--ink); } svg .tick { fill: var(--soft); font-size: 11px; }
-.truth { color: var(--truth); }
+.truth { color: var(--truth); } pre { font-size: .75rem; overflow-x: auto; }
+.charts { display: flex; flex-wrap: wrap; gap: 1.4rem 1.2rem; align-items: flex-start; margin: .8rem 0; }
+.charts > div { max-width: 100%; overflow-x: auto; }
+.bars { display: grid; grid-template-columns: minmax(4.5rem, max-content) 1fr max-content; gap: .25rem .6rem;
+        font-size: .8rem; align-items: center; margin: .6rem 0; }
+.bars .name { text-align: right; } .bars .lane { position: relative; height: 1.2rem; }
+.bars .scale { color: var(--soft); display: flex;
+        justify-content: space-between; border-top: 1px solid var(--line); grid-column: 2; }
+.lane i { position: absolute; top: 0; height: 100%; } .lane .bar { background: var(--leaf); opacity: .7; top: 15%;
+        height: 70%; } .lane .point { width: .6rem; height: .6rem; border-radius: 50%; background: var(--leaf);
+        top: .3rem; margin-left: -.3rem; } .lane .error { border: 1.5px solid var(--ink); border-width: 0 1.5px;
+        box-sizing: border-box; top: 25%; height: 50%; } .lane .error::after { content: ""; position: absolute;
+        left: 0; right: 0; top: 50%; margin-top: -.75px; border-top: 1.5px solid var(--ink); }
+.lane .mark { width: 2px; margin-left: -1px; background: var(--truth); }
 """
 
 
@@ -288,13 +336,15 @@ def _report(steps: list[DemoStep], grown: Grown, table: ProtectedTable, rows: in
         f'<p><span class="answer">{grown.accuracy:.1%} right</span> '
         f'<span class="error">{html.escape(_beside(grown))} · epsilon {_TREE}</span></p>'
         f'<div class="scroll">{svg(grown.tree.tree)}</div><p>Blue and orange are the shares of low and high incomes '
-        "in a leaf, the numbers how many people of each it counted, with noise.</p></section>"
+        "in a leaf, the numbers how many people of each it counted, with noise.</p>"
+        f"<details><summary>The tree as text</summary><pre>{html.escape(grown.tree.text())}</pre></details></section>"
     )
     chosen = (
         f"<section><h2>Who earns more? Let the software choose</h2><p><code>{html.escape(_AUTO_CODE)}</code></p>"
         f'<p><span class="answer">{grown.chosen_accuracy:.1%} right</span> '
         f'<span class="error">of the same people · epsilon {_AUTO}</span></p><p>From noisy class counts it '
-        f"{html.escape(grown.choice)}. The choice is made of releases and costs nothing.</p>{_picture(grown.chosen)}"
+        f"{html.escape(grown.choice)}. The choice is made of releases and costs nothing.</p><p>What the {_AUTO} of "
+        f"this model alone means for a person: {html.escape(sentence(float(_AUTO)))}</p>{_picture(grown.chosen)}"
         "<p>auto.html, beside this file, has every number.</p></section>"
     )
     told = (
@@ -304,11 +354,14 @@ def _report(steps: list[DemoStep], grown: Grown, table: ProtectedTable, rows: in
     spent, left = decimal_text(table.budget.spent), decimal_text(table.budget.remaining)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>privet: five questions to a private table, and two models</title><style>{_STYLE}</style></head><body>
+<title>privet: five questions to a private table, and two models</title>
+<style>{_STYLE}{TABLES_STYLE}</style></head><body>
 <h1>Five questions to a table nobody may see, and two models</h1>
-<p>{rows} generated people lie in a DuckDB table. An analyst may spend epsilon = {_BUDGET} on it and never sees a row:
+<p>{rows:,} generated people lie in a DuckDB table. An analyst may spend epsilon = {_BUDGET} on it and never sees a row:
 every answer carries noise, and says how much. Each chart shows the noisy answer with its 95% interval;
 <span class="truth">the mark is the true value</span>, known here only because the people are made up.</p>
+<p>What the whole budget of {_BUDGET} means for a person: {html.escape(sentence(float(_BUDGET)))}</p>
+<p class="error">What others use, and what to tell the people: {html.escape(PAGE)}, in privet's documentation.</p>
 {sections}{tree}{chosen}{told}
 <section><h2>The ledger</h2><p>{spent} spent, {left} left. Entries are on disk before the table is asked, and cannot be
 changed. Asking women and men at once costs what one of them costs: their rows are disjoint.</p>
@@ -321,48 +374,41 @@ changed. Asking women and men at once costs what one of them costs: their rows a
 def _picture(model: Model) -> str:
     """The model that was chosen: tables, a tree, or nothing to draw."""
     if isinstance(model, Tables) and model.tables:
+        charts = "".join(f"<div>{picture(chart)}</div>" for chart in panels(model)[0])
         return (
-            f'<div class="scroll">{svg_of_tables(model)}</div><p>What each cell adds to the log odds of a high income; '
+            f'<div class="charts">{charts}</div><p>What each cell adds to the log odds of a high income; '
             "faint is what cannot be told from no effect.</p>"
         )
     return f'<div class="scroll">{svg(model.tree)}</div>' if isinstance(model, Ensemble) else ""
 
 
 def _bars(bars: tuple[Bar, ...]) -> str:
-    """The numbers of an answer with their error bars: many as bars from 0, one or two as points on a close-up axis."""
+    """The numbers of an answer with their error bars: many as bars from 0, one or two as points on a close-up axis.
+
+    Labels and numbers keep their size and the lane between them takes what is left, so that a phone shows both.
+    """
     if not bars:
         return ""
     low, high = min(min(bar.low, bar.truth) for bar in bars), max(max(bar.high, bar.truth) for bar in bars)
     close_up = len(bars) <= 2
     start, end = (low - 0.4 * (high - low), high + 0.4 * (high - low)) if close_up else (0.0, high)
-    left, width, height = 170, 420, 24
 
-    def x(value: float) -> float:
-        return left + width * (max(value, start) - start) / ((end - start) or 1.0)
+    def at(value: float) -> float:
+        return 100 * (max(value, start) - start) / ((end - start) or 1.0)
 
-    drawn = []
-    for i, bar in enumerate(bars):
-        y = i * height + height / 2
-        drawn.append(f'<text x="{left - 8}" y="{y + 4}" text-anchor="end">{html.escape(bar.label)}</text>')
-        if close_up:
-            drawn.append(f'<circle cx="{x(bar.value):.1f}" cy="{y}" r="5" fill="var(--leaf)"/>')
-        else:
-            breadth = x(bar.value) - left
-            drawn.append(
-                f'<rect x="{left}" y="{y - 7}" width="{breadth:.1f}" height="14" fill="var(--leaf)" opacity="0.7"/>'
-            )
-        whisker = f"M{x(bar.low):.1f} {y}H{x(bar.high):.1f}M{x(bar.low):.1f} {y - 5}v10M{x(bar.high):.1f} {y - 5}v10"
-        drawn.append(f'<path d="{whisker}" stroke="var(--ink)" stroke-width="1.5"/>')
-        drawn.append(f'<path d="M{x(bar.truth):.1f} {y - 9}v18" stroke="var(--truth)" stroke-width="2"/>')
-        drawn.append(f'<text x="{left + width + 12}" y="{y + 4}">{_number(bar.value)}</text>')
-    size = len(bars) * height + 22
-    axis = size - 18
-    drawn.append(f'<path d="M{left} {axis}H{left + width}" stroke="var(--line)"/>')
-    drawn.append(f'<text x="{left}" y="{axis + 14}" class="tick">{_number(start)}</text>')
-    drawn.append(f'<text x="{left + width}" y="{axis + 14}" class="tick" text-anchor="end">{_number(end)}</text>')
+    lines = []
+    for bar in bars:
+        shape = f"left:{at(bar.value):.2f}%" if close_up else f"left:0;width:{at(bar.value):.2f}%"
+        lines.append(
+            f'<span class="name">{html.escape(bar.label)}</span><span class="lane">'
+            f'<i class="{"point" if close_up else "bar"}" style="{shape}"></i>'
+            f'<i class="error" style="left:{at(bar.low):.2f}%;width:{at(bar.high) - at(bar.low):.2f}%"></i>'
+            f'<i class="mark" style="left:{at(bar.truth):.2f}%"></i></span>'
+            f'<span class="number">{_number(bar.value)}</span>'
+        )
+    scale = f'<span class="scale"><span>{_number(start)}</span><span>{_number(end)}</span></span>'
     label = html.escape("; ".join(f"{bar.label}: {bar.value:g}, {bar.low:g} to {bar.high:g}" for bar in bars))
-    frame = f'viewBox="0 0 {left + width + 80} {size}" width="{left + width + 80}" height="{size}"'
-    return f'<div class="scroll"><svg {frame} role="img" aria-label="{label}">{"".join(drawn)}</svg></div>'
+    return f'<div class="bars" role="img" aria-label="{label}">{"".join(lines)}{scale}</div>'
 
 
 def _number(value: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable
@@ -584,6 +585,25 @@ def test_the_ledger_of_a_terminal_of_eighty_columns_splits_no_word(
     monkeypatch.setenv("COLUMNS", "80")
     shown = run("budget", "show", "people.csv", "--entries", cwd=folder).stdout
     assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d\b", shown) and "all rows" in shown
+
+
+def test_entries_of_a_fit_are_listed_in_whole_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names of questions and of columns are longer than a column of a table of eighty letters."""
+    monkeypatch.setenv("COLUMNS", "80")
+    (tmp_path / "people.toml").write_text(DOMAIN, encoding="utf-8")
+    rows().to_csv(tmp_path / "people.csv", index=False)
+    asked = 'count by ill where sex = Female and "blood group" = A and age in 30..60'
+    for words in (
+        "fit people.csv -d people.toml -b 2 -e 1 -a boosted -o m.json",
+        f"query people.csv '{asked}' -d people.toml -e .1",
+    ):
+        assert run(*shlex.split(words), cwd=tmp_path).returncode == 0
+    shown = run("budget", "show", "people.csv", "--entries", cwd=tmp_path).stdout
+    listed = json.loads(run("budget", "show", "people.csv", "--entries", "--json", cwd=tmp_path).stdout)
+    for entry in listed["people"]["entries"]:
+        assert set(f"{entry['question']} on {entry['scope']}".split()) <= set(shown.split())
+        assert entry["epsilon"] in shown
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_words_that_nobody_meant_suggest_nothing_of_the_rows(folder: Path) -> None:

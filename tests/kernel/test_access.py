@@ -62,6 +62,7 @@ MB = 2**20
         (SMALL, False, 1000 * MB, "snapshot", "up to 1000 MB are copied"),
         (WIDE, True, 200 * MB, "push-down", "may be larger than the 200 MB that are copied"),
         (replace(WIDE, rows=1000), True, MB, "snapshot", "bounds the coded table by 76.2 kB, and up to 1 MB are"),
+        (WIDE, False, MB, "stream", "that are copied: the domain bounds it by more than 1000 TB"),
         (replace(WIDE, max_rows=10**8), False, 2**42, "snapshot", "by 3.63 GB, and up to 4 TB are copied"),
     ],
 )

@@ -360,9 +360,9 @@ def test_the_owner_is_told_how_many_rows_persons_have(
     assert capsys.readouterr().out.splitlines()[1:6] == [
         "6 of 8 rows fit the domain and name a person, 2 are left out",
         "  these are of 3 persons, up to 4 of each",
-        "  rows_per_person = 1 leaves out 3 rows of 1 persons",
-        "  rows_per_person = 2, as declared, leaves out 2 rows of 1 persons",
-        "  rows_per_person = 4 leaves out 0 rows of 0 persons",
+        "  rows_per_person = 1 leaves out 3 rows of 1 person",
+        "  rows_per_person = 2, as declared, leaves out 2 rows of 1 person",
+        "  rows_per_person = 4 leaves out none",
     ]
 
 

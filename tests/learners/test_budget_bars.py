@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
@@ -74,8 +75,10 @@ def variant_lines(name: str, variant: str) -> list[str]:
         levels = before + levels
         lines.append(drawn([group for _, group in levels], Fraction(1)))
     else:
-        trees = ("trees", [("█", f"{plan.trees} trees, each", shares[0])])
-        lines.append(drawn([group for _, group in [*before, *[trees] * plan.trees]], Fraction(1)))
+        rows = " on rows of its own" * (plan.rows == "disjoint")
+        trees = ("trees", [("█", f"{plan.trees} trees, each{rows}", shares[0])])
+        paying = 1 if rows else plan.trees  # disjoint rows share a maximum: one tree stands for all
+        lines.append(drawn([group for _, group in [*before, *[trees] * paying]], Fraction(1)))
         lines += [f"{where.ljust(LABEL)}{told(group)}" for where, group in [*before, trees]]
         if plan.split != "random":
             lines[-1] += "; one of them:"
@@ -114,6 +117,18 @@ def test_every_bar_in_the_documentation_is_the_schedule_of_the_code() -> None:
 @pytest.mark.parametrize("name", PRIVATE)
 def test_a_bar_of_a_corrected_variant_is_the_whole_budget(name: str) -> None:
     assert variant_lines(name, "corrected")[0] == "corrected, private, B is charged"
+
+
+@pytest.mark.parametrize("rows", ["all", "disjoint"])
+def test_a_bar_is_as_wide_as_the_budget_also_for_trees_on_disjoint_rows(
+    rows: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preset = PRESETS["maxforest"]
+    monkeypatch.setitem(
+        PRESETS, "maxforest", replace(preset, corrected=lambda domain: replace(preset.plan(domain), rows=rows))
+    )
+    bar = variant_lines("maxforest", "corrected")[1]
+    assert abs(len(bar.replace("|", "")) - WIDTH) <= len(bar.split("|"))
 
 
 @pytest.mark.parametrize("name", PRIVATE)

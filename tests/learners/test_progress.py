@@ -60,9 +60,9 @@ def test_a_meter_counts_declared_rows_and_estimates_the_rest_from_the_steps_befo
         "level 0 of 2",
         "level 1 of 2; about 2 min left; up to 4,000 rows read",
         "level 0 of 2",
-        "level 1 of 2; about 2 min left; up to 280 rows read",
+        "level 1 of 2; about 2 min left; up to 4 passes over the rows",  # a bound of 70 says nothing of their number
         "level 0 of 2",
-        "level 1 of 2; about 2 min left",
+        "level 1 of 2; about 2 min left; up to 4 passes over the rows",
     ]
     assert [(each.elapsed, each.left, each.rows) for each in told[:2]] == [(30.0, None, 0), (60.0, 120.0, 4000)]
     assert str(Progress("chose boosted")) == "chose boosted" and Progress("chose boosted").left is None

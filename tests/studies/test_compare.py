@@ -16,9 +16,11 @@ from privet.kernel.domain import Domain
 from privet.studies import Outcome, Trial
 from privet.studies.compare import Comparison, available, epsilons, rows_needed, table
 from privet.studies.crew import Crew, problems
+from privet.studies.findings import Findings
 from privet.studies.folder import gather
 from privet.studies.invented import invent
 from privet.studies.learners import LEARNERS
+from privet.studies.pages.explorer import explorer
 
 DOMAIN = """
 target = "ill"
@@ -45,6 +47,16 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     data = tmp_path / "people.csv"
     invent(Domain.load(domain), 400, seed=3).to_csv(data, index=False)
     return data, domain
+
+
+def test_a_comparison_on_invented_rows_says_so_on_its_page(files: tuple[Path, Path]) -> None:
+    data, domain = files
+    made = data.rename(data.with_name("invented-400.csv"))
+    study = Comparison(made, domain, ("prior",), ("1",)).study()
+    shown = explorer(study, Findings(()), [], "quick")
+    assert "Which learner for invented rows?" in shown and "The rows are INVENTED from the domain: nobody" in shown
+    given = Comparison(made.rename(data), domain, ("prior",), ("1",)).study()
+    assert "INVENTED" not in explorer(given, Findings(()), [], "quick") and "people.csv" in given.title
 
 
 @long

@@ -14,7 +14,7 @@ from privet.studies.findings import Cell, Claim, Findings, Number, Panel
 from privet.studies.pages.frontier import best, best_where, frontier
 from privet.studies.pages.listing import largest_difference, listing
 from privet.studies.pages.look import looks
-from privet.studies.pages.plot import drawing, key, looks_of, picture, shared_span, tradeoff
+from privet.studies.pages.plot import drawing, key, leading, looks_of, picture, shared_span, tradeoff
 from privet.studies.pages.terminal import lines
 from privet.studies.pages.words import ours_text
 from privet.studies.study import Study
@@ -153,6 +153,24 @@ def test_a_trade_off_shows_levels_and_who_is_best() -> None:
         [crossing(), replace(crossing(), y="AUROC in percent")], "Costs", "of privacy", "privet study"
     )
     assert tradeoff([], "nothing") == ""
+
+
+def test_of_eighteen_lines_seven_have_a_look_and_the_others_are_grey_with_their_numbers() -> None:
+    """The lines of `study compare`: those that lead are told apart, all can be pointed at, and the key says so."""
+    names = [f"learner {number}" for number in range(18)]
+    crowd = panel(names=names, frontier=True)
+    assert leading(crowd) == tuple(names[:7])  # each is a little below the one before it
+    entries = [title for _, title in key(crowd, looks_of([crowd]))]
+    assert entries[:8] == [*names[:7], "11 others: point at them, or read the table"]
+    drawn = picture(crowd)
+    assert len(re.findall(r'<g class="others"><path class="line"', drawn)) == 12  # eleven lines, and the key
+    assert all(f"{name}, epsilon 0.5" in drawn for name in names)
+    late = Cell("learner 17", 10.0, estimate(99.0))
+    winner = replace(
+        crowd, cells=(*(cell for cell in crowd.cells if (cell.series, cell.at) != (late.series, late.at)), late)
+    )
+    assert "learner 17" in leading(winner) and len(leading(winner)) == 7
+    assert leading(panel(names=names)) == tuple(names)  # without a frontier every line is as good as another
 
 
 # -- numbers ------------------------------------------------------------------------------------

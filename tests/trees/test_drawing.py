@@ -221,6 +221,19 @@ def test_the_budget_bar_follows_the_dearest_path() -> None:
     assert sum(Fraction(loss) for _, loss in bar) == cheaper.spent
 
 
+def test_the_budget_bar_of_a_forest_is_as_wide_as_its_budget() -> None:
+    """Two trees of 3/10 each on all rows: the first takes 3/10 of the bar. On disjoint rows one stands for both."""
+    steps = tuple(Step(tree, 0, "class counts", 1, Fraction(3, 10)) for tree in (0, 1))
+    added = page(model(small(), small(), privacy=Privacy("a", "b", Fraction(1), 1, steps)))
+    assert re.findall(r'flex:([\d.]+);opacity[^"]*" title="([^"]*)"', added) == [
+        ("300.000", "level 0: class counts, 0.3"),
+        ("300.000", "the other trees: 0.3"),
+    ]
+    assert "not spent: 0.4" in added
+    disjoint = page(model(small(), small(), privacy=Privacy("a", "b", Fraction(1), 1, steps, disjoint=True)))
+    assert re.findall(r"flex:([\d.]+);opacity", disjoint) == ["300.000"] and "not spent: 0.7" in disjoint
+
+
 def test_a_model_that_is_not_private_says_so_loudly() -> None:
     drawn = page(
         model(small(), privacy=Privacy("a", "b", Fraction(1), reasons=("its noise was <b>seeded</b>", "no ledger")))

@@ -48,11 +48,13 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where the generated data, the ledger and the report go.")] = Path(
         "privet-demo"
     ),
-    rows: Annotated[int, typer.Option(min=100, max=20_000_000, help="How many people to generate.")] = 5_000,
+    rows: Annotated[int, typer.Option(min=100, max=20_000_000, help="How many people to generate.")] = 50_000,
 ) -> None:
     """Show the whole story on generated data and write a report.
 
     Five questions to a private table, their answers with error bars, two models, what a tree gives away, the ledger.
+    The folder also gets the files that the commands in README run on: people.csv, people.toml, public_sample.csv and
+    new.csv.
 
     Example: privet demo --folder privet-demo
     """

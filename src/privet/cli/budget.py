@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from textwrap import wrap
 from typing import Annotated, Any
 
 import typer
@@ -56,13 +58,7 @@ def show(
                 reservations.add_row(*(str(line[field]) for field in ("id", "analyst", "epsilon", "spent", "since")))
             console.print(reservations)
         if entries:
-            lines = Table(show_edge=False)
-            for heading in ("entry", "analyst", "question", "on", "epsilon", "charged", "when"):
-                lines.add_column(heading, overflow="fold", no_wrap=heading in ("entry", "epsilon", "charged", "when"))
-            for line in facts["entries"]:
-                cells = [str(line[field]) for field in ("id", "analyst", "question", "scope", "epsilon", "loss")]
-                lines.add_row(*cells, line["at"][:16].replace("T", " "))  # to the minute: it fits 80 columns
-            console.print(lines)
+            console.print("\n".join(_entry_lines(facts["entries"], console.width)), markup=False, highlight=False)
     if not state:
         say("the ledger holds no data set yet")
 
@@ -147,6 +143,22 @@ def release(
     """
     freed = _book(ledger).end(reservation)
     say(f"reservation {reservation} has ended; {decimal_text(freed)} is free again")
+
+
+def _entry_lines(entries: Sequence[dict[str, Any]], width: int) -> list[str]:
+    """Return two lines or more for each charge: who, when and how much, and below it what was asked, in whole words."""
+    rows = [("entry", "when", "analyst", "epsilon", "charged")]
+    for entry in entries:
+        minute = entry["at"][:16].replace("T", " ")
+        rows.append((str(entry["id"]), minute, entry["analyst"], entry["epsilon"], entry["loss"]))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    heads = ["  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines, indent = heads[:1], " " * (widths[0] + 2)
+    for entry, head in zip(entries, heads[1:], strict=True):
+        asked = f"{entry['question']} on {entry['scope']}"
+        options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+        lines += [head, *wrap(asked, width, initial_indent=indent, subsequent_indent=indent, **options)]
+    return lines
 
 
 def _book(target: str) -> Ledger:

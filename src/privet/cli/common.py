@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ import typer
 import privet
 from privet.errors import LedgerError
 from privet.kernel import Domain, as_epsilon, decimal_text
+from privet.models.epsilon import belief, factor, percent
 from privet.table import ProtectedTable
 
 STYLE: dict[str, Any] = {
@@ -206,23 +206,13 @@ def warn_if_large(**epsilons: Fraction | str | None) -> None:
             continue
         epsilon = as_epsilon(given)
         if epsilon > _LARGE:
+            likely = percent(belief(0.5, float(epsilon)))
             say(
                 f"privet: warning: {name} {decimal_text(epsilon)} is above {_LARGE}: with it, what is published may be "
-                f"{_times(float(epsilon))} times as likely because of one person, which protects hardly anybody; "
-                "1 or less is usual"
+                f"{factor(float(epsilon))}, times as likely because of one person, and who thought it 50% likely that "
+                f"they are in the table may think it {likely} likely; 1 or less is usual"
             )
             return
-
-
-def _times(epsilon: float) -> str:
-    """Return exp(epsilon) for people.
-
-    >>> _times(10), _times(100), _times(1e6)
-    ('e^10, about 22,000,', 'e^100, about 10^43,', 'e^1000000, about 10^434294,')
-    """
-    digits = epsilon / math.log(10)
-    number = f"{round(math.exp(epsilon), 1 - int(digits)):,.0f}" if digits < 12 else f"10^{int(digits)}"
-    return f"e^{epsilon:.10g}, about {number},"
 
 
 # Sentences of the library speak of Python's arguments; on the command line they name options.

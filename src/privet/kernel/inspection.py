@@ -39,7 +39,7 @@ class _Tally:
 
     def __str__(self) -> str:
         examples = ", ".join(f"{value} ({rows})" for rows, value in self.most)
-        more = f" and {self.values - _EXAMPLES} other values" if self.values > _EXAMPLES else ""
+        more = f" and {_many(self.values - _EXAMPLES, 'other value')}" if self.values > _EXAMPLES else ""
         return f"{self.rows} row{'s' * (self.rows != 1)}, {examples}{more}"
 
 
@@ -102,8 +102,14 @@ def _of_persons(exact_persons: Mapping[int, int], most: int) -> list[str]:
         out = sum((rows - bound) * number for rows, number in exact_persons.items() if rows > bound)
         whose = sum(number for rows, number in exact_persons.items() if rows > bound)
         declared = ", as declared," if bound == most else ""
-        lines.append(f"  rows_per_person = {bound}{declared} leaves out {out} rows of {whose} persons")
+        rows_out = f"{_many(out, 'row')} of {_many(whose, 'person')}" if out else "none"
+        lines.append(f"  rows_per_person = {bound}{declared} leaves out {rows_out}")
     return lines
+
+
+def _many(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _outside(column: Column, exact_values: Iterable[tuple[object, int]]) -> list[str]:
@@ -121,4 +127,6 @@ def _outside(column: Column, exact_values: Iterable[tuple[object, int]]) -> list
                 clamped.add(value, rows)
     facts = [("leaves out", lost), ("clamps", clamped)]
     lines = [f"  {column.name}: {verb} {tally}" for verb, tally in facts if tally.values]
-    return lines + [f"  {column.name}: counts {rows} rows as {label}" for label, rows in counted.items() if rows]
+    return lines + [
+        f"  {column.name}: counts {_many(rows, 'row')} as {label}" for label, rows in counted.items() if rows
+    ]

@@ -142,7 +142,7 @@ class Meter:
 
     def __init__(self, report: ProgressCallback, domain: Domain, clock: Callable[[], float] = time.monotonic) -> None:
         self._report, self._clock, self._start = report, clock, clock()
-        self._rows = domain.max_rows if domain.rows is None else domain.rows
+        self._rows = domain.rows
 
     def at(self, what: str, done: int, total: int, asked: int) -> None:
         """Report that a step begins.
@@ -157,7 +157,7 @@ class Meter:
             Questions that were asked so far.
         """
         rows = None if self._rows is None else asked * self._rows
-        self._report(Progress(what, done, total, rows, self._clock() - self._start))
+        self._report(Progress(what, done, total, rows, self._clock() - self._start, asked))
 
 
 class Record:

@@ -4,7 +4,8 @@ Whoever runs a fit sees its progress, so nothing in it may depend on a row.
 
 * The steps of a plan are public, and the number of nodes of a level follows from releases.
 * Rows that were read are estimated from the number that the domain declares: a question reads the
-  table at most once, so n questions read at most n times the declared rows.
+  table at most once, so n questions read at most n times the declared rows. A bound (`max_rows`) is no
+  such number, it may be a thousand times too large: where it is all that is declared, passes are told.
 * What an engine has really read is not reported, neither rows nor batches: the last such number
   would be the size of the table, which is private.
 * The time that a step took is known to whoever waits for it. The time that is left is estimated
@@ -36,14 +37,18 @@ class Progress:
     total : int, default 0
         All steps; 0 if the number is not known yet.
     rows : int, optional
-        The most rows that were read so far, by the number that the domain declares; None if it declares none.
+        The most rows that were read so far, by the `rows` that the domain declares; None if it declares none.
     elapsed : float, default 0.0
         Seconds since the fit began.
+    passes : int, default 0
+        The most passes over the rows so far: questions that were asked.
 
     Examples
     --------
     >>> print(Progress("level 2 of 5: 34 nodes", 2, 6, rows=3_000_000, elapsed=21.0))
     level 2 of 5: 34 nodes; about 42 s left; up to 3,000,000 rows read
+    >>> print(Progress("level 2 of 5: 34 nodes", 2, 6, elapsed=21.0, passes=4))
+    level 2 of 5: 34 nodes; about 42 s left; up to 4 passes over the rows
     """
 
     what: str
@@ -51,6 +56,7 @@ class Progress:
     total: int = 0
     rows: int | None = None
     elapsed: float = 0.0
+    passes: int = 0
 
     @property
     def left(self) -> float | None:
@@ -59,7 +65,8 @@ class Progress:
 
     def __str__(self) -> str:
         left = "" if self.left is None else f"; about {_duration(self.left)} left"
-        return self.what + left + (f"; up to {self.rows:,} rows read" if self.rows else "")
+        done = f"; up to {self.passes} pass{'es' * (self.passes > 1)} over the rows" if self.passes else ""
+        return self.what + left + (f"; up to {self.rows:,} rows read" if self.rows else done)
 
 
 ProgressCallback = Callable[[Progress], None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pandas as pd
 
 from privet.errors import DataError, ModelError
 from privet.kernel import number_of, text_of
+from privet.models.epsilon import belief, factor, percent
 from privet.models.model import Model
 from privet.risk.beliefs import Belief, marginal_only, uniform
 from privet.risk.constraints import Counted, choices_of, silence
@@ -322,7 +322,10 @@ def _notes(
     if publication.sampled and publication.level == LABELS:
         notes.append("Labels do not say how many rows there were: everybody is taken to be among them.")
     if sensitive in frame.columns and truth is None:
-        notes.append(f"The table has the column '{sensitive}'; nobody looked at it. Pass it as truth to compare.")
+        notes.append(
+            f"The table has the column '{sensitive}'; nobody looked at it. To compare, give it as the truth (--truth "
+            "on the command line)."
+        )
     return tuple(notes)
 
 
@@ -340,11 +343,11 @@ def _assumptions(
     said.append("The sensitive attribute has the public values listed here, and no others.")
     epsilon = _epsilon(found)
     if epsilon is not None:
-        odds = f"e^{2 * epsilon:g} = {math.exp(2 * epsilon):.3g}" if epsilon < 50 else f"e^{2 * epsilon:g}"
         said.append(
             f"The model is private with epsilon {epsilon:g}: whatever the adversary knows besides, one person's own "
-            f"row changes his odds of one value of theirs against another by at most {odds} times. What is shown "
-            "beyond that he would believe of this person without their row too."
+            f"row changes his odds of one value of theirs against another by at most {factor(2 * epsilon)} times, from "
+            f"50% to at most about {percent(belief(0.5, 2 * epsilon))}. What is shown beyond that he would believe of "
+            "this person without their row too."
         )
     if publication is not None:
         what = {"labels": "labels", "rates": "labels and error rates", "counts": "class counts"}[publication.level]

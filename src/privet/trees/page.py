@@ -57,11 +57,14 @@ def cost(privacy: Privacy) -> str:
     trees = len({step.tree for step in privacy.steps if step.tree >= 0})
     how = "disjoint rows, so the dearest counts" if privacy.disjoint else "all rows, so their costs add"
     several = f" The {trees} trees saw {how}; the first is shown." if trees > 1 else ""
-    left = privacy.epsilon - total if trees <= 1 or privacy.disjoint else Fraction(0)
+    others = Fraction(0) if privacy.disjoint else privacy.spent - total
     if privacy.added:
         amounts = ", ".join(map(short_text, privacy.added[:CLASSES])) + ", …" * (len(privacy.added) > CLASSES)
         several += f" Rows added later lost {amounts}; a person in several of these tables loses the sum."
-    bar = budget_bar([(step.question, step.epsilon, _told(step)) for step in path], left)
+    pieces = [(step.question, step.epsilon, _told(step)) for step in path]
+    if trees > 1 and others > 0:
+        pieces.append(("the other trees", others, f"the other trees: {short_text(others)}"))
+    bar = budget_bar(pieces, privacy.epsilon - total - others)
     return (
         f"<section><h2>What was spent</h2><p>Epsilon {short_text(privacy.spent)} of {short_text(privacy.epsilon)}. "
         "The nodes of a level hold different people, so a person pays along one path; the dearest, in bold, paid "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 
 from privet.kernel import Column, Domain, Nominal, decimal_text, short_text
+from privet.models.epsilon import PAGE, factor, sentence
 from privet.models.privacy_record import Privacy
 from privet.trees.drawing import CLASSES
 from privet.trees.layout import safe
@@ -67,12 +67,13 @@ def promise(privacy: Privacy) -> str:
         content = f'<p class="big">NOT PRIVATE</p><ul>{reasons}</ul><p>Do not publish it.</p>'
         return f'<section class="alarm">{content}</section>'
     epsilon = short_text(privacy.epsilon)
-    factor = f" = {math.exp(privacy.epsilon):.3g}" if privacy.epsilon < 20 else ""
+    several = f"In each of the {1 + len(privacy.added)} tables: " * bool(privacy.added)
     return (
-        f'<section><p class="big">epsilon {epsilon} per person</p><p>Pure differential privacy '
-        f"{safe(privacy.protected)}: with or without them, no set of possible models becomes more than "
-        f"e<sup>{epsilon}</sup>{factor} times as likely. Whatever is computed from this page keeps that promise."
-        "</p></section>"
+        f'<section><p class="big">epsilon {epsilon} per person</p><p>{several}{safe(sentence(float(privacy.epsilon)))}'
+        f"</p><p>Pure differential privacy {safe(privacy.protected)}: with or without them, no set of possible models "
+        f"becomes more than {safe(factor(float(privacy.epsilon)))} times as likely. Whatever is computed from this "
+        f'page keeps that promise.</p><p class="soft">What others use, and what to tell the people: {safe(PAGE)}, in '
+        "privet's documentation.</p></section>"
     )
 
 

@@ -143,12 +143,13 @@ def key_text(model: Tables) -> str:
 
 
 def picture(chart: Panel) -> str:
-    """A chart as a picture of its own; the page it stands in has the style."""
-    return _picture(chart.width, chart.height, chart.name, chart.drawn)
+    """A chart as a picture of its own; the page it stands in has the style. On a phone one of usual width shrinks."""
+    return _picture(chart.width, chart.height, chart.name, chart.drawn, shrinks=chart.width <= 1.2 * PANEL)
 
 
-def _picture(width: float, height: float, said: str, drawn: str, style: str = "") -> str:
+def _picture(width: float, height: float, said: str, drawn: str, style: str = "", *, shrinks: bool = False) -> str:
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    size += ' style="max-width:100%;height:auto"' * shrinks
     styled = f"<style>{style}</style>" if style else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="privet-tables" {size} role="img" '

@@ -14,7 +14,7 @@ from privet.studies.pages import histogram, picker, spread
 from privet.studies.pages.frontier import best_where
 from privet.studies.pages.group import groups, measures
 from privet.studies.pages.listing import listing, reading
-from privet.studies.pages.look import CLOSED, FRONTIER, PAPER, Look, sample, style
+from privet.studies.pages.look import CLOSED, FRONTIER, OTHERS, PAPER, Look, sample, style
 from privet.studies.pages.plot import drawing, key, looks_of, shared_span
 from privet.studies.study import Study
 from privet.studies.trial import Outcome
@@ -71,7 +71,7 @@ def explorer(study: Study, findings: Findings, outcomes: Sequence[Outcome], size
         "run again: nothing on this page is private, and all rows are public or generated.</p>",
     ]
     styles = STYLE + picker.STYLE + spread.STYLE + histogram.STYLE
-    styles += style([*shown.values(), PAPER, CLOSED, FRONTIER])
+    styles += style([*shown.values(), PAPER, CLOSED, FRONTIER, OTHERS])
     return document(study.title, [part for part in parts if part], styles, script() if explored else "")
 
 

@@ -47,6 +47,7 @@ _DASHES = ("", "8 3", "2 3", "10 3 2 3", "14 4", "5 2", "8 2 2 2 2 2")
 PAPER = Look("from-paper", "#1d2a22", "#e6ece7", '<circle class="paper" r="5"/>', 0)
 CLOSED = Look("from-form", "#1d2a22", "#e6ece7", '<path class="paper" d="M-4.6 -4.6L4.6 4.6M-4.6 4.6L4.6 -4.6"/>', 0)
 FRONTIER = Look("frontier", "#f2dd9a", "#5c4c17", "", 12)
+OTHERS = Look("others", "#b4beb7", "#56635b", '<circle r="1.8"/>', 1)  # of many lines those that lead nowhere
 LEVELS = tuple(
     Look(f"level-{i}", "#4b5750", "#b9c6be", "", 1.4, dash)
     for i, dash in enumerate(("1 4", "12 4", "6 6", "12 4 1 4", "3 9"))

@@ -8,7 +8,7 @@ from privet.studies.findings import Claim, Findings
 from privet.studies.pages.explorer import MARKS
 from privet.studies.pages.explorer import STYLE as PAGE
 from privet.studies.pages.listing import largest_difference
-from privet.studies.pages.look import CLOSED, FRONTIER, LEVELS, PAPER, looks, style
+from privet.studies.pages.look import CLOSED, FRONTIER, LEVELS, OTHERS, PAPER, looks, style
 from privet.studies.pages.plot import drawing, looks_of, shared_span
 from privet.studies.pages.words import errors_text
 from privet.studies.study import Study
@@ -46,7 +46,7 @@ def report(found: Sequence[tuple[Study, Findings]], command: str) -> str:
     ]
     most = max((len(looks_of(findings.panels)) for _, findings in found), default=1)
     shown = looks(str(place) for place in range(most))  # each study starts with the first look
-    styles = PAGE + style([*shown.values(), PAPER, CLOSED, FRONTIER, *LEVELS]) + STYLE
+    styles = PAGE + style([*shown.values(), PAPER, CLOSED, FRONTIER, OTHERS, *LEVELS]) + STYLE
     return document("The papers, run again", [part for part in parts if part], styles)
 
 

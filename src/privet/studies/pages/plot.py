@@ -16,12 +16,12 @@ from privet.studies.pages.drawn import Drawn, sheet, text
 from privet.studies.pages.frame import Frame, Line, scale
 from privet.studies.pages.frontier import best, frontier
 from privet.studies.pages.heat import heat
-from privet.studies.pages.look import CLOSED, FRONTIER, LEVELS, PAPER, Look, looks
+from privet.studies.pages.look import CLOSED, FRONTIER, LEVELS, OTHERS, PAPER, Look, looks
 from privet.studies.pages.words import amount
 from privet.trees.axis import Axis
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 480, 52, 464, 36, 262
-CROWD = 7  # lines above which only those that are best somewhere have a band
+CROWD = 7  # lines above which only those that are best somewhere have a band; with a frontier so many have a look
 APART = 36  # pixels between two places that are both named
 
 Looks = Mapping[str, Look]
@@ -49,12 +49,32 @@ def key(panel: Panel, shown: Looks) -> list[tuple[Look, str]]:
     """What is drawn how; nothing for a heat map, whose cells say all."""
     if panel.kind == "heat":
         return []
-    named = [(shown[series], series) for series in panel.series if panel.kind != "table" or len(panel.series) > 1]
+    leaders = leading(panel)
+    named = [(shown[series], series) for series in leaders if panel.kind != "table" or len(panel.series) > 1]
     if panel.kind == "lines":
+        others = len(panel.series) - len(leaders)
+        named += [(OTHERS, f"{others} others: point at them, or read the table")] * (others > 0)
         named += [(shown[title], title) for title, _ in panel.levels]
         named += [(FRONTIER, "best so far; below: best at each, hollow if close")] * panel.frontier
     named += [(PAPER, "hollow: published")] * any(cell.paper for cell in panel.cells)
     return named + [(CLOSED, "cross: closed form")] * any(cell.closed for cell in panel.cells)
+
+
+def leading(panel: Panel) -> tuple[str, ...]:
+    """The series with a look of their own: all, or of a crowd with a frontier those best somewhere, then on average.
+
+    Eighteen lines on top of each other tell nothing. The others are thin and grey, and the table has their numbers.
+    """
+    if panel.kind != "lines" or not panel.frontier or len(panel.series) <= CROWD:
+        return panel.series
+    wins = [cell.series for cell, _ in best(panel)]
+
+    def rank(series: str) -> tuple[int, float]:
+        means = [cell.ours.mean for cell in panel.line(series)]
+        return -wins.count(series), -sum(means) / len(means)
+
+    chosen = sorted(panel.series, key=rank)[: max(CROWD, len(set(wins)))]
+    return tuple(series for series in panel.series if series in chosen)
 
 
 def picture(panel: Panel) -> str:
@@ -84,18 +104,18 @@ def shared_span(panel: Panel, panels: Sequence[Panel]) -> Span | None:
 
 def _lines(panel: Panel, shown: Looks) -> Drawn:
     across = _Across(panel)
-    winners = {cell.series for cell, _ in best(panel)}
+    winners, leaders = {cell.series for cell, _ in best(panel)}, leading(panel)
     lines = []
-    for series in panel.series:
+    for series in sorted(panel.series, key=lambda series: series not in leaders):  # the first are drawn on top
         cells = sorted(panel.line(series), key=lambda cell: across.place(cell.at))
         lines.append(
             Line(
-                shown[series],
+                shown[series] if series in leaders else OTHERS,
                 series,
                 [(across.place(cell.at), cell.ours) for cell in cells],
                 paper=_known([(across.place(cell.at), cell.paper) for cell in cells]),
                 closed=_known([(across.place(cell.at), cell.closed) for cell in cells]),
-                band=len(panel.series) <= CROWD or series in winners,
+                band=len(panel.series) <= CROWD or (series in winners and series in leaders),
             )
         )
     lines += [Line(shown[title], title, (), level) for title, level in panel.levels]
