@@ -5,7 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 from privet import datasets, errors, testing
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
-from privet.kernel import AdditiveModel, Domain, Nominal, Numeric, ProtectedTable, Public, Quality, Release, WeightedMax
+from privet.kernel import (
+    AdditiveModel,
+    Date,
+    Domain,
+    Nominal,
+    Numeric,
+    ProtectedTable,
+    Public,
+    Quality,
+    Release,
+    WeightedMax,
+)
 from privet.kernel import open_table as open
 from privet.version import __version__ as __version__
 
@@ -46,6 +57,7 @@ __all__ = [
     "Branch",
     "BudgetExceeded",
     "C45Classifier",
+    "Date",
     "DiffPC45Classifier",
     "DiffPID3Classifier",
     "Domain",

@@ -36,6 +36,7 @@ from privet.kernel.criteria import WeightedMax as WeightedMax
 from privet.kernel.criteria import criterion as criterion
 from privet.kernel.criteria import install as install
 from privet.kernel.criteria import public_scores as public_scores
+from privet.kernel.date import Date as Date
 from privet.kernel.domain import Domain as Domain
 from privet.kernel.engines.contract import Engine as Engine
 from privet.kernel.inspection import print_outside as print_outside
@@ -95,6 +96,7 @@ from privet.kernel.racing import race as race
 from privet.kernel.release import About as About
 from privet.kernel.release import Choice as Choice
 from privet.kernel.release import Count as Count
+from privet.kernel.release import DateQuantile as DateQuantile
 from privet.kernel.release import Derived as Derived
 from privet.kernel.release import Histogram as Histogram
 from privet.kernel.release import Mean as Mean

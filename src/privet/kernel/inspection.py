@@ -14,7 +14,7 @@ from pathlib import Path
 
 from privet.errors import DataError
 from privet.kernel.addresses import source_of
-from privet.kernel.column import MISSING, OTHER, Column, Numeric, number_of
+from privet.kernel.column import MISSING, OTHER, Column, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.duckdb.engine import DuckDBEngine
 from privet.kernel.limits import shown
@@ -116,7 +116,7 @@ def _outside(column: Column, exact_values: Iterable[tuple[object, int]]) -> list
         elif column.labels[code] in counted:
             counted[column.labels[code]] += rows
         elif isinstance(column, Numeric):
-            number = number_of(value)
+            number = column.read(value)
             if number is not None and not column.low <= number <= column.high:
                 clamped.add(value, rows)
     facts = [("leaves out", lost), ("clamps", clamped)]

@@ -31,7 +31,18 @@ from privet.kernel.questions import counts, numbers, released_models, splits
 from privet.kernel.questions.choose import ChooseQuestion, Quality
 from privet.kernel.questions.question import Question
 from privet.kernel.refinement import Chain
-from privet.kernel.release import Choice, Count, Histogram, Mean, Quantile, Refinable, Releases, ResidualSums, Sum
+from privet.kernel.release import (
+    Choice,
+    Count,
+    DateQuantile,
+    Histogram,
+    Mean,
+    Quantile,
+    Refinable,
+    Releases,
+    ResidualSums,
+    Sum,
+)
 from privet.kernel.rows import MAX_PARTS, Divide, Keep, Scatter
 from privet.kernel.session import Budget, Paths, RowSets, Session
 
@@ -196,14 +207,14 @@ class Questions:
         return Asked(numbers.MeanQuestion(column), epsilon, key)
 
     @asks
-    def median(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Asked[Quantile]:
-        """Return the noisy median of a numeric column over the rows that have a value."""
+    def median(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Asked[Quantile | DateQuantile]:
+        """Return the noisy median of a column of numbers or dates over the rows that have a value."""
         return Asked(numbers.QuantileQuestion(column, Fraction(1, 2)), epsilon, key)
 
     @asks
     def quantile(
         self, column: str, rank: float | str | Fraction, epsilon: Epsilons, *, key: str | None = None
-    ) -> Asked[Quantile]:
+    ) -> Asked[Quantile | DateQuantile]:
         """Return a grid point below which about a share `rank` of the rows that have a value lies."""
         return Asked(numbers.QuantileQuestion(column, syntax.rank(rank)), epsilon, key)
 

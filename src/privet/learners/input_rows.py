@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from privet.errors import DataError
-from privet.kernel import Column, Domain, Numeric, as_series, number_of, shown, text_of
+from privet.kernel import Column, Date, Domain, Numeric, as_series, number_of, shown, text_of
 
 NUMBERS, TRUTH_VALUES = "numbers", "truth values"
 _LISTED = 5  # a warning names at most this many columns, and values of a column
@@ -303,6 +303,8 @@ def _family(dtype: Any) -> str:
 
 def _may_match(column: Column, family: str) -> bool:
     """Return whether a dtype of this family can hold a declared value of the column."""
+    if isinstance(column, Date) and family:
+        return False
     if isinstance(column, Numeric) or not family:
         return True  # numeric columns read truth values as 0 and 1
     if family == TRUTH_VALUES:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.kernel import Domain, Numeric, decimal_text
+from privet.kernel import Domain, Numeric
 from privet.models.tables import Table, Tables
 from privet.models.tree import cell_text
 from privet.trees.drawing import class_names
@@ -292,7 +292,7 @@ def _steps(column: Numeric, table: Table, found: Sequence[Effect], scale: Scale)
         drawn.append(_up_axis(scale, x, above, width + beside, labelled=not number))
         drawn.append(_stairs(column, effect, scale, [x + place for place in places], above, bins))
         last = x - 100
-        ends = [shortened(decimal_text(edge), 9) for edge in edges]
+        ends = [shortened(column.text(edge), 10) for edge in edges]
         final = x + width - LETTER * len(ends[-1]) / 2
         for place, (offset, words) in enumerate(zip(places, ends, strict=True)):
             half = LETTER * len(words) / 2

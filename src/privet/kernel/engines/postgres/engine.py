@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from privet.errors import DataError
 from privet.kernel.column import NUMBER, Column, Nominal, Numeric
+from privet.kernel.date import DATE
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import reworded
 from privet.kernel.engines.postgres.link import Link, PostgresSource, quoted
@@ -136,6 +137,8 @@ DIALECT = _Postgres(
     read_number=_read_number,
     look_up=_look_up,
     length=lambda value: exp.Anonymous(this="OCTET_LENGTH", expressions=[value]),
+    is_date=lambda value: sql.matches(value, f"^({DATE})$"),
+    day=sql.days_since_epoch,
     as_text=lambda value: exp.cast(value, exp.DataType.Type.TEXT),
     is_whole=lambda value: sql.matches(value, f"^({WHOLE})$"),
     sha256=_sha256,
@@ -188,6 +191,8 @@ _KINDS = {
     "float4": Kind.SINGLE,
     "float8": Kind.FLOAT,
     "bool": Kind.BOOLEAN,
+    **dict.fromkeys(("date", "timestamp"), Kind.DAY),
+    "timestamptz": Kind.INSTANT,
 }
 
 
@@ -351,10 +356,10 @@ def described(link: Link, source: PostgresSource, domain: Domain) -> dict[str, S
     for name, number in zip(domain.stored_names, numbers, strict=True):
         of, kind, title = types[number]
         held = Kind.TEXT if kind == "e" else _KINDS.get(of)
-        if held is None:
+        if held is None or not coding.readable(domain, name, held):
             raise DataError(
-                f"column '{name}' has type {title}; privet reads texts, numbers and booleans: cast it in a view, or "
-                "take it out of the domain file."
+                f"column '{name}' has type {title}; {coding.wanted(domain, name)}: cast it in a view, or take it out "
+                "of the domain file."
             )
         columns[name] = Stored(of, held)
     return columns
