@@ -37,6 +37,8 @@ from privet.kernel.criteria import criterion as criterion
 from privet.kernel.criteria import install as install
 from privet.kernel.criteria import public_scores as public_scores
 from privet.kernel.date import Date as Date
+from privet.kernel.date import day_of as day_of
+from privet.kernel.date import iso_text as iso_text
 from privet.kernel.domain import Domain as Domain
 from privet.kernel.engines.contract import Engine as Engine
 from privet.kernel.inspection import print_outside as print_outside

@@ -65,6 +65,11 @@ def day_of(value: object) -> int | None:
         return None
 
 
+def date_at(day: int | None) -> date | None:
+    """Return a day that `day_of` gave as a date; None for none."""
+    return None if day is None else date.fromordinal(int(day) + _EPOCH)
+
+
 def iso_text(day: int) -> str:
     """Return a day as YYYY-MM-DD, also beyond the years that have four digits."""
     return str(np.datetime64(day, "D"))

@@ -224,6 +224,7 @@ class DuckDBEngine(SqlEngine):
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
         with self._lock:
             field = sql.col(self._reading.columns([column])[column][0])
+            field, value_of = coding.inspected(field, self._kinds[column], DIALECT)
             for number, relation in enumerate(self._reading.relations([column])):
                 counted = exp.select(field.as_("v"), exp.Count(this=exp.Star()).as_("n")).from_(relation)
                 counted = counted.group_by(field.copy())
@@ -234,9 +235,8 @@ class DuckDBEngine(SqlEngine):
             answer = self._run(
                 exp.select(value, sql.big(exp.Sum(this=sql.col("n")))).from_("source_values").group_by(value)
             )
-            narrow = self._kinds[column] is Kind.SINGLE  # Python's floats are wider, and have other texts
             while rows := answer.fetchmany(10_000):
-                yield from ((np.float32(value), n) if narrow and value is not None else (value, n) for value, n in rows)
+                yield from ((value_of(value), n) for value, n in rows)
 
     # -- scratch tables ---------------------------------------------------------------------
 

@@ -269,6 +269,7 @@ class PostgresEngine(StatementEngine):
         try:
             self._source, self._checked = source, self._link.version
             self._stored, kinds = _shape(self._link, source, domain)
+            self._kinds = kinds
             fields = {name: name for name in domain.stored_names}
 
             def coded(rows: exp.Select) -> exp.Select:
@@ -314,9 +315,10 @@ class PostgresEngine(StatementEngine):
         return everything, fitting
 
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
-        value = sql.col(column)
+        value, value_of = coding.inspected(sql.col(column), self._kinds[column], DIALECT)
         tree = exp.select(value, exp.Count(this=exp.Star())).from_(self._stored.subquery("stored"))
-        yield from self._link.run(DIALECT.sql(tree.group_by(value.copy())), lambda cursor: cursor.fetchall())
+        answer = self._link.run(DIALECT.sql(tree.group_by(value.copy())), lambda cursor: cursor.fetchall())
+        yield from ((value_of(stored), rows) for stored, rows in answer)
 
 
 # -- what may stand in the way, told to whoever opens the table -----------------------------------

@@ -272,13 +272,11 @@ class SparkEngine(SqlEngine):
         return self._run(lambda: {n: m for n, m in self._persons.collect()})
 
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
-        field = self._fields[column]
-        answer = self._run(lambda: self._source.groupBy(field).count().toArrow())
-        narrow = self._kinds[column] is Kind.SINGLE  # Python's floats are wider, and have other texts
+        field, value_of = coding.inspected(sql.col(self._fields[column]), self._kinds[column], DIALECT)
+        values = self._source.selectExpr(f"{DIALECT.sql(field)} AS v")
+        answer = self._run(lambda: values.groupBy("v").count().toArrow())
         for batch in answer.to_batches():
-            values = batch.column(0).to_pylist()
-            values = [np.float32(value) if narrow and value is not None else value for value in values]
-            yield from zip(values, batch.column(1).to_pylist(), strict=True)
+            yield from zip(map(value_of, batch.column(0).to_pylist()), batch.column(1).to_pylist(), strict=True)
 
     # -- jobs -------------------------------------------------------------------------------
 

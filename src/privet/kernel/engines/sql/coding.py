@@ -7,15 +7,16 @@ NULL are left out, so that no row can make the statement fail.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
 from privet.errors import DataError
 from privet.kernel.column import GRID_SLACK, LONGEST_NUMBER, LONGEST_NUMERAL, Nominal, Numeric, is_numeral, spellings
-from privet.kernel.date import LONGEST_DATE, Date
+from privet.kernel.date import LONGEST_DATE, Date, date_at
 from privet.kernel.domain import Domain
 from privet.kernel.engines.sql.sql import (
     Dialect,
@@ -351,19 +352,23 @@ def _number(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
 def _day(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
     """`date.day_of` in SQL: the days from 1970-01-01, or NULL."""
     if kind is not Kind.TEXT:
-        return double(stored_day(value, kind, dialect))
+        return double(dialect.day(value, kind is Kind.INSTANT))
     written = dialect.as_text(value)
     dash = exp.StrPosition(this=written.copy(), substr=exp.Literal.string("-"))  # the one after the year
     letters = exp.Substring(this=written.copy(), start=exp.Sub(this=dash, expression=num(4)), length=num(10))
-    day = stored_day(exp.TryCast(this=letters, to=exp.DataType.build("DATE"), safe=True), Kind.DAY, dialect)
+    day = dialect.day(exp.TryCast(this=letters, to=exp.DataType.build("DATE"), safe=True), False)
     short = exp.LTE(this=dialect.length(written.copy()), expression=num(LONGEST_DATE))
     # CASE inside CASE: the terms of an AND are evaluated in any order. Where a text is a date, no cast of it can fail.
     return case([(short, case([(dialect.is_date(written), double(day))]))])
 
 
-def stored_day(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
-    """The days from 1970-01-01 to a stored date or time; NULL outside the years 0001 to 9999."""
-    return dialect.day(value, kind is Kind.INSTANT)
+def inspected(value: Sql, kind: Kind, dialect: Dialect) -> tuple[Sql, Callable[[Any], Any]]:
+    """What an owner's inspection reads of a column, and what makes a value of it: Python lacks some stored dates."""
+    if kind in (Kind.DAY, Kind.INSTANT):
+        return dialect.day(value, kind is Kind.INSTANT), date_at
+    if kind is Kind.SINGLE:  # Python's floats are wider, and have other texts
+        return value, lambda number: None if number is None else np.float32(number)
+    return value, lambda stored: stored
 
 
 def _grid(number: Sql, column: Numeric, dialect: Dialect) -> Sql:
