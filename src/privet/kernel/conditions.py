@@ -64,9 +64,10 @@ def _condition(column: Column, value: object) -> tuple[Condition, str]:
         number = _number(column, value)
         index, off_grid = divmod(number - column.low, column.step)
         if off_grid or not 0 <= index < column.grid_size:
+            steps = "" if isinstance(column, Date) else f" in steps of {decimal_text(column.step)}"
             raise QuestionError(
                 f"column '{column.name}' has no value {_shown(column, number)}: it has {column.text(column.low)} to "
-                f"{column.text(column.top)} in steps of {decimal_text(column.step)}; use a range (low, high)."
+                f"{column.text(column.top)}{steps}; use a range (low, high)."
             )
         return Condition(column.name, None, index, index + 1), f"{column.name} = {column.text(number)}"
     values = list(value) if isinstance(value, AbstractSet | list | tuple) else [value]
