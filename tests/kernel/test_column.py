@@ -215,6 +215,8 @@ CONTAINERS = {
     "Arrow times after 9999": st.lists(st.sampled_from([0, -1, 2**40, -(2**40), None]), max_size=6).map(
         lambda times: pd.Series(pd.arrays.ArrowExtensionArray(pa.array(times, pa.timestamp("s"))))
     ),
+    "Arrow days in ms": _arrow(pa.date64(), DAYS),
+    "chunks of times": _chunks(pa.timestamp("ns"), st.sampled_from([datetime.datetime(1969, 12, 31, 23), None])),
     "polars times": _polars(pl.Datetime("ms"), MOMENTS),
     "polars times of a zone": _polars(pl.Datetime("us", "UTC"), ZONED.filter(_in_range)),
     "spans": _series("timedelta64[ns]", st.sampled_from(["1 day", "2 h", None])),

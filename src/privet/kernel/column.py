@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -703,7 +704,7 @@ def elements(array: Any) -> list[Any]:
 def _by_typed_value(values: Sequence[Any], code: Callable[[object], int | None]) -> Codes:
     # 1, 1.0 and True are equal and not of one text: remember what was seen for each type. Values of other types may be
     # equal and differ in text, or not be hashable: ask for each.
-    seen: dict[type, dict[object, int]] = {str: {}, float: {}, int: {}, bool: {}}
+    seen: dict[type, dict[object, int]] = {str: {}, float: {}, int: {}, bool: {}, date: {}}
     codes = []
     for value in values:
         cells = seen.get(type(value))

@@ -163,10 +163,13 @@ class Date(Numeric):
         dtype: Any = series.dtype
         if isinstance(dtype, pd.DatetimeTZDtype):
             series = series.dt.tz_convert(None)  # as UTC
-        elif not isinstance(dtype, np.dtype) or dtype.kind != "M":
+        elif getattr(dtype, "kind", "O") != "M":
             return None
-        days = series.to_numpy().astype("datetime64[D]").astype(np.int64)
-        return days, (days < FIRST) | (days > LAST)
+        if isinstance(dtype, pd.ArrowDtype):
+            days = _arrow_days(series.array.__arrow_array__())
+        else:
+            days = series.to_numpy().astype("datetime64[D]").astype(np.int64)
+        return days, (days < FIRST) | (days > LAST) | series.isna().to_numpy(dtype=np.bool_)
 
     def spans(self, thresholds: Sequence[int]) -> list[str]:
         """Return labels of ranges: a day, a month or a year, or from one to another, both included."""
@@ -174,6 +177,15 @@ class Date(Numeric):
         return [
             _span(int(self.value_at(first)), int(self.value_at(end)) - 1) for first, end in itertools.pairwise(starts)
         ]
+
+
+def _arrow_days(array: Any) -> NDArray[np.int64]:
+    """Return the days of an Arrow array of dates or times, which are of UTC if they have a zone; of a missing one 0."""
+    if str(array.type) == "date32[day]":
+        return np.asarray(array.cast("int32").fill_null(0), dtype=np.int64)
+    digits = {"s": 0, "ms": 3, "us": 6, "ns": 9}[getattr(array.type, "unit", "ms")]  # date64 has none
+    days: NDArray[np.int64] = np.asarray(array.cast("int64").fill_null(0), dtype=np.int64) // (86400 * 10**digits)
+    return days
 
 
 def _declared(name: str, setting: str, value: object) -> Fraction:
