@@ -31,6 +31,8 @@ TYPES = {
     "FLOAT": ("real", "FLOAT"),
     "DOUBLE": ("float", "DOUBLE"),
     "DECIMAL(12,3)": ("decimal", "DECIMAL(12,3)"),
+    "DATE": ("date", "DATE"),
+    "TIMESTAMP": ("datetime2", "TIMESTAMP"),
 }
 
 

@@ -29,6 +29,9 @@ TYPES = {
     "DOUBLE": pa.float64(),
     "DECIMAL(12,3)": pa.decimal128(12, 3),
     "DECIMAL(38,20)": pa.decimal128(38, 20),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us"),
+    "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", "UTC"),
 }
 SETTINGS = {
     "spark.ui.enabled": "false",

@@ -24,6 +24,7 @@ from privet.delimited import convert
 from privet.draft import draft, draft_domain
 from privet.errors import DataError
 from privet.kernel.column import Nominal, Numeric, number_of
+from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 
 PROPERTY = settings(derandomize=True, deadline=None)
@@ -193,8 +194,11 @@ def test_long_lists_keep_their_frequent_values(tmp_path: Path) -> None:
         ("patient_id", [k % 100 for k in range(300)], "draft again with it as the person"),
         ("note", [f"came at {k} with a cough" for k in range(300)], "free text"),
         ("name", [f"n{k % 200}" for k in range(300)], "too many to list"),
-        ("day", [f"2024-{k % 12 + 1:02}-{k % 28 + 1:02}" for k in range(300)], "dates"),
-        ("day", [f"{k % 28 + 1}.{k % 12 + 1}.2024" for k in range(300)], "dates"),
+        ("day", [f"{k % 28 + 1}.{k % 12 + 1}.2024" for k in range(300)], "not written as YYYY-MM-DD: write them so"),
+        ("day", [f"{k % 28 + 1}/{k % 12 + 1}/2024 10:15" for k in range(300)], "dates"),
+        ("day", ["2024-03-31", "31.3.2024"] * 150, "dates"),
+        ("month", ["2018-03", "2018-04", ""] * 100, "dates"),
+        ("day", ["2024-03-31"] * 300, "the same value in every row"),
         ("day", [f"2024{k % 12 + 1:02}{k % 28 + 1:02}" for k in range(300)], "dates"),
         ("month", ["Mar-2018", "Apr-2018", ""] * 100, "dates"),
         ("empty", [""] * 300, "empty in every row"),
@@ -208,6 +212,25 @@ def test_what_no_model_should_see_is_left_out_with_the_reason(
     text = _text(tmp_path, values, name)
     assert why in _left_out(text, name)
     assert Domain.parse(text).names == ("fixed",)
+
+
+@pytest.mark.parametrize(
+    ("years", "step"),
+    [((2024, 2024), "months"), ((2020, 2024), "3 months"), ((2015, 2024), "6 months"), ((1930, 2020), "5 years")],
+)
+def test_dates_of_a_sample_get_bounds_of_years_and_few_cells_of_the_calendar(
+    tmp_path: Path, years: tuple[int, int], step: str
+) -> None:
+    span = years[1] - years[0] + 1
+    days = [f"{years[0] + k % span}-{k % 12 + 1:02}-{k % 28 + 1:02}" for k in range(600)]
+    for values in (days, [f"{day}T10:15:00Z" for day in days], [*days, "", "NA", "9999-12-31"]):
+        column = _drafted(tmp_path, list(values), "day")
+        assert isinstance(column, Date) and column.declared_step() == step and column.size <= 21
+        assert (column.text(column.low), column.text(column.high)) == (f"{years[0]}-01-01", f"{years[1]}-12-31")
+        assert column.missing == ("NA" in values)
+        assert all(column.code(day) is not None for day in days)
+    frame = pd.DataFrame({"day": pd.to_datetime(days), "fixed": ["a", "b", "c"] * 200})
+    assert draft_domain(frame)["day"] == _drafted(tmp_path, list(days), "day")
 
 
 def test_whole_amounts_that_differ_are_not_taken_for_identifiers(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 import privet
 from privet.errors import QuestionError, UndeclaredDomain
 from privet.kernel.column import Nominal, Numeric
+from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 from privet.question_text import TextQuestion
 
@@ -89,6 +90,39 @@ def test_sums_means_histograms_and_choices_can_be_asked(table: privet.ProtectedT
     assert choice == "marital status"
     ((_, choice),) = TextQuestion.parse("select gini thresholds").ask(table, "100")
     assert choice in ("age", "marital status")
+
+
+def test_dates_are_words_of_a_question() -> None:
+    domain = Domain((Date("day", "2020-01-01", "2020-12-31", "months", missing=True),))
+    days = ["2020-01-31", "2020-02-01", "2020-02-29", "2020-03-01", "2020-12-31", None]
+    table = privet.open(pd.DataFrame({"day": days}), domain, budget="1000000")
+    for question, rows in {
+        "count where day in 2020-02-01..2020-03-01": [2],
+        "count where day in 2020-02-29..": [3],
+        "count where day <= 2020-02-29": [3],
+        "count where day < 2020-02-29": [2],
+        "count where day > 2020-02-29": [2],
+        "count where day = 2020-02-29": [1],
+        "count where day = 2020-02": [2],
+        "count where day <= 9999-12-31": [5],
+        'count where day in {2020-01, "<missing>"}': [2],
+        "count by day": [1, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1],
+    }.items():
+        assert exactly(table, question) == rows, question
+    ((_, median),) = TextQuestion.parse("median day").ask(table, "100")
+    assert str(median) == "2020-02-29"
+    spent = table.budget.spent
+    for question, problem in {
+        "count where day < 5": "is compared with dates such as 2020-12-31, not with '5'",
+        "count where day < 2020-02-30": "is compared with dates",
+        "count where day in 2021-01-01..2022-01-01": "it has 2020-01-01 to 2020-12-31, and LOW..HIGH leaves HIGH out",
+        "count where day = 1.2.2020": "has no declared value '1.2.2020'",
+        "sum day": "holds dates, which have no sum and no mean; ask for its median",
+    }.items():
+        with pytest.raises(QuestionError) as refused:
+            TextQuestion.parse(question).ask(table, "100")
+        assert problem in str(refused.value), question
+    assert table.budget.spent == spent
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from privet import datasets, errors, testing
 from privet.draft import draft_domain
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
-from privet.kernel import AdditiveModel, Domain, Nominal, Numeric, Public, Quality, Release, Releases, WeightedMax
+from privet.kernel import AdditiveModel, Date, Domain, Nominal, Numeric, Public, Quality, Release, Releases, WeightedMax
 from privet.open_table import open_table as open
 from privet.table import Budget, Parts, ProtectedTable
 from privet.version import __version__ as __version__
@@ -47,6 +47,7 @@ __all__ = [
     "Branch",
     "BudgetExceeded",
     "C45Classifier",
+    "Date",
     "DiffPC45Classifier",
     "DiffPID3Classifier",
     "Domain",

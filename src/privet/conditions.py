@@ -6,7 +6,6 @@ indices here, before any charge: no expression, no SQL and no code passes.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -25,6 +24,7 @@ from privet.kernel import (
     Choice,
     Column,
     Condition,
+    Date,
     Domain,
     Numeric,
     PerPart,
@@ -63,23 +63,24 @@ def _condition(column: Column, value: object) -> tuple[Condition, str]:
         low, high = (None if side is None else _number(column, side) for side in value)
         if low is not None and high is not None and low > high:
             raise QuestionError(
-                f"the range of '{column.name}' from {_shown(low)} to {_shown(high)} is reversed, so that no value lies "
-                "in it; write the lower bound first."
+                f"the range of '{column.name}' from {_shown(column, low)} to {_shown(column, high)} is reversed, so "
+                "that no value lies in it; write the lower bound first."
             )
-        sides = ["" if side is None else _shown(side) for side in (low, high)]
+        sides = ["" if side is None else _shown(column, side) for side in (low, high)]
         first = 0 if low is None else column.index_at_or_above(low)
         end = column.grid_size if high is None else column.index_at_or_above(high)
         inside = max(0, min(first, column.grid_size)), max(0, min(end, column.grid_size))
         return Condition(column.name, None, *inside), f"{column.name} in [{sides[0]}, {sides[1]})"
-    if isinstance(column, Numeric) and not isinstance(value, str | AbstractSet | list):
+    if isinstance(column, Numeric) and (not isinstance(value, str | AbstractSet | list) or _is_day(column, value)):
         number = _number(column, value)
         index, off_grid = divmod(number - column.low, column.step)
         if off_grid or not 0 <= index < column.grid_size:
+            steps = "" if isinstance(column, Date) else f" in steps of {decimal_text(column.step)}"
             raise QuestionError(
-                f"column '{column.name}' has no value {_shown(number)}: it has {decimal_text(column.low)} to "
-                f"{decimal_text(column.top)} in steps of {decimal_text(column.step)}; use a range (low, high)."
+                f"column '{column.name}' has no value {_shown(column, number)}: it has {column.text(column.low)} to "
+                f"{column.text(column.top)}{steps}; use a range (low, high)."
             )
-        return Condition(column.name, None, index, index + 1), f"{column.name} = {decimal_text(number)}"
+        return Condition(column.name, None, index, index + 1), f"{column.name} = {column.text(number)}"
     values = list(value) if isinstance(value, AbstractSet | list | tuple) else [value]
     if len(values) > MAX_COLUMN_CELLS:
         raise QuestionError(
@@ -106,10 +107,19 @@ def _cell(column: Column, value: object, code_of: Mapping[str, int]) -> int:
     return code_of[text]
 
 
+def _is_day(column: Numeric, value: object) -> bool:
+    """Is it a day of a column of dates, and no label of its cells?"""
+    return isinstance(column, Date) and value not in column.labels and column.point_of(value) is not None
+
+
 def _number(column: Numeric, value: object) -> Fraction:
-    number = None if isinstance(value, str) else fraction_of(value)
+    number = column.point_of(value)
     if number is not None:
         return number
+    if isinstance(column, Date):
+        raise QuestionError(
+            f"column '{column.name}' holds dates; give one as '2020-12-31', a range (low, high) or a set of its cells."
+        )
     if isinstance(value, int | float | np.number | Fraction | Decimal) and not isinstance(value, bool):
         raise QuestionError(
             f"column '{column.name}' needs a finite number of at most 300 digits; leave a side of a range open with "
@@ -118,9 +128,9 @@ def _number(column: Numeric, value: object) -> Fraction:
     raise QuestionError(f"column '{column.name}' is numeric; give a number, a range (low, high) or a set of its bins.")
 
 
-def _shown(number: Fraction) -> str:
+def _shown(column: Numeric, number: Fraction) -> str:
     """A number as an error or a scope quotes it: exact where that is short."""
-    return shown(decimal_text(number))
+    return shown(column.text(number))
 
 
 SplitKey = tuple[Any, ...]
@@ -156,8 +166,10 @@ def _split_key(wanted: object) -> SplitKey:
     if len(wanted) != 2:
         raise QuestionError("a split at a threshold is a pair (column, threshold); give one split per part as a list.")
     name, threshold = wanted
-    if not isinstance(name, str) or not isinstance(threshold, str | int | float | np.generic | Fraction | Decimal):
-        raise QuestionError("a split at a threshold is a pair of a column and a number.")
+    if not isinstance(name, str) or not isinstance(
+        threshold, str | int | float | np.generic | Fraction | Decimal | date
+    ):
+        raise QuestionError("a split at a threshold is a pair of a column and a number or date.")
     return str(name), type(threshold), threshold
 
 
@@ -194,11 +206,9 @@ def split_texts(division: Split, domain: Domain) -> tuple[list[str], list[str]]:
     if isinstance(column, Numeric):
         relation = "in "
         if division.thresholds is not None:
-            points = [decimal_text(column.value_at(index)) for index in division.thresholds]
-            spans = itertools.pairwise([decimal_text(column.low), *points])
-            labels = [*(f"[{a}, {b})" for a, b in spans), f"[{points[-1]}, {decimal_text(column.high)}]"]
-            if len(points) == 1:
-                last = decimal_text(column.value_at(division.thresholds[0] - 1))
+            labels = column.spans(division.thresholds)
+            if len(division.thresholds) == 1:
+                last = column.text(column.value_at(division.thresholds[0] - 1))
                 labels, relation = [f"<= {last}", f"> {last}"], ""
             labels += [MISSING] * column.missing
     texts = [f"{column.name} {'= ' if label == MISSING else relation}{label}" for label in labels]
@@ -255,7 +265,7 @@ def _is_candidate(value: object) -> bool:
     if isinstance(value, str):
         return True
     pair = isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str)
-    return pair and isinstance(value[1], int | float | np.number | Fraction | Decimal)  # type: ignore[index]
+    return pair and isinstance(value[1], int | float | np.number | Fraction | Decimal | date)  # type: ignore[index]
 
 
 def _candidate(wanted: Any, domain: Domain) -> Candidate:

@@ -5,7 +5,8 @@ something public: a sample that was published, a synthetic file of the same form
 
 What a draft decides, column by column:
 
-* identifiers, free text, dates, and columns that are empty or constant are left out, with a comment that says why;
+* identifiers, free text, and columns that are empty or constant are left out, with a comment that says why;
+* dates get bounds of whole years and cells of the calendar, if they are written as YYYY-MM-DD; else they are left out;
 * numbers get round bounds and edges that follow from the bounds alone: even, or on a ladder such as 1, 2, 5, 10. The
   sample only says which of the two spreads its rows better;
 * other texts are listed, and get the cells `<other>` and `<missing>` unless the sample is large enough to show that
@@ -34,10 +35,13 @@ from privet.kernel import (
     OTHER,
     UNWRITABLE,
     Column,
+    Date,
     Domain,
     Nominal,
     Numeric,
     as_series,
+    day_of,
+    iso_text,
     number_of,
     quoted,
     text_of,
@@ -396,6 +400,9 @@ class _Seen:
     blank: int = 0  # different texts that stand for no number, such as "?"
     numbers: int = 0  # different texts that are numbers; dates, codes and words alike
     dates: int = 0
+    days: int = 0  # those of them that a domain reads
+    first_day: int | None = None
+    last_day: int | None = None
     codes: int = 0  # numbers that begin with a zero, as 007
     words: int = 0  # words of all different texts
     low: Decimal | None = None
@@ -432,6 +439,12 @@ class _Seen:
             self._add_number(Decimal(text.strip()) if abs(number) > 1e-15 else Decimal(0))
         elif text.strip().lower() in BLANKS:
             self.blank += 1
+        elif (day := day_of(text)) is not None:
+            self.dates += 1
+            self.days += 1
+            if _is_date(text):  # not of the year 9999, which stands for never
+                self.first_day = day if self.first_day is None else min(self.first_day, day)
+                self.last_day = day if self.last_day is None else max(self.last_day, day)
         else:
             self.dates += _is_date(text)
             self.words += len(text.split())
@@ -463,6 +476,11 @@ class _Seen:
         return 0 < self.numbers >= self.different and self.codes == 0
 
     @property
+    def of_days(self) -> bool:
+        """Whether all texts are dates that a domain reads."""
+        return self.first_day is not None and self.days == self.different
+
+    @property
     def is_code(self) -> bool:
         """Whether numbers stand for names: by the column's name, two of them, or 1 to a few without a rare one."""
         if self.different <= 2 or _says(self.name, _CODES):
@@ -487,6 +505,8 @@ class _Seen:
         if why := self._why_not():
             return _left_out(self.name, why)
         missing = not shows_all or self.empty > 0
+        if self.of_days:
+            return _section(_date_column(self, missing or self.blank > 0))
         if self.numeric and not self.is_code:
             column = _numeric(self, missing or self.blank > 0, quantiles)
             note = ["# edges are quantiles of the sample: they show it"] * (quantiles and column.edges is not None)
@@ -506,10 +526,12 @@ class _Seen:
             return f"repeats {self.copy_of!r} in every row"
         if self.different == 0:
             return "is empty in every row of the sample"
-        if self.dates == self.different:
+        if self.dates == self.different and not self.of_days:
             return _why_no_dates()
         if self.different == 1 and not (self.empty or self.blank):
             return "has the same value in every row of the sample: it tells nothing"
+        if self.of_days:
+            return ""
         unique = self.different / self.filled
         if self.filled >= FEW_ROWS and _is_identifier(self, unique):
             if unique > 0.9:
@@ -529,11 +551,18 @@ class _Seen:
 
 
 def _why_no_dates() -> str:
-    """Return why a column of dates is left out: a domain has no kind for them."""
+    """Return why a column of dates is left out: they can be read in several ways, or not at all."""
     return (
-        "holds dates, and a domain has no kind for them: derive a number first, such as a year, an age or the days "
-        "between two dates"
+        "holds dates that are not written as YYYY-MM-DD: write them so, in the private table too, and draft again; or "
+        "derive a number, such as a year"
     )
+
+
+def _date_column(seen: _Seen, missing: bool) -> Date:
+    """Return a column of dates with bounds of whole years; its step makes few cells of them."""
+    assert seen.first_day is not None and seen.last_day is not None
+    years = iso_text(seen.first_day)[:4], iso_text(seen.last_day)[:4]
+    return Date(seen.name, f"{years[0]}-01-01", f"{years[1]}-12-31", missing=missing)
 
 
 # --- what a column is -------------------------------------------------------------------------------------------------

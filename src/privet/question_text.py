@@ -7,7 +7,8 @@ its text reaches an engine.
     histogram COLUMN, COLUMN, ... | select max|gini|infogain [thresholds]
     ... by COLUMN                  for each value or bin; costs as much as one of them
     ... where CONDITION and ...    COLUMN = VALUE, COLUMN in {A, B}, COLUMN in 30..40 (40 excluded),
-                                   COLUMN < 40, <= 40, > 30, >= 30; "quote what has spaces or signs"
+                                   COLUMN < 40, <= 40, > 30, >= 30; dates as 2020-12-31;
+                                   "quote what has spaces or signs"
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from fractions import Fraction
 from typing import Any
 
 from privet.errors import QuestionError, did_you_mean
-from privet.kernel import LONGEST_QUESTION, Domain, Numeric, Release, decimal_text, fraction_of, quoted, shown
+from privet.kernel import LONGEST_QUESTION, Date, Domain, Numeric, Release, fraction_of, quoted, shown
 from privet.table import ProtectedTable
 
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[{},=]|<=|>=|<|>|[^\s{},=<>"]+)')
@@ -205,14 +206,15 @@ def _where_value(domain: Domain, name: str, sign: str, values: tuple[str, ...]) 
     if sign == "one of":
         return set(values)
     if sign == "=":
-        number = fraction_of(values[0]) if isinstance(column, Numeric) and values[0] not in column.labels else None
+        number = _point(column, values[0]) if isinstance(column, Numeric) and values[0] not in column.labels else None
         return values[0] if number is None else number
     if not isinstance(column, Numeric):
         raise QuestionError(f"column '{name}' is nominal and has no ranges; use = or in {{A, B}}.")
-    bounds = [None if text == "" else fraction_of(text) for text in values]
+    bounds = [None if text == "" else _point(column, text) for text in values]
     for bound, text in zip(bounds, values, strict=True):
         if bound is None and text != "":
-            raise QuestionError(f"column '{name}' is compared with numbers of ordinary size, not with {quoted(text)}.")
+            known = "dates such as 2020-12-31" if isinstance(column, Date) else "numbers of ordinary size"
+            raise QuestionError(f"column '{name}' is compared with {known}, not with {quoted(text)}.")
     if sign == "in":
         low, high = bounds
     else:
@@ -224,6 +226,11 @@ def _where_value(domain: Domain, name: str, sign: str, values: tuple[str, ...]) 
     return low, high
 
 
+def _point(column: Numeric, text: str) -> Fraction | None:
+    """Return the number or date that a word of a question is."""
+    return column.point_of(text) if isinstance(column, Date) else fraction_of(text)
+
+
 def _refuse_empty(column: Numeric, low: Fraction | None, high: Fraction | None) -> None:
     """Refuse a range in which no declared number lies: its answer is known, and would be charged."""
     above = column.low if low is None else low
@@ -232,6 +239,6 @@ def _refuse_empty(column: Numeric, low: Fraction | None, high: Fraction | None) 
         return  # refused with a better sentence
     if above >= below or above > column.top or below <= column.low:
         raise QuestionError(
-            f"no declared value of '{column.name}' lies in this range: it has {decimal_text(column.low)} to "
-            f"{decimal_text(column.top)}, and LOW..HIGH leaves HIGH out."
+            f"no declared value of '{column.name}' lies in this range: it has {column.text(column.low)} to "
+            f"{column.text(column.top)}, and LOW..HIGH leaves HIGH out."
         )

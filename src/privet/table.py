@@ -25,6 +25,7 @@ from privet.kernel import (
     Choice,
     Count,
     Criterion,
+    DateQuantile,
     Divide,
     Domain,
     Entry,
@@ -209,14 +210,14 @@ class Questions:
         return Asked(numbers.MeanQuestion(column), epsilon, key)
 
     @asks
-    def median(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Asked[Quantile]:
-        """Return the noisy median of a numeric column over the rows that have a value."""
+    def median(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Asked[Quantile | DateQuantile]:
+        """Return the noisy median of a column of numbers or dates over the rows that have a value."""
         return Asked(numbers.QuantileQuestion(column, Fraction(1, 2)), epsilon, key)
 
     @asks
     def quantile(
         self, column: str, rank: float | str | Fraction, epsilon: Epsilons, *, key: str | None = None
-    ) -> Asked[Quantile]:
+    ) -> Asked[Quantile | DateQuantile]:
         """Return a grid point below which about a share `rank` of the rows that have a value lies."""
         return Asked(numbers.QuantileQuestion(column, syntax.rank(rank)), epsilon, key)
 

@@ -38,6 +38,7 @@ from privet.kernel.column import (
     spellings,
     text_of,
 )
+from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 from privet.kernel.limits import decimal_text
 
@@ -77,7 +78,15 @@ NUMPY = st.sampled_from(
     [np.int8(1), np.float32(0.1), np.float64(1), np.bool_(True), np.str_("a"), np.uint64(2**64 - 1)]
 )
 ODD = st.sampled_from([None, pd.NA, pd.NaT, Decimal("1"), Decimal("sNaN"), Decimal("1e999"), (1,), (True,), b"a", 1j])
-CELLS = WORDS | NUMBER_TEXTS | FLOATS | INTS | NUMPY | ODD | st.booleans() | st.text(max_size=3)
+DATE_TEXTS = st.sampled_from(
+    ["2020-02-29", " 1999-12-31 ", "2020-02-29T23:59:59-11:00", "2021-02-29", "0000-01-01", "9999-12-31", "2020-02-29x"]
+)
+ZONES = [datetime.timezone(datetime.timedelta(hours=hours)) for hours in (-12, 0, 14)]
+MOMENTS = st.datetimes() | st.sampled_from([datetime.datetime(2020, 2, 29, 23, 59, 59, 999999), datetime.datetime.max])
+ZONED = st.tuples(MOMENTS, st.sampled_from(ZONES)).map(lambda pair: pair[0].replace(tzinfo=pair[1]))
+NUMPY_DAYS = st.sampled_from([np.datetime64("NaT"), np.datetime64("2020-02-29T23:59:59.9"), np.datetime64(2**60, "s")])
+TIMES = DATE_TEXTS | MOMENTS | ZONED | NUMPY_DAYS | st.dates()
+CELLS = WORDS | NUMBER_TEXTS | FLOATS | INTS | NUMPY | ODD | TIMES | st.booleans() | st.text(max_size=3)
 
 INT64 = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([-1, 0, 1, 2, 2**53 + 1])
 
@@ -118,6 +127,11 @@ def _far_days(days: list[int | None]) -> pd.Series:
     return pd.Series(pd.arrays.ArrowExtensionArray(pa.array(days, pa.int32()).cast(pa.date32())))
 
 
+def _in_range(moment: datetime.datetime) -> bool:
+    """Does its day exist in every zone?"""
+    return 1 < moment.year < 9999
+
+
 def _no_utf8(texts: list[bytes]) -> pa.Array:
     """Texts that are no UTF-8, as a file that nobody checked holds them."""
     ends = np.cumsum([0, *(len(text) for text in texts)]).astype(np.int32)
@@ -125,7 +139,7 @@ def _no_utf8(texts: list[bytes]) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), len(texts), buffers)
 
 
-TEXTS = WORDS | NUMBER_TEXTS
+TEXTS = WORDS | NUMBER_TEXTS | DATE_TEXTS
 DECIMALS = st.decimals(-1000, 1000, places=2) | st.sampled_from([Decimal("1.00"), Decimal("0.10"), Decimal(2)])
 DAYS = st.dates() | st.just(datetime.date(2020, 1, 1))
 WIDTHS = [(bits, signed, f"{'' if signed else 'u'}int{bits}") for bits in (8, 16, 32, 64) for signed in (True, False)]
@@ -193,6 +207,18 @@ CONTAINERS = {
     "object decimals": _series("object", DECIMALS | st.none()),
     "days": _series("datetime64[ns]", st.sampled_from(["2020-01-01", "1999-12-31", None])),
     "days of a zone": _series("datetime64[ns, Europe/Berlin]", st.sampled_from(["2020-01-01", "1999-12-31", None])),
+    "far times": _series("datetime64[s]", st.sampled_from([0, -1, 2**60, -(2**60), 10**9, None])),
+    "times of a zone": _series("datetime64[us, UTC]", ZONED.filter(_in_range) | st.none()),
+    "categories of days": _series("category", DAYS | st.none()),
+    "Arrow times": _arrow(pa.timestamp("us"), MOMENTS),
+    "Arrow times of a zone": _arrow(pa.timestamp("us", "America/New_York"), ZONED.filter(_in_range)),
+    "Arrow times after 9999": st.lists(st.sampled_from([0, -1, 2**40, -(2**40), None]), max_size=6).map(
+        lambda times: pd.Series(pd.arrays.ArrowExtensionArray(pa.array(times, pa.timestamp("s"))))
+    ),
+    "Arrow days in ms": _arrow(pa.date64(), DAYS),
+    "chunks of times": _chunks(pa.timestamp("ns"), st.sampled_from([datetime.datetime(1969, 12, 31, 23), None])),
+    "polars times": _polars(pl.Datetime("ms"), MOMENTS),
+    "polars times of a zone": _polars(pl.Datetime("us", "UTC"), ZONED.filter(_in_range)),
     "spans": _series("timedelta64[ns]", st.sampled_from(["1 day", "2 h", None])),
     "periods": _series("period[M]", st.sampled_from(["2020-01", "1999-12", None])),
     "object days": _series("object", DAYS | st.none()),
@@ -278,6 +304,18 @@ def numerics(draw: st.DrawFn) -> Numeric:
     return Numeric("x", low, high, step, edges, bins, draw(st.booleans()))
 
 
+@st.composite
+def dates(draw: st.DrawFn) -> Date:
+    """Columns of dates with steps of the calendar, edges, or bins."""
+    low = draw(st.dates(datetime.date(1, 1, 1), datetime.date(9990, 1, 1)))
+    high = low + datetime.timedelta(days=draw(st.integers(1, 3000)))
+    bins = draw(st.none() | st.just(1))
+    step = (
+        draw(st.sampled_from([None, "days", "7 days", "month", "3 months", "years", "20 years"])) if not bins else None
+    )
+    return Date("x", low, high, step, None, bins, draw(st.booleans()))
+
+
 # --- one definition for every container -------------------------------------------------------------------------------
 
 
@@ -287,7 +325,7 @@ def test_a_row_has_the_cell_that_its_own_value_gives_it(container: str) -> None:
     """Whatever the other rows are: the whole column, its rows one at a time and the scalar definition agree."""
 
     @BRIEF
-    @given(column=NOMINALS | numerics(), values=CONTAINERS[container])
+    @given(column=NOMINALS | numerics() | dates(), values=CONTAINERS[container])
     def check(column: Nominal | Numeric, values: Any) -> None:
         cells = [column.code(value) for value in elements(values)]
         codes = column.encode(values)
@@ -303,7 +341,7 @@ def test_a_row_has_the_cell_that_its_own_value_gives_it(container: str) -> None:
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_a_row_has_the_grid_index_that_its_own_value_gives_it(container: str) -> None:
     @BRIEF
-    @given(column=numerics(), values=CONTAINERS[container])
+    @given(column=numerics() | dates(), values=CONTAINERS[container])
     def check(column: Numeric, values: Any) -> None:
         indices = [column.grid(value) for value in elements(values)]
         grid = column.to_grid(values).tolist()

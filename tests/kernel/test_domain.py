@@ -6,11 +6,13 @@ import itertools
 import pickle
 import tempfile
 from dataclasses import FrozenInstanceError
+from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 from privet.errors import DomainError, QuestionError, UndeclaredDomain
 from privet.kernel import print_outside
 from privet.kernel.column import Column, Nominal, Numeric, text_of
+from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 
 PROPERTY = settings(derandomize=True, deadline=None)
@@ -59,6 +62,16 @@ def columns(draw: st.DrawFn, name: str) -> Column:
     if draw(st.booleans()):
         values = draw(st.lists(SCALARS, min_size=1, max_size=6, unique_by=text_of))
         return Nominal(name, tuple(values), draw(st.booleans()), draw(st.booleans()), draw(st.booleans()))
+    if draw(st.booleans()):
+        first = draw(st.dates(max_value=date(9980, 1, 1)))
+        last = first + timedelta(days=draw(st.integers(1, 7000)))
+        inner = st.sets(st.dates(first + timedelta(days=1), last), max_size=5).map(sorted)
+        cells: dict[str, Any] = draw(
+            st.fixed_dictionaries({"step": st.sampled_from(["days", "2 months", "month", "3 years", "400 days", None])})
+            | st.fixed_dictionaries({"edges": inner})
+            | st.just({"bins": 1})
+        )
+        return Date(name, first, last, missing=draw(st.booleans()), **cells)
     low, step = draw(DECIMALS), abs(draw(DECIMALS)) or Fraction("0.1")
     last = draw(st.integers(1, 1000))
     edges = draw(st.none() | st.sets(st.integers(1, last), max_size=5).map(sorted))
@@ -347,6 +360,26 @@ def test_the_owner_is_told_which_column_loses_how_many_rows(
     assert "  a: leaves out 3 rows, 'z' (2), 'w' (1)\n" in told
     assert "  b: leaves out 2 rows, " in told and "'7' (1)" in told and "9" * 200 not in told
     assert "a row that several columns leave out is counted with each of them" in told
+
+
+def test_the_owner_is_told_which_dates_are_none_or_clamped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    domain = Domain((Date("day", "2020-01-01", "2020-12-31"),))
+    rows = ["2020-02-29", "2020-12-31 23:59", "2019-12-31", "31.12.2020", "2021-02-29", "31.12.2020"]
+    (tmp_path / "rows.csv").write_text("day\n" + "\n".join(rows) + "\n")
+    days = pd.DataFrame({"day": pd.to_datetime(["2020-02-29", None, "2021-01-01"])})
+    days.to_parquet(tmp_path / "rows.parquet")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    print_outside(tmp_path / "rows.csv", domain)
+    told = capsys.readouterr().out
+    assert "3 of 6 rows fit the domain, 3 are left out" in told
+    assert "  day: leaves out 3 rows, '31.12.2020' (2), '2021-02-29' (1)\n" in told
+    assert "  day: clamps 1 row, '2019-12-31' (1)\n" in told
+    print_outside(tmp_path / "rows.parquet", domain)
+    told = capsys.readouterr().out
+    assert "  day: leaves out 1 row, None (1)\n" in told
+    assert "  day: clamps 1 row, datetime.date(2021, 1, 1) (1)\n" in told
 
 
 def test_the_owner_is_told_how_many_rows_persons_have(

@@ -22,6 +22,7 @@ from privet.errors import KeyReused, QuestionError
 from privet.kernel import (
     QUESTIONS,
     AdditiveModel,
+    Date,
     Domain,
     Gini,
     InfoGain,
@@ -64,6 +65,7 @@ DOMAIN = Domain(
     max_rows=1000,
     rows_per_person=2,
 )
+DATED = Domain((Date("admitted", "2019-11-15", "2020-12-31", "3 months", missing=True),))
 MODEL = AdditiveModel((10, -10), ((("job",), np.array([[1, -1], [2, -2], [3, -3]])),))
 ROWS = {
     "table": Rows(),
@@ -101,6 +103,7 @@ def identities() -> dict[str, Any]:
         written[f"criterion {rule.name}"] = [rule.to_json(), digest(rule.to_json())]
     written["model"] = [MODEL.to_json(), MODEL.fingerprint]
     written["domain"] = [DOMAIN.to_json(), DOMAIN.fingerprint]
+    written["domain of dates"] = [DATED.to_json(), DATED.fingerprint]
     for name, preset in PRESETS.items():
         plan = preset.plan(privet.datasets.census_domain())
         written[f"plan {name}"] = [plan.to_json(), digest(plan.to_json())]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import privet
 from privet.errors import DataError, DomainError, PrivacyLeakWarning
 from privet.kernel.column import Column, Nominal, Numeric
+from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 from privet.learners.inference import infer
 
@@ -65,7 +66,6 @@ def test_few_whole_numbers_are_codes(values: Any, dtype: Any, expected: tuple[in
         ([1, "1", "b"], object, ("1", "b")),  # the same, though not equal
         (["1.5", "2"], None, ("1.5", "2")),  # texts are texts
         ([1.5, "x"], object, ("1.5", "x")),
-        (pd.to_datetime(["2020-01-01"]), None, ("2020-01-01 00:00:00",)),
     ],
 )
 def test_texts_and_booleans_are_categories(values: Any, dtype: Any, expected: tuple[str, ...]) -> None:
@@ -118,6 +118,16 @@ def test_other_numbers_have_bounds_on_a_grid(values: Any, low: Any, high: Any, s
     assert isinstance(found, Numeric)
     assert (found.low, found.high, found.step) == (Fraction(low), Fraction(high), Fraction(step))
     assert found.bin_count == min(10, found.grid_size)
+
+
+@pytest.mark.parametrize("dtype", ["datetime64[us, Europe/Berlin]", "timestamp[s, tz=UTC][pyarrow]"])
+def test_days_are_dates_between_the_first_and_the_last(dtype: str) -> None:
+    days = pd.Series(["2021-06-30 12:00", "2020-02-29 12:00", None], dtype="datetime64[s, UTC]").astype(dtype)
+    column = _column(days)
+    assert column == Date("x", "2020-02-29", "2021-06-30", missing=True)
+    assert column.encode(days).tolist() == [16, 0, 17]
+    assert _column(days.dt.tz_localize(None)) == column
+    assert _column(days[:1]).grid_size == _column(days[2:]).grid_size == 2
 
 
 def test_the_bounds_hold_all_finite_values() -> None:

@@ -60,7 +60,7 @@ def draft(
 ) -> None:
     """Draft a domain file from a PUBLIC sample or codebook. It loads as it is; review it all the same.
 
-    Identifiers, free text and dates are left out, with the reason. Never run this on the private rows: what a domain
+    Identifiers and free text are left out, with the reason. Never run this on the private rows: what a domain
     lists becomes public.
 
     Example: privet domain draft public_sample.csv --target income --person person_id -o people.toml

@@ -61,6 +61,7 @@ def query(
       privet query adult.csv "count where sex = Female" -d adult.toml -b 1.0 -e 0.1
       privet query adult.csv "mean age by sex where hours-per-week in 30..40" -d adult.toml -e 0.1
       privet query adult.csv "histogram sex, income" -d adult.toml -e 0.1 --json
+      privet query stays.csv "count where admitted in 2020-01-01..2020-07-01" -d stays.toml -e 0.1
       privet query "duckdb:///census.db?table=people" "quantile wage 0.9" -d census.toml -e 0.1
     """
     parsed = TextQuestion.parse(question)

@@ -35,6 +35,9 @@ from privet.kernel.criteria import WeightedMax as WeightedMax
 from privet.kernel.criteria import criterion as criterion
 from privet.kernel.criteria import install as install
 from privet.kernel.criteria import public_scores as public_scores
+from privet.kernel.date import Date as Date
+from privet.kernel.date import day_of as day_of
+from privet.kernel.date import iso_text as iso_text
 from privet.kernel.domain import Domain as Domain
 from privet.kernel.engines.addresses import source_of as source_of
 from privet.kernel.engines.contract import Engine as Engine
@@ -97,6 +100,7 @@ from privet.kernel.refinement import Chain as Chain
 from privet.kernel.release import About as About
 from privet.kernel.release import Choice as Choice
 from privet.kernel.release import Count as Count
+from privet.kernel.release import DateQuantile as DateQuantile
 from privet.kernel.release import Derived as Derived
 from privet.kernel.release import Histogram as Histogram
 from privet.kernel.release import Mean as Mean

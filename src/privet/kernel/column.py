@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -391,6 +392,7 @@ class Numeric:
     missing: bool = False
 
     ordered = True
+    kind = "numeric"
 
     def __init__(
         self,
@@ -425,7 +427,7 @@ class Numeric:
         if not all(_is_short_decimal(number) for number in (self.low, self.high, self.step, *edges)):
             return "has a low, high, step or edge that no short decimal writes; round it, or use another unit."
         if not self.low < self.high:
-            return f"needs low < high, not {decimal_text(self.low)} and {decimal_text(self.high)}."
+            return f"needs low < high, not {self.text(self.low)} and {self.text(self.high)}."
         if self.step <= 0:
             return "needs a step above 0: the resolution at which its values are read."
         if self.grid_size > MAX_GRID:
@@ -444,7 +446,7 @@ class Numeric:
         if any(a >= b for a, b in itertools.pairwise(edges)):
             return "has edges that do not rise; sort them and list each once."
         if outside := [edge for edge in edges if not self.low <= edge <= self.high]:
-            return f"has the edge {decimal_text(outside[0])} outside its bounds; edges lie between low and high."
+            return f"has the edge {self.text(outside[0])} outside its bounds; edges lie between low and high."
         if any(a >= b for a, b in itertools.pairwise((0, *self.thresholds, self.grid_size))):
             bins = "its edges must rise, lie inside the bounds and be at least a step apart"
             return f"has an empty bin: {bins} ({self.grid_size} grid points)."
@@ -461,8 +463,12 @@ class Numeric:
 
     def cells(self) -> Json:
         """Return as JSON all that decides which cell and which grid point a value falls into."""
-        bounds = {name: decimal_text(getattr(self, name)) for name in ("low", "high", "step")}
-        return {"kind": "numeric", **bounds, "thresholds": self.thresholds, "missing": self.missing}
+        bounds = {"low": self.text(self.low), "high": self.text(self.high), "step": decimal_text(self.step)}
+        return {"kind": self.kind, **bounds, "thresholds": self.thresholds, "missing": self.missing}
+
+    def declared_step(self) -> str | None:
+        """Return `step` as a domain file writes it."""
+        return decimal_text(self.step)
 
     @cached_property
     def unit(self) -> Fraction:
@@ -507,9 +513,17 @@ class Numeric:
     def middle(self) -> Fraction:
         return (self.low + self.top) / 2
 
-    def number(self, value: Fraction) -> int | float:
+    def number(self, value: Fraction) -> int | float | str:
         """Return a value of this column for people: an int where the grid is whole, else a float."""
         return int(value) if self.unit.denominator == 1 and value.denominator == 1 else float(value)
+
+    def text(self, value: Fraction) -> str:
+        """Return a value of this column as it is written."""
+        return decimal_text(value)
+
+    def point_of(self, value: object) -> Fraction | None:
+        """Return a value of this column that somebody wrote in a program; None for what is none."""
+        return None if isinstance(value, str) else fraction_of(value)
 
     @property
     def bin_count(self) -> int:
@@ -525,13 +539,20 @@ class Numeric:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        starts = [decimal_text(self.low), *(decimal_text(self.value_at(index)) for index in self.thresholds)]
-        spans = [f"[{a}, {b})" for a, b in itertools.pairwise(starts)]
-        return (*spans, f"[{starts[-1]}, {decimal_text(self.high)}]") + (MISSING,) * self.missing
+        return (*self.spans(self.thresholds), *(MISSING,) * self.missing)
+
+    def spans(self, thresholds: Sequence[int]) -> list[str]:
+        """Return labels of the ranges that begin at low and at each of these grid indices."""
+        starts = [self.text(self.low), *(self.text(self.value_at(index)) for index in thresholds)]
+        return [*(f"[{a}, {b})" for a, b in itertools.pairwise(starts)), f"[{starts[-1]}, {self.text(self.high)}]"]
+
+    def read(self, value: object) -> float | None:
+        """Return the number that a stored value is or spells, before clamping; None where there is none."""
+        return number_of(_BOOLEANS[value] == "true" if isinstance(value, str) and value in _BOOLEANS else value)
 
     def grid(self, value: object) -> int | None:
         """Return the grid index of a value after clamping; None where there is no number."""
-        number = number_of(_BOOLEANS[value] == "true" if isinstance(value, str) and value in _BOOLEANS else value)
+        number = self.read(value)
         if number is None:
             return None
         low, high = float(self.low), float(self.high)
@@ -548,7 +569,7 @@ class Numeric:
     def to_grid(self, values: object) -> Codes:
         """Return the grid indices of a column of values; -1 where there is no number."""
         series = as_series(values)
-        numbers = _plain_numbers(series)
+        numbers = self.plain_numbers(series)
         if numbers is None:
             return _by_value(series, self.to_grid, self.grid, -1)
         array, absent = numbers
@@ -559,6 +580,13 @@ class Numeric:
         clamped = np.clip(np.where(present, doubles, low), low, high)
         index = np.floor((clamped - low) / float(self.step) + GRID_SLACK).astype(np.int64)
         return np.where(present, np.minimum(index, self.grid_size - 1), -1)
+
+    def plain_numbers(self, series: pd.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None] | None:
+        """Return a column as an array of what `read` gives, and which are missing; None where each is read by itself.
+
+        By the type of the column alone.
+        """
+        return _plain_numbers(series)
 
     def bin_of(self, grid: Codes) -> Codes:
         """Return the cells of grid indices; -1 where the row does not fit."""
@@ -715,7 +743,7 @@ def elements(array: Any) -> list[Any]:
 def _by_typed_value(values: Sequence[Any], code: Callable[[object], int | None]) -> Codes:
     # 1, 1.0 and True are equal and not of one text: remember what was seen for each type. Values of other types may be
     # equal and differ in text, or not be hashable: ask for each.
-    seen: dict[type, dict[object, int]] = {str: {}, float: {}, int: {}, bool: {}}
+    seen: dict[type, dict[object, int]] = {str: {}, float: {}, int: {}, bool: {}, date: {}}
     codes = []
     for value in values:
         cells = seen.get(type(value))

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from privet.errors import DomainError, QuestionError, UndeclaredDomain, did_you_mean
 from privet.kernel import limits
 from privet.kernel.column import Column, Nominal, Numeric, Scalar
+from privet.kernel.date import Date
 from privet.kernel.limits import (
     Json,
     clean,
@@ -48,7 +49,7 @@ class Domain:
 
     Parameters
     ----------
-    columns : tuple of Nominal and Numeric
+    columns : tuple of Nominal, Numeric and Date
     target : str, optional
         The column that models predict.
     rows : int, optional
@@ -121,7 +122,8 @@ class Domain:
                 meant = did_you_mean(self.target, self.names)
                 raise DomainError(f"the target '{self.target}' is not among the declared columns{meant}; declare it.")
             if not isinstance(target, Nominal):
-                raise DomainError(f"the target '{self.target}' is numeric; a target is nominal: list its classes.")
+                kind = "numeric" if target.kind == "numeric" else "a date"
+                raise DomainError(f"the target '{self.target}' is {kind}; a target is nominal: list its classes.")
             if target.other or target.missing:
                 raise DomainError(f"the target '{self.target}' may not have other or missing cells; list its classes.")
         if self.person is not None:
@@ -454,10 +456,7 @@ class Domain:
                 lines += ['kind = "nominal"', f"values = {_toml(column.values)}"]
                 lines += [f"{flag} = true" for flag in ("ordered", "other", "missing") if getattr(column, flag)]
                 continue
-            lines += ['kind = "numeric"']
-            lines += [f"{name} = {_toml(getattr(column, name))}" for name in ("low", "high", "step")]
-            binning = {"bins": column.bins, "edges": column.edges}
-            lines += [f"{name} = {_toml(value)}" for name, value in binning.items() if value is not None]
+            lines += [f'kind = "{column.kind}"', *(f"{name} = {value}" for name, value in _settings(column).items())]
             lines += ["missing = true"] * column.missing
         return "\n".join(lines) + "\n"
 
@@ -472,8 +471,9 @@ class Domain:
             if isinstance(column, Nominal):
                 kind, values = "nominal", ", ".join(column.labels)
             else:
-                low, high, step = (decimal_text(number) for number in (column.low, column.high, column.step))
-                kind, values = "numeric", f"{low} to {high}, step {step}: {' '.join(column.labels)}"
+                step = f", step {written}" if (written := column.declared_step()) is not None else ""
+                labels = (", " if isinstance(column, Date) else " ").join(column.labels)
+                kind, values = column.kind, f"{column.text(column.low)} to {column.text(column.high)}{step}: {labels}"
             table.append((column.name, kind, str(column.size), values if len(values) <= 100 else values[:97] + "..."))
         widths = [max(len(row[i]) for row in table) for i in range(3)]
         lines = [f"{row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]:{widths[2]}}  {row[3]}" for row in table]
@@ -515,7 +515,34 @@ def _column(name: str, entry: Mapping[str, Any]) -> Column:
         step = _fraction(entry["step"], where, "step") if "step" in entry else None
         bins = _whole(entry, "bins", f"{where}: ") if "bins" in entry else None
         return Numeric(name, low, high, step, points, bins, _flag(entry, "missing", where))
-    raise DomainError(f'{where} needs kind = "nominal" or kind = "numeric".')
+    if kind == "date":
+        return _date(name, entry, where)
+    raise DomainError(f'{where} needs kind = "nominal", kind = "numeric" or kind = "date".')
+
+
+def _date(name: str, entry: Mapping[str, Any], where: str) -> Date:
+    _only(entry, ("kind", "low", "high", "step", "bins", "edges", "missing"), where)
+    missing = [bound for bound in ("low", "high") if bound not in entry]
+    if missing:
+        raise DomainError(f"{where} needs {missing[0]} = 2020-12-31, say: a public bound, to which others are clamped.")
+    edges = entry.get("edges")
+    if edges is not None and not isinstance(edges, list):
+        raise DomainError(f"{where} needs edges = [...], a rising list of dates.")
+    bins = _whole(entry, "bins", f"{where}: ") if "bins" in entry else None
+    return Date(name, entry["low"], entry["high"], entry.get("step"), edges, bins, _flag(entry, "missing", where))
+
+
+def _settings(column: Numeric) -> dict[str, str]:
+    """Return the bounds and cells of a column as a domain file writes them."""
+    settings = {"low": column.text(column.low), "high": column.text(column.high)}
+    step = column.declared_step()
+    if step is not None:
+        settings["step"] = step if column.kind == "numeric" else _toml(step)
+    if column.bins is not None:
+        settings["bins"] = str(column.bins)
+    if column.edges is not None and (step is None or column.kind == "numeric"):
+        settings["edges"] = f"[{', '.join(column.text(edge) for edge in column.edges)}]"
+    return settings
 
 
 def _fraction(value: object, where: str, name: str) -> Fraction:

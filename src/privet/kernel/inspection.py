@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from privet.errors import DataError
-from privet.kernel.column import MISSING, OTHER, Column, Numeric, number_of
+from privet.kernel.column import MISSING, OTHER, Column, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.addresses import source_of
 from privet.kernel.engines.duckdb.engine import DuckDBEngine
@@ -122,7 +122,7 @@ def _outside(column: Column, exact_values: Iterable[tuple[object, int]]) -> list
         elif column.labels[code] in counted:
             counted[column.labels[code]] += rows
         elif isinstance(column, Numeric):
-            number = number_of(value)
+            number = column.read(value)
             if number is not None and not column.low <= number <= column.high:
                 clamped.add(value, rows)
     facts = [("leaves out", lost), ("clamps", clamped)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from privet.errors import PrivacyError, QuestionError, did_you_mean
 from privet.kernel.accounting import as_epsilon, as_epsilons
 from privet.kernel.column import Numeric
+from privet.kernel.date import Date, iso_text
 from privet.kernel.limits import decimal_text, quoted
 from privet.kernel.mechanisms import IntegerLaplace, ResidualLaplace, Selection
 from privet.kernel.per_part import PerPart
@@ -262,10 +264,10 @@ class Mean(_Number):
         return f"{float(self):g} {self._note(f'{low:g} to {high:g} at 95%')}"
 
 
-class Quantile(_Number):
-    """A noisy quantile: a grid point close in rank to the true one."""
+class _Ranked(Release):
+    """Base of the quantiles: a grid point close in rank to the true one."""
 
-    def __init__(self, value: float, rank: Fraction, mechanism: Selection, candidates: int, about: About) -> None:
+    def __init__(self, value: object, rank: Fraction, mechanism: Selection, candidates: int, about: About) -> None:
         self.rank, self.mechanism, self.candidates, self.about = rank, mechanism, candidates, about
 
     def rank_error(self, confidence: float = 0.95) -> float:
@@ -280,10 +282,31 @@ class Quantile(_Number):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return {"value": float(self), "rank": float(self.rank), "rank_error": self.rank_error(0.95)}
+        value = self.value if isinstance(self, float) else str(self.value)
+        return {"value": value, "rank": float(self.rank), "rank_error": self.rank_error(0.95)}
 
     def __repr__(self) -> str:
-        return f"{float(self):g} {self._note(f'within {self.rank_error(0.95):.0f} rows at 95%')}"
+        value = f"{self:g}" if isinstance(self, float) else str(self.value)
+        return f"{value} {self._note(f'within {self.rank_error(0.95):.0f} rows at 95%')}"
+
+
+class Quantile(_Ranked, _Number):
+    """A noisy quantile of numbers: a float."""
+
+
+class DateQuantile(_Ranked):
+    """A noisy quantile of dates: `value` is a `datetime.date`."""
+
+    def __init__(self, value: str, rank: Fraction, mechanism: Selection, candidates: int, about: About) -> None:
+        super().__init__(value, rank, mechanism, candidates, about)
+        self._date = date.fromisoformat(value)
+
+    @property
+    def value(self) -> date:
+        return self._date
+
+    def __str__(self) -> str:
+        return str(self._date)
 
 
 class Histogram(Refinable):
@@ -358,20 +381,29 @@ class Choice(Release, str):
         return super().__new__(cls, attribute)
 
     def __init__(
-        self, attribute: str, point: Fraction | None, mechanism: Selection, candidates: int, grid: int, about: About
+        self,
+        attribute: str,
+        point: Fraction | None,
+        mechanism: Selection,
+        candidates: int,
+        grid: int,
+        about: About,
+        column: Numeric | None = None,
     ) -> None:
         self.point, self.mechanism, self.candidates, self.grid = point, mechanism, candidates, grid
-        self.about = about
+        self.about, self._dates = about, isinstance(column, Date)
 
     @property
     def value(self) -> str:
         return str(self)
 
     @property
-    def threshold(self) -> int | float | None:
-        """The threshold for people; `point` is exact."""
+    def threshold(self) -> int | float | str | None:
+        """The threshold for people, a date as YYYY-MM-DD; `point` is exact."""
         if self.point is None:
             return None
+        if self._dates:
+            return iso_text(int(self.point))
         return int(self.point) if self.point.denominator == 1 else float(self.point)
 
     def __eq__(self, other: object) -> bool:
@@ -388,7 +420,7 @@ class Choice(Release, str):
         return {"attribute": str(self), "threshold": self.threshold, "shortfall": self.shortfall(0.95)}
 
     def __repr__(self) -> str:
-        test = "" if self.point is None else f" <= {decimal_text(self.point)}"
+        test = "" if self.point is None else f" <= {self.threshold if self._dates else decimal_text(self.point)}"
         return f"{str(self)!r}{test} {self._note(f'score within {self.shortfall(0.95):.1f} of the best at 95%')}"
 
 
@@ -420,7 +452,16 @@ class Releases(tuple[R, ...], Generic[R]):
 
     def array(self) -> NDArray[Any]:
         """Return the plain values as an array."""
-        return np.array([release.values if isinstance(release, Histogram) else release for release in self])
+        return np.array(
+            [
+                release.values
+                if isinstance(release, Histogram)
+                else release.value
+                if isinstance(release, DateQuantile)
+                else release
+                for release in self
+            ]
+        )
 
     def interval(self, confidence: float = 0.95) -> list[tuple[Any, Any]]:
         """Return the interval of each."""

@@ -15,7 +15,7 @@ import numpy as np
 from privet.errors import QuestionError
 from privet.kernel.column import Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.limits import Json, decimal_text, digest, whole_of
+from privet.kernel.limits import Json, digest, whole_of
 from privet.kernel.per_part import PerPart, Positions
 
 COIN_PRIME = 2**31 - 1  # coins are hashes modulo this prime: products stay within 64 bits
@@ -90,8 +90,8 @@ class Split:
             raise QuestionError(f"edges for '{column.name}' must rise by at least a step each.")
         if not 1 <= self.thresholds[0] <= self.thresholds[-1] < column.grid_size:
             raise QuestionError(
-                f"a threshold for '{column.name}' lies outside its bounds {decimal_text(column.low)} to "
-                f"{decimal_text(column.high)}, or at their end."
+                f"a threshold for '{column.name}' lies outside its bounds {column.text(column.low)} to "
+                f"{column.text(column.high)}, or at their end."
             )
 
     def to_json(self) -> Json:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from privet.errors import DataError
-from privet.kernel import Column, Domain, Nominal, Numeric, text_of
+from privet.kernel import Column, Date, Domain, Nominal, Numeric, day_of, iso_text, text_of
 
 FEW = 20  # a column of whole numbers with at most this many different values is read as codes
 BINS = 10  # of other numeric columns
@@ -50,6 +50,8 @@ def infer(frame: pd.DataFrame, target: str, classes: list[Any]) -> Domain:
 def _column(name: str, values: pd.Series[Any]) -> Column:
     """Return the declaration of one column."""
     missing = bool(values.isna().any())
+    if getattr(values.dtype, "kind", "") == "M":
+        return _dates(name, values, missing)
     numbers = _numbers(values)
     if numbers is None:
         texts = {text_of(value) for value in values.dropna().unique()} - {None}
@@ -65,6 +67,12 @@ def _column(name: str, values: pd.Series[Any]) -> Column:
         return Nominal(name, tuple(int(value) for value in distinct), ordered=True, other=True, missing=missing)
     low, high = (float(distinct[0]), float(distinct[-1])) if len(distinct) else (0.0, 1.0)
     return _numeric(name, low, high, whole, missing)
+
+
+def _dates(name: str, values: pd.Series[Any], missing: bool) -> Date:
+    """Return a column of dates between the first and the last."""
+    days = [day for value in values if (day := day_of(value)) is not None] or [0]
+    return Date(name, iso_text(min(days)), iso_text(max(max(days), min(days) + 1)), missing=missing)
 
 
 def _numbers(values: pd.Series[Any]) -> np.ndarray[Any, np.dtype[np.float64]] | None:

@@ -34,6 +34,7 @@ from privet.errors import DataError
 from privet.kernel import (
     LONGEST_TEXT,
     Column,
+    Date,
     Domain,
     Numeric,
     as_series,
@@ -357,6 +358,8 @@ def _family(dtype: Any) -> str:
 
 def _may_match(column: Column, family: str) -> bool:
     """Return whether a dtype of this family can hold a declared value of the column."""
+    if isinstance(column, Date) and family:
+        return False
     if isinstance(column, Numeric) or not family:
         return True  # numeric columns read truth values as 0 and 1
     if family == TRUTH_VALUES:

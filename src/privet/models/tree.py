@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import ModelError
-from privet.kernel import Domain, Numeric, decimal_text
+from privet.kernel import Domain, Numeric
 from privet.models.model import Floats, Integers, Model, column_of, softmax
 from privet.models.privacy_record import Privacy
 
@@ -57,7 +57,7 @@ class Split:
     Parameters
     ----------
     attribute : str
-    threshold : int, float or None
+    threshold : int, float, str or None
         Rows with a value up to it go to the first child; None for a split into the cells of the attribute.
     labels : tuple of str
         The values that go to each child.
@@ -72,7 +72,7 @@ class Split:
     """
 
     attribute: str
-    threshold: int | float | None
+    threshold: int | float | str | None
     labels: tuple[str, ...]
     children: tuple[int, ...]
     counts: tuple[float, ...]
@@ -240,7 +240,7 @@ class Tree:
             assert isinstance(column, Numeric)
             point = column.value_at(int(self.at[number]) - 1)
             threshold = column.number(point)
-            labels = (f"<= {decimal_text(point)}", f"> {decimal_text(point)}") + ("<missing>",) * column.missing
+            labels = (f"<= {column.text(point)}", f"> {column.text(point)}") + ("<missing>",) * column.missing
         start = int(self.first[number])
         size = None if math.isnan(self.size[number]) else plain_number(float(self.size[number]))
         return Split(name, threshold, labels, tuple(range(start, start + len(labels))), counts, deviation, size)

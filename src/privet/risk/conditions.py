@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel import Column, Numeric, canonical_text, decimal_text, number_of, text_of
+from privet.kernel import Column, Numeric, canonical_text, number_of, text_of
 from privet.models.tree import cell_text
 
 Mask = NDArray[np.bool_]
@@ -111,7 +111,7 @@ class OnSide:
     def __str__(self) -> str:
         if self.side == 2:
             return cell_text(self.column, "<missing>")
-        point = decimal_text(self.declared.value_at(self.at - 1))
+        point = self.declared.text(self.declared.value_at(self.at - 1))
         return f"{self.column} {'>' if self.side else '<='} {point}"
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet.errors import ModelError
-from privet.kernel import MOST_ROWS, number_of, text_of
+from privet.kernel import MOST_ROWS, Date, number_of, text_of
 from privet.risk.conditions import Above, AtMost, Condition, Equals, InCell, Mask, OnSide
 from privet.risk.lines import UNSAID, Line, numbered, parents
 from privet.risk.tree import Node, PublishedTree
@@ -267,10 +267,10 @@ def _written(condition: Condition) -> str:
         return f"{column} {'=' if isinstance(condition, Equals) else '!='} {_quoted(condition.value)}"
     if isinstance(condition, InCell):
         return f"{column} = {_quoted(condition.declared.labels[condition.code])}"
-    if isinstance(condition, OnSide) and condition.side < 2:
+    if isinstance(condition, OnSide) and condition.side < 2 and not isinstance(condition.declared, Date):
         point = float(condition.declared.value_at(condition.at - 1))
         return f"{column} {'>' if condition.side else '<='} {_number(point)}"
-    if isinstance(condition, OnSide):
+    if isinstance(condition, OnSide) and condition.side == 2:
         return f"{column} = {_quoted('<missing>')}"
     raise ModelError(f"the test '{condition}' cannot be written as a Weka tree.")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.kernel import Domain, Numeric, decimal_text
+from privet.kernel import Date, Domain, Numeric
 from privet.models.tables import Table, Tables
 from privet.models.tree import cell_text
 from privet.trees.drawing import class_names
@@ -293,12 +293,13 @@ def _steps(column: Numeric, table: Table, found: Sequence[Effect], scale: Scale)
         drawn.append(_up_axis(scale, x, above, width + beside, labelled=not number))
         drawn.append(_stairs(column, effect, scale, [x + place for place in places], above, bins))
         last = x - 100
-        ends = [shortened(decimal_text(edge), 9) for edge in edges]
+        ends = [shortened(column.text(edge), 10) for edge in edges]
+        ends = ends if isinstance(column, Date) else [minus(end) for end in ends]
         final = x + width - LETTER * len(ends[-1]) / 2
         for place, (offset, words) in enumerate(zip(places, ends, strict=True)):
             half = LETTER * len(words) / 2
             if x + offset - half > last + 6 and (place == len(ends) - 1 or x + offset + half < final - 6):
-                drawn.append(_text(x + offset, above + PLOT + 14, minus(words), "mid aside"))
+                drawn.append(_text(x + offset, above + PLOT + 14, words, "mid aside"))
                 last = x + offset + half
         if column.missing:
             drawn.append(_missing(column, effect, scale, x + width + beside - 22, above))

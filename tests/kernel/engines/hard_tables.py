@@ -15,6 +15,7 @@ from kernel.engines.comparison import everything
 
 from privet.kernel.additive import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel
 from privet.kernel.column import MAX_GRID, Column, Nominal, Numeric, text_of
+from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CorrectQuery, CountQuery, GridQuery, ResidualQuery, SumQuery, cell_count
 from privet.kernel.engines.reference import ReferenceEngine
@@ -125,6 +126,17 @@ TEXT_NUMBERS += [
 ]
 TEXT_NUMBERS += [str(2**63), str(10**30), "9" * 400, "-" + "9" * 400, "1e99999999999999999999", "\u00a05", "5%", "2.5"]
 
+TEXT_DATES = [
+    "2020-02-29",
+    " 2020-03-01 ",
+    "1999-12-31T23:59:59Z",
+    "2020-02-30",
+    "0000-01-01",
+    "9999-12-31",
+    "2020-1-1",
+]
+TEXT_DATES += ["0001-01-01", "1900-02-29", "20200101", "infinity", "", "2020-01-01\n", "2020-01-01 10:00\t", "12", "-"]
+
 VALUES: dict[str, list[Any]] = {
     "VARCHAR": [*WORDS, "", None],
     "BOOLEAN": [True, False, None],
@@ -148,12 +160,19 @@ SHAPES = [
     (-(2**53), 2**53, 2**55 // MAX_GRID, {"bins": 3}),
     (Fraction(-1, 2), MAX_GRID - 5, 1, {"bins": 2}),
 ]
+DATES: list[tuple[str, str, dict[str, Any]]] = [
+    ("2020-01-15", "2020-12-31", {"step": "months"}),
+    ("0001-01-01", "9999-12-31", {"edges": ("1999-12-31", "2020-02-29", "9999-12-31")}),
+]
 FLAGS = st.booleans()
 SIZES = (3, 25, 1, 12, 6, 18, 8, 2, 15, 0)  # one table in ten is empty
 
 
 @st.composite
 def columns(draw: Callable[..., Any], name: str, kind: str) -> Column:
+    if kind == "VARCHAR" and draw(st.sampled_from([False, False, True])):
+        first, last, cells = draw(st.sampled_from(DATES))
+        return Date(name, first, last, missing=draw(FLAGS), **cells)
     if draw(FLAGS):
         low, high, step, binning = draw(st.sampled_from(SHAPES))
         return Numeric(name, Fraction(low), Fraction(high), Fraction(step), missing=draw(FLAGS), **binning)
@@ -165,7 +184,8 @@ def columns(draw: Callable[..., Any], name: str, kind: str) -> Column:
 def value_of(column: Column, kind: str) -> st.SearchStrategy[Any]:
     if kind == "VARCHAR":
         texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=3)
-        return st.sampled_from(TEXT_NUMBERS if isinstance(column, Numeric) else VALUES[kind]) | texts
+        kinds = {Date: TEXT_DATES, Numeric: TEXT_NUMBERS, Nominal: VALUES[kind]}
+        return st.sampled_from(kinds[type(column)]) | texts
     own = [value for value in getattr(column, "values", ()) if value in VALUES[kind]]
     extra = st.integers(-20, 120) if kind in ("BIGINT", "HUGEINT", "TINYINT") else st.nothing()
     extra |= st.floats(-6, 110, width=32) if kind in ("FLOAT", "DOUBLE") else st.nothing()
@@ -328,6 +348,10 @@ def worst() -> tuple[Domain, list[str], list[tuple[Any, ...]]]:
         columns.append(Numeric(next(names), Fraction(low), Fraction(high), Fraction(step), missing=True, **binning))
         types += [kind, kind]
         values += [VALUES[kind], [*TEXT_NUMBERS, None] if kind == "VARCHAR" else VALUES[kind]]
+    for first, last, cells in DATES:
+        columns.append(Date(next(names), first, last, missing=True, **cells))
+        types.append("VARCHAR")
+        values.append([*TEXT_DATES, *TEXT_NUMBERS, None])
     columns.append(Nominal(next(names), classes))
     rows = [
         (*(each[i % len(each)] for each in values), classes[i % 3 % 2])

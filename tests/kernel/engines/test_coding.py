@@ -134,7 +134,10 @@ def test_any_text_has_the_cell_that_its_column_says_in_t_sql(text: str) -> None:
 
 def test_a_decimal_of_sql_server_is_compared_in_its_own_type() -> None:
     assert mssql._type("decimal", 12, 3) == "decimal(12, 3)" and mssql._type("money", 19, 4) == "decimal(19, 4)"
-    assert mssql._type("int", 10, 0) == "int" and coding.kind_of("x", "decimal(12, 3)", mssql._KINDS) is Kind.DECIMAL
+    assert (
+        mssql._type("int", 10, 0) == "int"
+        and coding.kind_of(DOMAIN, "x", "decimal(12, 3)", mssql._KINDS) is Kind.DECIMAL
+    )
     domain = Domain((Nominal("x", ("0.5", "0.0625", "123456789012")),))
     tree = coding.coded(
         exp.to_table("t"), domain, {"x": "x"}, {"x": Kind.DECIMAL}, mssql.DIALECT, {"x": "decimal(5, 2)"}

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from privet.errors import QuestionError
 from privet.kernel.criteria import roomy
+from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import Counts, Engine, GridCounts, GridQuery, SumQuery, index_count
 from privet.kernel.limits import decimal_text, quoted
 from privet.kernel.mechanisms import ExponentialOverRanges, IntegerLaplace, Mechanism, Ranges, SumAndCount
 from privet.kernel.per_part import PerPart
 from privet.kernel.questions.fields import FRACTION, TEXT
-from privet.kernel.release import About, Count, Mean, Quantile, Sum
+from privet.kernel.release import About, Count, DateQuantile, Mean, Quantile, Sum
 from privet.kernel.rows import Rows
 from privet.kernel.session import Question
 
@@ -49,6 +50,9 @@ class SumQuestion(_NumericQuestion[Sum]):
     kind = "sum"
     refinable = True
 
+    def check(self, domain: Domain, rows: Rows) -> None:
+        _refuse_dates(self.column, domain)
+
     def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
         column = domain.numeric(self.column)
         reach = int(max(abs(column.low), abs(column.top)) / column.unit)
@@ -77,6 +81,9 @@ class MeanQuestion(_NumericQuestion[Mean]):
 
     kind = "mean"
 
+    def check(self, domain: Domain, rows: Rows) -> None:
+        _refuse_dates(self.column, domain)
+
     def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
         reach = domain.numeric(self.column).grid_size - 1
         return epsilons.map(lambda epsilon: SumAndCount(epsilon, reach))
@@ -95,12 +102,17 @@ class MeanQuestion(_NumericQuestion[Mean]):
         return Mean.of(deviation, Count(rows, mechanism.counts, half), column)
 
 
+def _refuse_dates(name: str, domain: Domain) -> None:
+    if isinstance(domain.numeric(name), Date):
+        raise QuestionError(f"column '{name}' holds dates, which have no sum and no mean; ask for its median instead.")
+
+
 FINEST_RANK = 10**6  # the largest denominator of a rank
 _POINTS = 2**25  # that an engine which does not hold the rows is asked about at once; docs/scale.md tells their memory
 
 
 @dataclass(frozen=True)
-class QuantileQuestion(_NumericQuestion[Quantile]):
+class QuantileQuestion(_NumericQuestion[Quantile | DateQuantile]):
     """A grid point below which about a share `rank` of the rows that have a value lies.
 
     With the rank a / b, one record moves the score of a point by at most max(a, b - a), up or down.
@@ -130,9 +142,10 @@ class QuantileQuestion(_NumericQuestion[Quantile]):
 
     def release(
         self, noisy: int, mechanism: ExponentialOverRanges, about: About, domain: Domain, part: int
-    ) -> Quantile:
+    ) -> Quantile | DateQuantile:
         column = domain.numeric(self.column)
-        return Quantile(float(column.value_at(noisy)), self.rank, mechanism, column.grid_size, about)
+        value, rest = column.value_at(noisy), (self.rank, mechanism, column.grid_size, about)
+        return DateQuantile(column.text(value), *rest) if isinstance(column, Date) else Quantile(float(value), *rest)
 
 
 def quantile_ranges(index: Counts, exact_counts: Counts, points: int, rank: Fraction) -> Ranges:

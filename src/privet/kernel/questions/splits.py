@@ -129,8 +129,9 @@ class SelectQuestion(Question[Choice]):
         chosen = own[noisy]
         if isinstance(chosen, str):
             return Choice(chosen, None, mechanism, len(own), self.criterion.grid, about)
-        point = domain.numeric(chosen[0]).value_at(chosen[1] - 1)  # a threshold goes left: the last value on that side
-        return Choice(chosen[0], point, mechanism, len(own), self.criterion.grid, about)
+        column = domain.numeric(chosen[0])
+        point = column.value_at(chosen[1] - 1)  # a threshold goes left: the last value on that side
+        return Choice(chosen[0], point, mechanism, len(own), self.criterion.grid, about, column)
 
 
 def check_candidates(candidates: PerPart[Candidates], domain: Domain, parts: int) -> None:
@@ -221,7 +222,8 @@ class SelectThresholdQuestion(Question[Choice]):
             point = column.value_at(within // (length // (column.grid_size - 1)))
         # every attribute has base measure 1, so the best candidate has at least that over its grid points
         spread = max(c.grid_size - 1 if isinstance(c := domain[name], Numeric) else 1 for name in own)
-        return Choice(column.name, point, mechanism, len(own) * spread, self.criterion.grid, about)
+        numeric = column if isinstance(column, Numeric) else None
+        return Choice(column.name, point, mechanism, len(own) * spread, self.criterion.grid, about, numeric)
 
 
 def threshold_ranges(column: Numeric, grid: Grid, criterion: Criterion) -> Ranges:

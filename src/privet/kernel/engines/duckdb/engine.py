@@ -26,6 +26,7 @@ from sqlglot import exp
 
 from privet.errors import DataError
 from privet.kernel.column import NUMBER
+from privet.kernel.date import DATE
 from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
 from privet.kernel.engines.contract import Counts
@@ -49,6 +50,8 @@ DIALECT = sql.Dialect(
     # list_extract counts from 1
     look_up=lambda values, index: exp.func("list_extract", sql.numbers(values), sql.add(index, sql.num(1))),
     length=lambda value: exp.Anonymous(this="STRLEN", expressions=[value]),
+    is_date=lambda value: exp.func("regexp_full_match", value, exp.Literal.string(DATE), dialect="duckdb"),
+    day=sql.days_since_epoch,
     # equal means equal in every byte, whatever the column's collation says: it might find several declared values
     as_text=lambda value: exp.Collate(this=sql.text(value), expression=exp.to_identifier("binary", quoted=True)),
 )
@@ -61,6 +64,8 @@ _KINDS = {
     "DOUBLE": Kind.FLOAT,
     "DECIMAL": Kind.DECIMAL,
     "BOOLEAN": Kind.BOOLEAN,
+    **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.DAY),
+    "TIMESTAMP WITH TIME ZONE": Kind.INSTANT,
 }
 
 _THREADS = 8  # at most: each groups rows by 14 keys on its own before they are merged
@@ -118,7 +123,8 @@ class DuckDBEngine(SqlEngine):
             columns = self._reading.columns(names)
         except duckdb.Error:
             return f"cannot open {what}; check that it is what its name says, and that no one writes to it."
-        kinds = self._kinds = {name: coding.kind_of(name, columns.get(name, (None, None))[1], _KINDS) for name in names}
+        stored = {name: held for name, (_, held) in columns.items()}
+        kinds = self._kinds = {name: coding.kind_of(self._domain, name, stored.get(name), _KINDS) for name in names}
         fields, types = ({name: columns[name][at] for name in names} for at in (0, 1))
         # The order of coded rows does not matter, but it must stay: node tables are aligned with it.
         self._connection.execute("SET preserve_insertion_order = false")
@@ -221,6 +227,7 @@ class DuckDBEngine(SqlEngine):
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
         with self._lock:
             field = sql.col(self._reading.columns([column])[column][0])
+            field, value_of = coding.inspected(field, self._kinds[column], DIALECT)
             for number, relation in enumerate(self._reading.relations([column])):
                 counted = exp.select(field.as_("v"), exp.Count(this=exp.Star()).as_("n")).from_(relation)
                 counted = counted.group_by(field.copy())
@@ -231,9 +238,8 @@ class DuckDBEngine(SqlEngine):
             answer = self._run(
                 exp.select(value, sql.big(exp.Sum(this=sql.col("n")))).from_("source_values").group_by(value)
             )
-            narrow = self._kinds[column] is Kind.SINGLE  # Python's floats are wider, and have other texts
             while rows := answer.fetchmany(10_000):
-                yield from ((np.float32(value), n) if narrow and value is not None else (value, n) for value, n in rows)
+                yield from ((value_of(value), n) for value, n in rows)
 
     # -- scratch tables ---------------------------------------------------------------------
 

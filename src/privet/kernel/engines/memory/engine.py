@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from privet.errors import DataError, did_you_mean
 from privet.kernel.additive import AdditiveModel
 from privet.kernel.column import Numeric, as_series
+from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
 from privet.kernel.engines.contract import FIXED, LARGEST_SUM, Counts, index_count, numeric_columns
@@ -91,9 +92,10 @@ class MemoryEngine:
         grids: dict[str, NDArray[Any]] = {}
         for column in domain:
             values = as_series(frame[column.name])
-            if getattr(values.dtype, "kind", "") in ("M", "m"):
+            if getattr(values.dtype, "kind", "") in ("M", "m") and not isinstance(column, Date):
                 raise DataError(
-                    f"column '{column.name}' holds times; privet reads texts, numbers and booleans: cast it."
+                    f"column '{column.name}' holds times; privet reads texts, numbers and booleans: cast it, or "
+                    'declare it with kind = "date".'
                 )
             if isinstance(column, Numeric):
                 grid = column.to_grid(values)

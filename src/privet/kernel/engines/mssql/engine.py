@@ -54,6 +54,7 @@ _KINDS = {
     "float": Kind.FLOAT,
     **dict.fromkeys(("decimal", "numeric", "money", "smallmoney"), Kind.DECIMAL),
     "bit": Kind.BOOLEAN,
+    **dict.fromkeys(("date", "datetime", "datetime2", "smalldatetime"), Kind.DAY),
 }
 
 # -- the dialect --------------------------------------------------------------------------------
@@ -102,6 +103,20 @@ def _read_number(value: Sql) -> Sql:
     beyond = sql.case([(condition, sql.double(end)) for condition, end in large], sql.double(sql.num(_LARGEST)))
     read = exp.TryCast(this=number.copy(), to=exp.DataType.build("DOUBLE"))
     return sql.case([(fits, exp.Coalesce(this=read, expressions=[beyond]))])
+
+
+def _is_date(value: Sql) -> Sql:
+    """The form of `date.DATE` without regular expressions: whether there is such a day, the cast says."""
+    trimmed = _call("LTRIM", _call("RTRIM", value))
+    day = "-".join("[0-9]" * digits for digits in (4, 2, 2))
+    timed = exp.or_(_like(trimmed, day), _like(trimmed, f"{day}[T ][0-9][0-9]:[0-9][0-9]%"))
+    return sql.conjunction(exp.Paren(this=timed), _only(trimmed, " -~"), exp.not_(_like(trimmed, "0000%")))
+
+
+def _day(value: Sql, zoned: bool) -> Sql:
+    """Its dates have years from 0001 to 9999; times with a zone are not read."""
+    epoch = exp.cast(exp.Literal.string("1970-01-01"), "DATE")
+    return _call("DATEDIFF", exp.Var(this="DAY"), epoch, exp.cast(value, "DATE"))
 
 
 def _without_zeros(value: Sql) -> Sql:
@@ -186,6 +201,8 @@ DIALECT = _Tsql(
     look_up=_look_up,
     # two bytes a letter; LEN would not count blanks at the end
     length=lambda value: sql.quotient(_call("DATALENGTH", value), sql.num(2)),
+    is_date=_is_date,
+    day=_day,
     same_text=_same_text,
     as_text=_as_text,
     without_zeros=_without_zeros,
@@ -216,7 +233,9 @@ class MssqlEngine(StatementEngine):
         self._checked = self._version
         *schema, name = table
         source = exp.table_(name, db=schema[-1] if schema else None, quoted=True)
-        kinds = {name: coding.kind_of(name, self._types.get(name), _KINDS, "bits") for name in domain.stored_names}
+        kinds = {
+            name: coding.kind_of(domain, name, self._types.get(name), _KINDS, "bits") for name in domain.stored_names
+        }
         fields = {name: name for name in domain.stored_names}
         coded = coding.coded(source, domain, fields, kinds, DIALECT, self._types)
         super().__init__(domain, coded, shortcuts=shortcuts)

@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from privet.errors import DataError
 from privet.kernel.column import NUMBER, Column, Nominal, Numeric
+from privet.kernel.date import DATE
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import reworded
 from privet.kernel.engines.postgres.link import Link, PostgresSource, quoted
@@ -136,6 +137,8 @@ DIALECT = _Postgres(
     read_number=_read_number,
     look_up=_look_up,
     length=lambda value: exp.Anonymous(this="OCTET_LENGTH", expressions=[value]),
+    is_date=lambda value: sql.matches(value, f"^({DATE})$"),
+    day=sql.days_since_epoch,
     as_text=lambda value: exp.cast(value, exp.DataType.Type.TEXT),
     is_whole=lambda value: sql.matches(value, f"^({WHOLE})$"),
     sha256=_sha256,
@@ -188,6 +191,8 @@ _KINDS = {
     "float4": Kind.SINGLE,
     "float8": Kind.FLOAT,
     "bool": Kind.BOOLEAN,
+    **dict.fromkeys(("date", "timestamp"), Kind.DAY),
+    "timestamptz": Kind.INSTANT,
 }
 
 
@@ -264,6 +269,7 @@ class PostgresEngine(StatementEngine):
         try:
             self._source, self._checked = source, self._link.version
             self._stored, kinds = _shape(self._link, source, domain)
+            self._kinds = kinds
             fields = {name: name for name in domain.stored_names}
 
             def coded(rows: exp.Select) -> exp.Select:
@@ -309,9 +315,10 @@ class PostgresEngine(StatementEngine):
         return everything, fitting
 
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
-        value = sql.col(column)
+        value, value_of = coding.inspected(sql.col(column), self._kinds[column], DIALECT)
         tree = exp.select(value, exp.Count(this=exp.Star())).from_(self._stored.subquery("stored"))
-        yield from self._link.run(DIALECT.sql(tree.group_by(value.copy())), lambda cursor: cursor.fetchall())
+        answer = self._link.run(DIALECT.sql(tree.group_by(value.copy())), lambda cursor: cursor.fetchall())
+        yield from ((value_of(stored), rows) for stored, rows in answer)
 
 
 # -- what may stand in the way, told to whoever opens the table -----------------------------------
@@ -351,10 +358,10 @@ def described(link: Link, source: PostgresSource, domain: Domain) -> dict[str, S
     for name, number in zip(domain.stored_names, numbers, strict=True):
         of, kind, title = types[number]
         held = Kind.TEXT if kind == "e" else _KINDS.get(of)
-        if held is None:
+        if held is None or not coding.readable(domain, name, held):
             raise DataError(
-                f"column '{name}' has type {title}; privet reads texts, numbers and booleans: cast it in a view, or "
-                "take it out of the domain file."
+                f"column '{name}' has type {title}; {coding.wanted(domain, name)}: cast it in a view, or take it out "
+                "of the domain file."
             )
         columns[name] = Stored(of, held)
     return columns

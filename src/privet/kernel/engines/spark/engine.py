@@ -38,6 +38,7 @@ from sqlglot import exp
 
 from privet.errors import DataError, EngineFailed, LedgerError
 from privet.kernel.column import NUMBER, Numeric
+from privet.kernel.date import DATE, FIRST, LAST
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import Cells, Query, ResidualQuery, SumQuery, reworded
 from privet.kernel.engines.shortcuts import Recall
@@ -48,7 +49,23 @@ from privet.kernel.rows import Rows
 
 T = TypeVar("T")
 
+_DAY = 86_400_000_000  # microseconds
+_BEFORE = FIRST - 1  # the day before the first that is a date
 _NUMBER = rf"\A{NUMBER}\z"  # RLIKE finds a match anywhere; these are the very ends of a text
+
+
+def _day(value: sql.Sql, zoned: bool) -> sql.Sql:
+    """Counted in microseconds where there is a zone: as a date, it would be one of the session's zone."""
+    if zoned:
+        # from the year 0 on, for a quotient is cut towards 0
+        micros = exp.Anonymous(this="UNIX_MICROS", expressions=[value])
+        day: sql.Sql = exp.Sub(
+            this=sql.quotient(sql.add(micros, sql.num(-_BEFORE * _DAY)), sql.num(_DAY)), expression=sql.num(-_BEFORE)
+        )
+    else:
+        day = exp.Anonymous(this="UNIX_DATE", expressions=[exp.cast(value, "DATE")])
+    return sql.case([(exp.Between(this=day, low=sql.num(FIRST), high=sql.num(LAST)), day.copy())])
+
 
 DIALECT = sql.Dialect(
     name="spark",
@@ -58,6 +75,8 @@ DIALECT = sql.Dialect(
     # GET counts from 0 and is NULL outside the list
     look_up=lambda values, index: exp.Anonymous(this="GET", expressions=[sql.numbers(values), index]),
     length=lambda value: exp.Anonymous(this="OCTET_LENGTH", expressions=[value]),
+    is_date=lambda value: sql.matches(value, rf"\A{DATE}\z"),
+    day=_day,
 )
 
 _KINDS = {
@@ -67,6 +86,8 @@ _KINDS = {
     "double": Kind.FLOAT,
     "decimal": Kind.DECIMAL,
     "boolean": Kind.BOOLEAN,
+    **dict.fromkeys(("date", "timestamp_ntz"), Kind.DAY),
+    "timestamp": Kind.INSTANT,
 }
 
 CACHE = "spark.privet.cache"  # the setting that names the storage level of coded rows, or NONE
@@ -262,13 +283,11 @@ class SparkEngine(SqlEngine):
         return self._run(lambda: {n: m for n, m in self._persons.collect()})
 
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
-        field = self._fields[column]
-        answer = self._run(lambda: self._source.groupBy(field).count().toArrow())
-        narrow = self._kinds[column] is Kind.SINGLE  # Python's floats are wider, and have other texts
+        field, value_of = coding.inspected(sql.col(self._fields[column]), self._kinds[column], DIALECT)
+        values = self._source.selectExpr(f"{DIALECT.sql(field)} AS v")
+        answer = self._run(lambda: values.groupBy("v").count().toArrow())
         for batch in answer.to_batches():
-            values = batch.column(0).to_pylist()
-            values = [np.float32(value) if narrow and value is not None else value for value in values]
-            yield from zip(values, batch.column(1).to_pylist(), strict=True)
+            yield from zip(map(value_of, batch.column(0).to_pylist()), batch.column(1).to_pylist(), strict=True)
 
     # -- jobs -------------------------------------------------------------------------------
 
@@ -438,7 +457,7 @@ def _fields(frame: Any, domain: Domain, case_matters: bool) -> tuple[dict[str, s
         if same > 1 or (same and alike > 1 and not case_matters):
             how = "the same name" if same == alike else "names that Spark does not tell apart"
             raise DataError(f"the table has several columns with {how}, '{name}'; rename them.")
-        kinds[name] = coding.kind_of(name, stored.get(name), _KINDS)
+        kinds[name] = coding.kind_of(domain, name, stored.get(name), _KINDS)
         fields[name], types[name] = f"f{frame.columns.index(name)}", stored[name]
     return fields, kinds, types
 

@@ -7,14 +7,16 @@ NULL are left out, so that no row can make the statement fail.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
 from privet.errors import DataError
 from privet.kernel.column import GRID_SLACK, LONGEST_NUMBER, LONGEST_NUMERAL, Nominal, Numeric, is_numeral, spellings
+from privet.kernel.date import LONGEST_DATE, Date, date_at
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import Cells
 from privet.kernel.engines.sql.sql import (
@@ -46,18 +48,38 @@ class Kind(Enum):
     FLOAT = "float"
     DECIMAL = "decimal"
     BOOLEAN = "boolean"
+    DAY = "day"  # a date, or a time without a zone: its day is the written one
+    INSTANT = "instant"  # a time with a zone: its day is that of UTC, whatever zone a session shows
 
 
-_TYPE = re.compile(r"(\w+)(\(.*\))?( collate \w+)?", re.DOTALL)  # a list ends in [], a struct has more
+_TYPE = re.compile(r"(\w+( WITH TIME ZONE)?)(\(.*\))?( collate \w+)?", re.DOTALL)  # a list ends in []
+_OF_DATES = (Kind.TEXT, Kind.DAY, Kind.INSTANT)
 
 
-def kind_of(name: str, stored: str | None, kinds: Mapping[str, Kind], booleans: str = "booleans") -> Kind:
+def readable(domain: Domain, name: str, kind: Kind | None) -> bool:
+    """Return whether a column stored in this way holds what the domain declares; a person column holds no dates."""
+    if name in domain and isinstance(domain[name], Date):
+        return kind in _OF_DATES
+    return kind not in (None, Kind.DAY, Kind.INSTANT)
+
+
+def wanted(domain: Domain, name: str, booleans: str = "booleans") -> str:
+    """Return which types are read for a column, in words."""
+    if name in domain and isinstance(domain[name], Date):
+        return "privet reads texts, dates and timestamps as dates"
+    return f"privet reads texts, numbers and {booleans}"
+
+
+def kind_of(
+    domain: Domain, name: str, stored: str | None, kinds: Mapping[str, Kind], booleans: str = "booleans"
+) -> Kind:
     """Return how a column is stored.
 
     Parameters
     ----------
+    domain : Domain
     name : str
-        The declared column.
+        A column that the domain declares, or the person column.
     stored : str or None
         Its type at the source, None where the source has no such column.
     kinds : mapping
@@ -73,12 +95,13 @@ def kind_of(name: str, stored: str | None, kinds: Mapping[str, Kind], booleans: 
     if stored is None:
         raise DataError(f"the table has no column '{name}', which the domain declares; check the domain file.")
     plain = _TYPE.fullmatch(stored)
-    if plain is None or plain[1] not in kinds:
+    kind = None if plain is None else kinds.get(plain[1])
+    if kind is None or not readable(domain, name, kind):
         raise DataError(
-            f"column '{name}' has type {re.split('[(<]', stored)[0]}; privet reads texts, numbers and {booleans}: cast "
-            "it, or take it out of the domain file."
+            f"column '{name}' has type {re.split('[(<]', stored)[0]}; {wanted(domain, name, booleans)}: cast it, or "
+            "take it out of the domain file."
         )
-    return kinds[plain[1]]
+    return kind
 
 
 def coded(
@@ -106,7 +129,8 @@ def coded(
         value, kind = _of(_SOURCE, fields[column.name]), kinds[column.name]
         narrow.append(_smallest(f"c{i}", column.size))
         if isinstance(column, Numeric):
-            numbers.append(_number(value, kind, dialect).as_(f"x{i}"))
+            read = _day if isinstance(column, Date) else _number
+            numbers.append(read(value, kind, dialect).as_(f"x{i}"))
             grids.append(_grid(col(f"x{i}"), column, dialect).as_(f"g{i}"))
             codes += [_bin(col(f"g{i}"), column).as_(f"c{i}"), col(f"g{i}")]
             narrow.append(exp.cast(col(f"g{i}"), exp.DataType.Type.INT).as_(f"g{i}"))
@@ -336,6 +360,28 @@ def _number(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
         for word in spellings(name)
     ]
     return case([(short, exp.Coalesce(this=dialect.read_number(written), expressions=[case(booleans)]))])
+
+
+def _day(value: Sql, kind: Kind, dialect: Dialect) -> Sql:
+    """`date.day_of` in SQL: the days from 1970-01-01, or NULL."""
+    if kind is not Kind.TEXT:
+        return double(dialect.day(value, kind is Kind.INSTANT))
+    written = dialect.as_text(value)
+    dash = exp.StrPosition(this=written.copy(), substr=exp.Literal.string("-"))  # the one after the year
+    letters = exp.Substring(this=written.copy(), start=exp.Sub(this=dash, expression=num(4)), length=num(10))
+    day = dialect.day(exp.TryCast(this=letters, to=exp.DataType.build("DATE"), safe=True), False)
+    short = exp.LTE(this=dialect.length(written.copy()), expression=num(LONGEST_DATE))
+    # CASE inside CASE: the terms of an AND are evaluated in any order. Where a text is a date, no cast of it can fail.
+    return case([(short, case([(dialect.is_date(written), double(day))]))])
+
+
+def inspected(value: Sql, kind: Kind, dialect: Dialect) -> tuple[Sql, Callable[[Any], Any]]:
+    """What an owner's inspection reads of a column, and what makes a value of it: Python lacks some stored dates."""
+    if kind in (Kind.DAY, Kind.INSTANT):
+        return dialect.day(value, kind is Kind.INSTANT), date_at
+    if kind is Kind.SINGLE:  # Python's floats are wider, and have other texts
+        return value, lambda number: None if number is None else np.float32(number)
+    return value, lambda stored: stored
 
 
 def _grid(number: Sql, column: Numeric, dialect: Dialect) -> Sql:

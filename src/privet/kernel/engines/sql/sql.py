@@ -26,6 +26,7 @@ from privet.kernel.rows import COIN_PRIME, Divide, Keep, Scatter
 
 Sql = exp.Expr
 
+YEARS = ("0001-01-01", "9999-12-31")  # the first and the last day that is a date
 _FEW = 8  # cases: more are looked up in a list
 
 
@@ -38,6 +39,11 @@ class Dialect:
     read_number: Callable[[Sql], Sql]  # the number of a text as `column.number_of` reads it, or NULL; it never fails
     look_up: Callable[[Sequence[int], Sql], Sql]  # the i-th of a list of integers, i from 0
     length: Callable[[Sql], Sql]  # of a text, in bytes: as many as characters where it may be a number
+    is_date: Callable[
+        [Sql], Sql
+    ]  # is a text a date, as `date.DATE` says? A cast of its ten letters to DATE may be NULL
+    # the days from 1970-01-01 to a stored date or time, of UTC if it has a zone; NULL outside the years 0001 to 9999
+    day: Callable[[Sql, bool], Sql]
     same_text: Callable[[Sql, str], Sql] = lambda value, declared: value.eq(exp.Literal.string(declared))
     as_double: Callable[[Sql], Sql] = lambda value: double(value)  # of a stored number; it never fails
     as_text: Callable[[Sql], Sql] = lambda value: text(value)  # of a stored text or whole number
@@ -136,6 +142,14 @@ def double(tree: Sql) -> Sql:
 
 def text(tree: Sql) -> Sql:
     return exp.cast(tree, exp.DataType.Type.VARCHAR)
+
+
+def days_since_epoch(value: Sql, zoned: bool) -> Sql:
+    """`Dialect.day` where dates can be subtracted, but for the infinite ones that some engines have."""
+    day = exp.cast(exp.AtTimeZone(this=value, zone=exp.Literal.string("UTC")) if zoned else value, "DATE")
+    first, last, epoch = (exp.cast(exp.Literal.string(each), "DATE") for each in (*YEARS, "1970-01-01"))
+    inside = exp.Between(this=day, low=first, high=last)
+    return case([(inside, exp.Sub(this=day.copy(), expression=epoch))])
 
 
 def columns(domain: Domain) -> list[str]:

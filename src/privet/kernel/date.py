@@ -1,0 +1,246 @@
+"""Columns of dates: numeric columns whose grid is whole days, read and written as YYYY-MM-DD.
+
+A date is a number, the days since 1970-01-01. So questions, mechanisms and sensitivities are those of a `Numeric`
+column with step 1; what differs is how values are read, and how thresholds and cells are written.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.errors import DomainError
+from privet.kernel.column import MAX_CELLS, Numeric
+from privet.kernel.limits import quoted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What a date is as a text, docs/domain.md#dates: a day that exists, in the years 0001 to 9999. A time of day may follow
+# and is not looked at. No cast of the day to a date can fail, in any engine.
+_LEAP = "[0-9]{2}(0[48]|[2468][048]|[13579][26])|(0[48]|[2468][048]|[13579][26])00"
+_YEAR = "[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000"
+_MONTH_DAY = "(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31"
+DATE = rf"[ ]*(({_YEAR})-({_MONTH_DAY})|({_LEAP})-02-29)([T ][0-9]{{2}}:[0-9]{{2}}[ -~]*|[ ]*)"
+LONGEST_DATE = 64  # characters: a longer text is no date
+_date = re.compile(DATE)
+
+_EPOCH = date(1970, 1, 1).toordinal()
+FIRST, LAST = date.min.toordinal() - _EPOCH, date.max.toordinal() - _EPOCH  # the years 0001 to 9999
+
+_UNITS = ("days", "months", "years")
+_step = re.compile(r"(?:([1-9][0-9]{0,4}) )?(day|month|year)s?")
+_MOST = 20  # cells where no step is declared
+_STEPS = ((1, "days"), (1, "months"), (3, "months"), (6, "months"))
+_STEPS += tuple((digit * 10**power, "years") for power in range(4) for digit in (1, 2, 5))
+
+
+def day_of(value: object) -> int | None:
+    """Return the days from 1970-01-01 to the date that a value is or spells; None if there is none.
+
+    >>> day_of("1970-01-02"), day_of(" 1970-01-02 23:59:59.9+02:00 "), day_of(date(1969, 12, 31)), day_of("1970-02-30")
+    (1, 1, -1, None)
+    >>> day_of(datetime.fromisoformat("1970-01-01T23:00:00-05:00")), day_of(0), day_of("1.1.1970")
+    (1, None, None)
+    """
+    try:
+        if isinstance(value, str):
+            if len(value) > LONGEST_DATE or not _date.fullmatch(value):
+                return None
+            return date.fromisoformat(value.strip(" ")[:10]).toordinal() - _EPOCH
+        if isinstance(value, np.datetime64):
+            day = int(value.astype("datetime64[D]").astype(np.int64))  # of no time: the least number
+            return day if FIRST <= day <= LAST else None
+        if isinstance(value, datetime) and value.tzinfo is not None:
+            value = value.astimezone(UTC)
+        return value.toordinal() - _EPOCH if isinstance(value, date) else None
+    except Exception:  # of 30 February, of no time, of foreign objects: it would tell that such a row exists
+        return None
+
+
+def date_at(day: int | None) -> date | None:
+    """Return a day that `day_of` gave as a date; None for none."""
+    return None if day is None else date.fromordinal(int(day) + _EPOCH)
+
+
+def iso_text(day: int) -> str:
+    """Return a day as YYYY-MM-DD, also beyond the years that have four digits."""
+    return str(np.datetime64(day, "D"))
+
+
+class Date(Numeric):
+    """A column of dates in declared bounds, read by the day and counted in cells of the calendar.
+
+    Dates outside the bounds are clamped to them. Thresholds of trees, quantiles and ranges are days.
+
+    Parameters
+    ----------
+    name : str
+    low, high : date or str
+        Public bounds, as `2015-01-31`.
+    step : str, optional
+        How long a cell is: "days", "months", "years", or several, as "3 months". The first cell begins at `low`, each
+        other one on the first day of a month or year. Default: the finest of a few round steps that makes at most 20
+        cells.
+    edges : sequence of date or str, optional
+        Where cells begin, rising, in place of `step`.
+    bins : int, optional
+        The number of cells of equal length in days, in place of `step`.
+    missing : bool, default False
+        Whether values that are no date have a cell. Without it a row that has one is left out.
+
+    Raises
+    ------
+    DomainError
+        What is declared is no date or no step, contradicts itself, or makes too many cells.
+
+    >>> admitted = Date("admitted", "2019-11-15", "2020-12-31", "3 months", missing=True)
+    >>> admitted.labels[:3], admitted.code("2020-02-01"), admitted.code("soon")
+    (('2019-11-15 to 2020-01-31', '2020-02 to 2020-04', '2020-05 to 2020-07'), 1, 5)
+    >>> Date("born", "1990-01-01", "2009-12-31").labels[-1]
+    '2009'
+    """
+
+    kind = "date"
+
+    def __init__(
+        self,
+        name: str,
+        low: date | str | Fraction,
+        high: date | str | Fraction,
+        step: str | Fraction | None = None,
+        edges: Sequence[date | str | Fraction] | None = None,
+        bins: int | None = None,
+        missing: bool = False,
+    ) -> None:
+        # what is stored are days as fractions, with a step of one: `dataclasses.replace` passes these
+        first, last = _declared(name, "low", low), _declared(name, "high", high)
+        days = None if edges is None else tuple(_declared(name, "edges", edge) for edge in edges)
+        if isinstance(step, str) and (days is not None or bins is not None):
+            raise DomainError(f"column '{name}' declares a step and edges or bins; keep one of them.")
+        if days is None and bins is None and first < last:
+            size, unit = _finest(int(first), int(last)) if step is None else _parsed(name, step)
+            days = tuple(map(Fraction, _starts(name, int(first), int(last), size, unit)))
+        super().__init__(name, first, last, Fraction(1), days, bins, missing)
+
+    def __repr__(self) -> str:
+        return f"Date({self.name!r}, '{self.text(self.low)}', '{self.text(self.high)}', {len(self.labels)} cells)"
+
+    def declared_step(self) -> str | None:
+        """Return the step that makes these cells; None where there is none."""
+        edges = tuple(map(int, self.edges or ()))
+        low, high = int(self.low), int(self.high)
+        for unit in reversed(_UNITS):
+            size = _period(edges[0], unit) - _period(low, unit) if edges else 0
+            if size and edges == tuple(_starts(self.name, low, high, size, unit)):
+                return unit if size == 1 else f"{size} {unit}"
+        return None
+
+    def number(self, value: Fraction) -> str:
+        """Return a day as people, and models, write it."""
+        return self.text(value)
+
+    def text(self, value: Fraction) -> str:
+        return iso_text(int(value))
+
+    def point_of(self, value: object) -> Fraction | None:
+        day = value if isinstance(value, Fraction) else day_of(value)
+        return None if day is None else Fraction(day)
+
+    def read(self, value: object) -> float | None:
+        return day_of(value)
+
+    def plain_numbers(self, series: pd.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
+        import pandas as pd
+
+        dtype: Any = series.dtype
+        if isinstance(dtype, pd.DatetimeTZDtype):
+            series = series.dt.tz_convert(None)  # as UTC
+        elif getattr(dtype, "kind", "O") != "M":
+            return None
+        if isinstance(dtype, pd.ArrowDtype):
+            days = _arrow_days(series.array.__arrow_array__())
+        else:
+            days = series.to_numpy().astype("datetime64[D]").astype(np.int64)
+        return days, (days < FIRST) | (days > LAST) | series.isna().to_numpy(dtype=np.bool_)
+
+    def spans(self, thresholds: Sequence[int]) -> list[str]:
+        """Return labels of ranges: a day, a month or a year, or from one to another, both included."""
+        starts = [0, *thresholds, self.grid_size]
+        return [
+            _span(int(self.value_at(first)), int(self.value_at(end)) - 1) for first, end in itertools.pairwise(starts)
+        ]
+
+
+def _arrow_days(array: Any) -> NDArray[np.int64]:
+    """Return the days of an Arrow array of dates or times, which are of UTC if they have a zone; of a missing one 0."""
+    if str(array.type) == "date32[day]":
+        return np.asarray(array.cast("int32").fill_null(0), dtype=np.int64)
+    digits = {"s": 0, "ms": 3, "us": 6, "ns": 9}[getattr(array.type, "unit", "ms")]  # date64 has none
+    days: NDArray[np.int64] = np.asarray(array.cast("int64").fill_null(0), dtype=np.int64) // (86400 * 10**digits)
+    return days
+
+
+def _declared(name: str, setting: str, value: object) -> Fraction:
+    day = value if isinstance(value, Fraction) else day_of(value)
+    if day is None or day != int(day) or not FIRST <= day <= LAST:
+        raise DomainError(f"column '{name}' needs a date for {setting}, as 2020-12-31, not {quoted(value)}.")
+    return Fraction(day)
+
+
+def _parsed(name: str, step: str | Fraction) -> tuple[int, str]:
+    if isinstance(step, Fraction) and step == 1:
+        return 1, "days"
+    parts = _step.fullmatch(step) if isinstance(step, str) else None
+    if parts is None:
+        raise DomainError(
+            f'column \'{name}\' needs a step of days, months or years, such as "months" or "3 months", not '
+            f"{quoted(step)}."
+        )
+    return int(parts[1] or 1), next(unit for unit in _UNITS if unit.startswith(parts[2]))
+
+
+def _finest(low: int, high: int) -> tuple[int, str]:
+    """Return the finest round step of which there are few cells between two days."""
+    return next((size, unit) for size, unit in _STEPS if (_period(high, unit) - _period(low, unit)) // size < _MOST)
+
+
+def _period(day: int, unit: str) -> int:
+    """Return the number of the day, month or year in which a day lies."""
+    if unit == "days":
+        return day
+    when = date.fromordinal(day + _EPOCH)
+    return when.year if unit == "years" else 12 * when.year + when.month - 1
+
+
+def _starts(name: str, low: int, high: int, size: int, unit: str) -> list[int]:
+    """Return the first day of each cell but the first, for cells of so many days, months or years."""
+    periods = range(_period(low, unit) + size, _period(high, unit) + 1, size)
+    if len(periods) >= MAX_CELLS:
+        raise DomainError(f"column '{name}' has more than {MAX_CELLS} cells; declare a longer step.")
+    if unit == "days":
+        return list(periods)
+    months = periods if unit == "months" else (12 * year for year in periods)
+    return [date(month // 12, month % 12 + 1, 1).toordinal() - _EPOCH for month in months]
+
+
+def _span(first: int, last: int) -> str:
+    """Return a range of days in words: of whole years or months where it is one.
+
+    >>> _span(0, 364), _span(0, 30), _span(0, 58), _span(5, 5), _span(5, 58)
+    ('1970', '1970-01', '1970-01 to 1970-02', '1970-01-06', '1970-01-06 to 1970-02-28')
+    """
+    begin, end = iso_text(first), iso_text(last)
+    after = iso_text(last + 1)
+    for letters, rest in ((4, "-01-01"), (7, "-01")):
+        if begin.endswith(rest) and after.endswith(rest):
+            begin, end = begin[:letters], end[:letters]
+            break
+    return begin if begin == end else f"{begin} to {end}"
