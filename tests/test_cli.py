@@ -246,9 +246,9 @@ def test_without_an_algorithm_the_software_chooses_and_explains(folder: Path) ->
     (start,) = (place for place, line in enumerate(lines) if line.startswith("learner: "))
     chosen = lines[start].removeprefix("learner: ").partition(",")[0]
     assert chosen in ARMS and lines[start + 1] == "spent 0.5"
-    points = [line.split("  ")[1].strip() for line in lines if line.endswith(" points")]
-    assert sorted(points) == sorted(ARMS)  # every learner and by how much it is ahead
-    assert lines[-1].startswith("at other epsilons: ")
+    titles = [line.partition(":")[0] for line in lines]  # what is about this table
+    assert titles[-4:] == ["noisy class counts", "rows x epsilon", "domain", "at other epsilons"]
+    assert not any(line.endswith(" points") for line in lines)  # and none of what every table has
     facts = json.loads(run("show", "model.json", "--json", cwd=folder).stdout)["privacy"]
     assert facts["decisions"][0]["branch"] == chosen and facts["algorithm"].startswith("auto: ")
     predicted = run("predict", "model.json", "people.csv", cwd=folder).stdout.splitlines()
