@@ -258,7 +258,16 @@ def attributes(wanted: object, parts: int, domain: Domain) -> PerPart[Candidates
             own = PerPart.of(tuple(names) for names in listed)
     if len(own) != parts:
         raise QuestionError(f"attributes were given for {len(own)} of {parts} parts; give one list for each.")
-    return own.map(lambda names: tuple(_candidate(name, domain) for name in names))
+    declared: dict[str, Candidate] = {}  # the lists of a level's nodes name the same columns
+
+    def read(name: object) -> Candidate:
+        if not isinstance(name, str):
+            return _candidate(name, domain)
+        if name not in declared:
+            declared[name] = _candidate(name, domain)
+        return declared[name]
+
+    return own.map(lambda names: tuple(map(read, names)))
 
 
 def _is_candidate(value: object) -> bool:

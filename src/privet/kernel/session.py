@@ -370,9 +370,8 @@ class Session:
             The ledger entry, where releases name it.
         """
         scopes = request.sets.scopes
-        entry = self._standing(request)
-        stored = None if entry is None else entry.answer
-        if entry is None or stored is None:
+        entry, content = self._standing(request), None
+        if entry is None or entry.answer is None:
             scopes.check_process()  # a forked copy must not wait for a lock that its parent held
             version = self.engine.version
             # Where rows may change nobody else charges meanwhile: what is paid is not shared before it is answered.
@@ -384,12 +383,15 @@ class Session:
                         f"cannot finish ledger entry {entry.id}: it was charged for rows that may have changed since, "
                         "in parts that share what they pay. Ask under another key."
                     )
-                stored = entry.answer or self._finished(entry, request, noisy_answer)
-        content = json.loads(stored)
+                if entry.answer is None:
+                    content = self._finished(entry, request, noisy_answer)
+        if content is None:
+            assert entry.answer is not None
+            content = json.loads(entry.answer)
         return content["answer"], bool(content["private"]) and self.private_rows, entry.id if self.writes else None
 
-    def _finished(self, entry: Entry, request: Request, noisy_answer: Callable[[], Any]) -> str:
-        """Answer a question that is paid for; return the answer as it is stored."""
+    def _finished(self, entry: Entry, request: Request, noisy_answer: Callable[[], Any]) -> dict[str, Any]:
+        """Answer a question that is paid for; return what is stored: the answer, and whether its noise was real."""
         answer, version, failed = None, 0, False
         try:
             with np.errstate(all="ignore"):  # else a caller's settings could make a number of a row an error
@@ -401,9 +403,11 @@ class Session:
         not_stored = None
         if answer is not None and self._pays(entry, request, version):
             private, token = self.entropy.private, self.opening_token(version)
-            text = json.dumps({"answer": answer, "private": private}, separators=(",", ":"))
+            content = {"answer": answer, "private": private}
+            text = json.dumps(content, separators=(",", ":"))
             try:
-                return self.ledger.store(entry.id, text, private=private, opening_token=token)
+                stored = self.ledger.store(entry.id, text, private=private, opening_token=token)
+                return content if stored == text else json.loads(stored)  # another one may have been faster
             except LedgerError as error:
                 not_stored = str(error)
         finish = "a new try is a new charge"

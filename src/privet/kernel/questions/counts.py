@@ -80,11 +80,11 @@ class HistogramQuestion(Question[Histogram]):
 
     def releases(
         self, noisy: Sequence[Any], mechanisms: PerPart[Any], about: PerPart[About], domain: Domain
-    ) -> Iterator[Histogram]:
+    ) -> list[Histogram]:
         """Return the releases of all parts, made from one array: the leaves of a tree are thousands."""
-        labels = tuple(domain[name].labels for name in self.columns)
-        for values, mechanism, note in zip(np.array(noisy, dtype=np.int64), mechanisms, about, strict=True):
-            yield Histogram(values, self.columns, labels, mechanism, note)
+        columns, labels = self.columns, tuple(domain[name].labels for name in self.columns)
+        parts = zip(np.array(noisy, dtype=np.int64), mechanisms, about, strict=True)
+        return [Histogram(values, columns, labels, mechanism, note) for values, mechanism, note in parts]
 
 
 Groups = tuple[tuple[str, ...], ...]

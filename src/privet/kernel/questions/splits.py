@@ -138,10 +138,14 @@ def check_candidates(candidates: PerPart[Candidates], domain: Domain, parts: int
     """Refuse candidates that are not attributes of the domain, or thresholds outside their bounds."""
     if len(candidates) != parts:
         raise QuestionError(f"attributes were given for {len(candidates)} of {parts} parts; give one list for each.")
+    checked: set[Candidate] = set()  # the lists of a level's nodes name the same ones
     for own in candidates.compact().values:
         if not own:
             raise QuestionError("there is no attribute to choose from; name at least one.")
         for candidate in own:
+            if candidate in checked:
+                continue
+            checked.add(candidate)
             name = candidate if isinstance(candidate, str) else candidate[0]
             if domain[name].name == domain.target:
                 raise QuestionError(f"'{name}' is the target; choose among the other columns.")
