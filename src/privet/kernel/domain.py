@@ -367,39 +367,35 @@ def _column(name: str, entry: Mapping[str, Any]) -> Column:
             raise DomainError(f"{where} needs values = [...], a list of texts, numbers or true/false.")
         plain = tuple(float(value) if isinstance(value, Decimal) else value for value in values)
         return Nominal(name, plain, *(_flag(entry, flag, where) for flag in ("ordered", "other", "missing")))
-    if kind == "numeric":
-        _only(entry, ("kind", "low", "high", "step", "bins", "edges", "missing"), where)
-        missing = [bound for bound in ("low", "high") if bound not in entry]
-        if missing:
-            raise DomainError(f"{where} needs {missing[0]} = ..., a public bound; values beyond it are clamped to it.")
-        low, high = _fraction(entry["low"], where, "low"), _fraction(entry["high"], where, "high")
-        edges = entry.get("edges")
-        if edges is not None and not isinstance(edges, list):
-            raise DomainError(f"{where} needs edges = [...], a rising list of numbers.")
-        points = None if edges is None else tuple(_fraction(edge, where, "edges") for edge in edges)
-        if "step" in entry:
-            step = _fraction(entry["step"], where, "step")
-        elif all(number.denominator == 1 for number in (low, high, *(points or ()))):
-            step = Fraction(1)
-        else:
-            raise DomainError(f"{where} needs step = ..., the resolution at which its values are read, say 0.01.")
-        bins = _whole(entry, "bins", f"{where}: ") if "bins" in entry else None
-        return Numeric(name, low, high, step, points, bins, _flag(entry, "missing", where))
-    if kind == "date":
-        return _date(name, entry, where)
+    if kind in ("numeric", "date"):
+        return _numeric(name, entry, where)
     raise DomainError(f'{where} needs kind = "nominal", kind = "numeric" or kind = "date".')
 
 
-def _date(name: str, entry: Mapping[str, Any], where: str) -> Date:
+def _numeric(name: str, entry: Mapping[str, Any], where: str) -> Numeric:
+    """Return a column of numbers or dates."""
     _only(entry, ("kind", "low", "high", "step", "bins", "edges", "missing"), where)
-    missing = [bound for bound in ("low", "high") if bound not in entry]
-    if missing:
-        raise DomainError(f"{where} needs {missing[0]} = 2020-12-31, say: a public bound, to which others are clamped.")
+    lacking = [bound for bound in ("low", "high") if bound not in entry]
+    if lacking:
+        raise DomainError(f"{where} needs {lacking[0]} = ..., a public bound; values beyond it are clamped to it.")
     edges = entry.get("edges")
     if edges is not None and not isinstance(edges, list):
-        raise DomainError(f"{where} needs edges = [...], a rising list of dates.")
+        raise DomainError(
+            f"{where} needs edges = [...], a rising list of {entry['kind'].replace('numeric', 'number')}s."
+        )
     bins = _whole(entry, "bins", f"{where}: ") if "bins" in entry else None
-    return Date(name, entry["low"], entry["high"], entry.get("step"), edges, bins, _flag(entry, "missing", where))
+    missing = _flag(entry, "missing", where)
+    if entry["kind"] == "date":
+        return Date(name, entry["low"], entry["high"], entry.get("step"), edges, bins, missing)
+    low, high = _fraction(entry["low"], where, "low"), _fraction(entry["high"], where, "high")
+    points = None if edges is None else tuple(_fraction(edge, where, "edges") for edge in edges)
+    if "step" in entry:
+        step = _fraction(entry["step"], where, "step")
+    elif all(number.denominator == 1 for number in (low, high, *(points or ()))):
+        step = Fraction(1)
+    else:
+        raise DomainError(f"{where} needs step = ..., the resolution at which its values are read, say 0.01.")
+    return Numeric(name, low, high, step, points, bins, missing)
 
 
 def _settings(column: Numeric) -> dict[str, str]:
