@@ -25,7 +25,7 @@ from privet.kernel import limits
 from privet.kernel.canonical import Json, digest
 from privet.kernel.column import Column, Nominal, Numeric, Scalar
 from privet.kernel.date import Date
-from privet.kernel.limits import decimal_text, fraction_of, quoted, read_text, shown, whole_of
+from privet.kernel.limits import fraction_of, quoted, read_text, shown, whole_of
 
 # More parts than this, joined by dots, name no setting: tomllib copies all parts for each of them.
 _DOTTED = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+[.][ \t]*+){20}""")
@@ -448,8 +448,6 @@ def _whole(content: Mapping[str, Any], name: str, where: str = "") -> int:
 def _toml(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, Fraction):
-        return decimal_text(value)
     if isinstance(value, tuple):
         return "[" + ", ".join(_toml(item) for item in value) + "]"
     if isinstance(value, str):
