@@ -246,7 +246,7 @@ COMMANDS: list[tuple[str, str, int]] = [
     ("domain show end.toml", "target stands in the section of", 1),
     ("domain show target.toml", "the target 'il' is not among the declared columns (did you mean 'ill'?)", 1),
     ("domain show numeric.toml", "the target 'age' is numeric; a target is nominal", 1),
-    ("domain show kind.toml", 'needs kind = "nominal" or kind = "numeric"', 1),
+    ("domain show kind.toml", 'needs kind = "nominal", kind = "numeric" or kind = "date"', 1),
     ("domain show setting.toml", "has an unknown setting 'valeus' (did you mean 'values'?)", 1),
     ("domain show bound.toml", "needs low = ..., a public bound", 1),
     ("domain show reversed.toml", "age", 1),

@@ -118,7 +118,7 @@ def test_a_domain_file_writes_dates_as_toml_has_them() -> None:
     )
     for wrong, problem in (
         ('kind = "dates"', 'needs kind = "nominal", kind = "numeric" or kind = "date"'),
-        ('kind = "date"\nlow = 2020-01-01', "needs high = 2020-12-31, say"),
+        ('kind = "date"\nlow = 2020-01-01', "needs high = ..., a public bound"),
         ('kind = "date"\nlow = 2020-01-01\nhigh = 2020-12-31\nsteps = 1', "did you mean"),
         ('kind = "date"\nlow = 2020-01-01\nhigh = 2020-12-31\nedges = 1', "a rising list of dates"),
     ):
@@ -126,6 +126,12 @@ def test_a_domain_file_writes_dates_as_toml_has_them() -> None:
             Domain.parse(f"[columns.day]\n{wrong}\n")
     with pytest.raises(DomainError, match="is a date; a target is nominal"):
         Domain.parse('target = "day"\n' + text)
+
+
+def test_edges_that_only_begin_like_a_step_are_written_as_edges() -> None:
+    for edges in (["0001-01-02"], ["0001-02-01", "0001-03-01"], ["0002-01-01", "0003-01-01", "0004-01-02"]):
+        domain = Domain((Date("day", "0001-01-01", "9999-12-31", edges=edges),))
+        assert f"edges = [{', '.join(edges)}]" in domain.to_toml() and Domain.parse(domain.to_toml()) == domain
 
 
 def test_a_column_is_a_value() -> None:
@@ -173,6 +179,7 @@ def test_rows_are_chosen_by_days_and_by_cells(table: privet.ProtectedTable, want
     [
         (18262, "column 'day' holds dates; give one as '2020-12-31'"),
         (("2020-02-30", None), "holds dates"),
+        ((Fraction(10**400), None), "holds dates"),
         (("2020-03-01", "2020-02-01"), "from 2020-03-01 to 2020-02-01 is reversed"),
         ("2021-01-01", "column 'day' has no value 2021-01-01: it has 2020-01-01 to 2020-12-31"),
         ("soon", "has no declared value 'soon'"),

@@ -170,6 +170,13 @@ def test_a_numeric_column_takes_numbers_truth_values_and_texts() -> None:
     assert not any(told(dtype, column) for dtype in (*NUMBERS, *TRUTHS, *ANYTHING))
 
 
+def test_numbers_and_truth_values_are_no_dates() -> None:
+    column = privet.Date("x", "2020-01-01", "2021-12-31", "years")
+    assert told("int64", column) == ["'x' holds numbers and declares 2020, 2021"] and told("bool", column)
+    times = ("datetime64[ns]", "datetime64[us, UTC]", "timestamp[s][pyarrow]")
+    assert not any(told(dtype, column) for dtype in (*ANYTHING, *times))
+
+
 def test_labels_that_a_domain_cannot_mean_are_warned_of_once() -> None:
     wrong = Domain((Nominal("x", ("a", "b"), other=True), Nominal("y", ("no", "yes"))), target="y")
     with pytest.warns(DtypeMismatchWarning) as caught:

@@ -127,7 +127,10 @@ class Date(Numeric):
             raise DomainError(f"column '{name}' declares a step and edges or bins; keep one of them.")
         if days is None and bins is None and first < last:
             size, unit = _finest(int(first), int(last)) if step is None else _parsed(name, step)
-            days = tuple(map(Fraction, _starts(name, int(first), int(last), size, unit)))
+            periods = _periods(int(first), int(last), size, unit)
+            if len(periods) >= MAX_CELLS:
+                raise DomainError(f"column '{name}' has more than {MAX_CELLS} cells; declare a longer step.")
+            days = tuple(Fraction(_first_day(period, unit)) for period in periods)
         super().__init__(name, first, last, Fraction(1), days, bins, missing)
 
     def __repr__(self) -> str:
@@ -135,11 +138,11 @@ class Date(Numeric):
 
     def declared_step(self) -> str | None:
         """Return the step that makes these cells; None where there is none."""
-        edges = tuple(map(int, self.edges or ()))
-        low, high = int(self.low), int(self.high)
+        edges = self.edges or ()
         for unit in reversed(_UNITS):
-            size = _period(edges[0], unit) - _period(low, unit) if edges else 0
-            if size and edges == tuple(_starts(self.name, low, high, size, unit)):
+            size = _period(int(edges[0]), unit) - _period(int(self.low), unit) if edges else 0
+            periods = _periods(int(self.low), int(self.high), size, unit) if size else range(0)
+            if size and edges == tuple(_first_day(period, unit) for period in periods[: len(edges) + 1]):
                 return unit if size == 1 else f"{size} {unit}"
         return None
 
@@ -151,7 +154,9 @@ class Date(Numeric):
         return iso_text(int(value))
 
     def point_of(self, value: object) -> Fraction | None:
-        day = value if isinstance(value, Fraction) else day_of(value)
+        if isinstance(value, Fraction):  # of a choice, or the day after one that somebody wrote
+            return value if FIRST <= value <= LAST + 1 else None
+        day = day_of(value)
         return None if day is None else Fraction(day)
 
     def read(self, value: object) -> float | None:
@@ -220,15 +225,15 @@ def _period(day: int, unit: str) -> int:
     return when.year if unit == "years" else 12 * when.year + when.month - 1
 
 
-def _starts(name: str, low: int, high: int, size: int, unit: str) -> list[int]:
-    """Return the first day of each cell but the first, for cells of so many days, months or years."""
-    periods = range(_period(low, unit) + size, _period(high, unit) + 1, size)
-    if len(periods) >= MAX_CELLS:
-        raise DomainError(f"column '{name}' has more than {MAX_CELLS} cells; declare a longer step.")
-    if unit == "days":
-        return list(periods)
-    months = periods if unit == "months" else (12 * year for year in periods)
-    return [date(month // 12, month % 12 + 1, 1).toordinal() - _EPOCH for month in months]
+def _periods(low: int, high: int, size: int, unit: str) -> range:
+    """Return the days, months or years in which cells but the first begin, where each has so many."""
+    return range(_period(low, unit) + size, _period(high, unit) + 1, size)
+
+
+def _first_day(period: int, unit: str) -> int:
+    """Return the first day of a day, month or year."""
+    year, month = (period, 0) if unit == "years" else divmod(period, 12)
+    return period if unit == "days" else date(year, month + 1, 1).toordinal() - _EPOCH
 
 
 def _span(first: int, last: int) -> str:

@@ -28,7 +28,6 @@ from privet.kernel.date import Date
 from privet.kernel.limits import (
     Json,
     clean,
-    decimal_text,
     digest,
     fraction_of,
     quoted,
@@ -502,34 +501,30 @@ def _column(name: str, entry: Mapping[str, Any]) -> Column:
             raise DomainError(f"{where} needs values = [...], a list of texts, numbers or true/false.")
         plain = tuple(float(value) if isinstance(value, Decimal) else value for value in values)
         return Nominal(name, plain, *(_flag(entry, flag, where) for flag in ("ordered", "other", "missing")))
-    if kind == "numeric":
-        _only(entry, ("kind", "low", "high", "step", "bins", "edges", "missing"), where)
-        missing = [bound for bound in ("low", "high") if bound not in entry]
-        if missing:
-            raise DomainError(f"{where} needs {missing[0]} = ..., a public bound; values beyond it are clamped to it.")
-        low, high = _fraction(entry["low"], where, "low"), _fraction(entry["high"], where, "high")
-        edges = entry.get("edges")
-        if edges is not None and not isinstance(edges, list):
-            raise DomainError(f"{where} needs edges = [...], a rising list of numbers.")
-        points = None if edges is None else tuple(_fraction(edge, where, "edges") for edge in edges)
-        step = _fraction(entry["step"], where, "step") if "step" in entry else None
-        bins = _whole(entry, "bins", f"{where}: ") if "bins" in entry else None
-        return Numeric(name, low, high, step, points, bins, _flag(entry, "missing", where))
-    if kind == "date":
-        return _date(name, entry, where)
+    if kind in ("numeric", "date"):
+        return _numeric(name, entry, where)
     raise DomainError(f'{where} needs kind = "nominal", kind = "numeric" or kind = "date".')
 
 
-def _date(name: str, entry: Mapping[str, Any], where: str) -> Date:
+def _numeric(name: str, entry: Mapping[str, Any], where: str) -> Numeric:
+    """Return a column of numbers or dates."""
     _only(entry, ("kind", "low", "high", "step", "bins", "edges", "missing"), where)
-    missing = [bound for bound in ("low", "high") if bound not in entry]
-    if missing:
-        raise DomainError(f"{where} needs {missing[0]} = 2020-12-31, say: a public bound, to which others are clamped.")
+    lacking = [bound for bound in ("low", "high") if bound not in entry]
+    if lacking:
+        raise DomainError(f"{where} needs {lacking[0]} = ..., a public bound; values beyond it are clamped to it.")
     edges = entry.get("edges")
     if edges is not None and not isinstance(edges, list):
-        raise DomainError(f"{where} needs edges = [...], a rising list of dates.")
+        raise DomainError(
+            f"{where} needs edges = [...], a rising list of {entry['kind'].replace('numeric', 'number')}s."
+        )
     bins = _whole(entry, "bins", f"{where}: ") if "bins" in entry else None
-    return Date(name, entry["low"], entry["high"], entry.get("step"), edges, bins, _flag(entry, "missing", where))
+    missing = _flag(entry, "missing", where)
+    if entry["kind"] == "date":
+        return Date(name, entry["low"], entry["high"], entry.get("step"), edges, bins, missing)
+    low, high = _fraction(entry["low"], where, "low"), _fraction(entry["high"], where, "high")
+    points = None if edges is None else tuple(_fraction(edge, where, "edges") for edge in edges)
+    step = _fraction(entry["step"], where, "step") if "step" in entry else None
+    return Numeric(name, low, high, step, points, bins, missing)
 
 
 def _settings(column: Numeric) -> dict[str, str]:
@@ -582,8 +577,6 @@ def _whole(content: Mapping[str, Any], name: str, where: str = "") -> int:
 def _toml(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, Fraction):
-        return decimal_text(value)
     if isinstance(value, tuple):
         return "[" + ", ".join(_toml(item) for item in value) + "]"
     if isinstance(value, str):

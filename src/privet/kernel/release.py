@@ -452,16 +452,7 @@ class Releases(tuple[R, ...], Generic[R]):
 
     def array(self) -> NDArray[Any]:
         """Return the plain values as an array."""
-        return np.array(
-            [
-                release.values
-                if isinstance(release, Histogram)
-                else release.value
-                if isinstance(release, DateQuantile)
-                else release
-                for release in self
-            ]
-        )
+        return np.array([own.value if isinstance(own, Histogram | DateQuantile) else own for own in self])
 
     def interval(self, confidence: float = 0.95) -> list[tuple[Any, Any]]:
         """Return the interval of each."""

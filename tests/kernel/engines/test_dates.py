@@ -171,6 +171,15 @@ def test_a_stored_date_has_its_own_day_and_an_instant_that_of_utc(stores: Stores
             assert dict(engine.exact_values("edges")) == {day: listed.count(day) for day in listed}
 
 
+@pytest.mark.parametrize("kind", ["TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"])
+def test_times_of_every_precision_of_duckdb_have_their_own_day(stores: Stores, kind: str) -> None:
+    values = ["1969-12-31 23:59:59", "2020-02-29 23:59:59", "2020-03-01 00:00:00", None, "infinity", "-infinity"]
+    with stores.open("table", Domain(COLUMNS[3:]), [kind], [(value,) for value in values]) as (engine, _):
+        (grid,) = engine.exact_grid(GridQuery(Rows(), ("edges",)))
+        assert grid.index.tolist() == [-1, *(COLUMNS[3].grid(value) for value in values[:3])]
+        assert grid.exact_counts.ravel().tolist() == [3, 1, 1, 1]
+
+
 def test_the_zone_of_a_session_does_not_move_an_instant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     instant = datetime(2020, 2, 29, 23, 30, tzinfo=timezone(-timedelta(hours=5)))
     path = tmp_path / "t.parquet"

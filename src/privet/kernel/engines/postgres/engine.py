@@ -358,10 +358,10 @@ def described(link: Link, source: PostgresSource, domain: Domain) -> dict[str, S
     for name, number in zip(domain.stored_names, numbers, strict=True):
         of, kind, title = types[number]
         held = Kind.TEXT if kind == "e" else _KINDS.get(of)
-        if held is None or not coding.readable(domain, name, held):
+        words = coding.unread(domain, name, held)
+        if held is None or words is not None:
             raise DataError(
-                f"column '{name}' has type {title}; {coding.wanted(domain, name)}: cast it in a view, or take it out "
-                "of the domain file."
+                f"column '{name}' has type {title}; {words}: cast it in a view, or take it out of the domain file."
             )
         columns[name] = Stored(of, held)
     return columns

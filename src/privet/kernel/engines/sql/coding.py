@@ -53,21 +53,15 @@ class Kind(Enum):
 
 
 _TYPE = re.compile(r"(\w+( WITH TIME ZONE)?)(\(.*\))?( collate \w+)?", re.DOTALL)  # a list ends in []
-_OF_DATES = (Kind.TEXT, Kind.DAY, Kind.INSTANT)
+_OF_DATES = {Kind.TEXT, Kind.DAY, Kind.INSTANT}
+_OF_OTHERS = set(Kind) - {Kind.DAY, Kind.INSTANT}
 
 
-def readable(domain: Domain, name: str, kind: Kind | None) -> bool:
-    """Return whether a column stored in this way holds what the domain declares; a person column holds no dates."""
+def unread(domain: Domain, name: str, kind: Kind | None, booleans: str = "booleans") -> str | None:
+    """Return which types are read for a column, in words; None where it is stored in one of them."""
     if name in domain and isinstance(domain[name], Date):
-        return kind in _OF_DATES
-    return kind not in (None, Kind.DAY, Kind.INSTANT)
-
-
-def wanted(domain: Domain, name: str, booleans: str = "booleans") -> str:
-    """Return which types are read for a column, in words."""
-    if name in domain and isinstance(domain[name], Date):
-        return "privet reads texts, dates and timestamps as dates"
-    return f"privet reads texts, numbers and {booleans}"
+        return None if kind in _OF_DATES else "privet reads texts, dates and timestamps as dates"
+    return None if kind in _OF_OTHERS else f"privet reads texts, numbers and {booleans}"
 
 
 def kind_of(
@@ -96,10 +90,10 @@ def kind_of(
         raise DataError(f"the table has no column '{name}', which the domain declares; check the domain file.")
     plain = _TYPE.fullmatch(stored)
     kind = None if plain is None else kinds.get(plain[1])
-    if kind is None or not readable(domain, name, kind):
+    if kind is None or unread(domain, name, kind) is not None:
         raise DataError(
-            f"column '{name}' has type {re.split('[(<]', stored)[0]}; {wanted(domain, name, booleans)}: cast it, or "
-            "take it out of the domain file."
+            f"column '{name}' has type {re.split('[(<]', stored)[0]}; {unread(domain, name, None, booleans)}: cast it, "
+            "or take it out of the domain file."
         )
     return kind
 
