@@ -26,6 +26,16 @@ def _hear_ctrl_c() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture
+def table() -> Any:
+    """A few people, with a budget that no test uses up."""
+    from kernel.people import DOMAIN, FRAME, LARGE
+
+    import privet
+
+    return privet.open(FRAME, DOMAIN, budget=LARGE)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     _keep_groups(config, items)

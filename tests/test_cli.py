@@ -277,7 +277,8 @@ def test_a_policy_of_your_own_chooses_and_one_of_another_version_does_not(folder
     assert not (folder / "people.csv.ledger").exists() and not (folder / "model.json").exists()
     done = run(*fit, "--policy", "own.json", "--explain", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "learner: naive-bayes, ahead of the default 'boosted' by 5.00 points" in done.stdout
+    # one leaf for all tables: what it says of learners is no fact about this table
+    assert "learner: naive-bayes, as on most tables: nothing about this table spoke for another" in done.stdout
     assert spent(folder) == "1"
 
 

@@ -1,19 +1,11 @@
-"""Tables and places for ledgers that many tests of the kernel share."""
+"""Places for ledgers that many tests of the kernel share."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from kernel.people import DOMAIN, FRAME, LARGE
 from postgres_server import shared_server
-
-import privet
-
-
-@pytest.fixture
-def table() -> privet.ProtectedTable:
-    return privet.open(FRAME, DOMAIN, budget=LARGE)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -21,7 +21,7 @@ from privet.errors import PrivacyError, PrivetError
 from privet.kernel import WeightedMax
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
-from privet.kernel.racing import race
+from privet.kernel.shadow import race
 
 
 @pytest.fixture(params=[*SOURCES, "snapshot"])
