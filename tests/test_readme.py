@@ -97,7 +97,9 @@ def test_the_demo_installs_the_package_alone_and_uses_the_environment_of_the_tes
         shutil.copy(ROOT / name, tmp_path)
 
     def steps() -> list[str]:
-        done = subprocess.run(["make", "-n", "demo"], cwd=tmp_path, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["make", "-n", "--no-print-directory", "demo"], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
         return [line for line in done.stdout.splitlines() if "version_info" not in line]
 
     fresh = steps()

@@ -13,7 +13,7 @@ from privet.verification.tables import boundary_pairs, known_pairs
 # Runs on each table. Two thirds of them test: 10,000 find what one table alone shows in 1 of 100 runs (it takes 61
 # such runs and none on the other table, for alpha 1e-8 and a claim of 1), and noise for 1.13 sold as 1.
 RUNS = 15_000
-PILOT = 500  # on each table of each pair
+PILOT = 1_000  # on each table, shared by all pairs, but at least a tenth of it for each
 
 
 def checks(
@@ -30,4 +30,4 @@ def checks(
         return lambda runs: observe.with_low_bits(observe.runs(lambda: function(table), runs))
 
     neighbours = [Neighbours(name, sampler(left), sampler(right)) for name, left, right in named]
-    return [NeighbourCheck(neighbours, effort.of(RUNS), PILOT)]
+    return [NeighbourCheck(neighbours, effort.of(RUNS), max(PILOT // len(neighbours), PILOT // 10))]

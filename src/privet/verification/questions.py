@@ -65,6 +65,13 @@ def _histograms(table: Any, epsilon: Fraction) -> Any:
     return np.concatenate([one.values.ravel(), two.values.ravel()])
 
 
+def _other_cells(table: Any, epsilon: Fraction) -> Any:
+    """A number that is read a second time, in bins that were not declared."""
+    again = replace(DOMAIN.numeric("x"), name="x again", bins=3)
+    finer = replace(DOMAIN, columns=(*DOMAIN.columns, again))
+    return table.with_cells(finer, {"x again": "x"}).histogram("a", "x again", epsilon=epsilon)
+
+
 def _refined(table: Any, epsilon: Fraction) -> Any:
     """All levels of a count, of a table or of every part: together they cost the last epsilon."""
     first = table.count(epsilon / 4)
@@ -136,6 +143,7 @@ QUESTIONS: tuple[QuestionCase, ...] = (
     QuestionCase("partition-count", "rows of every part", lambda t, e: t.partition("a").count(e), 2_000, copied=False),
     QuestionCase("scatter-count", "rows of random parts", lambda t, e: t.scatter(3, 7).count(e), 2_000, copied=False),
     QuestionCase("histograms", "several histograms for one price", _histograms, 2_000, copied=False),
+    QuestionCase("other-cells", "rows of other cells of a number", _other_cells, 2_000, copied=False),
 )
 
 
