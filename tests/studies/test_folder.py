@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sizes import long
 
 from privet.errors import DataError
 from privet.studies import Outcome, Trial, recorded
@@ -76,6 +77,7 @@ gather(Path(sys.argv[1]), trials, work)
 """
 
 
+@long
 def test_a_run_killed_in_the_middle_resumes_without_repeating_or_losing_a_trial(tmp_path: Path) -> None:
     for stop in (0, 3, 4, -1):
         done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(stop)], check=False)

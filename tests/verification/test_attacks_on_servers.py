@@ -125,6 +125,7 @@ def test_postgres_holds_and_nothing_of_its_owner_is_touched() -> None:
         assert layer.held() == before
 
 
+@long
 def test_postgres_holds_where_numbers_are_texts() -> None:
     """Those that rows in other types could change; timing is held, as far as that can be decided without a clock."""
     with PostgresLayer(texts=True) as layer:
@@ -165,6 +166,7 @@ def test_spark_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert spark_session.shared().sparkContext._jsc.getPersistentRDDs().size() == 0
 
 
+@long
 @on_spark
 def test_a_number_that_is_none_would_be_caught_on_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     careless(monkeypatch, "spark", is_nan=lambda number: exp.false())

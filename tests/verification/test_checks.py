@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sizes import long
 
 from privet.errors import QuestionError
 from privet.kernel import Entropy, IntegerLaplace
@@ -120,6 +121,7 @@ def test_the_worst_pair_is_chosen() -> None:
     assert found.tables == "apart" and found.bound > 0.5
 
 
+@long
 def test_equal_tables_are_not_taken_for_the_worst_pair() -> None:
     """Would catch a pilot that extrapolates from a few lucky runs: it took the equal pair 6 times in 100."""
     pairs = [Neighbours("equal", counts(1)(5), counts(1)(5)), neighbours(counts(1), "apart")]

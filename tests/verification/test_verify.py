@@ -119,6 +119,7 @@ def test_a_classifier_without_an_epsilon_is_held_to_the_claim() -> None:
     assert verdict.lower_bound == pytest.approx(1, abs=1e-6)
 
 
+@long
 def test_a_classifier_with_an_epsilon_of_its_own_is_held_to_the_claim() -> None:
     found = privet.verify(privet.HanischTreeClassifier(epsilon=2, max_depth=1), 1, effort=0.05)
     assert not found.passed
@@ -187,7 +188,7 @@ def test_a_count_that_is_rounded_before_its_noise_is_caught(multiple: int, direc
     assert privet.verify(count, 1, effort=0.2).outcome == "broken"
 
 
-@pytest.mark.parametrize("column", ["a", "b", "y"])
+@pytest.mark.parametrize("column", [pytest.param("a", marks=long), pytest.param("b", marks=long), "y"])
 def test_a_cell_that_is_rounded_before_its_noise_is_caught(column: str) -> None:
     def cell(frame: pd.DataFrame) -> int:
         return noisy(1)([0] * (5 * round(int((frame[column].to_numpy() == "1").sum()) / 5)))
@@ -274,6 +275,7 @@ def test_what_cannot_be_verified_is_refused_in_a_sentence(call: Callable[[], Any
     assert "\n" not in str(raised.value)
 
 
+@long
 def test_an_effort_that_is_too_small_shows_nothing_and_does_not_crash() -> None:
     for subject in ("count", "exponential-over-ranges", "maxtree", "stored-seed", "float-noise", "bootstrap-forest"):
         verdict = privet.verify(subject, 1, effort=0.01)

@@ -7,7 +7,16 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from kernel.engines.comparison import PEOPLE, PEOPLE_TYPES, SPARK, STORAGES, ask, assert_same, memory_of, people
+from kernel.engines.comparison import (
+    PEOPLE,
+    PEOPLE_TYPES,
+    SPARK_AT_LENGTH,
+    STORAGES,
+    ask,
+    assert_same,
+    memory_of,
+    people,
+)
 from pytest import mark
 
 from privet.kernel.additive import AdditiveModel
@@ -71,7 +80,7 @@ def queries(domain: Domain) -> list[Any]:
     ]
 
 
-@mark.parametrize("storage", (*STORAGES, SPARK))
+@mark.parametrize("storage", (*STORAGES, SPARK_AT_LENGTH))
 @mark.parametrize("person", [None, "who"], ids=["rows", "persons"])
 def test_other_cells_are_those_of_a_table_that_was_opened_with_them(
     stores: Any, storage: str, person: str | None
