@@ -19,7 +19,7 @@ from kernel.people import AGE, DOMAIN, EXACT, FRAME, LARGE, SEX, SOURCES, counts
 import privet
 from privet.errors import PrivacyError, PrivetError
 from privet.kernel import WeightedMax
-from privet.kernel.column import Nominal
+from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.shadow import race
 
@@ -316,3 +316,33 @@ def test_a_key_of_one_set_of_bins_is_not_that_of_another() -> None:
     table.histogram("age", epsilon="0.1", key="ages")
     with pytest.raises(privet.errors.KeyReused):
         table.with_cells(in_bins(25)).histogram("age", epsilon="0.1", key="ages")
+
+
+def test_a_key_of_a_copy_is_not_that_of_a_copy_of_another_column() -> None:
+    """Its answer would be refined by the rows of the other column, whose difference to it is no noise."""
+    age, shoe = (Numeric(name, Fraction(0), Fraction(99), Fraction(1), bins=4) for name in ("age", "shoe"))
+    table = privet.open(pd.DataFrame({"age": [10] * 9, "shoe": [40] * 9}), Domain((age, shoe)), budget=9)
+    copied = Domain((age, shoe, replace(age, name="again", bins=2)))
+    table.with_cells(copied, {"again": "age"}).histogram("again", epsilon=1, key="k")
+    with pytest.raises(privet.errors.KeyReused):
+        table.with_cells(copied, {"again": "shoe"}).histogram("again", epsilon=1, key="k")
+    once_more = Domain((*copied.columns, replace(age, name="last", bins=2)))
+    by_copies = [
+        table.with_cells(copied, {"again": name}).with_cells(once_more, {"last": "again"}) for name in ("age", "shoe")
+    ]
+    by_copies[0].histogram("last", epsilon=1, key="l")
+    with pytest.raises(privet.errors.KeyReused):
+        by_copies[1].histogram("last", epsilon=1, key="l")
+
+
+def test_parts_are_asked_about_in_the_cells_that_they_were_chosen_in() -> None:
+    """In others the same steps choose other rows, which overlap with those that have paid."""
+    table = privet.open(FRAME, DOMAIN, budget=LARGE)
+    part, finer = table.partition("age")[0], table.with_cells(in_bins(25))
+    for session, sets in ((finer._session, part._sets), (table._session, finer.partition("age")[0]._sets)):
+        mixed = table._with(session, sets)
+        with pytest.raises(privet.errors.QuestionError, match="chosen in other cells"):
+            mixed.count(1)
+        with pytest.raises(privet.errors.QuestionError, match="chosen in other cells"):
+            mixed.with_cells(in_bins(5))
+    assert table.budget.spent == 0

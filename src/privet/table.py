@@ -87,11 +87,12 @@ class InProcess:
 
     def divide(self, sets: RowSets, step: Step, paths: Paths | None = None) -> RowSets:
         """Return the sets of rows that a step makes of these; `paths` names them where names change."""
-        return sets.divide(step, self.domain, paths)
+        return sets.divide(step, paths)
 
-    def in_cells(self, sets: RowSets, domain: Domain, copies: Mapping[str, str]) -> InProcess:
-        """Return what answers about the same rows in other cells."""
-        return type(self)(self.session.in_cells(sets.rows, domain, copies))
+    def in_cells(self, sets: RowSets, domain: Domain, copies: Mapping[str, str]) -> tuple[InProcess, RowSets]:
+        """Return what answers about the same rows in other cells, and these rows."""
+        session, same = self.session.in_cells(sets, domain, copies)
+        return type(self)(session), same
 
     def remaining(self, sets: RowSets) -> PerPart[Fraction]:
         """Return the largest epsilon that can be charged to each set now."""
@@ -644,7 +645,7 @@ class ProtectedTable(Questions, OpenTable):
         >>> table.budget.remaining
         Fraction(0, 1)
         """
-        return type(self)(self._backend.in_cells(self._sets, domain, copies or {}), self._sets)
+        return type(self)(*self._backend.in_cells(self._sets, domain, copies or {}))
 
     def partition(self, by: SplitLike, edges: Sequence[int | float] | None = None) -> Parts:
         """Return disjoint parts by the values or bins of a column; together they cost what the dearest costs."""

@@ -21,7 +21,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import privet
-from privet.errors import BudgetExceeded, QuestionError
+from privet.errors import BudgetExceeded, PrivacyError, QuestionError
 from privet.kernel import PerPart, accounting, as_epsilon
 from privet.kernel.accounting import GRAIN, Refused, Scopes, alone, charge
 from privet.kernel.column import Nominal
@@ -570,3 +570,18 @@ def _interrupt_at_every_line(refused: bool) -> None:
         if len(lines) < step:
             assert step > 20
             break
+
+
+def test_no_loss_is_below_zero_and_gives_back_what_was_spent() -> None:
+    root = Scopes()
+    with pytest.raises(PrivacyError, match="would give back"):
+        charge(root, Fraction(-1), print)
+
+    class Odd(Fraction):
+        """A number that passes for one and is multiplied as another."""
+
+        def __mul__(self, other: object) -> Fraction:
+            return Fraction(-(10**99))
+
+    table = tiny_table()
+    assert table.count(Odd(1, 10)).epsilon == table.budget.spent == Fraction(1, 10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +16,9 @@ from kernel.refined_table import DOMAIN, FRAME, HALF, ONE, TENTH, one_sentence, 
 import privet
 from privet.errors import BudgetExceeded, DataError, PrivetError, QuestionError
 from privet.kernel import Count, Histogram, IntegerLaplace, Releases, Sum
+from privet.kernel.per_part import PerPart
+from privet.kernel.questions.counts import HistogramQuestion
+from privet.kernel.refinement import Chain
 from privet.lab import open_public
 
 # -- what it costs ------------------------------------------------------------------------------
@@ -218,3 +222,21 @@ def test_every_error_is_one_of_privets() -> None:
             except PrivetError:
                 pass
     assert table.budget.spent <= 1
+
+
+def test_an_answer_is_refined_as_the_answer_to_its_own_question() -> None:
+    """What was released less an exact answer to something else is no noise: whoever calls the kernel, it looks."""
+    table = table_of()
+    cells = table.histogram("sex", epsilon=TENTH)
+    finer = table.histogram("sex", epsilon=HALF)
+    finer.about = replace(finer.about, entry=cells.about.entry)  # as if it had less to pay to the next level
+    wrong: list[tuple[Any, Any, Any]] = [
+        (HistogramQuestion(("old",)), table._sets, cells),
+        (HistogramQuestion(("sex",)), table.where(old="yes")._sets, cells),
+        (HistogramQuestion(("sex",)), table._sets, finer),
+    ]
+    for question, sets, release in wrong:
+        with pytest.raises(QuestionError, match="ledger entry 1 is of another question"):
+            Chain(table._session, question, sets, [release]).refined([0], PerPart.same(ONE, 1))
+    assert table.budget.spent == TENTH + HALF
+    assert Chain(table._session, HistogramQuestion(("sex",)), table._sets, [cells]).refined([0], PerPart.same(ONE, 1))

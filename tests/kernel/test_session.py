@@ -16,7 +16,7 @@ from kernel.people import DOMAIN, EXACT, FRAME, LARGE, SOURCES, write_csv
 
 import privet
 from privet.errors import BudgetExceeded, KeyReused, QuestionError, UndeclaredDomain
-from privet.kernel import Choice, Condition, Divide, Keep, PerPart, Scatter, Split, Step
+from privet.kernel import Allot, Choice, Condition, Divide, Keep, PerPart, Scatter, Split, Step
 from privet.kernel.domain import Domain
 
 
@@ -55,6 +55,7 @@ def test_ten_tenths_fit_a_budget_of_one_and_no_more() -> None:
         Scatter(0, 1),
         Scatter(2, -1),
         Scatter(10_000_000, 1),
+        Allot(Fraction(1)),
     ],
     ids=str,
 )
@@ -62,7 +63,7 @@ def test_the_kernel_checks_steps_that_no_table_would_take(table: privet.Protecte
     """Parts that share rows would share a maximum that is no bound: whoever calls the kernel, it looks itself."""
     sets = table.scatter(2, 1)._sets
     with pytest.raises((QuestionError, UndeclaredDomain)):
-        sets.divide(step, table.domain, sets.paths)
+        sets.divide(step, sets.paths)
     assert table.budget.spent == 0
 
 

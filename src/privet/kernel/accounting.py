@@ -216,7 +216,8 @@ class Scopes:
 
     def allot(self, cap: Fraction) -> Scopes:
         """Return a scope for the same rows that may spend at most `cap`."""
-        assert len(self) == 1, "a cap is for one scope"
+        if len(self) != 1:
+            raise QuestionError("an allotment is for one set of rows; allot something to each part by itself.")
         one = np.zeros(1, dtype=np.intp)
         return Scopes._of(_Level(self._level, self._at, one, cap), one)
 
@@ -351,6 +352,8 @@ def charge(scopes: Scopes, losses: Losses | Fraction, commit: Callable[[Fraction
     """
     scopes.check_process()
     level, own = scopes._level, _losses(scopes, losses)
+    if any(loss < 0 for loss in own.values):
+        raise PrivacyError("a loss below 0 would give back what was spent.")
     with scopes.lock:
         level.root.version = version
         step, capped = _Step({}, {}), None

@@ -76,7 +76,7 @@ def fraction_of(value: object) -> Fraction | None:
     elif isinstance(value, int | np.integer):
         number = Fraction(int(value)) if int(value).bit_length() <= _BITS else None
     elif isinstance(value, Fraction):
-        number = value
+        number = Fraction(value)  # of a subclass a plain one: what is compared is what is charged
     elif isinstance(value, Decimal):
         number = _from_decimal(value)
     elif isinstance(value, float | np.floating):

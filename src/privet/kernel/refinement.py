@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from privet.errors import KeyReused
+from privet.errors import KeyReused, QuestionError
 from privet.kernel.mechanisms import IntegerLaplace, Paired, Refinement, release_all
 from privet.kernel.per_part import PerPart
 from privet.kernel.release import About, Refinable
@@ -107,6 +107,7 @@ class Chain:
         """
         session, ledger = self._session, self._session.ledger
         if self._known is None:
+            self._check_pairing()
             stored = ledger.answer(self._entry)
             first = json.loads(stored.text)
             private = bool(first["private"]) and session.private_rows
@@ -117,6 +118,15 @@ class Chain:
         while (content := self._content(self._known[1] + 1)) is not None:
             self._step(content)
         return self._known[0]
+
+    def _check_pairing(self) -> None:
+        """Refuse what is not the question, the rows and the epsilons of the entry: their difference is no noise."""
+        session, losses = self._session, PerPart.of(release.epsilon for release in self._releases)
+        request = Request(self._question.words, self._question.identity(), self._sets, losses)
+        if session.fingerprint(request) != session.ledger.fingerprint(self._entry):
+            raise QuestionError(
+                f"cannot refine {self._question.words}: ledger entry {self._entry} is of another question."
+            )
 
     def _content(self, step: int) -> str | None:
         """Return what the refinement of this number was written for, if there is one."""
@@ -130,7 +140,7 @@ class Chain:
         wanted = _parsed(content)
         parts = list(wanted)
         every = len(parts) == len(self._sets)  # in rising order, as `_parsed` has them
-        sets = self._sets if every else self._sets.divide(Keep(tuple(parts)), session.domain)
+        sets = self._sets if every else self._sets.divide(Keep(tuple(parts)))
         each = session.domain.rows_per_person
         after, before = PerPart.of(wanted.values()), PerPart.of(levels[part].epsilon for part in parts)
         mechanisms = before.combine(lambda low, high: Refinement(low / each, high / each, self._sensitivity), after)

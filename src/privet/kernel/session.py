@@ -25,7 +25,7 @@ from privet.kernel import accounting
 from privet.kernel.accounting import Scopes
 from privet.kernel.domain import Domain
 from privet.kernel.engines.access import Access
-from privet.kernel.engines.contract import FIXED, Engine, Lost, OtherCells, cells_for
+from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells, cells_for
 from privet.kernel.ledger import Charge, Entry, Ledger
 from privet.kernel.limits import LONGEST_NAME, Json, canonical, decimal_text, digest, is_name
 from privet.kernel.mechanisms import Mechanism, release_all
@@ -165,23 +165,26 @@ class RowSets:
     rows: Rows
     scopes: Scopes
     paths: Paths
+    cells: Cells  # those that the steps of `rows` name: in others they would be other rows
 
     def __len__(self) -> int:
         return len(self.scopes)
 
-    def divide(self, step: Step, domain: Domain, paths: Paths | None = None) -> RowSets:
+    def divide(self, step: Step, paths: Paths | None = None) -> RowSets:
         """Return the sets that a step makes of these, disjoint as they are; `paths` names them where names change."""
-        rows, scopes = self.rows, self.scopes
+        rows, scopes, domain = self.rows, self.scopes, self.cells.domain
         if isinstance(step, Allot):
-            return RowSets(rows, scopes.allot(step.cap), self.paths)
+            return replace(self, scopes=scopes.allot(step.cap))
         step.check(domain, len(self))
         if isinstance(step, Keep):
             kept = np.asarray(step.parts, dtype=np.intp)
-            return RowSets(rows.keep(step.parts, step.conditions), scopes.take(kept), paths or self.paths.take(kept))
+            names = paths or self.paths.take(kept)
+            return RowSets(rows.keep(step.parts, step.conditions), scopes.take(kept), names, self.cells)
         assert paths is not None
         if isinstance(step, Scatter):
-            return RowSets(rows.scatter(step.parts, step.seed), scopes.divide(step.parts), paths)
-        return RowSets(rows.divide(step.splits, domain), scopes.divide(step.children(domain)), paths)
+            return RowSets(rows.scatter(step.parts, step.seed), scopes.divide(step.parts), paths, self.cells)
+        children = scopes.divide(step.children(domain))
+        return RowSets(rows.divide(step.splits, domain), children, paths, self.cells)
 
     @property
     def name(self) -> str:
@@ -227,6 +230,7 @@ class Session:
     opening: str = field(default_factory=lambda: secrets.token_hex(8))
     last_entry: LastEntry = field(default_factory=LastEntry)
     terms: int | None = None  # of the ledger, when the table was opened: see `Ledger.register`
+    copies: Mapping[str, str] = field(default_factory=dict)  # columns of the domain that read another one: see `Cells`
 
     # Whether releases name their ledger entry. In a race they do not: its ledger is gone when the run is over, and a
     # release that a race has chosen cannot be refined, because that would lose more than the difference.
@@ -240,12 +244,26 @@ class Session:
 
     def whole_table(self) -> RowSets:
         """Return all rows as one set, which has paid nothing yet."""
-        return RowSets(Rows(), Scopes(), Paths.of("all rows"))
+        return RowSets(Rows(), Scopes(), Paths.of("all rows"), self.cells)
 
-    def in_cells(self, rows: Rows, domain: Domain, copies: Mapping[str, str]) -> Session:
+    @property
+    def cells(self) -> Cells:
+        """What its questions and rows are about."""
+        return Cells(self.domain, self.copies)
+
+    def in_cells(self, sets: RowSets, domain: Domain, copies: Mapping[str, str]) -> tuple[Session, RowSets]:
         """Return a session that counts these rows in other cells, and charges the same ledger; see `cells_for`."""
-        cells = cells_for(rows, self.domain, domain, copies)
-        return replace(self, domain=cells.domain, engine=cast(Engine, OtherCells(self.engine, cells)))
+        self._check_cells(sets)
+        cells = cells_for(sets.rows, self.domain, domain, copies)
+        engine = cast(Engine, OtherCells(self.engine, cells))
+        sources = {copy: self.cells.source(source) for copy, source in cells.copies.items()}
+        session = replace(self, domain=cells.domain, engine=engine, copies={**self.copies, **sources})
+        return session, replace(sets, cells=session.cells)
+
+    def _check_cells(self, sets: RowSets) -> None:
+        """Refuse rows that were chosen in other cells: the same steps would choose others here, which have not paid."""
+        if sets.cells != self.cells:
+            raise QuestionError("these rows were chosen in other cells; ask the table that they are parts of.")
 
     def run_on_one_version(self, exact_work: Callable[[], T]) -> tuple[T, int] | None:
         """Run `exact_work`; retry once if the rows change. Return (result, version), or None if they changed again."""
@@ -440,6 +458,7 @@ class Session:
 
     def _standing(self, request: Request) -> Entry | None:
         """Return the charge under the key of a question, if there is one; refuse a closed table and a wrong key."""
+        self._check_cells(request.sets)
         if self.engine.closed:
             raise DataError(f"the table '{self.dataset}' was closed; open it again.")
         key = request.key
@@ -447,10 +466,11 @@ class Session:
             return None
         if request.drawn is None and not is_name(key):
             raise QuestionError(f"key must be a text of 1 to {LONGEST_NAME} printable characters.")
-        return self.ledger.standing(self.dataset, self.analyst, key, self._fingerprint(request))
+        return self.ledger.standing(self.dataset, self.analyst, key, self.fingerprint(request))
 
-    def _fingerprint(self, request: Request) -> str:
+    def fingerprint(self, request: Request) -> str:
         """Return a hash of the request, its rows, their source and the losses."""
+        copies: dict[str, Json] = {"copies": dict(self.copies)} if self.copies else {}
         return digest(
             {
                 "source": self.source,
@@ -458,11 +478,12 @@ class Session:
                 "rows": request.sets.rows.fingerprint,
                 "request": request.identity if request.content is None else json.loads(request.content),
                 "losses": request.losses.to_json(str),
+                **copies,
             }
         )
 
     def _charge(self, request: Request) -> Entry:
-        fingerprint = self._fingerprint(request)
+        fingerprint = self.fingerprint(request)
 
         def write(reaches_root: Fraction) -> Entry:
             charge = Charge(

@@ -27,7 +27,7 @@ from privet.kernel.ledger import MEMORY, Entry, Ledger
 from privet.kernel.limits import Json, fraction_of
 from privet.kernel.per_part import PerPart
 from privet.kernel.release import Public, Release, known
-from privet.kernel.session import LastEntry, OpenTable, Request, RowSets, Session
+from privet.kernel.session import LastEntry, OpenTable, Request, Session
 
 Score = Release | Public
 T = TypeVar("T", bound=OpenTable)
@@ -48,7 +48,7 @@ def shadow_table(table: T, lease: Lease, epsilon: Fraction) -> T:
         last_entry=LastEntry(),
         writes=False,
     )
-    return table._with(shadow, RowSets(table._sets.rows, Scopes(), table._sets.paths))
+    return table._with(shadow, replace(table._sets, scopes=Scopes()))
 
 
 class Lease:

@@ -232,7 +232,7 @@ class PublicTable(_PublicCriteria, ProtectedTable):
         engine = given.engine.resampled(seed)  # type: ignore[attr-defined]
         session = replace(given, engine=engine, source=f"{given.source} {name}", opening=f"{given.opening} {name}")
         whole = session.whole_table()
-        return PublicTable(PublicBackend(session), RowSets(whole.rows, self._sets.scopes, whole.paths))
+        return PublicTable(PublicBackend(session), replace(whole, scopes=self._sets.scopes))
 
 
 def open_public(

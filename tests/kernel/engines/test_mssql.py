@@ -214,6 +214,23 @@ def test_a_lost_connection_is_another_version_of_the_rows_and_a_server_that_is_g
         assert engine.version
 
 
+def test_parts_in_other_cells_share_nothing_that_was_paid_before_rows_may_have_changed(
+    connects: Callable[..., None],
+) -> None:
+    """Otherwise a person who moved meanwhile would be asked about twice, and paid for once."""
+    domains = [Domain((Numeric("age", Fraction(0), Fraction(99), Fraction(1), bins=bins),)) for bins in (2, 4)]
+    server, later = (StandIn(("age",), ["DOUBLE"], [[age]] * 30) for age in (10.0, 40.0))
+    connects(server, later)
+    with privet.open(ADDRESS, domains[0], budget=1000, ledger=":memory:") as table:
+        first, second, *_ = table.with_cells(domains[1]).partition("age")
+        assert first.count(100) == 30 and table.budget.spent == 100
+        server.cursor = None  # type: ignore[assignment, method-assign]  # it breaks
+        with pytest.raises(EngineFailed):
+            first.count(100)
+        assert second.count(100) == 30 and table.budget.spent == 300
+        assert table.count(100) == 30
+
+
 # -- numbers and whole quotients; `test_contract.py` runs the statements, in translation -----------
 
 

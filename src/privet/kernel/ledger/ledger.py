@@ -347,6 +347,13 @@ class Ledger:
             line = log.keyed(dataset, analyst, key)
             return None if line is None else line.note["question"]
 
+    def fingerprint(self, entry: int) -> str:
+        """Return the fingerprint of a charge."""
+        with self._transaction() as log:
+            line = log.last("charge", serial=entry)
+            assert line is not None
+            return str(line.body["fingerprint"])
+
     def answer(self, entry: int) -> Answer:
         """Return the stored answer of an entry that has one."""
         with self._transaction() as log:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -50,6 +51,20 @@ def test_parts_share_nothing_that_was_paid_before_rows_may_have_changed(server: 
         assert table.budget.spent == 600
         third.count(300)
         assert table.budget.spent == 600
+
+
+def test_a_lost_connection_is_made_again_for_rows_in_other_cells(server: Server) -> None:
+    """Also with a copy of a column, which the server does not have; and parts share nothing that was paid before."""
+    name = make(server, "age int4", [(age,) for age in range(40)])
+    age = Numeric("age", Fraction(0), Fraction(39), Fraction(1), bins=2)
+    with opened(server, name, Domain((age,))) as table:
+        copied = table.with_cells(Domain((age, replace(age, name="again", bins=4))), {"again": "age"})
+        first, second, *_ = copied.partition("again")
+        assert first.count(200) == 10
+        ended(server, table)
+        server.run(f'UPDATE "{name}" SET age = (age + 10) % 40')
+        assert second.count(200) == 10 and table.budget.spent == 400
+        assert copied.histogram("again", epsilon=200).values.tolist() == [10] * 4
 
 
 def test_counts_of_rows_as_they_were_are_not_recalled(server: Server) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -172,10 +171,7 @@ class StatementEngine(SqlEngine):
         self._take(coded)
 
     def in_cells(self, cells: Cells) -> StatementEngine:
-        engine = copy(self)
-        engine._domain, engine._recall = cells.domain, Recall(cells.domain, self._shortcuts)
-        engine._take(coding.recut(self._coded.subquery("declared"), self._domain, cells))
-        return engine
+        return _Recut(self, cells)
 
     def _take(self, coded: exp.Select) -> None:
         """Ask all queries of these rows."""
@@ -222,3 +218,38 @@ class StatementEngine(SqlEngine):
     def _written(self, query: exp.Select) -> Sql:
         """Return a query that is a part of many statements, in the form in which they take it."""
         return query
+
+
+class _Recut(StatementEngine):
+    """The rows of an engine in other cells.
+
+    That engine runs the statements: its connection is the one that knows of which version the rows are.
+    """
+
+    def __init__(self, opened: StatementEngine, cells: Cells) -> None:
+        self._opened, self.name, self.dialect = opened, opened.name, opened.dialect
+        SqlEngine.__init__(self, cells.domain, shortcuts=opened._shortcuts)
+        self._fitting = opened._fitting
+        self._take(coding.recut(opened._coded.subquery("declared"), opened._domain, cells))
+
+    @property
+    def version(self) -> int:
+        return self._opened.version
+
+    def close(self) -> None:
+        self._opened.close()
+
+    def _fetch(self, tree: exp.Query, pause: bool = False) -> Answer:
+        return self._opened._fetch(tree, pause)
+
+    def _in_passes(self, tree: exp.Query, cells: int) -> exp.Query:
+        return self._opened._in_passes(tree, cells)
+
+    def _written(self, query: exp.Select) -> Sql:
+        return self._opened._written(query)
+
+    def exact_fit(self) -> tuple[int, int]:
+        return self._opened.exact_fit()
+
+    def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
+        return self._opened.exact_values(column)
