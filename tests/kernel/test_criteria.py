@@ -41,7 +41,6 @@ from privet.kernel import (
     WeightedMax,
     criteria,
     install,
-    question_from_json,
 )
 from privet.kernel.column import Column, Nominal, Numeric
 from privet.kernel.criteria import GRID, criterion, criterion_from_json
@@ -54,6 +53,7 @@ from privet.kernel.questions.splits import SelectThresholdQuestion, threshold_ra
 from privet.kernel.rows import Rows
 from privet.lab import Unrounded, distributions
 from privet.lab import worst_loss as enumerated
+from privet.question_json import question_from_json
 
 PROPERTY = settings(derandomize=True, deadline=None)
 

@@ -20,7 +20,6 @@ import privet
 from privet.choice.arms import ARMS
 from privet.errors import KeyReused, QuestionError
 from privet.kernel import (
-    QUESTIONS,
     AdditiveModel,
     Date,
     Domain,
@@ -37,7 +36,7 @@ from privet.kernel import (
     WeightedMax,
     canonical,
     digest,
-    question_from_json,
+    json_forms,
 )
 from privet.kernel.criteria import criterion_from_json
 from privet.kernel.questions.choose import ChooseQuestion
@@ -52,6 +51,7 @@ from privet.kernel.questions.released_models import (
 from privet.kernel.questions.splits import SelectQuestion, SelectThresholdQuestion
 from privet.kernel.rows import Condition, Split
 from privet.learners.presets import PRESETS
+from privet.question_json import QUESTIONS, READERS, question_from_json
 
 GOLDEN = Path(__file__).parent / "golden" / "identities.json"
 
@@ -126,6 +126,10 @@ def test_identities_are_those_of_the_golden_file() -> None:
 
 def test_every_question_has_an_identity_in_the_golden_file() -> None:
     assert [question.kind for question in ASKED] == list(QUESTIONS)
+
+
+def test_every_form_of_a_field_can_be_read() -> None:
+    assert {form.what for question in QUESTIONS.values() for form in json_forms(question).values()} == set(READERS)
 
 
 @pytest.mark.parametrize("question", ASKED, ids=lambda question: question.kind)

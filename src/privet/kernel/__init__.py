@@ -33,6 +33,7 @@ from privet.kernel.criteria import LargestCell as LargestCell
 from privet.kernel.criteria import Max as Max
 from privet.kernel.criteria import WeightedMax as WeightedMax
 from privet.kernel.criteria import criterion as criterion
+from privet.kernel.criteria import criterion_from_json as criterion_from_json
 from privet.kernel.criteria import install as install
 from privet.kernel.criteria import public_scores as public_scores
 from privet.kernel.date import Date as Date
@@ -88,8 +89,6 @@ from privet.kernel.opening import session_in_memory as session_in_memory
 from privet.kernel.per_part import PerPart as PerPart
 from privet.kernel.per_part import Positions as Positions
 from privet.kernel.person import protected as protected
-from privet.kernel.questions import QUESTIONS as QUESTIONS
-from privet.kernel.questions import question_from_json as question_from_json
 from privet.kernel.questions.choose import Quality as Quality
 from privet.kernel.questions.counts import CountQuestion as CountQuestion
 from privet.kernel.questions.counts import HistogramQuestion as HistogramQuestion
@@ -112,6 +111,7 @@ from privet.kernel.release import Releases as Releases
 from privet.kernel.release import ResidualSums as ResidualSums
 from privet.kernel.release import Sum as Sum
 from privet.kernel.release import known as known
+from privet.kernel.rows import MAX_PARTS as MAX_PARTS
 from privet.kernel.rows import Condition as Condition
 from privet.kernel.rows import Divide as Divide
 from privet.kernel.rows import Keep as Keep
@@ -129,6 +129,7 @@ from privet.kernel.session import Question as Question
 from privet.kernel.session import RowSets as RowSets
 from privet.kernel.session import Session as Session
 from privet.kernel.session import Step as Step
+from privet.kernel.session import json_forms as json_forms
 from privet.kernel.shadow import Raced as Raced
 from privet.kernel.shadow import keyed_run as keyed_run
 from privet.kernel.shadow import race as race

@@ -38,13 +38,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _LONGEST_PATH = 1000  # characters: every part has a path
-VERSION = 1  # of the JSON form of all questions
 
 
 class Question(ABC, Generic[R]):
     """A question about every part of a table, answered with one release of type R for each."""
 
     kind: ClassVar[str]  # its name in JSON, which never changes
+    version: ClassVar[int] = 1  # of the JSON form of all questions
     refinable: ClassVar[bool] = False  # whether answers can be refined: one vector with integer Laplace noise
 
     @property
@@ -85,7 +85,7 @@ class Question(ABC, Generic[R]):
     def to_json(self, brief: bool = False) -> Json:
         """Return the question as JSON: what a request consists of; in a brief form a model is its hash."""
         content = {name: form.write(getattr(self, name), brief) for name, form in json_forms(type(self)).items()}
-        return {"question": self.kind, "version": VERSION, **content}
+        return {"question": self.kind, "version": self.version, **content}
 
     def identity(self) -> Json:
         """Return the JSON form with every model replaced by its hash: what the ledger keeps."""
@@ -98,16 +98,15 @@ class Question(ABC, Generic[R]):
 
 
 class JsonField(NamedTuple):
-    """How a field of a question is written as JSON, and read from JSON that somebody sent."""
+    """How a field of a question is written as JSON."""
 
-    what: str  # what an error says that it must be
-    read: Callable[[object], Any]  # None refuses it
+    what: str  # in words; `privet.question_json` finds by them how it is read
     write: Callable[[Any, bool], Json] = lambda value, brief: value
 
 
 @cache
 def json_forms(question: type[Question[Any]]) -> dict[str, JsonField]:
-    """Return the form of each field of a question: what its annotation is annotated with."""
+    """Return the form of each field of a question, which stands in its annotation."""
     hints = get_type_hints(question, include_extras=True)
     return {each.name: hints[each.name].__metadata__[0] for each in fields(question)}  # type: ignore[arg-type]
 
