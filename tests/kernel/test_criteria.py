@@ -28,9 +28,7 @@ from privet.kernel import (
     Criterion,
     Exponential,
     ExponentialOverRanges,
-    Gini,
     InfoGain,
-    LargestCell,
     Max,
     NoisyMax,
     PermuteAndFlip,
@@ -43,7 +41,7 @@ from privet.kernel import (
     install,
 )
 from privet.kernel.column import Column, Nominal, Numeric
-from privet.kernel.criteria import GRID, criterion, criterion_from_json
+from privet.kernel.criteria import GRID, Gini, LargestCell, criterion, criterion_from_json
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import ResidualQuery, Residuals
 from privet.kernel.engines.memory.engine import MemoryEngine

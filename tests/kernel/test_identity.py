@@ -23,9 +23,7 @@ from privet.kernel import (
     AdditiveModel,
     Date,
     Domain,
-    Gini,
     InfoGain,
-    LargestCell,
     Max,
     Nominal,
     Numeric,
@@ -34,11 +32,11 @@ from privet.kernel import (
     Question,
     Rows,
     WeightedMax,
-    canonical,
     digest,
     json_forms,
 )
-from privet.kernel.criteria import criterion_from_json
+from privet.kernel.criteria import Gini, LargestCell, criterion_from_json
+from privet.kernel.limits import canonical
 from privet.kernel.questions.choose import ChooseQuestion
 from privet.kernel.questions.counts import CountQuestion, HistogramQuestion, HistogramsQuestion, MajorityQuestion
 from privet.kernel.questions.numbers import MeanQuestion, QuantileQuestion, SumQuestion
