@@ -11,7 +11,7 @@ import privet
 
 FILES = sorted((Path(privet.__file__).parent / "risk").glob("*.py"))
 ALLOWED = {
-    *("Column", "Nominal", "Numeric", "Domain"),
+    *("Column", "Date", "Nominal", "Numeric", "Domain"),
     *("canonical_text", "decimal_text", "number_of", "short_text", "text_of"),
     *("DEEPEST_TREE", "LONGEST_MODEL", "LONGEST_TEXT", "MOST_ROWS", "SHOWN"),
     *("clean", "quoted", "read_text", "shown"),

@@ -108,7 +108,7 @@ class JsonField(NamedTuple):
 def json_forms(question: type[Question[Any]]) -> dict[str, JsonField]:
     """Return the form of each field of a question, which stands in its annotation."""
     hints = get_type_hints(question, include_extras=True)
-    return {each.name: hints[each.name].__metadata__[0] for each in fields(question)}  # type: ignore[arg-type]
+    return {own.name: hints[own.name].__metadata__[0] for own in fields(question)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,9 +282,9 @@ class Session:
 
         What reaches the root grows with what the scope spends and shrinks as its siblings
         pay. So charges of `epsilon` in all need no more than is held, whatever the
-        siblings do meanwhile. Only the analyst's own charges to these very rows, or to
-        rows around them, made outside the block, can use up what siblings had paid or an
-        allotment around: what the hold then lacks is charged as without one, or refused.
+        siblings do meanwhile. There is one exception: the analyst may charge these rows, or
+        rows that contain them, outside the block. That may use up what the siblings had paid,
+        or an allotment. What the hold then lacks is charged as without a hold, or refused.
         Each charge still writes all that reaches the root; the hold decides only who may
         spend.
         """
@@ -426,9 +426,10 @@ class Session:
     def _pays(self, entry: Entry, request: Request, version: int) -> bool:
         """Return whether a charge pays for an answer about a version of the rows.
 
-        It does for the one that it was made for, and for any where parts do not share what they pay. Else it does if it
-        reached the root in full, as if nothing had been paid before, and no other part has used what it paid: nobody
-        has tried to charge anything since. A refinement goes on from noise that only the same rows show.
+        A refinement goes on from noise that only the same rows show, so its rows must be those of the first answer.
+        Any other charge pays for the version that it was made for, and for every version if its parts share nothing
+        with others. If they do share, it pays for another version only if it reached the root in full, as if nothing
+        had been paid before, and nobody has tried to charge anything since: then no other part has used what it paid.
         """
         if request.drawn is not None:
             return request.drawn == self.opening_token(version)
