@@ -83,6 +83,12 @@ def _monitor(table: Any, epsilon: Fraction) -> list[bool]:
     return answers
 
 
+def _finer_bins(table: Any, epsilon: Fraction) -> Any:
+    """Count a number in three bins, where two are declared."""
+    column = replace(table.domain.numeric("x"), bins=3)
+    return table.with_cells(table.domain.with_column(column)).histogram("x", epsilon=epsilon)
+
+
 # A row adds up to 3 to a score, or takes as much; some add to one score and take from the other.
 _QUALITIES = {"plus": Quality(("a", "y"), [[0, 3], [1, -3]]), "minus": Quality(("y",), [3, -3])}
 # Numbers beyond the bound are clipped to it, and none is negative.
@@ -136,6 +142,7 @@ QUESTIONS: tuple[QuestionCase, ...] = (
     QuestionCase("partition-count", "rows of every part", lambda t, e: t.partition("a").count(e), 2_000, copied=False),
     QuestionCase("scatter-count", "rows of random parts", lambda t, e: t.scatter(3, 7).count(e), 2_000, copied=False),
     QuestionCase("histograms", "several histograms for one price", _histograms, 2_000, copied=False),
+    QuestionCase("finer-bins", "rows of other bins than declared", _finer_bins, 2_000, copied=False),
 )
 
 
