@@ -27,7 +27,8 @@ import privet
 from bench import ROOT, bare
 from bench.kernel import ATTRIBUTES, CLASSES, VALUES
 from bench.result import Result
-from privet.kernel import MAX_GRID, Domain, Nominal, Numeric
+from privet.kernel import Domain, Nominal, Numeric
+from privet.kernel.column import MAX_GRID
 
 EPSILON, DEPTH = 100, 5
 ROWS = {"duckdb": 10**7, "large": 10**8, "postgres": 10**7, "spark": 2 * 10**6}

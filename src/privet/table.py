@@ -1,8 +1,8 @@
 """Tables and their parts: what an analyst holds instead of the rows. Not trusted: the kernel checks what they ask.
 
 Every question is a method that is written once, here, and works on a table and on all parts of a
-partition at once. A table makes six calls to its backend and knows nothing of what is behind it: here it
-is a session in this process (`InProcess`).
+partition at once. A table calls its backend and knows nothing of what is behind it: here it is a session in
+this process (`InProcess`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class InProcess:
-    """Answers what is asked of a table in this process, by a session: the six calls that a table makes."""
+    """Answers what is asked of a table in this process, by a session."""
 
     session: Session
 
@@ -282,7 +282,9 @@ class Questions:
             What a row adds at most, up or down. Tables are clipped to it, and the noise is made for it.
         mechanism : {"exponential", "permute-and-flip", "noisy-max"}
         """
-        if not isinstance(candidates, Mapping) or not all(isinstance(each, Quality) for each in candidates.values()):
+        if not isinstance(candidates, Mapping) or not all(
+            isinstance(quality, Quality) for quality in candidates.values()
+        ):
             raise QuestionError("candidates are a mapping of at least two names, printable texts, to Quality tables.")
         return Asked(ChooseQuestion(tuple(candidates.items()), bound, mechanism), epsilon, key)
 
@@ -443,7 +445,7 @@ class Parts(Questions):
         epsilon, key
             As for `count`.
         """
-        own = groups if isinstance(groups, PerPart) else PerPart.of(syntax.column_groups(each) for each in groups)
+        own = groups if isinstance(groups, PerPart) else PerPart.of(syntax.column_groups(listed) for listed in groups)
         return self._ask(Asked(counts.HistogramsQuestion(own), epsilon, key))
 
     # -- dividing ---------------------------------------------------------------------------

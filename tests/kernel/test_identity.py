@@ -20,13 +20,10 @@ import privet
 from privet.choice.arms import ARMS
 from privet.errors import KeyReused, QuestionError
 from privet.kernel import (
-    QUESTIONS,
     AdditiveModel,
     Date,
     Domain,
-    Gini,
     InfoGain,
-    LargestCell,
     Max,
     Nominal,
     Numeric,
@@ -35,11 +32,11 @@ from privet.kernel import (
     Question,
     Rows,
     WeightedMax,
-    canonical,
     digest,
-    question_from_json,
+    json_forms,
 )
-from privet.kernel.criteria import criterion_from_json
+from privet.kernel.criteria import Gini, LargestCell, criterion_from_json
+from privet.kernel.limits import canonical
 from privet.kernel.questions.choose import ChooseQuestion
 from privet.kernel.questions.counts import CountQuestion, HistogramQuestion, HistogramsQuestion, MajorityQuestion
 from privet.kernel.questions.numbers import MeanQuestion, QuantileQuestion, SumQuestion
@@ -52,6 +49,7 @@ from privet.kernel.questions.released_models import (
 from privet.kernel.questions.splits import SelectQuestion, SelectThresholdQuestion
 from privet.kernel.rows import Condition, Split
 from privet.learners.presets import PRESETS
+from privet.question_json import QUESTIONS, READERS, question_from_json
 
 GOLDEN = Path(__file__).parent / "golden" / "identities.json"
 
@@ -126,6 +124,10 @@ def test_identities_are_those_of_the_golden_file() -> None:
 
 def test_every_question_has_an_identity_in_the_golden_file() -> None:
     assert [question.kind for question in ASKED] == list(QUESTIONS)
+
+
+def test_every_form_of_a_field_can_be_read() -> None:
+    assert {form.what for question in QUESTIONS.values() for form in json_forms(question).values()} == set(READERS)
 
 
 @pytest.mark.parametrize("question", ASKED, ids=lambda question: question.kind)

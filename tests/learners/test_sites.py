@@ -19,8 +19,9 @@ from sklearn.base import clone
 import privet
 from privet.datasets import census, census_domain
 from privet.errors import QuestionError
-from privet.kernel import Count, Derived, Gini, Histogram, IntegerLaplace, Public, Release, as_epsilon
+from privet.kernel import Count, Derived, Histogram, IntegerLaplace, Public, Release, as_epsilon
 from privet.kernel.column import Nominal, Numeric
+from privet.kernel.criteria import Gini
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery
 from privet.kernel.rows import Rows

@@ -14,8 +14,7 @@ from privet.kernel.additive import LOGIT_GRID as LOGIT_GRID
 from privet.kernel.additive import RESIDUAL_GRID as RESIDUAL_GRID
 from privet.kernel.additive import AdditiveModel as AdditiveModel
 from privet.kernel.additive import check_model as check_model
-from privet.kernel.column import MAX_CELLS as _MAX_COLUMN_CELLS
-from privet.kernel.column import MAX_GRID as MAX_GRID
+from privet.kernel.column import MAX_COLUMN_CELLS as MAX_COLUMN_CELLS
 from privet.kernel.column import MISSING as MISSING
 from privet.kernel.column import OTHER as OTHER
 from privet.kernel.column import UNWRITABLE as UNWRITABLE
@@ -27,12 +26,11 @@ from privet.kernel.column import canonical_text as canonical_text
 from privet.kernel.column import number_of as number_of
 from privet.kernel.column import text_of as text_of
 from privet.kernel.criteria import Criterion as Criterion
-from privet.kernel.criteria import Gini as Gini
 from privet.kernel.criteria import InfoGain as InfoGain
-from privet.kernel.criteria import LargestCell as LargestCell
 from privet.kernel.criteria import Max as Max
 from privet.kernel.criteria import WeightedMax as WeightedMax
 from privet.kernel.criteria import criterion as criterion
+from privet.kernel.criteria import criterion_from_json as criterion_from_json
 from privet.kernel.criteria import install as install
 from privet.kernel.criteria import public_scores as public_scores
 from privet.kernel.date import Date as Date
@@ -55,7 +53,6 @@ from privet.kernel.limits import MAX_RELEASED as MAX_RELEASED
 from privet.kernel.limits import MOST_ROWS as MOST_ROWS
 from privet.kernel.limits import SHOWN as SHOWN
 from privet.kernel.limits import Json as Json
-from privet.kernel.limits import canonical as canonical
 from privet.kernel.limits import clean as clean
 from privet.kernel.limits import decimal_text as decimal_text
 from privet.kernel.limits import digest as digest
@@ -88,8 +85,6 @@ from privet.kernel.opening import session_in_memory as session_in_memory
 from privet.kernel.per_part import PerPart as PerPart
 from privet.kernel.per_part import Positions as Positions
 from privet.kernel.person import protected as protected
-from privet.kernel.questions import QUESTIONS as QUESTIONS
-from privet.kernel.questions import question_from_json as question_from_json
 from privet.kernel.questions.choose import Quality as Quality
 from privet.kernel.questions.counts import CountQuestion as CountQuestion
 from privet.kernel.questions.counts import HistogramQuestion as HistogramQuestion
@@ -112,6 +107,7 @@ from privet.kernel.release import Releases as Releases
 from privet.kernel.release import ResidualSums as ResidualSums
 from privet.kernel.release import Sum as Sum
 from privet.kernel.release import known as known
+from privet.kernel.rows import MAX_PARTS as MAX_PARTS
 from privet.kernel.rows import Condition as Condition
 from privet.kernel.rows import Divide as Divide
 from privet.kernel.rows import Keep as Keep
@@ -129,8 +125,7 @@ from privet.kernel.session import Question as Question
 from privet.kernel.session import RowSets as RowSets
 from privet.kernel.session import Session as Session
 from privet.kernel.session import Step as Step
+from privet.kernel.session import json_forms as json_forms
 from privet.kernel.shadow import Raced as Raced
 from privet.kernel.shadow import keyed_run as keyed_run
 from privet.kernel.shadow import race as race
-
-MAX_COLUMN_CELLS = _MAX_COLUMN_CELLS

@@ -118,8 +118,8 @@ class _Level:
     """The scopes that were made in one step, with what each has paid; the root is a level of one.
 
     A level consists of divisions, each of one scope of the level above. A scope's `spent` is all that it
-    has paid, `earlier` what of that was paid before the rows were of this version; a division's `dearest`
-    is the most that one of its scopes has paid within the version.
+    has paid. `earlier` is the part of it that was paid for earlier versions of the rows. A division's
+    `dearest` is the most that one of its scopes has paid for the version of now.
     """
 
     def __init__(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +20,6 @@ EXP_BITS = 14  # exp(-d / LOGIT_GRID) is 0 for d >= 2^EXP_BITS
 EXP_ONE = 2**20
 LARGEST_LOGIT = 2**24
 
-_VERSION = 1  # of the JSON form of a model
-
 
 @dataclass(frozen=True)
 class AdditiveModel:
@@ -34,6 +30,8 @@ class AdditiveModel:
 
     intercept: tuple[int, ...]
     terms: tuple[tuple[tuple[str, ...], NDArray[np.int32]], ...] = ()
+
+    version: ClassVar[int] = 1  # of the JSON form
 
     def __post_init__(self) -> None:
         """Keep copies that nobody can change, of whole numbers that cannot overflow."""
@@ -84,27 +82,7 @@ class AdditiveModel:
         terms = [
             {"columns": columns, "shape": table.shape, "table": table.ravel().tolist()} for columns, table in self.terms
         ]
-        return {"model": "additive", "version": _VERSION, "intercept": self.intercept, "terms": terms}
-
-    @classmethod
-    def from_json(cls, content: object) -> AdditiveModel | None:
-        """Return the model that a JSON form describes, or None where it describes none."""
-        names = {"model", "version", "intercept", "terms"}
-        if not isinstance(content, Mapping) or set(content) != names or not isinstance(content["terms"], list | tuple):
-            return None
-        if content["model"] != "additive" or content["version"] != _VERSION or not _wholes(content["intercept"]):
-            return None
-        terms: list[tuple[tuple[str, ...], NDArray[Any]]] = []
-        for term in content["terms"]:
-            if not isinstance(term, Mapping) or set(term) != {"columns", "shape", "table"}:
-                return None
-            columns, shape, table = term["columns"], term["shape"], term["table"]
-            if not isinstance(columns, list | tuple) or not all(isinstance(name, str) for name in columns):
-                return None
-            if not _wholes(shape) or not _wholes(table) or math.prod(shape) != len(table) or min(shape) < 1:
-                return None
-            terms.append((tuple(columns), np.array(table).reshape(shape)))
-        return cls(tuple(content["intercept"]), tuple(terms))
+        return {"model": "additive", "version": self.version, "intercept": self.intercept, "terms": terms}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -114,20 +92,13 @@ class AdditiveModel:
             {"columns": columns, "shape": table.shape, "sha256": words.hexdigest()}
             for (columns, table), words in zip(self.terms, hashes, strict=True)
         ]
-        return digest({"model": "additive", "version": _VERSION, "intercept": self.intercept, "terms": terms})
+        return digest({"model": "additive", "version": self.version, "intercept": self.intercept, "terms": terms})
 
 
 def check_model(model: object) -> None:
     """Raise a QuestionError for what is no model."""
     if not isinstance(model, AdditiveModel):
         raise QuestionError(f"a released model is an AdditiveModel, not a {type(model).__name__}.")
-
-
-def _wholes(value: object) -> bool:
-    """Return whether this is a list of whole numbers that 64 bits hold."""
-    if not isinstance(value, list | tuple) or not value:
-        return False
-    return all(type(number) is int and abs(number) < 2**63 for number in value)
 
 
 def exp_factors() -> list[int]:

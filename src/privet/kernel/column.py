@@ -58,7 +58,7 @@ _EXACT_WHOLE = 2**53  # floats below it are whole numbers to the last digit
 # point. Every engine evaluates the same three IEEE operations.
 GRID_SLACK = 1e-6
 MAX_GRID = 2**24  # a quantile may meet a row at every point: this bounds its memory, whatever the rows
-MAX_CELLS = 2**16
+MAX_COLUMN_CELLS = 2**16
 MAX_BOUND = 2**53
 
 
@@ -254,9 +254,9 @@ class Nominal:
         object.__setattr__(self, "values", tuple(self.values))
         if not self.values:
             raise DomainError(f"column '{self.name}' declares no values; list them as values = [...].")
-        if len(self.values) > MAX_CELLS:
+        if len(self.values) > MAX_COLUMN_CELLS:
             raise DomainError(
-                f"column '{self.name}' declares more than {MAX_CELLS} values; group them, or leave it out."
+                f"column '{self.name}' declares more than {MAX_COLUMN_CELLS} values; group them, or leave it out."
             )
         texts = [text_of(value) for value in self.values]
         if any(text is None or text in (OTHER, MISSING, UNWRITABLE) for text in texts):
@@ -441,8 +441,8 @@ class Numeric:
             return "declares bins and edges; keep one of them."
         if self.bins is not None and self.bins < 1:
             return f"needs at least one bin, not {self.bins}."
-        if max(self.bins or 0, len(edges)) > min(self.grid_size, MAX_CELLS):
-            return f"has more bins than its {self.grid_size} grid points, or than {MAX_CELLS}; use fewer."
+        if max(self.bins or 0, len(edges)) > min(self.grid_size, MAX_COLUMN_CELLS):
+            return f"has more bins than its {self.grid_size} grid points, or than {MAX_COLUMN_CELLS}; use fewer."
         if any(a >= b for a, b in itertools.pairwise(edges)):
             return "has edges that do not rise; sort them and list each once."
         if outside := [edge for edge in edges if not self.low <= edge <= self.high]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import DomainError
-from privet.kernel.column import MAX_CELLS, Numeric
+from privet.kernel.column import MAX_COLUMN_CELLS, Numeric
 from privet.kernel.limits import quoted
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ class Date(Numeric):
         if days is None and bins is None and first < last:
             size, unit = _finest(int(first), int(last)) if step is None else _parsed(name, step)
             periods = _periods(int(first), int(last), size, unit)
-            if len(periods) >= MAX_CELLS:
-                raise DomainError(f"column '{name}' has more than {MAX_CELLS} cells; declare a longer step.")
+            if len(periods) >= MAX_COLUMN_CELLS:
+                raise DomainError(f"column '{name}' has more than {MAX_COLUMN_CELLS} cells; declare a longer step.")
             days = tuple(Fraction(_first_day(period, unit)) for period in periods)
         super().__init__(name, first, last, Fraction(1), days, bins, missing)
 

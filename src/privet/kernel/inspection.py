@@ -40,7 +40,7 @@ class _Tally:
     def __str__(self) -> str:
         examples = ", ".join(f"{value} ({rows})" for rows, value in self.most)
         more = f" and {_many(self.values - _EXAMPLES, 'other value')}" if self.values > _EXAMPLES else ""
-        return f"{self.rows} row{'s' * (self.rows != 1)}, {examples}{more}"
+        return f"{_many(self.rows, 'row')}, {examples}{more}"
 
 
 def print_outside(data: str | Path, domain: Domain) -> None:

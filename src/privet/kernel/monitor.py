@@ -54,8 +54,8 @@ class Monitor:
             raise QuestionError("a monitor needs a target with at least two classes.")
         self._session, self._rows, self._accuracy = session, sets.rows, accuracy
         rise, fall = accuracy.denominator - accuracy.numerator, accuracy.numerator  # of the score, for one record
-        each = as_epsilon(epsilon) / session.domain.rows_per_person
-        self._mechanism = AboveThreshold(each, max(rise, fall), rise + fall)
+        per_record = as_epsilon(epsilon) / session.domain.rows_per_person
+        self._mechanism = AboveThreshold(per_record, max(rise, fall), rise + fall)
         # the version of the rows, where other parts share what it pays
         self._paid_for = session.engine.version if sets.scopes.shares else None
         loss = self._mechanism.loss * session.domain.rows_per_person
@@ -135,14 +135,14 @@ class Monitor:
         query = CorrectQuery(self._rows, model, self._session.domain.target_column.name)
         if engine.closed:
             raise DataError(f"the table '{self._session.dataset}' was closed; open it again.")
-        found = None
+        result = None
         try:
             with np.errstate(all="ignore"):  # else a caller's settings could make a number of a row an error
-                found = self._session.run_on_one_version(lambda: exact_lead(engine, query, self._accuracy))
+                result = self._session.run_on_one_version(lambda: exact_lead(engine, query, self._accuracy))
         except Exception:  # what went wrong may quote a row: the error below is raised outside this block
             pass
-        if found is not None:
-            return found
+        if result is not None:
+            return result
         raise EngineFailed(
             f"the {engine.name} engine could not count the rows that a model classifies right on "
             f"'{self._session.dataset}'; the monitor is as it was before, ask it again."

@@ -141,15 +141,17 @@ class Chain:
         parts = list(wanted)
         every = len(parts) == len(self._sets)  # in rising order, as `_parsed` has them
         sets = self._sets if every else self._sets.divide(Keep(tuple(parts)))
-        each = session.domain.rows_per_person
+        records = session.domain.rows_per_person
         after, before = PerPart.of(wanted.values()), PerPart.of(levels[part].epsilon for part in parts)
-        mechanisms = before.combine(lambda low, high: Refinement(low / each, high / each, self._sensitivity), after)
+        mechanisms = before.combine(
+            lambda low, high: Refinement(low / records, high / records, self._sensitivity), after
+        )
         released = np.array([levels[part].value for part in parts], dtype=np.int64)
         request = Request(
             f"refine {question.words} to {listed(after)}",
             {"refinement": steps + 1, "of": self._entry},
             sets,
-            mechanisms.map(lambda mechanism: mechanism.loss * each),
+            mechanisms.map(lambda mechanism: mechanism.loss * records),
             self._key(steps + 1),
             content,
             self._drawn,

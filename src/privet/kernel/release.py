@@ -166,9 +166,9 @@ class Refinable(Release):
         An answer is refined in the opening of the table in which it was drawn, and nowhere else.
         """
         level = as_epsilon(epsilon)
-        (found,) = self._asks()().refined([self._part], PerPart.same(level, 1))
-        assert isinstance(found, type(self))
-        return found
+        (finer,) = self._asks()().refined([self._part], PerPart.same(level, 1))
+        assert isinstance(finer, type(self))
+        return finer
 
     def _asks(self) -> Callable[[], Refiner]:
         if self._chain is not None:
@@ -251,12 +251,12 @@ class Mean(_Number):
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Return bounds for the true mean: both parts hold at once with this confidence (union bound)."""
-        each = (1 + _share(confidence)) / 2
+        of_part = (1 + _share(confidence)) / 2
         low, middle, high = float(self.column.low), float(self.column.middle), float(self.column.top)
-        fewest, most = self.count.interval(each)
+        fewest, most = self.count.interval(of_part)
         if fewest < 1:
             return low, high
-        quotients = [total / rows for total in self.deviation.interval(each) for rows in (fewest, most)]
+        quotients = [total / rows for total in self.deviation.interval(of_part) for rows in (fewest, most)]
         return max(low, middle + min(quotients)), min(high, middle + max(quotients))
 
     def __repr__(self) -> str:
@@ -468,4 +468,4 @@ class Releases(tuple[R, ...], Generic[R]):
             parts.setdefault(release._asks(), []).append(release._part)
         if len(parts) > 1:
             raise QuestionError("these are answers to several questions; refine those of each question by themselves.")
-        return Releases(found for chain, own in parts.items() for found in chain().refined(own, levels))
+        return Releases(finer for chain, own in parts.items() for finer in chain().refined(own, levels))

@@ -6,7 +6,7 @@ Everything here is public: built from the domain and from released values.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -48,18 +48,6 @@ class Condition:
         if self.codes is None:
             return {"column": self.column, "low": self.low, "high": self.high}
         return {"column": self.column, "codes": self.codes}
-
-    @classmethod
-    def from_json(cls, content: object) -> Condition | None:
-        """Return the condition that a JSON form describes, or None where it describes none."""
-        if not isinstance(content, Mapping) or not isinstance(content.get("column"), str):
-            return None
-        column, codes = content["column"], content.get("codes")
-        if set(content) == {"column", "codes"} and isinstance(codes, list | tuple):
-            return cls(column, tuple(codes)) if all(type(code) is int for code in codes) else None
-        if set(content) == {"column", "low", "high"} and type(content["low"]) is type(content["high"]) is int:
-            return cls(column, None, content["low"], content["high"])
-        return None
 
 
 @dataclass(frozen=True)

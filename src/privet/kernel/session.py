@@ -38,13 +38,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _LONGEST_PATH = 1000  # characters: every part has a path
-VERSION = 1  # of the JSON form of all questions
 
 
 class Question(ABC, Generic[R]):
     """A question about every part of a table, answered with one release of type R for each."""
 
     kind: ClassVar[str]  # its name in JSON, which never changes
+    version: ClassVar[int] = 1  # of the JSON form of all questions
     refinable: ClassVar[bool] = False  # whether answers can be refined: one vector with integer Laplace noise
 
     @property
@@ -85,7 +85,7 @@ class Question(ABC, Generic[R]):
     def to_json(self, brief: bool = False) -> Json:
         """Return the question as JSON: what a request consists of; in a brief form a model is its hash."""
         content = {name: form.write(getattr(self, name), brief) for name, form in json_forms(type(self)).items()}
-        return {"question": self.kind, "version": VERSION, **content}
+        return {"question": self.kind, "version": self.version, **content}
 
     def identity(self) -> Json:
         """Return the JSON form with every model replaced by its hash: what the ledger keeps."""
@@ -98,18 +98,17 @@ class Question(ABC, Generic[R]):
 
 
 class JsonField(NamedTuple):
-    """How a field of a question is written as JSON, and read from JSON that somebody sent."""
+    """How a field of a question is written as JSON."""
 
-    what: str  # what an error says that it must be
-    read: Callable[[object], Any]  # None refuses it
+    what: str  # in words; `privet.question_json` finds by them how it is read
     write: Callable[[Any, bool], Json] = lambda value, brief: value
 
 
 @cache
 def json_forms(question: type[Question[Any]]) -> dict[str, JsonField]:
-    """Return the form of each field of a question: what its annotation is annotated with."""
+    """Return the form of each field of a question, which stands in its annotation."""
     hints = get_type_hints(question, include_extras=True)
-    return {each.name: hints[each.name].__metadata__[0] for each in fields(question)}  # type: ignore[arg-type]
+    return {own.name: hints[own.name].__metadata__[0] for own in fields(question)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,9 +300,9 @@ class Session:
 
         What reaches the root grows with what the scope spends and shrinks as its siblings
         pay. So charges of `epsilon` in all need no more than is held, whatever the
-        siblings do meanwhile. Only the analyst's own charges to these very rows, or to
-        rows around them, made outside the block, can use up what siblings had paid or an
-        allotment around: what the hold then lacks is charged as without one, or refused.
+        siblings do meanwhile. There is one exception: the analyst may charge these rows, or
+        rows that contain them, outside the block. That may use up what the siblings had paid,
+        or an allotment. What the hold then lacks is charged as without a hold, or refused.
         Each charge still writes all that reaches the root; the hold decides only who may
         spend.
         """
@@ -445,9 +444,10 @@ class Session:
     def _pays(self, entry: Entry, request: Request, version: int) -> bool:
         """Return whether a charge pays for an answer about a version of the rows.
 
-        It does for the one that it was made for, and for any where parts do not share what they pay. Else it does if it
-        reached the root in full, as if nothing had been paid before, and no other part has used what it paid: nobody
-        has tried to charge anything since. A refinement goes on from noise that only the same rows show.
+        A refinement goes on from noise that only the same rows show, so its rows must be those of the first answer.
+        Any other charge pays for the version that it was made for, and for every version if its parts share nothing
+        with others. If they do share, it pays for another version only if it reached the root in full, as if nothing
+        had been paid before, and nobody has tried to charge anything since: then no other part has used what it paid.
         """
         if request.drawn is not None:
             return request.drawn == self.opening_token(version)

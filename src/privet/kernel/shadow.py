@@ -129,10 +129,11 @@ def race(
     reaches with chance p, o is returned with probability a / (g + (1-g) p), and None with
     probability g (1-p) / (g + (1-g) p): two such factors each.
 
-    A run that raises ends the race with its error. That is an outcome better than all others:
-    1-B-E and p contain its chance, and it has itself the probability a / (g + (1-g) x), where x
-    is the chance that a run raises, or reaches the target. So the same charge covers it. An
-    error of privet is raised as it is, any other as EngineFailed without its words.
+    A run that raises ends the race with its error. Count the error as an outcome that beats every
+    score and reaches every target: its chance is then a part of 1-B-E and of p. The error itself
+    is returned with probability a / (g + (1-g) x), where x is the chance that a run raises, or
+    reaches the target: two such factors. So the same charge covers it. An error of privet is
+    raised as it is, any other as EngineFailed without its words.
 
     What is promised is about what the race returns. A candidate is Python code in this process, which
     cannot be stopped from reading private attributes; one that prints, keeps or sends what it
@@ -154,24 +155,24 @@ def race(
         raise QuestionError("candidates are a list of at least one function of a table.")
     if not all(callable(candidate) for candidate in candidates):
         raise QuestionError("a candidate is a function that takes a table and returns an output and its score.")
-    each, chance = as_epsilon(epsilon), as_share(stop, "stop")
+    share, chance = as_epsilon(epsilon), as_share(stop, "stop")
     if chance < LEAST_STOP:
         raise QuestionError("stop is at least 1/1000: a race has 1 / stop runs on average.")
     goal = None if target is None else _number(target, "a target")
     if table._session.entropy.script is not None:
         raise PrivacyError("a race has no end of outcomes, so they cannot be enumerated; sample it instead.")
-    charged = each * (3 if goal is None else 2)
+    charged = share * (3 if goal is None else 2)
     version = table._session.engine.version
     # One entry for the whole race: it says that there was one, and nothing of any run.
     identity: Json = {
         "race": len(candidates),
         "version": 1,
-        "epsilon": str(each),
+        "epsilon": str(share),
         "stop": str(chance),
         "target": None if goal is None else str(goal),
     }
     table._session.begin(f"race({len(candidates)} candidates)", identity, table._sets, charged)
-    ended = _run(table, list(candidates), each, chance, goal, charged)
+    ended = _run(table, list(candidates), share, chance, goal, charged)
     if table._session.engine.version != version:  # runs on different rows are not alike, as the proof has them
         ended = EngineFailed("the rows may have changed during the race; its charge stands, a new race is a new one.")
     if isinstance(ended, PrivetError):

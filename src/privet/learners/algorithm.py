@@ -1,16 +1,14 @@
-"""What all algorithms share: what people see of one, the checks before a fit, and what a fit reports and records."""
+"""What all algorithms share: what people see of one, the checks before a fit, and what a fit records."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from privet.errors import BudgetExceeded, QuestionError
 from privet.kernel import Domain, Histogram, decimal_text
-from privet.learners.progress import Progress, ProgressCallback
 from privet.models.privacy_record import Step
 from privet.table import ProtectedTable
 
@@ -123,41 +121,6 @@ def check_budget(table: ProtectedTable, name: str, epsilon: Fraction) -> None:
             requested=epsilon,
             remaining=remaining,
         )
-
-
-# -- while it runs ------------------------------------------------------------------------------
-
-
-class Meter:
-    """Reports the progress of one fit.
-
-    Parameters
-    ----------
-    report : callable
-        Called with a `Progress` at the beginning of each step.
-    domain : Domain
-    clock : callable, optional
-        Returns a time in seconds; for tests.
-    """
-
-    def __init__(self, report: ProgressCallback, domain: Domain, clock: Callable[[], float] = time.monotonic) -> None:
-        self._report, self._clock, self._start = report, clock, clock()
-        self._rows = domain.rows
-
-    def at(self, what: str, done: int, total: int, asked: int) -> None:
-        """Report that a step begins.
-
-        Parameters
-        ----------
-        what : str
-            The step, in words.
-        done, total : int
-            Steps that are finished, and all steps.
-        asked : int
-            Questions that were asked so far.
-        """
-        rows = None if self._rows is None else asked * self._rows
-        self._report(Progress(what, done, total, rows, self._clock() - self._start, asked))
 
 
 class Record:

@@ -17,9 +17,12 @@ from __future__ import annotations
 import html
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TextIO
+
+from privet.kernel import Domain
 
 _CELLS = 16  # letters of a bar on a terminal
 
@@ -74,6 +77,38 @@ ProgressCallback = Callable[[Progress], None]
 
 def ignore_progress(progress: Progress) -> None:
     """Do nothing: the callback of a fit that nobody watches."""
+
+
+class Meter:
+    """Reports the progress of one fit.
+
+    Parameters
+    ----------
+    report : callable
+        Called with a `Progress` at the beginning of each step.
+    domain : Domain
+    clock : callable, optional
+        Returns a time in seconds; for tests.
+    """
+
+    def __init__(self, report: ProgressCallback, domain: Domain, clock: Callable[[], float] = time.monotonic) -> None:
+        self._report, self._clock, self._start = report, clock, clock()
+        self._rows = domain.rows
+
+    def at(self, what: str, done: int, total: int, asked: int) -> None:
+        """Report that a step begins.
+
+        Parameters
+        ----------
+        what : str
+            The step, in words.
+        done, total : int
+            Steps that are finished, and all steps.
+        asked : int
+            Questions that were asked so far.
+        """
+        rows = None if self._rows is None else asked * self._rows
+        self._report(Progress(what, done, total, rows, self._clock() - self._start, asked))
 
 
 class ProgressBar:

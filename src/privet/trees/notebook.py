@@ -178,7 +178,7 @@ def _chart(histogram: Histogram) -> str:
     for row, (cell, name) in enumerate(zip(cells, names, strict=True)):
         value, least, most = (float(numbers[cell]) for numbers in (histogram.values, low, high))
         drawn.append(_bar(axis, ROW * row + 12, name, value, least, most))
-    told = "; ".join(
+    words = "; ".join(
         f"{name} {histogram.values[cell]:,}, {low[cell]:,} to {high[cell]:,}"
         for name, cell in zip(names, cells, strict=True)
     )
@@ -186,7 +186,7 @@ def _chart(histogram: Histogram) -> str:
     size = f'viewBox="0 0 {width:.0f} {height + 18}" width="{width:.0f}" height="{height + 18}"'
     return (
         f'<div class="scroll"><svg xmlns="http://www.w3.org/2000/svg" {size} role="img" '
-        f'aria-label="{safe(f"Noisy counts with 95% bounds: {told}", 5 * LONG)}">{"".join(drawn)}</svg></div>'
+        f'aria-label="{safe(f"Noisy counts with 95% bounds: {words}", 5 * LONG)}">{"".join(drawn)}</svg></div>'
         f"{_more(histogram.values.size - len(cells), 'cell')}"
     )
 
@@ -195,9 +195,9 @@ def _bar(axis: Axis, y: int, name: str, value: float, low: float, high: float) -
     """One cell: its name, a bar from zero, the bounds of its true count, and the number."""
     left, right = axis.at(low), axis.at(high)
     whisker = f"M{left:.1f} {y}H{right:.1f}M{left:.1f} {y - 4}v8M{right:.1f} {y - 4}v8"
-    told = f"{name}: {value:,.0f}, {low:,.0f} to {high:,.0f} at 95%"
+    words = f"{name}: {value:,.0f}, {low:,.0f} to {high:,.0f} at 95%"
     return (
-        f"<g><title>{safe(told)}</title>{text_at(axis.start - 6, y + 4, name, 2 * LABEL, 'end')}"
+        f"<g><title>{safe(words)}</title>{text_at(axis.start - 6, y + 4, name, 2 * LABEL, 'end')}"
         f'<rect x="{axis.start:.1f}" y="{y - 6}" width="{max(axis.at(value) - axis.start, 0):.1f}" height="12"/>'
         f'<path class="error" d="{whisker}"/>{text_at(axis.end + 10, y + 4, f"{value:,.0f}", LABEL, "count")}</g>'
     )

@@ -11,7 +11,8 @@ import pytest
 from kernel.engines.comparison import PEOPLE, PEOPLE_TYPES, assert_same, each_storage, each_storage_and_spark, people
 
 import privet
-from privet.kernel import About, Gini, InfoGain, Max, PerPart, Quality, SelectQuestion
+from privet.kernel import About, InfoGain, Max, PerPart, Quality, SelectQuestion
+from privet.kernel.criteria import Gini
 from privet.kernel.engines.contract import CountQuery
 from privet.kernel.engines.reference import ReferenceEngine
 from privet.kernel.questions.choose import ChooseQuestion

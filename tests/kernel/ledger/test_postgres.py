@@ -29,6 +29,7 @@ from kernel.ledger.postgres_ledger import (
     table_at,
     tenth,
 )
+from kernel.ledger.small_ledger import append_line
 from postgres_server import Server
 
 import privet
@@ -328,8 +329,8 @@ def test_select_and_insert_are_all_that_a_server_needs(server: Server, role: str
         lambda: ledger.set_cap(DATASET, None, Fraction(2)),
         lambda: ledger.register("others", source="there", budget=Fraction(1)),
         lambda: ledger.declare(DATASET, DOMAIN),
-        lambda: ledger.record("key", {"vkey": "mine"}),
-        lambda: ledger.record("config", {"deadline": 7}),
+        lambda: append_line(ledger, "key", {"vkey": "mine"}),
+        lambda: append_line(ledger, "config", {"deadline": 7}),
     ):
         refused(owners, f"lacks INSERT on the table '{name}.owner_lines'")
     owner.set_cap(DATASET, None, Fraction(2))

@@ -24,14 +24,14 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from privet.errors import BudgetExceeded, LedgerError, PrivacyError
 from privet.kernel.domain import Domain
 from privet.kernel.ledger import replay
-from privet.kernel.ledger.log import Account, Answer, Body, Charge, Entry, Hold, Line, Log, Terms, cells_of, terms_of
+from privet.kernel.ledger.log import Account, Answer, Charge, Entry, Hold, Line, Log, Terms, cells_of, terms_of
 from privet.kernel.ledger.store import MEMORY, READ, Purpose, SQLiteStore, Store
-from privet.kernel.limits import Json, canonical, decimal_text, is_path, shown
+from privet.kernel.limits import canonical, decimal_text, is_path, shown
 
 if TYPE_CHECKING:
     from privet.kernel.ledger.postgres import PostgresStore
@@ -53,7 +53,6 @@ _END = Purpose("end a reservation in the ledger", _OPEN_STILL, _RELEASE)
 _REGISTER = Purpose("register the data set in the ledger", unknown="open the table again")
 _SET_CAP = Purpose("change a budget in the ledger", "the budget stays as it was", _LOOK)
 _DECLARE = Purpose("declare a domain in the ledger", "nothing was changed", f"{_LOOK}, and to declare it again is safe")
-_RECORD = Purpose("write to the ledger", unknown=_LOOK)
 
 
 def _now() -> str:
@@ -265,31 +264,6 @@ class Ledger:
             log.known_terms(dataset)
             log.append("cap", dataset, log.new_analyst_id(analyst), {"cap": str(cap)})
 
-    def record(
-        self, kind: Literal["key", "config"], body: Body, dataset: str | None = None, analyst: str | None = None
-    ) -> int:
-        """Record a signing key or a setting of whatever serves the ledger. For its owner.
-
-        Parameters
-        ----------
-        kind : {"key", "config"}
-        body : mapping
-            What the line says, in values that JSON has.
-        dataset, analyst : str, optional
-            Whom it concerns.
-
-        Returns
-        -------
-        int
-            The number of the line.
-        """
-        if kind not in ("key", "config"):
-            raise ValueError(f"what is recorded is a key or a config, not '{kind}'")
-        with self._transaction(_RECORD) as log:
-            if dataset is not None:
-                log.known_terms(dataset)
-            return log.append(kind, dataset, log.new_analyst_id(analyst), body).number
-
     # -- what an analyst does ---------------------------------------------------------------
 
     def charge(
@@ -437,45 +411,6 @@ class Ledger:
                 return Fraction(0)
             log.append("end", line.dataset, line.analyst, {"reservation": hold})
             return held.left
-
-    def record_model(
-        self, dataset: str, analyst: str, name: str, sha256: str, epsilon: Fraction, entries: Sequence[int]
-    ) -> int:
-        """Record that a model was made from answers.
-
-        Parameters
-        ----------
-        dataset, analyst : str
-        name, sha256 : str
-            What the model is called, and the hash of its file.
-        epsilon : Fraction
-            What it promises.
-        entries : sequence of int
-            The analyst's entries that paid for it; what reached the table by them is recorded as `spent`.
-
-        Returns
-        -------
-        int
-            The number of the line.
-
-        Raises
-        ------
-        LedgerError
-            If an entry is not the analyst's on this data set.
-        """
-        with self._transaction(_RECORD) as log:
-            log.known_terms(dataset)
-            spent = Fraction(0)
-            for entry in entries:
-                line = log.last("charge", serial=entry)
-                if line is None or (line.dataset, line.analyst) != (dataset, log.analyst_id(analyst)):
-                    raise LedgerError(
-                        f"cannot record the model '{name}': '{analyst}' has no entry {entry} on '{dataset}'."
-                    )
-                spent += Fraction(line.body["loss"])
-            paid: dict[str, Json] = {"epsilon": decimal_text(epsilon), "entries": list(entries), "spent": str(spent)}
-            body = {"name": name, "sha256": sha256, **paid}
-            return log.append("model", dataset, log.new_analyst_id(analyst), body).number
 
     # -- what is written --------------------------------------------------------------------
 

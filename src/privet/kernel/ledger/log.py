@@ -33,7 +33,8 @@ from privet.kernel.ledger.store import Run, Store
 from privet.kernel.limits import Json, canonical, decimal_text, digest
 from privet.version import __version__
 
-# What each kind of line says: docs/ledger.md#the-format. The kinds in OWNER_KINDS are the data owner's.
+# What each kind of line says: docs/ledger.md#the-format. The kinds in OWNER_KINDS are the data owner's. Lines of the
+# kinds model, key and config are read and checked here, and written by no command yet.
 KINDS = ("register", "source", "cap", "charge", "answer", "model", "hold", "end", "key", "config")
 # These are written after rows were asked, so their time of day would tell how long that took. An answer has not even
 # a day of its own, but that of its charge.

@@ -18,7 +18,7 @@ from privet.kernel.engines.contract import CountQuery, Engine
 from privet.kernel.limits import MAX_CELLS, Json, is_name
 from privet.kernel.mechanisms import IndexSelection, Mechanism, selection
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.fields import TEXT, WHOLE, WHOLES, cell_sum, check_cells, list_of, read_texts
+from privet.kernel.questions.fields import TEXT, WHOLE, cell_sum, check_cells
 from privet.kernel.release import About, Choice
 from privet.kernel.rows import Rows
 from privet.kernel.session import JsonField, Question
@@ -62,17 +62,6 @@ class Quality:
         return np.array([min(max(value, -bound), bound) for value in self.table], dtype=np.int64)
 
 
-def _read_candidate(value: object) -> tuple[str, Quality] | None:
-    if not isinstance(value, dict) or set(value) != {"name", "columns", "shape", "table"}:
-        return None
-    columns, shape, table = read_texts(value["columns"]), WHOLES.read(value["shape"]), WHOLES.read(value["table"])
-    if not isinstance(value["name"], str) or columns is None or shape is None or table is None:
-        return None
-    if math.prod(shape) != len(table) or min(shape, default=1) < 1:
-        return None
-    return value["name"], Quality(columns, np.array(table, dtype=object).reshape(shape))
-
-
 def _write_candidates(candidates: Sequence[tuple[str, Quality]], brief: bool) -> Json:
     return [
         {"name": name, "columns": quality.columns, "shape": quality.shape, "table": quality.table}
@@ -80,7 +69,7 @@ def _write_candidates(candidates: Sequence[tuple[str, Quality]], brief: bool) ->
     ]
 
 
-_CANDIDATES = JsonField("a list of qualities", list_of(_read_candidate), _write_candidates)
+_CANDIDATES = JsonField("a list of qualities", _write_candidates)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from privet.kernel.engines.contract import CountQuery, Counts, Engine
 from privet.kernel.limits import MAX_CELLS, MAX_RELEASED
 from privet.kernel.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.fields import TEXT, TEXTS, cell_sum, check_cells, per_part, read_groups
+from privet.kernel.questions.fields import TEXT, TEXTS, cell_sum, check_cells, per_part
 from privet.kernel.release import About, Choice, Count, Histogram
 from privet.kernel.rows import Rows
 from privet.kernel.session import Question
@@ -98,7 +98,7 @@ class HistogramsQuestion(Question[tuple[Histogram, ...]]):
     the sensitivity is the number of groups.
     """
 
-    groups: Annotated[PerPart[Groups], per_part(read_groups, "lists of columns")]
+    groups: Annotated[PerPart[Groups], per_part("lists of columns")]
 
     kind = "histograms"
 

@@ -24,7 +24,7 @@ from privet.kernel.engines.contract import (
 from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, Json, is_name
 from privet.kernel.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip, ResidualLaplace
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.fields import GROUPS, MODEL, TEXTS, WHOLES, cell_sum, check_cells, list_of
+from privet.kernel.questions.fields import GROUPS, MODEL, TEXTS, WHOLES, cell_sum, check_cells
 from privet.kernel.release import About, Choice, Count, ResidualSums
 from privet.kernel.rows import Condition, Rows
 from privet.kernel.session import JsonField, Question
@@ -165,16 +165,6 @@ class CountCorrectQuestion(Question[Count]):
 Competitor = AdditiveModel | tuple[Condition, ...]
 
 
-def _read_competitor(value: object) -> tuple[str, Competitor] | None:
-    name, content = value if isinstance(value, list | tuple) and len(value) == 2 else (None, None)
-    candidate: Competitor | None = None
-    if isinstance(content, dict) and set(content) == {"model"}:
-        candidate = AdditiveModel.from_json(content["model"])
-    elif isinstance(content, dict) and set(content) == {"where"}:
-        candidate = list_of(Condition.from_json)(content["where"])
-    return (name, candidate) if isinstance(name, str) and candidate is not None else None
-
-
 def _write_competitors(candidates: Sequence[tuple[str, Competitor]], brief: bool) -> Json:
     def content(candidate: Competitor) -> Json:
         if isinstance(candidate, AdditiveModel):
@@ -184,7 +174,7 @@ def _write_competitors(candidates: Sequence[tuple[str, Competitor]], brief: bool
     return [[name, content(candidate)] for name, candidate in candidates]
 
 
-_COMPETITORS = JsonField("a list of names with models or conditions", list_of(_read_competitor), _write_competitors)
+_COMPETITORS = JsonField("a list of names with models or conditions", _write_competitors)
 
 
 @dataclass(frozen=True)

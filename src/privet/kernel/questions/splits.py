@@ -20,7 +20,7 @@ from privet.kernel.engines.contract import CountQuery, Counts, Engine, index_cou
 from privet.kernel.limits import MAX_CELLS
 from privet.kernel.mechanisms import ExponentialOverRanges, IndexSelection, Mechanism, Ranges, selection
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.fields import CRITERION, FLAG, TEXT, cell_sum, check_cells, list_of, per_part, read_texts
+from privet.kernel.questions.fields import CRITERION, FLAG, TEXT, cell_sum, check_cells, per_part
 from privet.kernel.questions.numbers import Grid, grids
 from privet.kernel.release import About, Choice
 from privet.kernel.rows import Rows, Split
@@ -28,13 +28,6 @@ from privet.kernel.session import Question
 
 Candidate = str | tuple[str, int]  # a column by its cells; a numeric one and the grid index from which rows go right
 Candidates = tuple[Candidate, ...]
-
-
-def _read_candidate(value: object) -> Candidate | None:
-    """Return the candidate that a JSON form names, or None."""
-    if isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str) and type(value[1]) is int:
-        return value[0], value[1]
-    return value if isinstance(value, str) else None
 
 
 @dataclass(frozen=True)
@@ -46,7 +39,7 @@ class SelectQuestion(Question[Choice]):
     """
 
     criterion: Annotated[Criterion, CRITERION]
-    candidates: Annotated[PerPart[Candidates], per_part(list_of(_read_candidate), "candidates")]
+    candidates: Annotated[PerPart[Candidates], per_part("candidates")]
     mechanism: Annotated[str, TEXT] = "permute-and-flip"
     monotone: Annotated[bool, FLAG] = True
 
@@ -170,7 +163,7 @@ class SelectThresholdQuestion(Question[Choice]):
     """
 
     criterion: Annotated[Criterion, CRITERION]
-    attributes: Annotated[PerPart[tuple[str, ...]], per_part(read_texts, "columns")]
+    attributes: Annotated[PerPart[tuple[str, ...]], per_part("columns")]
     monotone: Annotated[bool, FLAG] = True
 
     kind = "select-threshold"
