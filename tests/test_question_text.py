@@ -117,6 +117,8 @@ def test_dates_are_words_of_a_question() -> None:
         "count where day < 2020-02-30": "is compared with dates",
         "count where day in 2021-01-01..2022-01-01": "it has 2020-01-01 to 2020-12-31, and LOW..HIGH leaves HIGH out",
         "count where day = 1.2.2020": "has no declared value '1.2.2020'",
+        "count where day = 2.2.2020": "give a day as '2020-12-31', a range (low, high) or a set of its cells.",
+        "count where day = 2021-01-01": "it has 2020-01-01 to 2020-12-31; use a range (low, high) of dates.",
         "sum day": "holds dates, which have no sum and no mean; ask for its median",
     }.items():
         with pytest.raises(QuestionError) as refused:

@@ -75,10 +75,11 @@ def _condition(column: Column, value: object) -> tuple[Condition, str]:
         number = _number(column, value)
         index, off_grid = divmod(number - column.low, column.step)
         if off_grid or not 0 <= index < column.grid_size:
-            steps = "" if isinstance(column, Date) else f" in steps of {decimal_text(column.step)}"
+            dated = isinstance(column, Date)
+            steps = "" if dated else f" in steps of {decimal_text(column.step)}"
             raise QuestionError(
                 f"column '{column.name}' has no value {_shown(column, number)}: it has {column.text(column.low)} to "
-                f"{column.text(column.top)}{steps}; use a range (low, high)."
+                f"{column.text(column.top)}{steps}; use a range (low, high){' of dates' * dated}."
             )
         return Condition(column.name, None, index, index + 1), f"{column.name} = {column.text(number)}"
     values = list(value) if isinstance(value, AbstractSet | list | tuple) else [value]
@@ -101,6 +102,8 @@ def _cell(column: Column, value: object, code_of: Mapping[str, int]) -> int:
         labels = ", ".join(shown(label) for label in column.labels[:_LISTED]) + ", ..." * (len(column.labels) > _LISTED)
         meant = did_you_mean(text, column.labels)
         ranges = "; give a number, a range (low, high) or a set of its bins" * isinstance(column, Numeric)
+        if isinstance(column, Date):
+            ranges = "; give a day as '2020-12-31', a range (low, high) or a set of its cells"
         raise QuestionError(
             f"column '{column.name}' has no declared value {quoted(value)}{meant}; it has {labels}{ranges}."
         )
@@ -118,7 +121,8 @@ def _number(column: Numeric, value: object) -> Fraction:
         return number
     if isinstance(column, Date):
         raise QuestionError(
-            f"column '{column.name}' holds dates; give one as '2020-12-31', a range (low, high) or a set of its cells."
+            f"column '{column.name}' holds dates; give a day as '2020-12-31', a range (low, high) or a set of its "
+            "cells."
         )
     if isinstance(value, int | float | np.number | Fraction | Decimal) and not isinstance(value, bool):
         raise QuestionError(

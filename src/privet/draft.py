@@ -370,7 +370,8 @@ class _Sample:
         bound = self.wishes.rows_per_person or 1
         if most <= bound:
             return ""
-        return f"    # a person of the sample has up to {most} rows: of those, {bound} count; more cost more noise"
+        counted = f"{bound} count{'s' * (bound == 1)}"
+        return f"    # a person of the sample has up to {most} rows: of those, {counted}; more cost more noise"
 
 
 def _target(column: _Seen) -> list[str]:

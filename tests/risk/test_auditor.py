@@ -103,6 +103,17 @@ def test_sums_of_tables_and_forests_are_audited_by_their_predictions() -> None:
         privet.audit(seeded, frame, sensitive=target)
 
 
+@pytest.mark.parametrize("kind", [privet.DiffPC45Classifier, privet.NaiveBayesClassifier])
+def test_rows_of_one_person_are_said_to_be_counted_as_people(kind: type[privet.DiffPC45Classifier]) -> None:
+    frame, domain = census()
+    for person in ("", "who"):
+        visits = pd.concat([frame, frame], ignore_index=True).assign(who=[*range(len(frame))] * 2)
+        declared = domain.with_person("who", rows_per_person=2) if person else domain
+        model = kind(epsilon=1).fit(privet.open(visits, declared, budget="1")).model_
+        notes = " ".join(privet.audit(model, visits, sensitive="income", worlds=False, remedies=False).notes)
+        assert ("whose 'who' says whose row it is, and at most 2 rows of a person counted" in notes) == bool(person)
+
+
 def test_a_tree_of_scikit_learn_as_object_and_as_text() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.integers(0, 9, 200), "z": rng.normal(size=200).round(1)})

@@ -147,6 +147,8 @@ def test_a_model_without_leaves_has_no_tree() -> None:
     Tags(content)
     assert "Where they are" not in content and "Most exposed" not in content
     assert "prediction" in content and "noise for epsilon 1" in content
+    assert "<b>Prediction</b>" in content
+    assert "maximum entropy" not in content.lower() and "possible worlds" not in content.lower()
 
 
 def test_a_private_model_is_told_in_computed_numbers() -> None:

@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 from labels import EVIL
 
 from privet.kernel.column import Column, Nominal, Numeric
+from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 from privet.models.privacy_record import Privacy, Step
 from privet.models.tables import Table, Tables
 from privet.trees.effects import percent, signed
+from privet.trees.layout import LETTER
 from privet.trees.table_drawing import svg
 from privet.trees.table_page import likely, page
 from privet.trees.table_text import text
@@ -193,6 +195,15 @@ def test_a_numeric_attribute_is_a_line_with_a_band_and_its_missing_cell_stands_b
     assert "missing" in words and "17" in words and "90" in words
     several = svg(only(domain(5), table(domain(5), "age")))
     assert several.count('class="band"') == 5 and several.count(">missing<") == 5
+
+
+def test_the_labels_of_an_axis_of_dates_stay_on_their_paper() -> None:
+    of = domain(2, Date("admitted", "2019-01-01", "2023-12-31"))
+    drawn = ElementTree.fromstring(svg(only(of, table(of, "admitted"))))
+    dates = {node.text: float(node.get("x", "nan")) for node in drawn.iter(f"{NS}text") if "-" in (node.text or "")}
+    width = float(drawn.get("viewBox", "").split()[2])
+    assert {"2019-01-01", "2023-12-31"} <= set(dates)
+    assert dates["2023-12-31"] + len("2023-12-31") * LETTER / 2 <= width
 
 
 def test_a_pair_is_a_heat_map_for_each_class() -> None:

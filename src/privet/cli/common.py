@@ -220,6 +220,11 @@ _PHRASES = (
     (' (in Python budget="1.0")', ""),
     (", in Python ignore_spending=True", ""),
     ("; in Python key=", "; "),
+    ("; use a range (low, high) of dates.", "; use a range, as in 2020-01-01..2020-07-01."),
+    (
+        "give a day as '2020-12-31', a range (low, high) or a set of its cells.",
+        "give a day as 2020-12-31, or a range as in 2020-01-01..2020-07-01.",
+    ),
     ("; use a range (low, high).", "; use a range, as in 30..40."),
     ("give a number, a range (low, high) or a set of its bins.", "give a number, or a range as in 30..40."),
     ("pass ledger=", "give --ledger "),
@@ -258,6 +263,8 @@ def with_options(sentence: str) -> str:
 
     >>> with_options("lower max_depth, or raise max_leaves=10. Column 'max_depth' stays.")
     "lower --depth, or raise --max-leaves 10. Column 'max_depth' stays."
+    >>> with_options("give a day as '2020-12-31', a range (low, high) or a set of its cells.")
+    'give a day as 2020-12-31, or a range as in 2020-01-01..2020-07-01.'
     """
     for phrase, option in _PHRASES:
         sentence = sentence.replace(phrase, option)

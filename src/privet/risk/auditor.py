@@ -137,7 +137,7 @@ def audit(
         threshold=threshold,
         exposures=exposed,
         assumptions=_assumptions(publication, found, known, training),
-        notes=notes,
+        notes=(*_note_on_rows(found), *notes),
         counted=counted,
         publication=publication,
         truth=counts,
@@ -329,6 +329,19 @@ def _notes(
     return tuple(notes)
 
 
+def _note_on_rows(found: PublishedTree | Model) -> tuple[str, ...]:
+    """Of a model whose domain names a person: that the audit counts rows, which are not persons there."""
+    privacy = getattr(found if isinstance(found, Model) else found.model, "privacy", None)
+    if privacy is None or not privacy.person:
+        return ()
+    most = privacy.rows_per_person
+    return (
+        f"Every row counts as one of the people here. The model was grown on a table whose '{privacy.person}' says "
+        f"whose row it is, and at most {most} row{'s' * (most != 1)} of a person counted: whoever has several rows in "
+        "the table that is audited is counted once for each.",
+    )
+
+
 def _assumptions(
     publication: Publication | None, found: PublishedTree | Model, columns: Sequence[str], training: Any
 ) -> tuple[str, ...]:
@@ -355,9 +368,9 @@ def _assumptions(
         said.append(f"Published: the tree, and the {noisy}{what} of its leaves{_also(publication)}.")
         if publication.tree.features is None and not silence(publication):
             said.append("Every split could have been by any of these columns, and was the best of them.")
-    said.append(
-        "More information can bring maximum entropy further from the truth: it is not monotone in what is known."
-    )
+        said.append(
+            "More information can bring maximum entropy further from the truth: it is not monotone in what is known."
+        )
     return tuple(said)
 
 

@@ -84,7 +84,7 @@ def page(audit: Audit, beside: Audit | None = None) -> str:
         *(_remedies(each, len(both) > 1) for each in both),
         _listed("What is assumed", [(each.name, each.assumptions) for each in both]),
         _listed("Notes of the adversaries", [(each.name, notes(each)) for each in both]),
-        _reading(),
+        _reading(both),
         '<p class="soft">Written by privet audit. Point at the head of a column, or at a leaf, to read more.</p>',
     ]
     title = f"{' and '.join(each.name for each in both)}: what is told about {audit.sensitive}"
@@ -303,14 +303,24 @@ def _items(sentences: Sequence[str]) -> str:
     return f"<ul>{items}</ul>" if items else ""
 
 
-def _reading() -> str:
-    return """<section><h2>How to read this</h2>
-<p><b>Maximum entropy</b> is an adversary who believes everything that was published and makes up nothing besides: of
-all beliefs that agree with it, the most even one. What is shown is a belief, not a bound: two values that the tree
-cannot tell apart look alike to it, even where only one of them was possible.</p>
+def _reading(audits: Sequence[Audit]) -> str:
+    """How to read the adversaries of these audits, and no others."""
+    parts = [_READ_PREDICTION] * any(each.publication is None for each in audits)
+    parts += [_READ_TREE] * any(each.publication is not None for each in audits)
+    return f"<section><h2>How to read this</h2>\n{''.join(parts)}</section>"
+
+
+_READ_PREDICTION = """<p><b>Prediction</b> is an adversary who takes the model at its word: what it predicts for
+somebody with these quasi-identifiers is what the adversary believes of them. So a posterior is what somebody will
+believe of a person, right or not.</p>
+"""
+_READ_TREE = """<p><b>Maximum entropy</b> is an adversary who believes everything that was published and makes up
+nothing besides: of all beliefs that agree with it, the most even one. What is shown is a belief, not a bound:
+two values that the tree cannot tell apart look alike to it, even where only one of them was possible.</p>
 <p><b>Possible worlds</b> is an adversary who knows that people come whole: every table that would have led to this
 very publication is as likely as any other, and the posterior of a value is the share of the tables in which a person
 has it. Where one table is left, everybody is known, however even maximum entropy finds them.</p>
 <p>Saying more never raises the maximum entropy: with every constraint the beliefs that are left become fewer. It may
 raise <i>D</i>, the distance from the truth: who knows more can be misled, and be surer of something wrong. So a
-posterior is what somebody will believe of a person, right or not.</p></section>"""
+posterior is what somebody will believe of a person, right or not.</p>
+"""

@@ -295,11 +295,15 @@ def _steps(column: Numeric, table: Table, found: Sequence[Effect], scale: Scale)
         last = x - 100
         ends = [shortened(column.text(edge), 10) for edge in edges]
         ends = ends if isinstance(column, Date) else [minus(end) for end in ends]
-        final = x + width - LETTER * len(ends[-1]) / 2
+        # the label of the last edge ends where the panel does, however long it is
+        last_half = LETTER * len(ends[-1]) / 2
+        last_place = min(x + width, x + width + EDGE - last_half)
+        final = last_place - last_half
         for place, (offset, words) in enumerate(zip(places, ends, strict=True)):
             half = LETTER * len(words) / 2
             if x + offset - half > last + 6 and (place == len(ends) - 1 or x + offset + half < final - 6):
-                drawn.append(_text(x + offset, above + PLOT + 14, words, "mid aside"))
+                middle = last_place if place == len(ends) - 1 else x + offset
+                drawn.append(_text(middle, above + PLOT + 14, words, "mid aside"))
                 last = x + offset + half
         if column.missing:
             drawn.append(_missing(column, effect, scale, x + width + beside - 22, above))
