@@ -27,6 +27,7 @@ from privet.kernel.date import Date, date_at, day_of
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import GridQuery
 from privet.kernel.engines.duckdb import engine as duckdb_engine
+from privet.kernel.engines.duckdb.source import DuckDBSource
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.mssql import engine as mssql
 from privet.kernel.engines.postgres import engine as postgres
@@ -180,12 +181,37 @@ def test_times_of_every_precision_of_duckdb_have_their_own_day(stores: Stores, k
         assert grid.exact_counts.ravel().tolist() == [3, 1, 1, 1]
 
 
+FAR = [2 - 2**63, 2**62, 10**17, -(10**17), 0]
+
+
+@pytest.mark.parametrize(("unit", "zone"), [("s", None), ("ms", None), ("us", None), ("us", "UTC"), ("ns", None)])
+def test_a_time_beyond_all_dates_does_not_stop_duckdb(tmp_path: Path, unit: str, zone: str | None) -> None:
+    times = pa.table({"edges": pa.array(FAR, pa.int64()).cast(pa.timestamp(unit, zone))})
+    expected = MemoryEngine.from_frame(times, Domain(COLUMNS[3:])).exact_grid(GridQuery(Rows(), ("edges",)))[0]
+    with duckdb.connect(str(tmp_path / "t.db")) as database:
+        database.register("times", times)
+        database.execute("CREATE TABLE t AS FROM times")
+    engine = DuckDBSource(tmp_path / "t.db", "t").open(Domain(COLUMNS[3:]))
+    (grid,) = engine.exact_grid(GridQuery(Rows(), ("edges",)))
+    engine.close()
+    assert grid.index.tolist() == expected.index.tolist()
+    assert grid.exact_counts.tolist() == expected.exact_counts.tolist()
+
+
+def test_milliseconds_of_a_parquet_file_are_refused_by_the_schema(tmp_path: Path) -> None:
+    """DuckDB stops at a row whose milliseconds are too many for its microseconds: whether there is one would show."""
+    for moments in ([0], [2**62]):
+        path = tmp_path / f"{len(str(moments))}.parquet"
+        times = pa.array(moments, pa.int64()).cast(pa.timestamp("ms"))
+        pyarrow.parquet.write_table(pa.table({"edges": times}), path)
+        with pytest.raises(DataError, match="holds times in milliseconds"):
+            DuckDBSource(path).open(Domain(COLUMNS[3:]))
+
+
 def test_the_zone_of_a_session_does_not_move_an_instant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     instant = datetime(2020, 2, 29, 23, 30, tzinfo=timezone(-timedelta(hours=5)))
     path = tmp_path / "t.parquet"
     pyarrow.parquet.write_table(pa.table({"days": pa.array([instant], pa.timestamp("us", "America/New_York"))}), path)
-    from privet.kernel.engines.duckdb.source import DuckDBSource
-
     for zone in ("America/New_York", "Pacific/Kiritimati"):
         monkeypatch.setenv("TZ", zone)
         engine = DuckDBSource(path).open(Domain(COLUMNS[:1]))

@@ -41,6 +41,15 @@ from privet.kernel.rows import Rows
 if TYPE_CHECKING:
     from privet.kernel.engines.duckdb.source import DuckDBSource
 
+
+def _day(value: sql.Sql, zoned: bool) -> sql.Sql:
+    """`sql.days_since_epoch`, where some times lie beyond all dates, and some with a zone beyond all without one."""
+    local = exp.Anonymous(this="TRY", expressions=[sql.in_utc(value)]) if zoned else value
+    if not isinstance(local, exp.TryCast):
+        local = exp.TryCast(this=local, to=exp.DataType.build("DATE"), safe=True)
+    return sql.days_since_epoch(local, False)
+
+
 DIALECT = sql.Dialect(
     name="duckdb",
     is_nan=lambda number: exp.IsNan(this=number),
@@ -51,7 +60,7 @@ DIALECT = sql.Dialect(
     look_up=lambda values, index: exp.func("list_extract", sql.numbers(values), sql.add(index, sql.num(1))),
     length=lambda value: exp.Anonymous(this="STRLEN", expressions=[value]),
     is_date=lambda value: exp.func("regexp_full_match", value, exp.Literal.string(DATE), dialect="duckdb"),
-    day=sql.days_since_epoch,
+    day=_day,
     # equal means equal in every byte, whatever the column's collation says: it might find several declared values
     as_text=lambda value: exp.Collate(this=sql.text(value), expression=exp.to_identifier("binary", quoted=True)),
 )

@@ -64,7 +64,7 @@ class DuckDBSource(Source):
         if self.table is not None:
             connection.execute(f"ATTACH {_sql(exp.Literal.string(str(self.path)))} AS source (READ_ONLY)")
             return Reading(connection, exp.table_(self.table, catalog="source", quoted=True))
-        return Reading(connection, _reader("read_parquet", self.path, {"hive_partitioning": exp.false()}))
+        return _ParquetReading(connection, self.path)
 
 
 class Reading:
@@ -90,6 +90,26 @@ class Reading:
     def exact_misshapen(self) -> int:
         """The number of records that have more or fewer fields than the header."""
         return 0
+
+
+class _ParquetReading(Reading):
+    """A Parquet file."""
+
+    def __init__(self, connection: Any, path: Path) -> None:
+        super().__init__(connection, _reader("read_parquet", path, {"hive_partitioning": exp.false()}))
+        self._path = path
+
+    def columns(self, names: Sequence[str]) -> dict[str, tuple[str, str]]:
+        columns = super().columns(names)
+        listed = f"SELECT name, logical_type FROM {_sql(_reader('parquet_schema', self._path, {}))}"
+        for name, stored in self._connection.execute(listed).fetchall():
+            if name in columns and columns[name][1].startswith("TIMESTAMP") and "MilliSeconds" in str(stored):
+                # DuckDB reads them as microseconds, and would stop at a row that is too far away for these
+                raise DataError(
+                    f"column '{name}' of '{self._path}' holds times in milliseconds, which not all can be read; write "
+                    "it as dates, or as times in microseconds."
+                )
+        return columns
 
 
 class _CsvReading(Reading):

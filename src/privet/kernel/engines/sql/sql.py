@@ -146,10 +146,15 @@ def text(tree: Sql) -> Sql:
 
 def days_since_epoch(value: Sql, zoned: bool) -> Sql:
     """`Dialect.day` where dates can be subtracted, but for the infinite ones that some engines have."""
-    day = exp.cast(exp.AtTimeZone(this=value, zone=exp.Literal.string("UTC")) if zoned else value, "DATE")
+    day = exp.cast(in_utc(value) if zoned else value, "DATE")
     first, last, epoch = (exp.cast(exp.Literal.string(each), "DATE") for each in (*YEARS, "1970-01-01"))
     inside = exp.Between(this=day, low=first, high=last)
     return case([(inside, exp.Sub(this=day.copy(), expression=epoch))])
+
+
+def in_utc(value: Sql) -> Sql:
+    """The time without a zone that a time with one is in UTC."""
+    return exp.AtTimeZone(this=value, zone=exp.Literal.string("UTC"))
 
 
 def columns(domain: Domain) -> list[str]:

@@ -81,8 +81,8 @@ FROM (
     FROM (
       SELECT
         CAST(CASE
-          WHEN CAST("source_rows"."when's" AS DATE) BETWEEN CAST('0001-01-01' AS DATE) AND CAST('9999-12-31' AS DATE)
-          THEN CAST("source_rows"."when's" AS DATE) - CAST('1970-01-01' AS DATE)
+          WHEN TRY_CAST("source_rows"."when's" AS DATE) BETWEEN CAST('0001-01-01' AS DATE) AND CAST('9999-12-31' AS DATE)
+          THEN TRY_CAST("source_rows"."when's" AS DATE) - CAST('1970-01-01' AS DATE)
         END AS DOUBLE) AS x0
       FROM (
         SELECT
@@ -121,8 +121,8 @@ FROM (
     FROM (
       SELECT
         CAST(CASE
-          WHEN CAST("source_rows"."when's" AT TIME ZONE 'UTC' AS DATE) BETWEEN CAST('0001-01-01' AS DATE) AND CAST('9999-12-31' AS DATE)
-          THEN CAST("source_rows"."when's" AT TIME ZONE 'UTC' AS DATE) - CAST('1970-01-01' AS DATE)
+          WHEN TRY_CAST(TRY("source_rows"."when's" AT TIME ZONE 'UTC') AS DATE) BETWEEN CAST('0001-01-01' AS DATE) AND CAST('9999-12-31' AS DATE)
+          THEN TRY_CAST(TRY("source_rows"."when's" AT TIME ZONE 'UTC') AS DATE) - CAST('1970-01-01' AS DATE)
         END AS DOUBLE) AS x0
       FROM (
         SELECT
