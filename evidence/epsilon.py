@@ -20,6 +20,7 @@ PAGE, PICTURE = DOCS / "epsilon.md", DOCS / "epsilon.svg"
 TABLE = re.compile(r"(?<=<!-- table -->\n).*?(?=<!-- /table -->)", re.DOTALL)
 EPSILONS = (0.01, 0.1, 0.5, 1, 2, 5, 10)
 DRAWN = (0.1, 0.5, 1, 2, 5)
+ALMOST = 0.9999  # a table tells no larger beliefs apart
 BEFORE = (0, 2, 5, *range(10, 101, 10))  # percent; small ones change most
 
 
@@ -36,13 +37,17 @@ def table() -> str:
     heads = ("epsilon", "odds change by at most", "in the table, from 50%", "from 1%")
     lines = [f"| {' | '.join((*heads, 'a fact of a member, from 50%', 'from 1%'))} |", "|---|---|---|---|---|---|"]
     for epsilon in EPSILONS:
-        cells = [
-            cell
-            for loss in (epsilon, 2 * epsilon)
-            for cell in (percent(belief(0.5, loss)), f"{100 * belief(0.01, loss):.2f}%")
-        ]
+        cells = [cell for loss in (epsilon, 2 * epsilon) for cell in (_cell(0.5, loss), _cell(0.01, loss))]
         lines.append(f"| {epsilon:g} | {re.split('= |about ', factor(epsilon))[-1]} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _cell(prior: float, loss: float) -> str:
+    """Return a belief in percent; never a whole 100%, which no finite loss gives."""
+    after = belief(prior, loss)
+    if after > ALMOST:
+        return f"over {100 * ALMOST:g}%"
+    return percent(after) if prior == 0.5 else f"{100 * after:.2f}%"
 
 
 def picture() -> str:
