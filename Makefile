@@ -12,8 +12,11 @@ DEMO := $(if $(wildcard $(STAMP)),$(VENV),.venv-demo)
 # Modules that are compiled once for all the processes that tests start; also where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
+# What tests write and throw away lies in memory where 8 GB of that are free: ledgers wait for a disk at every charge.
+SCRATCH := $(or $(TMPDIR),$(shell [ "$$(df -Pk /dev/shm 2> /dev/null | awk 'NR == 2 {print $$4}')" -gt 8000000 ] 2> /dev/null && [ -w /dev/shm ] && echo /dev/shm))
+
 # One thread for each of the processes: as many as there are cores run beside each other already.
-PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup $(if $(DURATIONS),--durations=30)
+PYTEST = $(if $(SCRATCH),TMPDIR=$(SCRATCH)) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup $(if $(DURATIONS),--durations=30)
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
