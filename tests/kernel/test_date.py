@@ -177,7 +177,7 @@ def test_rows_are_chosen_by_days_and_by_cells(table: privet.ProtectedTable, want
 @pytest.mark.parametrize(
     ("wanted", "problem"),
     [
-        (18262, "column 'day' holds dates; give one as '2020-12-31'"),
+        (18262, "column 'day' holds dates; give a day as '2020-12-31'"),
         (("2020-02-30", None), "holds dates"),
         ((Fraction(10**400), None), "holds dates"),
         (("2020-03-01", "2020-02-01"), "from 2020-03-01 to 2020-02-01 is reversed"),

@@ -286,6 +286,6 @@ def test_the_page_of_limits_has_the_figures_of_the_code() -> None:
     names = [name for name in vars(limits) if name.startswith(("LONGEST_", "LARGEST_", "MOST_", "DEEPEST_"))]
     figures = {name: getattr(limits, name) for name in names}
     figures |= {"SHOWN": limits.SHOWN, "MAX_CELLS": limits.MAX_CELLS, "MAX_RELEASED": limits.MAX_RELEASED}
-    figures |= {"MAX_PARTS": rows.MAX_PARTS, "MAX_CELLS of a column": column.MAX_CELLS}
+    figures |= {"MAX_PARTS": rows.MAX_PARTS, "MAX_CELLS of a column": column.MAX_COLUMN_CELLS}
     assert len(figures) > 15
     assert [name for name, figure in figures.items() if f" {figure:,}" not in page] == []

@@ -164,7 +164,7 @@ class Chosen:
     def _bins(self) -> list[str]:
         """The columns whose bins are coarse against their grid, and what the learner makes of them."""
         coarse = coarse_columns(self._domain)
-        finer = cells_for_learning(self._domain, signal(self._domain, self._rows(), self._epsilon))
+        finer = cells_for_learning(self._domain, signal(self._domain, self._rows(), min(self._epsilon, Fraction(1))))
         lines = []
         for column in coarse[:LISTED]:
             bins = f"'{column.name}' has {column.bin_count} bins for {column.grid_size:,} values"

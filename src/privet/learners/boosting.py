@@ -250,7 +250,8 @@ class _Fit:
                 prior_alone(self._table, self._epsilon, counts),
                 note="there is too little signal for a table: the model is the class shares alone",
             )
-        self._finer = FinerTable(self._table, signal(self._domain, rows, self._epsilon))
+        # a cell needs rows, and no epsilon makes more of them
+        self._finer = FinerTable(self._table, signal(self._domain, rows, min(self._epsilon, Fraction(1))))
         shares = class_shares(counts)
         planned = plan(self._domain, rows, self._epsilon - counts.epsilon, self._rng, self._constants)
         intercept = centred_log(shares)

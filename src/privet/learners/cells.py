@@ -38,7 +38,7 @@ def cells_for_learning(domain: Domain, signal: float) -> Domain:
     ----------
     domain : Domain
     signal : float
-        Rows times epsilon of a record.
+        Rows times epsilon of a record, where epsilon counts for at most 1.
 
     Returns
     -------
@@ -66,7 +66,7 @@ class FinerTable:
     ----------
     table : ProtectedTable
     signal : float
-        Rows times epsilon of a record.
+        Rows times epsilon of a record, where epsilon counts for at most 1.
 
     Attributes
     ----------
