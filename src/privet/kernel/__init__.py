@@ -8,6 +8,7 @@ analysts the boundary is a server that holds this package on its side.
 
 from privet.kernel.accounting import LARGEST_EPSILON as LARGEST_EPSILON
 from privet.kernel.accounting import SMALLEST_EPSILON as SMALLEST_EPSILON
+from privet.kernel.accounting import Scopes as Scopes
 from privet.kernel.accounting import as_epsilon as as_epsilon
 from privet.kernel.accounting import as_epsilons as as_epsilons
 from privet.kernel.accounting import as_share as as_share

@@ -336,6 +336,12 @@ class Ledger:
             line = log.keyed(dataset, analyst, key)
             return None if line is None else line.note["question"]
 
+    def entry_of(self, dataset: str, analyst: str, key: str) -> int | None:
+        """Return the number of the charge under an analyst's key, if there is one."""
+        with self._transaction() as log:
+            line = log.keyed(dataset, analyst, key)
+            return None if line is None else line.serial
+
     def fingerprint(self, entry: int) -> str:
         """Return the fingerprint of a charge."""
         with self._transaction() as log:
