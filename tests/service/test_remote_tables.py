@@ -105,7 +105,9 @@ def test_answers_are_refined_for_the_difference() -> None:
             parts = table.partition("income").histogram("sex", epsilon="0.1")
             again = parts.refine("0.5")
             total = table.sum("age", "0.1")
-            finer.append(([cell.value.tolist() for cell in again], total.refine(1).value, again[0].refine("0.2").epsilon))
+            finer.append(
+                ([cell.value.tolist() for cell in again], total.refine(1).value, again[0].refine("0.2").epsilon)
+            )
             with pytest.raises(privet.errors.QuestionError, match="cannot be refined"):
                 table.mean("age", 1).count.refine(2)
         assert finer[0] == finer[1]
@@ -185,7 +187,10 @@ def test_a_refusal_reads_as_here_and_costs_nothing(number: int) -> None:
 
 
 def test_what_runs_where_the_rows_are_takes_no_function_from_outside() -> None:
-    with both(FRAME, DOMAIN, 10) as (_, there, _), pytest.raises(privet.errors.QuestionError, match="where the rows are"):
+    with (
+        both(FRAME, DOMAIN, 10) as (_, there, _),
+        pytest.raises(privet.errors.QuestionError, match="where the rows are"),
+    ):
         privet.kernel.race(there, [lambda table: ("", table.count(1))], 1)
 
 
@@ -268,7 +273,10 @@ def test_noisy_if_runs_its_modes_on_a_server_but_for_races() -> None:
 
 
 def test_a_fit_under_a_key_is_the_servers() -> None:
-    with both(TOWNSPEOPLE, TOWN, 10) as (_, there, _), pytest.raises(privet.errors.QuestionError, match="leave out key"):
+    with (
+        both(TOWNSPEOPLE, TOWN, 10) as (_, there, _),
+        pytest.raises(privet.errors.QuestionError, match="leave out key"),
+    ):
         privet.DiffPID3Classifier(epsilon=1).fit(there, key="tree")
 
 
@@ -318,5 +326,3 @@ def test_a_server_that_is_not_there_is_told_in_one_sentence() -> None:
 def test_a_wrong_token_is_told_in_one_sentence() -> None:
     with serve_seeded(FRAME, DOMAIN, 1, seed=1) as served, pytest.raises(privet.errors.ServerError, match="token"):
         privet.connect(served.url, "pvt_a_" + "0" * 36)
-
-

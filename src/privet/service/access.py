@@ -34,8 +34,8 @@ class Access:
     ----------
     ledger : Ledger
         Where tokens are, and events are written.
-    grants : mapping of str to Grant
-        What each analyst may use.
+    grants : mapping of str to Grant, or None
+        What each analyst may use; None for a server without a configuration, where a token is a grant.
     owners : collection of str
         Whose tokens may be an owner's.
     tables : collection of str
@@ -51,7 +51,7 @@ class Access:
     def __init__(
         self,
         ledger: Ledger,
-        grants: Mapping[str, Grant],
+        grants: Mapping[str, Grant] | None,
         owners: tuple[str, ...],
         tables: tuple[str, ...],
         clock: Callable[[], float],
@@ -59,7 +59,7 @@ class Access:
         now: Callable[[], datetime] = _now,
     ) -> None:
         self.tokens = Tokens(ledger, now)
-        self._ledger, self._grants, self._owners, self._tables = ledger, dict(grants), owners, tables
+        self._ledger, self._grants, self._owners, self._tables = ledger, grants, owners, tables
         self._clock, self._refresh, self._now = clock, refresh, now
         self._read = clock()
 
@@ -79,15 +79,15 @@ class Access:
         if scheme.lower() != "bearer" or not secret:
             return None
         token = self.tokens.find(secret)
-        if token is None or (token.role == OWNER and token.name not in self._owners):
+        if token is None:
             return None
-        if token.role != OWNER and token.name not in self._grants:
+        if self._grants is not None and token.name not in (self._owners if token.role == OWNER else self._grants):
             return None
         return Caller(token.name, token.role, token)
 
     def tables(self, caller: Caller) -> list[str]:
         """Return the tables that a caller may use, in order."""
-        if caller.role == OWNER:
+        if caller.role == OWNER or self._grants is None:
             allowed = list(self._tables)
         else:
             grant = self._grants.get(caller.name)
@@ -96,21 +96,21 @@ class Access:
         own = caller.token.tables
         return [name for name in allowed if own is None or name in own]
 
-    def grant(self, grants: Mapping[str, Grant], owners: tuple[str, ...]) -> set[str]:
+    def grant(self, grants: Mapping[str, Grant] | None, owners: tuple[str, ...]) -> set[str]:
         """Take new grants, and write what has changed to the ledger; return who has lost something."""
-        lost = set()
-        for name in sorted({*grants, *self._grants}):
-            before, after = self._grants.get(name), grants.get(name)
+        lost, old, new = set(), self._grants or {}, grants or {}
+        for name in sorted({*new, *old}):
+            before, after = old.get(name), new.get(name)
             if before != after:
                 self._ledger.record("grant", analyst=name, facts={"tables": _written(after)})
             if before is not None and (after is None or not set(before.tables) <= set(after.tables)):
                 lost.add(name)
-        self._grants, self._owners = dict(grants), owners
+        self._grants, self._owners = grants, owners
         return lost
 
     def announce(self) -> None:
         """Set the caps of all grants in the ledger, where they are not as recorded."""
-        for name, grant in self._grants.items():
+        for name, grant in (self._grants or {}).items():
             for table, cap in grant.tables.items():
                 if cap is not None and self._ledger.cap(table, name) != cap:
                     self._ledger.set_cap(table, name, cap)

@@ -47,7 +47,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True):
 # -- asking ---------------------------------------------------------------------------------------
 
 
-class RowsBody(Body, kw_only=True):
+class RowsBody(Body, kw_only=True, frozen=True):
     """Which rows: a sitting, the steps to them, and the reservation that pays."""
 
     sitting: Id
@@ -55,7 +55,7 @@ class RowsBody(Body, kw_only=True):
     hold: Id | None = None
 
 
-class AnswerBody(RowsBody, kw_only=True):
+class AnswerBody(RowsBody, kw_only=True, frozen=True):
     """A question of some rows."""
 
     question: dict[str, Any]
@@ -63,7 +63,7 @@ class AnswerBody(RowsBody, kw_only=True):
     key: Key
 
 
-class AnswerReply(Reply, kw_only=True):
+class AnswerReply(Reply, kw_only=True, frozen=True):
     """Plain noisy values, one for each part, as the ledger keeps them."""
 
     answer: list[Any]
@@ -73,14 +73,14 @@ class AnswerReply(Reply, kw_only=True):
     delta: str | None
 
 
-class QuoteBody(RowsBody, kw_only=True):
+class QuoteBody(RowsBody, kw_only=True, frozen=True):
     """What a question would cost."""
 
     question: dict[str, Any]
     epsilon: dict[str, Any]
 
 
-class QuoteReply(Reply, kw_only=True):
+class QuoteReply(Reply, kw_only=True, frozen=True):
     """What would be charged to the table now, and whether that is left."""
 
     loss: str
@@ -90,14 +90,14 @@ class QuoteReply(Reply, kw_only=True):
     delta: str | None
 
 
-class RemainingReply(Reply, kw_only=True):
+class RemainingReply(Reply, kw_only=True, frozen=True):
     """What each part may still be charged; of a single part also what it has cost."""
 
     remaining: dict[str, Any]
     spent: str | None
 
 
-class RefineBody(Body, kw_only=True):
+class RefineBody(Body, kw_only=True, frozen=True):
     """Which parts of an answer are to be refined, and how far."""
 
     sitting: Id
@@ -106,7 +106,7 @@ class RefineBody(Body, kw_only=True):
     epsilon: dict[str, Any]
 
 
-class LevelReply(Reply, kw_only=True):
+class LevelReply(Reply, kw_only=True, frozen=True):
     """What a part has after a refinement."""
 
     epsilon: str
@@ -115,20 +115,20 @@ class LevelReply(Reply, kw_only=True):
     private: bool
 
 
-class RefineReply(Reply, kw_only=True):
+class RefineReply(Reply, kw_only=True, frozen=True):
     """What each of the parts has."""
 
     levels: list[LevelReply]
 
 
-class HoldBody(RowsBody, kw_only=True):
+class HoldBody(RowsBody, kw_only=True, frozen=True):
     """A reservation for some rows, under an id that the client has made."""
 
     id: Id
     epsilon: Amount
 
 
-class MonitorBody(RowsBody, kw_only=True):
+class MonitorBody(RowsBody, kw_only=True, frozen=True):
     """A monitor of some rows, under an id that the client has made."""
 
     id: Id
@@ -136,7 +136,7 @@ class MonitorBody(RowsBody, kw_only=True):
     epsilon: Amount
 
 
-class MonitorReply(Reply, kw_only=True):
+class MonitorReply(Reply, kw_only=True, frozen=True):
     """What was charged for a monitor."""
 
     id: str
@@ -144,7 +144,7 @@ class MonitorReply(Reply, kw_only=True):
     private: bool
 
 
-class CheckBody(Body, kw_only=True):
+class CheckBody(Body, kw_only=True, frozen=True):
     """A model, and the number of this check."""
 
     sitting: Id
@@ -152,19 +152,19 @@ class CheckBody(Body, kw_only=True):
     model: dict[str, Any]
 
 
-class CheckReply(Reply, kw_only=True):
+class CheckReply(Reply, kw_only=True, frozen=True):
     """Whether the model is accurate enough, noisily."""
 
     reached: bool
 
 
-class SittingBody(Body, kw_only=True):
+class SittingBody(Body, kw_only=True, frozen=True):
     """A sitting."""
 
     sitting: Id
 
 
-class DoneReply(Reply, kw_only=True):
+class DoneReply(Reply, kw_only=True, frozen=True):
     """It is done."""
 
     done: bool = True
@@ -173,7 +173,7 @@ class DoneReply(Reply, kw_only=True):
 # -- fits -----------------------------------------------------------------------------------------
 
 
-class FitBody(Body, kw_only=True):
+class FitBody(Body, kw_only=True, frozen=True):
     """A model to be fitted on the server, by the name of its algorithm."""
 
     algorithm: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,40}$")]
@@ -185,7 +185,7 @@ class FitBody(Body, kw_only=True):
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
-class JobReply(Reply, kw_only=True):
+class JobReply(Reply, kw_only=True, frozen=True):
     """How far a fit is."""
 
     id: str
@@ -200,7 +200,7 @@ class JobReply(Reply, kw_only=True):
     model: int | None = None  # its number in /models
 
 
-class ModelFacts(Reply, kw_only=True):
+class ModelFacts(Reply, kw_only=True, frozen=True):
     """A model that was fitted here."""
 
     id: int
@@ -208,13 +208,13 @@ class ModelFacts(Reply, kw_only=True):
     facts: dict[str, Any]
 
 
-class ModelsReply(Reply, kw_only=True):
+class ModelsReply(Reply, kw_only=True, frozen=True):
     """The caller's models."""
 
     models: list[ModelFacts]
 
 
-class ModelReply(Reply, kw_only=True):
+class ModelReply(Reply, kw_only=True, frozen=True):
     """A model whole."""
 
     id: int
@@ -226,13 +226,13 @@ class ModelReply(Reply, kw_only=True):
 # -- what there is --------------------------------------------------------------------------------
 
 
-class TablesReply(Reply, kw_only=True):
+class TablesReply(Reply, kw_only=True, frozen=True):
     """The caller's tables."""
 
     tables: list[str]
 
 
-class TableReply(Reply, kw_only=True):
+class TableReply(Reply, kw_only=True, frozen=True):
     """What is public about a table."""
 
     table: str
@@ -249,7 +249,7 @@ class TableReply(Reply, kw_only=True):
     tick: float
 
 
-class HoldReply(Reply, kw_only=True):
+class HoldReply(Reply, kw_only=True, frozen=True):
     """An open reservation of the caller's."""
 
     id: int
@@ -257,7 +257,7 @@ class HoldReply(Reply, kw_only=True):
     spent: str
 
 
-class BudgetReply(Reply, kw_only=True):
+class BudgetReply(Reply, kw_only=True, frozen=True):
     """What was spent and what is left, exactly."""
 
     unit: str
@@ -270,7 +270,7 @@ class BudgetReply(Reply, kw_only=True):
     holds: list[HoldReply]
 
 
-class EntryReply(Reply, kw_only=True):
+class EntryReply(Reply, kw_only=True, frozen=True):
     """A charge of the caller's."""
 
     id: int
@@ -283,14 +283,14 @@ class EntryReply(Reply, kw_only=True):
     answered: bool
 
 
-class EntriesReply(Reply, kw_only=True):
+class EntriesReply(Reply, kw_only=True, frozen=True):
     """Charges of the caller's, after the one that was asked for."""
 
     entries: list[EntryReply]
     next: int | None  # for `after`
 
 
-class RequestBody(Body, kw_only=True):
+class RequestBody(Body, kw_only=True, frozen=True):
     """More budget, and what for."""
 
     epsilon: Amount
@@ -298,7 +298,7 @@ class RequestBody(Body, kw_only=True):
     key: Key
 
 
-class RequestReply(Reply, kw_only=True):
+class RequestReply(Reply, kw_only=True, frozen=True):
     """A request for more budget."""
 
     id: int
@@ -309,19 +309,19 @@ class RequestReply(Reply, kw_only=True):
     state: Literal["open", "granted", "denied"]
 
 
-class RequestsReply(Reply, kw_only=True):
+class RequestsReply(Reply, kw_only=True, frozen=True):
     """Requests for more budget."""
 
     requests: list[RequestReply]
 
 
-class DecisionBody(Body, kw_only=True):
+class DecisionBody(Body, kw_only=True, frozen=True):
     """An owner's word on a request for more budget."""
 
     granted: bool
 
 
-class EventReply(Reply, kw_only=True):
+class EventReply(Reply, kw_only=True, frozen=True):
     """Something that happened on the server."""
 
     number: int
@@ -332,7 +332,7 @@ class EventReply(Reply, kw_only=True):
     facts: dict[str, Any]
 
 
-class EventsReply(Reply, kw_only=True):
+class EventsReply(Reply, kw_only=True, frozen=True):
     """What happened, after the line that was asked for."""
 
     events: list[EventReply]

@@ -310,8 +310,8 @@ class RemoteSets(RowSets):
 
     def after(self, sets: RowSets, step: Mapping[str, Json]) -> RemoteSets:
         """Return the rows that a step leads to."""
-        values = {"rows": sets.rows, "scopes": sets.scopes, "paths": sets.paths, "cells": sets.cells}
-        return RemoteSets(**values, chain=(*self.chain, {"id": _new_id(), **step}))
+        chain = (*self.chain, {"id": _new_id(), **step})
+        return RemoteSets(sets.rows, sets.scopes, sets.paths, sets.cells, chain)
 
 
 def _remote(sets: RowSets) -> RemoteSets:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from ipaddress import ip_address
@@ -72,7 +72,7 @@ class Config:
     private_key: str | None = None
     hosts: tuple[str, ...] = ()  # names under which it answers; loopback names are always among them
     proxies: tuple[str, ...] = ()  # whose word about the client and about TLS is taken
-    analysts: Mapping[str, Grant] = field(default_factory=dict)
+    analysts: Mapping[str, Grant] | None = None  # None: whoever has a token may use what it is for
     owners: tuple[str, ...] = ()
     limits: Limits = Limits()
     path: Path | None = None
@@ -246,7 +246,8 @@ class _Reader:
             whole = isinstance(getattr(limits, name), int)
             if whole and (number.denominator != 1 or number < 1):
                 raise self._refused("limits", name, f"{name} is a whole number of at least 1")
-            limits = replace(limits, **{name: int(number) if whole else float(number)})
+            values: dict[str, Any] = {name: int(number) if whole else float(number)}
+            limits = replace(limits, **values)
         return limits
 
     # -- values -----------------------------------------------------------------------------

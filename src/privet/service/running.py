@@ -8,7 +8,6 @@ import signal
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import uvicorn
@@ -21,7 +20,7 @@ from starlette.types import ASGIApp
 from privet.errors import LedgerError, PrivetError, QuestionError
 from privet.kernel import Domain, Ledger, Session
 from privet.open_table import open_table
-from privet.service.config import Config, Grant, TableConfig, load
+from privet.service.config import Config, TableConfig, load
 from privet.service.server import Service, application
 from privet.service.tokens import ANALYST
 
@@ -91,11 +90,8 @@ def service_of(config: Config) -> Service:
         name: default_tick(session.domain) if table.tick is None else table.tick
         for table, (name, session) in zip(config.tables, sessions.items(), strict=True)
     }
-    if config.path is None and not config.analysts:
-        # the command that serves one file: its first analyst may use it
-        config = replace(config, analysts={FIRST_ANALYST: Grant(dict.fromkeys(sessions))})
     service = Service(sessions, ledger, config, ticks)
-    ledger.record("start", facts={"tables": sorted(sessions), "analysts": sorted(config.analysts)})
+    ledger.record("start", facts={"tables": sorted(sessions), "analysts": sorted(config.analysts or {})})
     return service
 
 
@@ -203,7 +199,11 @@ class Running:
     async def run(self, ready: Callable[[], None] = lambda: None, signals: bool = False) -> None:
         """Serve until `stop`; then finish what runs."""
         loop, done = asyncio.get_running_loop(), asyncio.Event()
-        self._stop = lambda: loop.call_soon_threadsafe(done.set)
+
+        def stop() -> None:
+            loop.call_soon_threadsafe(done.set)
+
+        self._stop = stop
         if signals:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, done.set)

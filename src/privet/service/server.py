@@ -295,8 +295,8 @@ class Service:
     def _refusal(self, error: PrivetError, call: Call) -> Refusal:
         detail = clean(str(error))
         if isinstance(error, BudgetExceeded):
-            amounts = {"requested": str(error.requested), "remaining": str(error.remaining)}
-            return Refusal("budget-exceeded", detail, **amounts)
+            amounts = str(error.requested), str(error.remaining)
+            return Refusal("budget-exceeded", detail, requested=amounts[0], remaining=amounts[1])
         if isinstance(error, UnknownRows):
             return Refusal("unknown-rows", detail)
         if isinstance(error, KeyReused):
@@ -330,7 +330,7 @@ class Service:
 
     def _noted(self, event: str, table: str | None, analyst: str | None) -> None:
         try:
-            dataset = self.sessions[table].dataset if table in self.sessions else None
+            dataset = None if table is None else self.sessions[table].dataset
             self.audit.note(event, dataset, analyst)
         except LedgerError as error:
             self._log(None, error)
@@ -345,7 +345,7 @@ class Service:
 
     # -- the life of a server ---------------------------------------------------------------
 
-    def reload(self, grants: Mapping[str, Grant], owners: tuple[str, ...]) -> None:
+    def reload(self, grants: Mapping[str, Grant] | None, owners: tuple[str, ...]) -> None:
         """Take new grants without a restart; whoever has lost a table loses their sittings."""
         lost = self.access.grant(grants, owners)
         self.access.announce()
@@ -947,7 +947,7 @@ def _host(scope: Scope) -> str:
     hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
     if len(hosts) != 1:
         return ""
-    host = hosts[0]
+    host = str(hosts[0])
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.rpartition(":")[0] if ":" in host else host

@@ -43,8 +43,8 @@ class Served:
         if role == OWNER:
             owners = tuple({*service.config.owners, name})
             service.config = replace(service.config, owners=owners)
-        elif name not in service.config.analysts:
-            grants = {**service.config.analysts, name: Grant(dict.fromkeys(self.tables))}
+        elif name not in (service.config.analysts or {}):
+            grants = {**(service.config.analysts or {}), name: Grant(dict.fromkeys(self.tables))}
             service.config = replace(service.config, analysts=grants)
         service.reload(service.config.analysts, service.config.owners)
         return service.access.tokens.create(name, role, tables)[0]
@@ -92,7 +92,7 @@ def serve_sessions(
 ) -> Iterator[Served]:
     """Serve tables that are open already, in the ledger of the first."""
     ledger = next(iter(sessions.values())).ledger
-    config = Config((), None, port=0, limits=limits, **settings)
+    config = Config((), None, port=0, limits=limits, **{"analysts": {}, **settings})
     service = Service(sessions, ledger, config, dict.fromkeys(sessions, tick))
     with in_thread(service) as running:
         yield Served(running, tuple(sessions))
