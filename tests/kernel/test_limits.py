@@ -27,7 +27,7 @@ from privet.kernel.domain import Domain
 from privet.kernel.limits import fraction_of
 from privet.question_text import TextQuestion
 from privet.risk.reading import read_tree
-from privet.text import is_host, is_path, quoted, read_text, shown
+from privet.text import LONGEST_ADDRESS, SHOWN, is_host, is_path, quoted, read_text, shown
 
 FUZZ = settings(derandomize=True, deadline=None, max_examples=300)
 LONGEST_SENTENCE = 2500  # characters: of quoted names there may be two
