@@ -493,7 +493,9 @@ class Releases(tuple[R, ...], Generic[R]):
 
     def array(self) -> NDArray[Any]:
         """Return the plain values as an array."""
-        return np.array([own.value if isinstance(own, Histogram | DateQuantile) else own for own in self])
+        if self and isinstance(self[0], Histogram):  # answers to one question are of one kind
+            return np.array([own.values for own in self if isinstance(own, Histogram)])
+        return np.array([own.value if isinstance(own, DateQuantile) else own for own in self])
 
     def interval(self, confidence: float = 0.95) -> list[tuple[Any, Any]]:
         """Return the interval of each."""
