@@ -43,10 +43,10 @@ from privet.kernel import (
     day_of,
     iso_text,
     number_of,
-    quoted,
     text_of,
     whole_of,
 )
+from privet.text import quoted
 
 MOST_VALUES = 50  # values of a text column that are listed, the most frequent ones; the others are <other>
 MOST_CLASSES = 100  # values of a target

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from privet.errors import DomainError
 from privet.kernel.column import MAX_COLUMN_CELLS, Numeric
-from privet.kernel.limits import quoted
+from privet.text import quoted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,9 +17,9 @@ from privet.kernel.limits import MAX_CELLS, MAX_RELEASED
 from privet.kernel.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip
 from privet.kernel.per_part import PerPart
 from privet.kernel.questions.fields import TEXT, TEXTS, cell_sum, check_cells, per_part
-from privet.kernel.release import About, Choice, Count, Histogram
 from privet.kernel.rows import Rows
 from privet.kernel.session import Question
+from privet.release import About, Choice, Count, Histogram
 
 
 @dataclass(frozen=True)
