@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from privet.calendar_cells import iso_text
 from privet.delimited import DelimitedFile
 from privet.errors import DataError, DomainError
 from privet.kernel import (
@@ -41,7 +42,6 @@ from privet.kernel import (
     Numeric,
     as_series,
     day_of,
-    iso_text,
     number_of,
     text_of,
     whole_of,

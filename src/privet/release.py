@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.calendar_cells import iso_text
 from privet.errors import PrivacyError, QuestionError, did_you_mean
 from privet.text import decimal_text, quoted
 
@@ -443,7 +444,7 @@ class Choice(Release, str):
         if self.point is None:
             return None
         if self._dates:
-            return str(np.datetime64(int(self.point), "D"))
+            return iso_text(int(self.point))
         return int(self.point) if self.point.denominator == 1 else float(self.point)
 
     def __eq__(self, other: object) -> bool:
@@ -492,7 +493,9 @@ class Releases(tuple[R, ...], Generic[R]):
 
     def array(self) -> NDArray[Any]:
         """Return the plain values as an array."""
-        return np.array([own.value if isinstance(own, Histogram | DateQuantile) else own for own in self])
+        if self and isinstance(self[0], Histogram):  # answers to one question are of one kind
+            return np.array([own.values for own in self if isinstance(own, Histogram)])
+        return np.array([own.value if isinstance(own, DateQuantile) else own for own in self])
 
     def interval(self, confidence: float = 0.95) -> list[tuple[Any, Any]]:
         """Return the interval of each."""

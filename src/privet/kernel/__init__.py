@@ -35,7 +35,6 @@ from privet.kernel.criteria import install as install
 from privet.kernel.criteria import public_scores as public_scores
 from privet.kernel.date import Date as Date
 from privet.kernel.date import day_of as day_of
-from privet.kernel.date import iso_text as iso_text
 from privet.kernel.domain import Domain as Domain
 from privet.kernel.engines.addresses import source_of as source_of
 from privet.kernel.engines.contract import Engine as Engine

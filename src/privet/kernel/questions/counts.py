@@ -43,6 +43,12 @@ class CountQuestion(Question[Count]):
     def release(self, noisy: int, mechanism: IntegerLaplace, about: About, domain: Domain, part: int) -> Count:
         return Count(noisy, mechanism, about)
 
+    def releases(
+        self, noisy: Sequence[int], mechanisms: PerPart[Any], about: PerPart[About], domain: Domain
+    ) -> list[Count]:
+        """Return the releases of all parts: the nodes of a tree level are thousands."""
+        return [Count(*answer) for answer in zip(noisy, mechanisms, about, strict=True)]
+
 
 @dataclass(frozen=True)
 class HistogramQuestion(Question[Histogram]):
