@@ -18,7 +18,7 @@ from learners.classifiers import PRIVATE, X, Y, _new
 import privet
 from privet.choice import Branch, NoisyIf, Probe, Race
 from privet.kernel import AdditiveModel
-from privet.service.testing import Served, serve_seeded
+from privet.service.seeded_server import Served, serve_seeded
 from privet.verification import observe, questions
 from privet.verification.tables import DOMAIN as SMALL
 from privet.verification.tables import ROW

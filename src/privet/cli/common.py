@@ -17,9 +17,10 @@ import typer
 
 import privet
 from privet.errors import LedgerError, QuestionError
-from privet.kernel import Domain, as_epsilon, decimal_text
+from privet.kernel import Domain, as_epsilon
 from privet.models.epsilon import belief, factor, percent
 from privet.table import ProtectedTable
+from privet.text import decimal_text
 
 if TYPE_CHECKING:
     from privet.service.client import Connection

@@ -55,13 +55,13 @@ from privet.kernel import (
     as_epsilons,
     cells_for,
     check_model,
-    decimal_text,
     monitor_mechanism,
     refined_releases,
 )
 from privet.question_json import amounts_from_json, step_to_json
 from privet.service.config import is_loopback
 from privet.table import ProtectedTable
+from privet.text import decimal_text
 from privet.version import __version__
 
 R = TypeVar("R")
@@ -238,7 +238,7 @@ class Connection:
                 return _content(reply)
             problem = _problem(reply)
             if problem.get("type", "").endswith(":unknown-rows"):
-                raise UnknownRows
+                raise RowsUnknownThere
             if last or reply.status_code not in _AGAIN:
                 raise _error(problem, reply.status_code, lost)
             wait = reply.headers.get("retry-after", "")
@@ -247,7 +247,7 @@ class Connection:
         raise AssertionError("the last try returns or raises")
 
 
-class UnknownRows(Exception):
+class RowsUnknownThere(Exception):
     """The server does not know rows by their id: its sitting is new."""
 
 
@@ -370,7 +370,7 @@ class RemoteBackend:
         own: dict[str, Json] = {**body, "sitting": self.sitting, "hold": self.held}
         try:
             reply = self._post(path, {**own, "rows": short})
-        except UnknownRows:  # the server was started anew, or the sitting has ended
+        except RowsUnknownThere:  # the server was started anew, or the sitting has ended
             self.known.clear()
             reply = self._post(path, {**own, "rows": list(chain)})
         self.known.update(str(step["id"]) for step in chain)
@@ -490,11 +490,11 @@ class RemoteChain:
     question: Question[Any]
     first: Refinable
 
-    def refined(self, parts: Sequence[int], epsilons: PerPart[Fraction]) -> list[Any]:
-        """Return releases of some parts, each with at least this epsilon."""
+    def refined(self, parts: Sequence[int], epsilon: object) -> list[Any]:
+        """Return releases of some parts, each with at least this epsilon: one for all, or one for each."""
         entry = self.first.about.entry
         assert entry is not None
-        levels = self.backend.refined(entry, parts, epsilons)
+        levels = self.backend.refined(entry, parts, as_epsilons(epsilon, len(parts)))
         noise, domain = self.first.noise, self.backend.domain
         releases = refined_releases(self.question, domain, noise.sensitivity, parts, levels)
         for part, release in zip(parts, releases, strict=True):

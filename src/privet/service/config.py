@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from privet.errors import QuestionError, did_you_mean
-from privet.kernel import as_epsilon, fraction_of, is_name, quoted, read_text, shown
+from privet.kernel import as_epsilon, fraction_of, is_name
+from privet.text import quoted, read_text, shown
 
 _LONGEST = 2**20  # characters of a configuration
 _TABLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")

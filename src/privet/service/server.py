@@ -38,7 +38,7 @@ from privet.errors import (
     PrivetError,
     QuestionError,
 )
-from privet.kernel import Ledger, PerPart, Question, Session, as_epsilon, as_share, clean
+from privet.kernel import Ledger, PerPart, Question, Session, as_epsilon, as_share
 from privet.question_json import (
     QUESTIONS,
     amount_from_json,
@@ -47,10 +47,11 @@ from privet.question_json import (
     question_from_json,
 )
 from privet.service import api
-from privet.service.access import Access, AuditTrail, Buckets, Caller
 from privet.service.config import Config, Grant, Limits, is_loopback
+from privet.service.permissions import AuditTrail, Buckets, Caller, Permissions
 from privet.service.sittings import Sitting, Sittings, UnknownRows
 from privet.service.tokens import ANALYST, OWNER
+from privet.text import clean
 from privet.version import __version__
 
 _BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
@@ -123,7 +124,7 @@ class Service:
     config: Config
     ticks: Mapping[str, float]
     clock: Callable[[], float] = time.monotonic
-    access: Access = field(init=False)
+    access: Permissions = field(init=False)
     sittings: Sittings = field(init=False)
     audit: AuditTrail = field(init=False)
     counts: Counter[tuple[str, str]] = field(init=False, default_factory=Counter)
@@ -131,7 +132,9 @@ class Service:
 
     def __post_init__(self) -> None:
         limits, names = self.limits, tuple(self.sessions)
-        self.access = Access(self.ledger, self.config.analysts, self.config.owners, names, self.clock, limits.refresh)
+        self.access = Permissions(
+            self.ledger, self.config.analysts, self.config.owners, names, self.clock, limits.refresh
+        )
         self.access.announce()
         self.sittings = Sittings(self.clock, limits.idle, limits.sittings)
         self.audit = AuditTrail(self.ledger)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from privet.errors import QuestionError
-from privet.kernel import Event, Ledger, is_name
+from privet.kernel import Ledger, ServerEvent, is_name
 
 ANALYST, OWNER = "analyst", "owner"
 _PREFIXES = {ANALYST: "pvt_a_", OWNER: "pvt_o_"}
@@ -102,7 +102,7 @@ class Tokens:
                     self._take(event)
                 self._read = events[-1].number
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: ServerEvent) -> None:
         if event.what == "token":
             facts = event.facts
             tables = None if facts["tables"] is None else tuple(facts["tables"])

@@ -34,10 +34,10 @@ from privet.kernel.ledger.log import (
     Answer,
     Charge,
     Entry,
-    Event,
     Hold,
     Line,
     Log,
+    ServerEvent,
     StoredModel,
     Terms,
     cells_of,
@@ -45,7 +45,8 @@ from privet.kernel.ledger.log import (
     terms_of,
 )
 from privet.kernel.ledger.store import MEMORY, READ, Purpose, SQLiteStore, Store
-from privet.kernel.limits import Json, canonical, decimal_text, is_path, shown
+from privet.kernel.limits import Json, canonical
+from privet.text import decimal_text, is_path, shown
 
 if TYPE_CHECKING:
     from privet.kernel.ledger.postgres import PostgresStore
@@ -464,12 +465,12 @@ class Ledger:
             note: dict[str, Json] = {"held_back": dict(held_back)} if held_back else {}
             return log.append("config", dataset, log.new_analyst_id(analyst), body, note).number
 
-    def events(self, after: int = 0, most: int = 1000) -> list[Event]:
+    def events(self, after: int = 0, most: int = 1000) -> list[ServerEvent]:
         """Return what servers have written down after a line of the log, in order, at most so much."""
         with self._transaction() as log:
             lines = log.lines("kind = 'config' AND number > ? ORDER BY number LIMIT ?", after, most)
             names = log.analyst_names() if lines else {}
-            return [Event.read(line, None if line.analyst is None else names[line.analyst]) for line in lines]
+            return [ServerEvent.read(line, None if line.analyst is None else names[line.analyst]) for line in lines]
 
     def store_model(self, dataset: str, analyst: str, key: str, text: str, facts: Mapping[str, Json]) -> int:
         """Keep a model that a server has fitted, which is made of releases. Return its number.

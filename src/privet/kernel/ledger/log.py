@@ -30,7 +30,8 @@ from typing import Any, NamedTuple
 from privet.errors import BudgetExceeded, KeyReused, LedgerError, PrivacyError
 from privet.kernel.domain import Domain
 from privet.kernel.ledger.store import Run, Store
-from privet.kernel.limits import Json, canonical, decimal_text, digest
+from privet.kernel.limits import Json, canonical, digest
+from privet.text import decimal_text
 from privet.version import __version__
 
 # What each kind of line says: docs/ledger.md#the-format. Servers write model and config; lines of the kind key are read
@@ -268,7 +269,7 @@ class Hold:
         return max(self.epsilon - self.spent, ZERO)  # so that no hold can add to a budget
 
 
-class Event(NamedTuple):
+class ServerEvent(NamedTuple):
     """Something that a server did besides answering: a grant, a refusal, a login, a change of its configuration."""
 
     number: int  # of the line in the log
@@ -280,7 +281,7 @@ class Event(NamedTuple):
     held_back: dict[str, Any]  # what no receipt shows, as the hash of a token
 
     @classmethod
-    def read(cls, line: Line, analyst: str | None) -> Event:
+    def read(cls, line: Line, analyst: str | None) -> ServerEvent:
         """Return the event that a config line is."""
         facts, note = dict(line.body), line.note
         what = facts.pop("event")

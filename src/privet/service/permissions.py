@@ -27,7 +27,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Access:
+class Permissions:
     """Tokens and grants of a server.
 
     Parameters
