@@ -13,13 +13,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, export_text
 
 from privet.errors import ModelError
-from privet.risk.lines import UNSAID
 from privet.risk.people import People
 from privet.risk.publication import Publication, most_published
-from privet.risk.scikit import WEIGHTED, parse, published
+from privet.risk.readers.scikit import WEIGHTED, parse, published
+from privet.risk.readers.text_lines import UNSAID
+from privet.risk.readers.weka import parse as parse_weka
+from privet.risk.readers.weka import write
 from privet.risk.tree import PublishedTree
-from privet.risk.weka import parse as parse_weka
-from privet.risk.weka import write
 
 COLUMNS = ["age", "hours", "height"]
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from privet.risk.world_counting import drawn_label_share, label_share, label_worlds, log_ways
+from privet.risk.world_pieces import drawn_label_share, label_share, label_worlds, log_ways
 
 
 @pytest.mark.parametrize("people", range(1, 7))

@@ -250,7 +250,7 @@ def _refit(
 ) -> Callable[[float], Any] | None:
     """Return a function that fits a private tree on the same people; None unless the tree is a plain privet model."""
     from privet.models.tree import Ensemble
-    from privet.risk.reading import read_tree
+    from privet.risk.readers import read_tree
     from privet.risk.tree import PublishedTree
 
     published = read_tree(tree)
@@ -320,8 +320,8 @@ def _write_fixed(result: Audit, tree: Path, output: Path) -> str:
 
     Raises `QuestionError` if merging leaves is not enough; its sentence says what is.
     """
-    from privet.risk.merging import withheld
-    from privet.risk.weka import write
+    from privet.risk.remedies import withheld
+    from privet.risk.readers.weka import write
     from privet.risk.words import best
 
     if result.publication is not None:

@@ -13,17 +13,15 @@ from privet.errors import DataError, ModelError
 from privet.kernel import number_of, text_of
 from privet.models.epsilon import belief, factor, percent
 from privet.models.model import Model
-from privet.risk.beliefs import Belief, marginal_only, uniform
 from privet.risk.constraints import Counted, choices_of, silence
-from privet.risk.exposure import exposures
 from privet.risk.findings import ALONE, MAXIMUM, WORLDS, Audit
 from privet.risk.leaf_shares import closed_form, tilt_of
 from privet.risk.maximum_entropy import maximum_entropy
-from privet.risk.measures import measure
-from privet.risk.people import People
+from privet.risk.measures import exposures, measure
+from privet.risk.people import Belief, People, marginal_only, uniform
 from privet.risk.predictions import predictions
 from privet.risk.publication import COUNTS, LABELS, Publication, marginal_of
-from privet.risk.reading import criterion_of, read_tree
+from privet.risk.readers import criterion_of, read_tree
 from privet.risk.remedies import Refit, remedies_for
 from privet.risk.tree import Floats, PublishedTree
 from privet.risk.worlds import possible_worlds

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from privet.errors import DataError
-from privet.risk.beliefs import entropy
 from privet.risk.noisy import noisy_shares
+from privet.risk.people import entropy
 from privet.risk.publication import COUNTS, LABELS, Publication
 from privet.risk.tree import Floats
 

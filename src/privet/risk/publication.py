@@ -11,10 +11,8 @@ import numpy as np
 
 from privet.errors import DataError, ModelError
 from privet.kernel import number_of
-from privet.risk.conditions import AtMost, Condition, InCell, Mask, cells_of
 from privet.risk.people import Attribute, People
-from privet.risk.tree import SCIKIT, Floats, Integers, PublishedTree
-from privet.risk.values import Values
+from privet.risk.tree import SCIKIT, AtMost, Condition, Floats, InCell, Integers, Mask, PublishedTree, Values, cells_of
 
 LABELS, RATES, COUNTS = "labels", "rates", "counts"
 LEVELS = (LABELS, RATES, COUNTS)  # each says all that the one before says

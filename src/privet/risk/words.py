@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from privet.risk.findings import BASELINES, WORLDS, Audit
+from privet.risk.findings import BASELINES, WORLDS, Audit, Remedy
 from privet.risk.measures import FLOOR, Disclosure
-from privet.risk.remedy import Remedy
 from privet.trees.layout import clean, shortened
 
 UNKNOWN = "—"

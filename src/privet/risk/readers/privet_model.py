@@ -8,9 +8,7 @@ import numpy as np
 
 from privet.kernel import Numeric
 from privet.models.tree import Ensemble, Tree
-from privet.risk.conditions import Condition, InCell, OnSide
-from privet.risk.tree import ENTROPY, GINI, Floats, Node, PublishedTree
-from privet.risk.values import Values
+from privet.risk.tree import ENTROPY, GINI, Condition, Floats, InCell, Node, OnSide, PublishedTree, Values
 
 PUBLIC = ("it reads public rows without noise",)  # the reasons of a model that is not private and has no noise at all
 CRITERIA = {"infogain": ENTROPY, "gini": GINI}

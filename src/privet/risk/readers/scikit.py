@@ -12,10 +12,8 @@ import numpy as np
 
 from privet.errors import ModelError
 from privet.kernel import MOST_ROWS, number_of, text_of
-from privet.risk.conditions import Above, AtMost, Condition, Mask
-from privet.risk.lines import UNSAID, Line, numbered, parents
-from privet.risk.tree import ENTROPY, GINI, SCIKIT, Node, PublishedTree
-from privet.risk.values import Values, rising
+from privet.risk.readers.text_lines import UNSAID, Line, numbered, parents
+from privet.risk.tree import ENTROPY, GINI, SCIKIT, Above, AtMost, Condition, Mask, Node, PublishedTree, Values, rising
 
 WEIGHTED = "its rows were weighted, so its numbers are no counts and its choices compare weights"
 
