@@ -52,6 +52,9 @@ def audit(
     criterion: Annotated[
         str | None, typer.Option(help="What chose the splits: gini, entropy, gain-ratio or none; else the tree's own.")
     ] = None,
+    stopping: Annotated[
+        str | None, typer.Option(help="Was a text of scikit-learn grown until its leaves were pure? full, or none.")
+    ] = None,
     truth: Annotated[
         Path | None, typer.Option(metavar="FILE", help="For the owner: the sensitive column, row by row as in --qi.")
     ] = None,
@@ -108,6 +111,7 @@ def audit(
         "values": None if values is None else _values(values),
         "published": published,
         "criterion": criterion,
+        "stopping": stopping,
         "truth": answers,
         "threshold": threshold,
         "columns": None if columns is None else _split(columns),
@@ -320,8 +324,8 @@ def _write_fixed(result: Audit, tree: Path, output: Path) -> str:
 
     Raises `QuestionError` if merging leaves is not enough; its sentence says what is.
     """
-    from privet.risk.remedies import withheld
     from privet.risk.readers.weka import write
+    from privet.risk.remedies import withheld
     from privet.risk.words import best
 
     if result.publication is not None:

@@ -127,9 +127,23 @@ class Audit:
         return int(self.people.sizes[self.posterior.max(axis=1) >= self.threshold - SAME].sum())
 
     @property
+    def undecided(self) -> int:
+        """How many people are in leaves of which nothing follows either way: a value may be as frequent as the
+        threshold behind weights, or everybody may have the label, if the tree was grown until its leaves were pure."""
+        publication = self.publication
+        if publication is None:
+            return 0
+        weighted = {
+            leaf
+            for leaf in publication.leaves
+            if publication.unclear(leaf) and publication.most_alike(leaf) >= self.threshold - SAME
+        }
+        return sum(int(publication.sizes[leaf]) for leaf in weighted | publication.perhaps_undivided)
+
+    @property
     def safe(self) -> bool:
-        """Is every posterior below the threshold?"""
-        return self.worst < self.threshold - SAME
+        """Is every posterior below the threshold, and is that known?"""
+        return self.worst < self.threshold - SAME and not self.undecided
 
     @property
     def individuals(self) -> pd.DataFrame:

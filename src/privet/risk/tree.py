@@ -222,7 +222,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 GINI, ENTROPY = "gini", "entropy"
-SCIKIT = "scikit-learn"
+SCIKIT, WEKA = "scikit-learn", "Weka"
 
 
 @dataclass(frozen=True)
@@ -235,8 +235,26 @@ class Node:
     size: float | None = None  # rows, where published
     wrong: float | None = None  # rows of other values, where published
     counts: tuple[float, ...] | None = None  # rows of each value, where published
+    weights: tuple[float, ...] | None = None  # of the rows of each value, where rows were weighted: no counts
     deviation: float = 0.0  # of the noise in each count
     line: int | None = None  # where it stands in the text it was read from
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """Where scikit-learn stops dividing rows that differ in value: at a depth, or when they are few.
+
+    A leaf above that depth with enough rows, of which some threshold divides two, is pure: otherwise it would have been
+    divided. That holds whatever its criterion, and with random splits too.
+    """
+
+    depth: int | None = None
+    rows: int = 2
+    is_assumed: bool = False  # is the depth only that of the tree, as nothing says whether one was set?
+
+    def divides(self, depth: int, rows: int) -> bool:
+        """Would rows of several values have been divided at this depth, if a threshold can divide them?"""
+        return (self.depth is None or depth < self.depth) and rows >= self.rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +263,8 @@ class PublishedTree:
 
     `criterion` is "gini" or "entropy" where each split was the best of its node by it, and None otherwise; then
     `silent` says why the choice of splits tells nothing that can be used. `features` are the columns that could
-    have been chosen, where that is known.
+    have been chosen, where that is known. `order` numbers the values as the learner does: of those that are most
+    frequent in a leaf the first is its label. None where that is not known.
     """
 
     nodes: tuple[Node, ...]
@@ -255,6 +274,8 @@ class PublishedTree:
     silent: str = "the criterion that chose its splits is not known"
     features: tuple[str, ...] | None = None
     declared: tuple[Column, ...] = ()  # of a privet model: a row that fits none of the cells of these was left out
+    order: tuple[int, ...] | None = None  # the rank of each value
+    stopping: Stopping | None = None  # None where nothing follows from a leaf that was not divided
     epsilon: Fraction | None = None  # of a private model: its counts are noisy, and its choices too
     model: Any = field(default=None, repr=False)  # what it was read from, to write a safer one
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from privet.errors import DataError
-from privet.risk.publication import COUNTS, LABELS, Publication
+from privet.risk.publication import COUNTS, LABELS, Labelled, Publication
 from privet.risk.tree import GINI, Floats, Integers
 
 # -- In how many ways can the people of a leaf have its values, if none is more frequent than its label?
@@ -80,19 +80,88 @@ def least_frequent_maximum(people: int, values: int) -> int:
     return -(-people // values)
 
 
-@lru_cache(maxsize=4096)
-def label_worlds(people: int, values: int) -> tuple[Integers, Floats]:
-    """How many people of a leaf may have its label, and for each the log of the number of assignments: exact.
+def tied_ways(people: int, earlier: int, later: int, cap: int) -> tuple[float, float]:
+    """The log of the ways to give people values, earlier ones to fewer than `cap` each and later ones to no more than
+    it; and how many people have an earlier one on average.
 
-    >>> labelled, logs = label_worlds(3, 3)
-    >>> labelled.tolist(), np.exp(logs).round().tolist()
+    >>> ways, mean = tied_ways(2, 1, 1, 1)  # one value is at most once there, the other not at all
+    >>> ways, mean
+    (-inf, 0.0)
+    >>> ways, mean = tied_ways(3, 1, 1, 2)
+    >>> round(math.exp(ways)), mean
+    (3, 1.0)
+    """
+    if people > earlier * (cap - 1) + later * cap:
+        return -math.inf, 0.0
+    if people == 0:
+        return 0.0, 0.0
+    if earlier + later == 1:
+        return 0.0, float(people if earlier else 0)
+    factorials = log_factorials(people)
+    tilt = _tilt(people / (earlier + later), factorials[: cap + 1])
+    logs = np.arange(min(cap, people) + 1) * tilt - factorials[: cap + 1]
+    one, scale = np.exp(logs - logs.max()), (earlier + later) * float(logs.max())
+    sides = []
+    for values, step in ((earlier, one[:cap]), (later, one)):
+        power = np.eye(1, people + 1)[0]
+        for _ in range(values):
+            power = np.convolve(power, step)[: people + 1]
+            scale += math.log(power.max())
+            power = power / power.max()
+        sides.append(power)
+    together = sides[0] * sides[1][::-1]
+    total = float(together.sum())
+    if total <= 0:
+        return -math.inf, 0.0
+    ways = math.log(total) + scale + float(factorials[people]) - people * tilt
+    return ways, float(together @ np.arange(people + 1) / total)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelWorlds:
+    """How many people of a leaf may have its label; for each the log of the number of assignments; and how many people
+    have a value that would be the label if it were as frequent."""
+
+    labelled: Integers
+    logs: Floats
+    earlier: Floats
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """The mean number of people with the label, and with an earlier value."""
+        weights = np.exp(self.logs - self.logs.max())
+        return float(weights @ self.labelled / weights.sum()), float(weights @ self.earlier / weights.sum())
+
+
+@lru_cache(maxsize=4096)
+def label_worlds(people: int, values: int, earlier: int = 0) -> LabelWorlds:
+    """The worlds of a leaf of which the label alone is known: exact.
+
+    Parameters
+    ----------
+    people, values : int
+    earlier : int, default 0
+        How many values would be the label if they were as frequent; 0 where nothing is known of ties.
+
+    Examples
+    --------
+    >>> worlds = label_worlds(3, 3)
+    >>> worlds.labelled.tolist(), np.exp(worlds.logs).round().tolist()
     ([1, 2, 3], [6.0, 6.0, 1.0])
+    >>> label_worlds(2, 2, earlier=1).labelled.tolist()  # a tie would have gone to the first value
+    [2]
     """
     labelled = np.arange(least_frequent_maximum(people, values), people + 1)
+    if earlier == 0:
+        ways = np.array([(log_ways(people - each, values - 1, each), 0.0) for each in labelled.tolist()])
+    else:
+        later = values - 1 - earlier
+        ways = np.array([tied_ways(people - each, earlier, later, each) for each in labelled.tolist()])
+    possible = np.isfinite(ways[:, 0])
+    labelled, ways = labelled[possible], ways[possible]
     factorials = log_factorials(people)
     chosen = factorials[people] - factorials[labelled] - factorials[people - labelled]
-    others = [log_ways(people - each, values - 1, each) for each in labelled.tolist()]
-    return labelled, np.asarray(chosen + np.array(others))
+    return LabelWorlds(labelled, np.asarray(chosen + ways[:, 0]), ways[:, 1])
 
 
 def is_counted(people: int, values: int) -> bool:
@@ -100,27 +169,30 @@ def is_counted(people: int, values: int) -> bool:
     return values <= 2 or people <= EXACT_PEOPLE
 
 
-def label_share(people: int, values: int, seed: int) -> tuple[float, float]:
+def label_share(people: int, values: int, seed: int, earlier: int = 0) -> tuple[float, float]:
     """The mean share of a leaf's label where it is only known to be most frequent, and the standard error of it.
 
     >>> label_share(2, 2, seed=0)
     (0.6666666666666666, 0.0)
     """
     if is_counted(people, values):
-        labelled, logs = label_worlds(people, values)
-        weights = np.exp(logs - logs.max())
-        return float(weights @ labelled / weights.sum() / people), 0.0
-    return drawn_label_share(people, values, seed)
+        return label_worlds(people, values, earlier).means[0] / people, 0.0
+    return drawn_label_share(people, values, seed, earlier)
 
 
 @lru_cache(maxsize=4096)
-def drawn_label_share(people: int, values: int, seed: int) -> tuple[float, float]:
+def drawn_label_share(people: int, values: int, seed: int, earlier: int = 0) -> tuple[float, float]:
     """The same by drawing. In an assignment drawn without any condition, each most frequent value is as likely as any
-    other to be the label, so the mean is E[largest * tied] / E[tied]: nothing has to be rejected."""
+    other to be the label, so the mean is E[largest * tied] / E[tied]: nothing has to be rejected. Where the first of t
+    tied values is the label, t of all values in any order have none of the earlier ones among them and this one with
+    probability C(later, t - 1) / C(values, t)."""
     rng = np.random.default_rng([seed, people, values])
     counts = rng.multinomial(people, np.full(values, 1 / values), size=DRAWS)
     largest = counts.max(axis=1)
-    tied = (counts == largest[:, None]).sum(axis=1)
+    tied = (counts == largest[:, None]).sum(axis=1).astype(np.float64)
+    if earlier:
+        first = [math.comb(values - 1 - earlier, t - 1) / math.comb(values, t) for t in range(1, values + 1)]
+        tied = np.array(first)[tied.astype(np.int64) - 1]
     mean = float((largest * tied).mean() / tied.mean())
     error = float((tied * (largest - mean)).std() / tied.mean() / math.sqrt(DRAWS))  # of a ratio, by its derivative
     return mean / people, error / people
@@ -149,16 +221,27 @@ class Quota:
     classes: int
     counts: tuple[int, ...] | None = None
     labelled: int | None = None  # how many have the label; None if that is not known
+    earlier: tuple[int, ...] = ()  # values that would be the label if they were as frequent
+    support: tuple[int, ...] = ()  # values that somebody has, and no others: all that weights tell
+    among: Labelled | None = None  # how many may have the label, where rows with missing values count in the leaf
 
     @classmethod
     def of(cls, publication: Publication, leaf: int, size: int) -> Quota:
         """What a leaf says of this many people, in whole numbers."""
-        label, classes = publication.label(leaf), publication.classes
+        label, classes, order = publication.label(leaf), publication.classes, publication.tree.order
+        if publication.pure(leaf):
+            return cls(size, label, classes, tuple(size * (value == label) for value in range(classes)), size)
+        if publication.unclear(leaf):
+            return cls(size, label, classes, support=publication.support(leaf))
+        earlier = () if order is None else tuple(v for v in range(classes) if order[v] < order[label])
         if publication.level == LABELS:
-            return cls(size, label, classes)
+            return cls(size, label, classes, earlier=earlier)
         if publication.level == COUNTS:
             counts = whole(publication.shares(leaf), size)
             return cls(size, label, classes, tuple(counts.tolist()), int(counts[label]))
+        among = publication.labelled(leaf)
+        if among is not None and size == int(publication.sizes[leaf]):
+            return cls(size, label, classes, among=among)
         labelled = int(np.floor(publication.share(leaf) * size + 0.5))
         least = least_frequent_maximum(size, classes)
         if labelled < least and not publication.fractional:
@@ -167,24 +250,42 @@ class Quota:
                 f"no data set is consistent with the published tree (the leaf '{where}' says that {labelled} of {size} "
                 f"people have its most frequent value); the table is not the one it was grown on."
             )
-        return cls(size, label, classes, labelled=max(labelled, least))
+        return cls(size, label, classes, labelled=max(labelled, least), earlier=earlier)
 
     # -- everybody alike ----------------------------------------------------------------------
 
     def shares(self, seed: int) -> tuple[Floats, float]:
         """How likely each value is for anybody in the leaf, and the standard error where that was drawn.
 
-        Values other than the label can be exchanged in every world, so they are equally likely.
+        Values other than the label can be exchanged in every world, so they are equally likely; so can those that win
+        a tie against the label, and those that lose it.
         """
         if self.counts is not None:
             return np.array(self.counts) / self.size, 0.0
-        if self.labelled is not None:
-            share, error = self.labelled / self.size, 0.0
+        if self.support:
+            shares = np.zeros(self.classes)
+            shares[list(self.support)] = 1 / len(self.support)
+            return shares, 0.0
+        earlier, error, first = None, 0.0, len(self.earlier)
+        if self.among is not None:
+            share = self.among.mean / self.size
+        elif self.labelled is not None:
+            share = self.labelled / self.size
+            wrong = self.size - self.labelled
+            if first and wrong >= self.labelled and self._others_countable(self.labelled):
+                earlier = tied_ways(wrong, first, self.classes - 1 - first, self.labelled)[1]
+        elif is_counted(self.size, self.classes):
+            labelled, earlier = label_worlds(self.size, self.classes, first).means
+            share = labelled / self.size
+            earlier = earlier if first else None
         else:
-            share, error = label_share(self.size, self.classes, seed)
+            share, error = label_share(self.size, self.classes, seed, first)
         shares = np.full(self.classes, (1 - share) / max(self.classes - 1, 1))
+        if earlier is not None and first < self.classes - 1:
+            shares[:] = (1 - share - earlier / self.size) / (self.classes - 1 - first)
+            shares[list(self.earlier)] = earlier / self.size / first
         shares[self.label] = share
-        return shares, error
+        return np.maximum(shares, 0.0), error
 
     @cached_property
     def log_worlds(self) -> float | None:
@@ -192,14 +293,19 @@ class Quota:
         factorials = log_factorials(self.size)
         if self.counts is not None:
             return float(factorials[self.size] - factorials[list(self.counts)].sum())
+        if self.support or self.among is not None:
+            return None
+        first = len(self.earlier)
         if self.labelled is None:
             if not is_counted(self.size, self.classes):
                 return None
-            return float(np.logaddexp.reduce(label_worlds(self.size, self.classes)[1]))
+            return float(np.logaddexp.reduce(label_worlds(self.size, self.classes, first).logs))
         wrong = self.size - self.labelled
         if not self._others_countable(self.labelled):
             return None
         chosen = factorials[self.size] - factorials[self.labelled] - factorials[wrong]
+        if first:
+            return float(chosen) + tied_ways(wrong, first, self.classes - 1 - first, self.labelled)[0]
         return float(chosen) + log_ways(wrong, self.classes - 1, self.labelled)
 
     def _others_countable(self, labelled: int) -> bool:
@@ -210,6 +316,8 @@ class Quota:
 
     def tables(self, sizes: Integers, limit: int) -> Tables | None:
         """All worlds of people in cells of these sizes, up to exchanges in a cell; None if above the limit."""
+        if self.support or self.among is not None:
+            return None
         found: list[Tables] = []
         for caps in self._caps():
             some = _tables(sizes, caps, self.label, limit - sum(each.shape[1] for each in found))
@@ -222,16 +330,21 @@ class Quota:
         """The most people who may have each value; the label has exactly as many."""
         if self.counts is not None:
             yield np.array(self.counts, dtype=np.int64)
-        elif self.labelled is not None:
-            yield np.full(self.classes, self.labelled, dtype=np.int64)
         else:
-            for labelled in range(least_frequent_maximum(self.size, self.classes), self.size + 1):
-                yield np.full(self.classes, labelled, dtype=np.int64)
+            least = least_frequent_maximum(self.size, self.classes)
+            possible = range(least, self.size + 1) if self.labelled is None else (self.labelled,)
+            for labelled in possible:
+                caps = np.full(self.classes, labelled, dtype=np.int64)
+                caps[list(self.earlier)] -= 1
+                if int(caps.sum()) >= self.size:
+                    yield caps
 
     # -- some worlds --------------------------------------------------------------------------
 
     @property
     def drawable(self) -> bool:
+        if self.support or self.among is not None:
+            return False
         return self.counts is not None or self.labelled is None or self._others_countable(self.labelled)
 
     def draw(self, sizes: Integers, number: int, rng: np.random.Generator) -> Tables:
@@ -261,7 +374,16 @@ class Quota:
         found = np.empty((number, self.classes), dtype=np.int64)
         others = np.arange(self.classes) != self.label
         found[:, self.label] = self.labelled
-        found[:, others] = draw_capped(self.size - self.labelled, self.classes - 1, self.labelled, number, rng)
+        wrong, values = self.size - self.labelled, self.classes - 1
+        if not self.earlier or wrong < self.labelled:
+            found[:, others] = draw_capped(wrong, values, self.labelled, number, rng)
+            return found
+        kept: list[Integers] = []  # without those in which an earlier value would have been the label
+        earlier = np.isin(np.flatnonzero(others), self.earlier)
+        while sum(map(len, kept)) < number:
+            some = draw_capped(wrong, values, self.labelled, number, rng)
+            kept.append(some[(some[:, earlier] < self.labelled).all(axis=1)])
+        found[:, others] = np.concatenate(kept)[:number]
         return found
 
     def _draw_labelled(self, number: int, rng: np.random.Generator) -> Integers:
@@ -269,7 +391,10 @@ class Quota:
         found: list[Integers] = []
         while sum(map(len, found)) < number:
             counts = rng.multinomial(self.size, np.full(self.classes, 1 / self.classes), size=number)
-            found.append(counts[counts[:, self.label] == counts.max(axis=1)])
+            fine = counts[:, self.label] == counts.max(axis=1)
+            if self.earlier:
+                fine &= (counts[:, list(self.earlier)] < counts[:, self.label, None]).all(axis=1)
+            found.append(counts[fine])
         return np.concatenate(found)[:number]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from privet.errors import DataError
+from privet.risk.leaf_shares import lost_shares
 from privet.risk.noisy import ASSIGNMENTS, noisy_shares
 from privet.risk.people import Belief
 from privet.risk.publication import LABELS, Publication
@@ -55,8 +56,11 @@ def totals_of(piece: Leaf | Part, limit: int) -> Totals | None:
 def _totals_of_leaf(leaf: Leaf, limit: int) -> Totals | None:
     """The totals of a leaf, in which everybody is alike."""
     quota = leaf.quota
+    if quota.support or quota.among is not None:
+        return None
     if quota.classes == 2 and quota.labelled is None:  # no more than there are people, however many
-        labelled, logs = label_worlds(quota.size, 2)
+        worlds = label_worlds(quota.size, 2, len(quota.earlier))
+        labelled, logs = worlds.labelled, worlds.logs
         totals = np.stack([labelled, quota.size - labelled], axis=1)[:, [quota.label, 1 - quota.label]]
     else:
         part = Leaf(leaf.number, quota, leaf.cells[:1], np.array([quota.size])).listed(limit)
@@ -389,7 +393,7 @@ def _of_everybody(publication: Publication, choices: Sequence[Choice], search: S
     by_cell = np.zeros((search.cells, publication.classes))
     for each in settled:
         by_cell[each.cells] = each.shares
-    shares = _of_the_lost(publication)
+    shares = lost_shares(publication)
     placed = np.flatnonzero(publication.leaf >= 0)
     shares[placed] = by_cell[search.cell[placed]]
     if search.unused:
@@ -474,17 +478,9 @@ def _number(log: float) -> str:
 # -- noise, or rows that are not known ----------------------------------------------------------
 
 
-def _of_the_lost(publication: Publication) -> Floats:
-    """What is believed of people of whom the tree says nothing: the marginal if it is known, otherwise nothing."""
-    lost = np.full(publication.classes, 1 / publication.classes)
-    if publication.marginal is not None:
-        lost = publication.marginal
-    return np.tile(lost, (len(publication.people), 1))
-
-
 def _of_noisy_counts(publication: Publication) -> Belief:
     """The belief if counts are those of a private model: assignments are as likely as the noise they would need."""
-    shares = _of_the_lost(publication)
+    shares = lost_shares(publication)
     even = np.full(publication.classes, 1 / publication.classes)
     silent = False
     for leaf in publication.leaves:
@@ -505,7 +501,7 @@ def _of_noisy_counts(publication: Publication) -> Belief:
 
 def _of_a_sample(publication: Publication, seed: int) -> Belief:
     """The belief if the tree was grown on an unknown part of the table: of each leaf, so many are among its rows."""
-    shares = _of_the_lost(publication)
+    shares = lost_shares(publication)
     error = 0.0
     for leaf in publication.leaves:
         inside, size = publication.inside(leaf), publication.grown_on(leaf)

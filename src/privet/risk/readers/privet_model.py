@@ -40,10 +40,10 @@ def published(model: Ensemble, values: Sequence[object] | None = None) -> Publis
         "privet",
         criterion,
         NOISY if is_noisy else "" if criterion else _why_silent(privacy.criterion, is_exact),
-        model.domain.attributes,
-        tuple(model.domain[name] for name in model.domain.attributes),
-        privacy.epsilon if is_noisy else None,
-        model,
+        features=model.domain.attributes,
+        declared=tuple(model.domain[name] for name in model.domain.attributes),
+        epsilon=privacy.epsilon if is_noisy else None,
+        model=model,
     )
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from privet.errors import ModelError
 from privet.kernel import MOST_ROWS, Date, number_of, text_of
 from privet.risk.readers.text_lines import UNSAID, Line, numbered, parents
-from privet.risk.tree import Above, AtMost, Condition, Equals, InCell, Mask, Node, OnSide, PublishedTree, Values
+from privet.risk.tree import WEKA, Above, AtMost, Condition, Equals, InCell, Mask, Node, OnSide, PublishedTree, Values
 
 GAIN_RATIO = "J48 chooses by gain ratio"
 
@@ -100,7 +100,7 @@ def parse(text: str, values: Sequence[object] | None = None) -> PublishedTree:
     return PublishedTree(
         tuple(_node(*each, known) for each in nodes),
         known.texts,
-        "Weka",
+        WEKA,
         silent=GAIN_RATIO if has_header else UNSAID,
     )
 
