@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import ModelError
-from privet.kernel import Column, Numeric, canonical_text, number_of, quoted, shown, text_of
+from privet.kernel import Column, Numeric, canonical_text, number_of, text_of
 from privet.models.tree import cell_text
+from privet.text import quoted, shown
 
 # -- The tests of a published tree: which values of a column lead to a child.
 
