@@ -54,13 +54,12 @@ from privet.kernel import (
     check_model,
     criterion,
     keyed_run,
-    protected,
     selection,
     whole_of,
 )
 from privet.kernel.questions import counts, numbers, released_models, splits
 from privet.kernel.questions.choose import ChooseQuestion
-from privet.text import decimal_text, quoted
+from privet.text import decimal_text, protected, quoted
 
 Epsilon = int | float | str | Fraction
 Epsilons = Epsilon | Sequence[Epsilon]

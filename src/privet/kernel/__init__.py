@@ -32,8 +32,8 @@ from privet.kernel.criteria import InfoGain as InfoGain
 from privet.kernel.criteria import Max as Max
 from privet.kernel.criteria import WeightedMax as WeightedMax
 from privet.kernel.criteria import criterion as criterion
-from privet.kernel.criteria import criterion_from_json as criterion_from_json
 from privet.kernel.criteria import install as install
+from privet.kernel.criteria import named as named
 from privet.kernel.criteria import public_scores as public_scores
 from privet.kernel.date import Date as Date
 from privet.kernel.date import day_of as day_of
@@ -84,7 +84,6 @@ from privet.kernel.opening import seeded_noise as seeded_noise
 from privet.kernel.opening import session_in_memory as session_in_memory
 from privet.kernel.per_part import PerPart as PerPart
 from privet.kernel.per_part import Positions as Positions
-from privet.kernel.person import protected as protected
 from privet.kernel.questions.choose import Quality as Quality
 from privet.kernel.questions.counts import CountQuestion as CountQuestion
 from privet.kernel.questions.counts import HistogramQuestion as HistogramQuestion

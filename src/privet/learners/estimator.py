@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, QuestionError, TargetNameWarning
 from privet.kernel import Domain, Json, as_epsilon
 from privet.lab import PublicTable
-from privet.learners.algorithm import check_target
+from privet.learners.algorithm import Progress, ProgressBar, check_target
 from privet.learners.inference import infer
 from privet.learners.input_rows import (
     checked_rows,
@@ -43,7 +43,6 @@ from privet.learners.input_rows import (
     rows_of,
     without_person,
 )
-from privet.learners.progress import Progress, ProgressBar
 from privet.models.model import Model
 from privet.models.privacy_record import Privacy
 from privet.open_table import open_table
