@@ -206,6 +206,9 @@ class Service:
                 raise Refusal(
                     "too-many", "too many requests without a valid token.", {"Retry-After": str(int(wait) + 1)}
                 )
+            await self._in_thread(self.access.refresh)  # it may have been made a moment ago
+            caller = self.access.caller(headers[0]) if len(headers) == 1 else None
+        if caller is None:
             raise Refusal(
                 "unauthenticated",
                 "this needs a token that is valid now, in the header Authorization: Bearer.",
