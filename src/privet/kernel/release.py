@@ -207,7 +207,7 @@ class Refinable(Release):
         All that was released from one question costs together what its finest level costs.
         An answer is refined in the opening of the table in which it was drawn, and nowhere else.
         """
-        (finer,) = self._asks()().refined([self._part], epsilon)
+        (finer,) = self._asks()().refined([self._part], [epsilon])
         assert isinstance(finer, type(self))
         return finer
 
