@@ -30,17 +30,15 @@ from privet.kernel import (
     PerPart,
     Releases,
     Split,
-    decimal_text,
     fraction_of,
     is_name,
-    quoted,
-    shown,
     text_of,
 )
 from privet.kernel.questions.numbers import FINEST_RANK
 from privet.kernel.questions.released_models import Competitor
 from privet.kernel.questions.residual_tables import MergedColumn, MergedTable
 from privet.kernel.questions.splits import Candidate, Candidates
+from privet.text import decimal_text, quoted, shown
 
 _LISTED = 20  # values that a text names
 

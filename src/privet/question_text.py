@@ -21,8 +21,9 @@ from fractions import Fraction
 from typing import Any
 
 from privet.errors import QuestionError, did_you_mean
-from privet.kernel import LONGEST_QUESTION, Date, Domain, Numeric, Release, fraction_of, quoted, shown
+from privet.kernel import LONGEST_QUESTION, Date, Domain, Numeric, Release, fraction_of
 from privet.table import ProtectedTable
+from privet.text import quoted, shown
 
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[{},=]|<=|>=|<|>|[^\s{},=<>"]+)')
 _VERBS = ("count", "sum", "mean", "median", "quantile", "histogram", "select")

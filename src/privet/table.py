@@ -56,13 +56,12 @@ from privet.kernel import (
     check_model,
     criterion,
     protected,
-    quoted,
     selection,
-    short_text,
     whole_of,
 )
 from privet.kernel.questions import counts, numbers, released_models, residual_tables, splits
 from privet.kernel.questions.choose import ChooseQuestion
+from privet.text import quoted, short_text
 
 Epsilon = int | float | str | Fraction | Rho
 Epsilons = Epsilon | Sequence[Epsilon]

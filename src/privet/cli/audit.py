@@ -17,7 +17,8 @@ import privet
 from privet.cli.common import JsonOption, print_json, say
 from privet.cli.outputs import check_output, write_text, written_whole
 from privet.errors import QuestionError
-from privet.kernel import LONGEST_DOMAIN, Domain, number_of, read_text
+from privet.kernel import LONGEST_DOMAIN, Domain, number_of
+from privet.text import read_text
 
 if TYPE_CHECKING:
     import pandas as pd

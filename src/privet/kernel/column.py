@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import DomainError
-from privet.kernel.limits import Json, decimal_text, fraction_of, quoted, whole_of
+from privet.kernel.limits import Json, fraction_of, whole_of
+from privet.text import decimal_text, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -246,6 +247,8 @@ class Nominal:
     ordered: bool = False
     other: bool = False
     missing: bool = False
+
+    kind = "nominal"
 
     def __post_init__(self) -> None:
         if isinstance(self.values, str) or not isinstance(self.values, Iterable):

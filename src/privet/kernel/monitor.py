@@ -23,9 +23,10 @@ import numpy as np
 from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
 from privet.kernel.additive import AdditiveModel, check_model
 from privet.kernel.engines.contract import CorrectQuery, CountQuery, Engine
-from privet.kernel.limits import Json, decimal_text
+from privet.kernel.limits import Json
 from privet.kernel.mechanisms import Watch
 from privet.kernel.session import RowSets, Session
+from privet.text import decimal_text
 
 
 def exact_lead(engine: Engine, query: CorrectQuery, accuracy: Fraction) -> int:

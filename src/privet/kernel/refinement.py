@@ -36,9 +36,10 @@ from privet.errors import KeyReused, QuestionError
 from privet.kernel.gaussian import AveragedGaussian, IntegerGaussian
 from privet.kernel.mechanisms import IntegerLaplace, Mechanism, Paired, Refinement, release_all
 from privet.kernel.per_part import PerPart
-from privet.kernel.release import About, IntegerNoise, Refinable
 from privet.kernel.rows import Keep
 from privet.kernel.session import Question, Request, RowSets, Session, listed
+from privet.kernel.unit import IntegerNoise
+from privet.release import About, Refinable
 
 
 class ChainLevel(NamedTuple):
@@ -104,6 +105,7 @@ class Chain:
         about = session.about(self._question.words, loss, private, entry)
         if isinstance(noise, IntegerLaplace):
             return IntegerLaplace(own, noise.sensitivity), about
+        assert isinstance(noise, IntegerGaussian)
         kind = type(noise) if entry == self._entry else AveragedGaussian
         return kind(own, noise.squared), about
 
@@ -113,6 +115,7 @@ class Chain:
         records = session.domain.rows_per_person
         if isinstance(noise, IntegerLaplace):
             return Refinement(before / records, after / records, noise.sensitivity)
+        assert isinstance(noise, IntegerGaussian)
         return IntegerGaussian(session.unit.of_record(after - before, records), noise.squared)
 
     # -- the record in the ledger -------------------------------------------------------------

@@ -27,14 +27,15 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.access import Access
 from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells, cells_for
 from privet.kernel.ledger import Charge, Entry, Ledger
-from privet.kernel.limits import LONGEST_NAME, Json, canonical, decimal_text, digest, is_name
+from privet.kernel.limits import LONGEST_NAME, Json, canonical, digest, is_name
 from privet.kernel.mechanisms import Mechanism, release_all
 from privet.kernel.per_part import PerPart, Positions
-from privet.kernel.release import About, Releases
 from privet.kernel.rows import Divide, Keep, Rows, Scatter
 from privet.kernel.sampling import Entropy
 from privet.kernel.unit import PURE, Unit
 from privet.kernel.zcdp import Rho
+from privet.release import About, Releases
+from privet.text import decimal_text
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -310,7 +311,7 @@ class Session:
 
     def about(self, words: str, loss: Fraction, private: bool, entry: int | None) -> About:
         """Return what a release says about itself."""
-        return About(words, loss, private, entry, self.unit.delta)
+        return About(words, loss, private, entry, None if self.unit.delta is None else self.unit)
 
     def headroom(self, sets: RowSets) -> PerPart[Fraction]:
         """Return the largest loss that can be charged to each set now."""

@@ -26,9 +26,9 @@ from privet.kernel.engines.contract import FIXED, Cells, Engine
 from privet.kernel.ledger import MEMORY, Entry, Ledger
 from privet.kernel.limits import Json, fraction_of
 from privet.kernel.per_part import PerPart
-from privet.kernel.release import Public, Release, known
 from privet.kernel.session import LastEntry, OpenTable, Request, Session
 from privet.kernel.unit import PURE, Unit
+from privet.release import Public, Release, known
 
 Score = Release | Public
 T = TypeVar("T", bound=OpenTable)

@@ -18,7 +18,6 @@ import numpy as np
 from privet.errors import QuestionError
 from privet.kernel.accounting import as_epsilon
 from privet.kernel.gaussian import IntegerGaussian, ResidualGaussian
-from privet.kernel.limits import decimal_text, quoted, short_text
 from privet.kernel.mechanisms import (
     AboveThreshold,
     Exponential,
@@ -34,6 +33,10 @@ from privet.kernel.mechanisms import (
 )
 from privet.kernel.per_part import PerPart
 from privet.kernel.zcdp import Rho, epsilon_of, rho_of
+from privet.text import decimal_text, quoted, short_text
+
+IntegerNoise = IntegerLaplace | IntegerGaussian
+ResidualNoise = ResidualLaplace | ResidualGaussian
 
 _DIGITS = 12  # of an epsilon that is a square root
 

@@ -8,9 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 from privet.errors import BudgetExceeded, QuestionError
-from privet.kernel import Domain, Histogram, decimal_text
+from privet.kernel import Domain, Histogram
 from privet.models.privacy_record import Step
 from privet.table import ProtectedTable
+from privet.text import decimal_text
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from privet.errors import ModelError
-from privet.kernel import LONGEST_MODEL, LONGEST_TEXT, read_text, shown
+from privet.kernel import LONGEST_MODEL, LONGEST_TEXT
 from privet.models.model import Model
 from privet.models.tree import Ensemble
 from privet.risk import privet_model, scikit, weka
 from privet.risk.tree import ENTROPY, GINI, PublishedTree
+from privet.text import read_text, shown
 
 FORMATS = "a privet model (JSON), a scikit-learn DecisionTreeClassifier or its export_text, or a Weka J48 text"
 CRITERIA = {

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from privet.errors import ModelError
-from privet.kernel import number_of, quoted, shown, text_of
+from privet.kernel import number_of, text_of
+from privet.text import quoted, shown
 
 
 @dataclass(frozen=True)
