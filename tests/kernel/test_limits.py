@@ -26,7 +26,7 @@ from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
 from privet.kernel.limits import fraction_of
 from privet.question_text import TextQuestion
-from privet.risk.reading import read_tree
+from privet.risk.readers import read_tree
 from privet.text import LONGEST_ADDRESS, SHOWN, is_host, is_path, quoted, read_text, shown
 
 FUZZ = settings(derandomize=True, deadline=None, max_examples=300)

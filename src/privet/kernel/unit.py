@@ -47,6 +47,7 @@ class Unit(ABC):
 
     name: ClassVar[str]
     delta: Fraction | None = None
+    selection: ClassVar[str] = "permute-and-flip"  # the one with the least error for what it loses
     power: ClassVar[int] = 1  # a person with k records loses k to this power times what one record loses
 
     def of_person(self, loss: Fraction, records: int) -> Fraction:
@@ -202,6 +203,7 @@ class Zcdp(Unit):
     """
 
     name = "rho"
+    selection = "exponential"
     power = 2
 
     def amount(self, value: object, name: str = "epsilon", exchange: Fraction | None = None) -> Fraction:

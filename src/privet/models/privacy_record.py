@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from privet.errors import ModelError
-from privet.kernel import LONGEST_TEXT, protected, whole_of
-from privet.text import decimal_text, short_text
+from privet.kernel import LONGEST_TEXT, whole_of
+from privet.text import decimal_text, protected, short_text
 
 
 @dataclass(frozen=True)
