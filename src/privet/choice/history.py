@@ -52,6 +52,16 @@ class HistoryRow:
     origin: str
     source: str
 
+    @property
+    def choices(self) -> tuple[tuple[str, float, Mapping[str, Any]], ...]:
+        """What was chosen: branch, share of the run, context."""
+        return ((self.branch, 1.0, self.context),)
+
+    @property
+    def described(self) -> str:
+        """Where the reward comes from; synthetic rows come from thousands of seeds, so that the word says enough."""
+        return self.origin if self.origin == SYNTHETIC else f"{self.origin}: {self.source}"
+
 
 class History:
     """A history in a file, or in memory for a test.
