@@ -20,6 +20,7 @@ out. A run only teaches if its reward comes back, from public rows or by a charg
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -121,7 +122,8 @@ class BayesianLinear(Policy):
         branches = tuple(sorted({branch for row in rows for branch, _, _ in row.choices}))
         counts = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
         values = [[_values(context, features) for _, _, context in row.choices] for row in rows]
-        every = np.array([value for own in values for value in own]).reshape(-1, len(features))
+        listed = [value for own in values for value in own]
+        every = np.array(listed, dtype=np.float64).reshape(len(listed), len(features))
         centre, scale = every.mean(axis=0), every.std(axis=0)
         scale = np.where(scale > 1e-12 * (1 + np.abs(centre)), scale, np.inf)  # a constant tells nothing
         rewards = sign * np.array([row.reward for row in rows])
@@ -142,12 +144,18 @@ class BayesianLinear(Policy):
             "features": list(features),
             "best": best,
         }
-        origins = tuple(dict.fromkeys(row.described for row in rows))
+        origins = tuple(
+            f"{origin} ({count} rewards)" for origin, count in Counter(row.described for row in rows).items()
+        )
         return cls(tuple(features), branches, centre, scale, unit, posteriors, origins, digest(learned)[:12], thompson)
 
     @property
     def name(self) -> str:
         return f"{self.kind} {self.fingerprint}"
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return self.origins
 
     def margins(self, context: Context, branches: Sequence[str], default: str, advised: Weights) -> dict[str, float]:
         values = [context.get(name, math.nan) for name in self.features]

@@ -106,6 +106,8 @@ from privet.kernel.release import Release as Release
 from privet.kernel.release import Releases as Releases
 from privet.kernel.release import ResidualSums as ResidualSums
 from privet.kernel.release import Sum as Sum
+from privet.kernel.release import clean_value as clean_value
+from privet.kernel.release import derivation as derivation
 from privet.kernel.release import known as known
 from privet.kernel.rows import MAX_PARTS as MAX_PARTS
 from privet.kernel.rows import Condition as Condition
