@@ -64,7 +64,7 @@ def lock() -> dict[str, int]:
                         for _ in range(count)
                     )
                 ]
-                weights = {} if advised is None else {advised: 1.0}
+                weights: dict[str, float] = {} if advised is None else {advised: 1.0}
                 margins = BayesianLinear.fit(rows, ("x",)).margins({"x": 0.0}, ("a", "b"), "a", weights)
                 settings += 1
                 wrong += margins["b"] <= 0
@@ -85,8 +85,8 @@ def world(seed: int, runs: int = RUNS) -> list[Run]:
         reached = {}
         for name, depth in DEPTHS.items():
             with privet.testing.seeded_noise(run + 1000 * seed), privet.open(people, DOMAIN, budget=epsilon) as table:
-                options = {"max_depth": depth, "criterion": "max", "random_state": run}
-                reached[name] = accuracy(privet.ID3PlusClassifier(epsilon=epsilon, **options).fit(table).model_)
+                tree = privet.ID3PlusClassifier(epsilon=epsilon, max_depth=depth, criterion="max", random_state=run)
+                reached[name] = accuracy(tree.fit(table).model_)
         found.append((float(np.log(rows * epsilon)), reached))
     return found
 
@@ -164,9 +164,9 @@ def bandits() -> dict[str, Any]:
     shares: dict[int, dict[str, float]] = {moment: {} for moment in MOMENTS}
     chosen = [bandit(runs, f"depth {coins}")[1] for runs in worlds for coins in range(COINS)]
     for moment in MOMENTS:
-        for place in chosen[0][moment]:
-            deep = [own[moment][place] == "deep" for own in chosen]
-            shares[moment][f"{place:g}"] = round(100 * float(np.mean(deep)), 1)
+        for signal in chosen[0][moment]:
+            deep = [own[moment][signal] == "deep" for own in chosen]
+            shares[moment][f"{signal:g}"] = round(100 * float(np.mean(deep)), 1)
     found["deep, percent, after executions"] = shares
     found["deep ahead, points"] = {f"{place:g}": round(gap(place), 2) for place in np.arange(2.5, 10)}
     return found
@@ -260,7 +260,7 @@ def page(content: dict[str, Any]) -> str:
     text = PAGE.read_text(encoding="utf-8")
     for name, table in (("bandit", _bandit_table(content)), ("figure 7", _figure_table(content))):
         marked = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)", re.DOTALL)
-        text = marked.sub(lambda _, table=table: table, text)
+        text = marked.sub(table.replace("\\", r"\\"), text)
     return text
 
 

@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from privet import datasets, errors, testing
+from privet.domain_file import METHODS
 from privet.draft import draft_domain
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
 from privet.kernel import AdditiveModel, Date, Domain, Nominal, Numeric, Public, Quality, Release, Releases, WeightedMax
@@ -99,7 +100,8 @@ def _picture(value: object) -> str:
 _NOTEBOOK_METHOD = "_repr_html_"
 for _kind in (Budget, Domain, Parts, Release, Releases):
     setattr(_kind, _NOTEBOOK_METHOD, _picture)
-Domain.draft = staticmethod(draft_domain)
+for _name, _method in {**METHODS, "draft": staticmethod(draft_domain)}.items():
+    setattr(Domain, _name, _method)
 
 
 _MODULES = {

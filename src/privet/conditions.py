@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from privet.calendar_cells import FIRST, LAST
 from privet.errors import QuestionError, did_you_mean
 from privet.kernel import (
     MAX_COLUMN_CELLS,
@@ -30,16 +31,15 @@ from privet.kernel import (
     PerPart,
     Releases,
     Split,
-    decimal_text,
+    day_of,
     fraction_of,
     is_name,
-    quoted,
-    shown,
     text_of,
 )
 from privet.kernel.questions.numbers import FINEST_RANK
 from privet.kernel.questions.released_models import Competitor
 from privet.kernel.questions.splits import Candidate, Candidates
+from privet.text import decimal_text, quoted, shown
 
 _LISTED = 20  # values that a text names
 
@@ -110,13 +110,23 @@ def _cell(column: Column, value: object, code_of: Mapping[str, int]) -> int:
     return code_of[text]
 
 
+def point_of(column: Numeric, value: object) -> Fraction | None:
+    """Return a value of a numeric column that somebody wrote in a program; None for what is none."""
+    if not isinstance(column, Date):
+        return None if isinstance(value, str) else fraction_of(value)
+    if isinstance(value, Fraction):  # of a choice, or the day after one that somebody wrote
+        return value if FIRST <= value <= LAST + 1 else None
+    day = day_of(value)
+    return None if day is None else Fraction(day)
+
+
 def _is_day(column: Numeric, value: object) -> bool:
     """Is it a day of a column of dates, and no label of its cells?"""
-    return isinstance(column, Date) and value not in column.labels and column.point_of(value) is not None
+    return isinstance(column, Date) and value not in column.labels and point_of(column, value) is not None
 
 
 def _number(column: Numeric, value: object) -> Fraction:
-    number = column.point_of(value)
+    number = point_of(column, value)
     if number is not None:
         return number
     if isinstance(column, Date):

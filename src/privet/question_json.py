@@ -18,12 +18,15 @@ from privet.kernel import (
     MAX_PARTS,
     AdditiveModel,
     Condition,
+    Criterion,
+    InfoGain,
     PerPart,
     Quality,
     Question,
-    criterion_from_json,
+    WeightedMax,
     fraction_of,
     json_forms,
+    named,
 )
 from privet.kernel.questions import choose, counts, numbers, released_models, splits
 
@@ -139,6 +142,19 @@ def _numbers(value: object) -> tuple[int, ...] | None:
     """Read a list of whole numbers that 64 bits hold, at least one."""
     numbers: tuple[int, ...] | None = _wholes(value)
     return numbers if numbers and all(abs(number) < 2**63 for number in numbers) else None
+
+
+def criterion_from_json(content: object) -> Criterion | None:
+    """Return the criterion that a JSON form names, or None. Only what is on the kernel's list can be named."""
+    if not isinstance(content, Mapping) or content.get("version") != Criterion.version:
+        return None
+    name = content.get("criterion")
+    fields = {key: value for key, value in content.items() if key not in ("criterion", "version")}
+    if name == WeightedMax.name and set(fields) == {"weights"} and isinstance(fields["weights"], list | tuple):
+        return WeightedMax(tuple(fields["weights"]))
+    if name == InfoGain.name and set(fields) == {"max_rows"} and type(fields["max_rows"]) is int:
+        return InfoGain(fields["max_rows"]) if 1 <= fields["max_rows"] <= InfoGain.largest else None
+    return named(name) if not fields else None
 
 
 def _model(value: object) -> AdditiveModel | None:

@@ -52,14 +52,12 @@ from privet.kernel import (
     as_share,
     check_model,
     criterion,
-    decimal_text,
-    protected,
-    quoted,
     selection,
     whole_of,
 )
 from privet.kernel.questions import counts, numbers, released_models, splits
 from privet.kernel.questions.choose import ChooseQuestion
+from privet.text import decimal_text, protected, quoted
 
 Epsilon = int | float | str | Fraction
 Epsilons = Epsilon | Sequence[Epsilon]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +16,7 @@ from privet.errors import QuestionError
 from privet.kernel import Histogram, Public, Release, as_epsilon, derivation, digest
 from privet.models.model import Model
 from privet.models.tables import Tables
-from privet.models.tree import Ensemble, Tree
+from privet.models.tree import Ensemble, Split, Tree
 from privet.table import Parts, ProtectedTable
 
 
@@ -80,9 +79,9 @@ class Learning:
         order = {run: place for place, run in enumerate(dict.fromkeys(row.run for row in rows))}
         data = {row.run: row.data for row in rows}
         counts = {run: 0.5 ** ((len(order) - 1 - place) / (self.half_life or np.inf)) for run, place in order.items()}
-        totals: Counter[str] = Counter()
+        totals: dict[str, float] = {}
         for run, count in counts.items():
-            totals[data[run]] += count  # type: ignore[assignment]
+            totals[data[run]] = totals.get(data[run], 0.0) + count
         shares = {name: 1.0 if self.cap is None else min(1.0, self.cap / total) for name, total in totals.items()}
         return [counts[row.run] * shares[row.data] for row in rows]
 
@@ -164,7 +163,9 @@ def percent_right(table: ProtectedTable, model: Model, epsilon: Any) -> Release:
 
 def _leaves(table: ProtectedTable, tree: Tree, epsilon: Any) -> tuple[list[Histogram], list[int]]:
     """Class counts of the leaves, level by level, and the class that each of them predicts."""
-    target, counts, labels = table.domain.target_column.name, [], []
+    target = table.domain.target_column.name
+    counts: list[Histogram] = []
+    labels: list[int] = []
     parts: Parts = table.parts()
     nodes = np.array([0])
     while len(nodes):
@@ -175,7 +176,7 @@ def _leaves(table: ProtectedTable, tree: Tree, epsilon: Any) -> tuple[list[Histo
         inner = np.flatnonzero(tree.column[nodes] >= 0)
         if not len(inner):
             break
-        splits = [tree.node(int(node)) for node in nodes[inner]]
+        splits = [split for split in (tree.node(int(node)) for node in nodes[inner]) if isinstance(split, Split)]
         by: list[Any] = [
             split.attribute if split.threshold is None else (split.attribute, split.threshold) for split in splits
         ]

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from privet.kernel import Public, Release, decimal_text
+from privet.kernel import Public, Release
 from privet.models.privacy_record import Decision
+from privet.text import decimal_text
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from privet.cli.common import (
     warn_if_large,
 )
 from privet.errors import LedgerError, did_you_mean
-from privet.kernel import Domain, Ledger, as_epsilon, decimal_text, source_of
+from privet.kernel import Domain, Ledger, as_epsilon, source_of
+from privet.text import decimal_text
 
 app = typer.Typer(help="What was spent and who may spend how much.", **STYLE)
 

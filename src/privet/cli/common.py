@@ -16,9 +16,10 @@ import typer
 
 import privet
 from privet.errors import LedgerError
-from privet.kernel import Domain, as_epsilon, decimal_text
+from privet.kernel import Domain, as_epsilon
 from privet.models.epsilon import belief, factor, percent
 from privet.table import ProtectedTable
+from privet.text import decimal_text
 
 STYLE: dict[str, Any] = {
     "no_args_is_help": True,

@@ -31,7 +31,8 @@ from privet.cli.common import (
 )
 from privet.cli.outputs import check_model_output, check_output, write_paid_model, write_text, written_whole
 from privet.errors import QuestionError, did_you_mean
-from privet.kernel import Domain, decimal_text, refuse_spent
+from privet.kernel import Domain, refuse_spent
+from privet.text import decimal_text
 
 if TYPE_CHECKING:
     from privet.models.model import Model

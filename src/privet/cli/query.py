@@ -22,8 +22,9 @@ from privet.cli.common import (
     say,
     warn_if_large,
 )
-from privet.kernel import Domain, as_epsilon, decimal_text
+from privet.kernel import Domain, as_epsilon
 from privet.question_text import TextQuestion
+from privet.text import decimal_text
 
 
 def query(

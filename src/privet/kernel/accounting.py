@@ -38,8 +38,9 @@ from typing import TypeVar
 import numpy as np
 
 from privet.errors import BudgetExceeded, PrivacyError, QuestionError
-from privet.kernel.limits import decimal_text, fraction_of, quoted
+from privet.kernel.limits import fraction_of
 from privet.kernel.per_part import PerPart, Positions, numbered
+from privet.text import decimal_text, quoted
 
 # Below this no answer is useful and noise would leave 64-bit integers; above it
 # an answer is exact for all purposes and epsilon is no longer a promise.

@@ -24,9 +24,10 @@ from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
 from privet.kernel.accounting import as_epsilon
 from privet.kernel.additive import AdditiveModel, check_model
 from privet.kernel.engines.contract import CorrectQuery, CountQuery, Engine
-from privet.kernel.limits import Json, decimal_text
+from privet.kernel.limits import Json
 from privet.kernel.mechanisms import AboveThreshold, Watch
 from privet.kernel.session import RowSets, Session
+from privet.text import decimal_text
 
 
 def exact_lead(engine: Engine, query: CorrectQuery, accuracy: Fraction) -> int:

@@ -29,11 +29,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privet.errors import KeyReused, QuestionError
+from privet.kernel.accounting import as_epsilons
 from privet.kernel.mechanisms import IntegerLaplace, Paired, Refinement, release_all
 from privet.kernel.per_part import PerPart
-from privet.kernel.release import About, Refinable
 from privet.kernel.rows import Keep
 from privet.kernel.session import Question, Request, RowSets, Session, listed
+from privet.release import About, Refinable
 
 
 class ChainLevel(NamedTuple):
@@ -69,8 +70,9 @@ class Chain:
         # what was read of the record: the last level of each part, after so many refinements
         self._known: tuple[list[ChainLevel], int] | None = None
 
-    def refined(self, parts: Sequence[int], epsilons: PerPart[Fraction]) -> list[Any]:
-        """Return releases of some parts, each with at least this epsilon."""
+    def refined(self, parts: Sequence[int], epsilon: object) -> list[Any]:
+        """Return releases of some parts, each with at least this epsilon: one for all, or one for each."""
+        epsilons = as_epsilons(epsilon, len(parts))
         with self._lock:
             levels = self._read()
             while wanted := _missing(levels, parts, epsilons):

@@ -27,12 +27,13 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.access import Access
 from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells, cells_for
 from privet.kernel.ledger import Charge, Entry, Ledger
-from privet.kernel.limits import LONGEST_NAME, Json, canonical, decimal_text, digest, is_name
+from privet.kernel.limits import LONGEST_NAME, Json, canonical, digest, is_name
 from privet.kernel.mechanisms import Mechanism, release_all
 from privet.kernel.per_part import PerPart, Positions
-from privet.kernel.release import About, Releases
 from privet.kernel.rows import Divide, Keep, Rows, Scatter
 from privet.kernel.sampling import Entropy
+from privet.release import About, Releases
+from privet.text import decimal_text
 
 T = TypeVar("T")
 R = TypeVar("R")

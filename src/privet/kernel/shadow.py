@@ -26,8 +26,8 @@ from privet.kernel.engines.contract import FIXED, Cells, Engine
 from privet.kernel.ledger import MEMORY, Entry, Ledger
 from privet.kernel.limits import Json, fraction_of
 from privet.kernel.per_part import PerPart
-from privet.kernel.release import Public, Release, clean_value
 from privet.kernel.session import LastEntry, OpenTable, Request, Session
+from privet.release import Public, Release, clean_value
 
 Score = Release | Public
 T = TypeVar("T", bound=OpenTable)

@@ -27,9 +27,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, QuestionError, TargetNameWarning
-from privet.kernel import Domain, Json, as_epsilon, keyed_run, quoted, shown
+from privet.kernel import Domain, Json, as_epsilon, keyed_run
 from privet.lab import PublicTable
-from privet.learners.algorithm import check_target
+from privet.learners.algorithm import Progress, ProgressBar, check_target
 from privet.learners.inference import infer
 from privet.learners.input_rows import (
     checked_rows,
@@ -43,11 +43,11 @@ from privet.learners.input_rows import (
     rows_of,
     without_person,
 )
-from privet.learners.progress import Progress, ProgressBar
 from privet.models.model import Model
 from privet.models.privacy_record import Privacy
 from privet.open_table import open_table
 from privet.table import ProtectedTable
+from privet.text import quoted, shown
 
 Self = TypeVar("Self", bound="PrivateClassifier")
 

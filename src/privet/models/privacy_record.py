@@ -9,7 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from privet.errors import ModelError
-from privet.kernel import LONGEST_TEXT, decimal_text, protected, short_text, whole_of
+from privet.kernel import LONGEST_TEXT, whole_of
+from privet.text import decimal_text, protected, short_text
 
 
 @dataclass(frozen=True)

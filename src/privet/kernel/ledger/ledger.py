@@ -31,7 +31,8 @@ from privet.kernel.domain import Domain
 from privet.kernel.ledger import replay
 from privet.kernel.ledger.log import Account, Answer, Charge, Entry, Hold, Line, Log, Terms, cells_of, terms_of
 from privet.kernel.ledger.store import MEMORY, READ, Purpose, SQLiteStore, Store
-from privet.kernel.limits import canonical, decimal_text, is_path, shown
+from privet.kernel.limits import canonical
+from privet.text import decimal_text, is_path, shown
 
 if TYPE_CHECKING:
     from privet.kernel.ledger.postgres import PostgresStore

@@ -30,7 +30,8 @@ from typing import Any, NamedTuple
 from privet.errors import BudgetExceeded, KeyReused, LedgerError, PrivacyError
 from privet.kernel.domain import Domain
 from privet.kernel.ledger.store import Run, Store
-from privet.kernel.limits import Json, canonical, decimal_text, digest
+from privet.kernel.limits import Json, canonical, digest
+from privet.text import decimal_text
 from privet.version import __version__
 
 # What each kind of line says: docs/ledger.md#the-format. The kinds in OWNER_KINDS are the data owner's. Lines of the
