@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from privet.models.tables import Tables
     from privet.models.tree import Ensemble
     from privet.risk import Audit, audit
+    from privet.service.client import connect
     from privet.verification import verify
 
 __all__ = [
@@ -81,6 +82,7 @@ __all__ = [
     "UndeclaredDomain",
     "WeightedMax",
     "audit",
+    "connect",
     "datasets",
     "draft_domain",
     "errors",
@@ -114,6 +116,7 @@ _MODULES = {
     "NoisyIf": "privet.choice",
     "Tables": "privet.models.tables",
     "audit": "privet.risk",
+    "connect": "privet.service.client",
     "verify": "privet.verification",
 }
 

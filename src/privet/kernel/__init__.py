@@ -8,7 +8,9 @@ analysts the boundary is a server that holds this package on its side.
 
 from privet.kernel.accounting import LARGEST_EPSILON as LARGEST_EPSILON
 from privet.kernel.accounting import SMALLEST_EPSILON as SMALLEST_EPSILON
+from privet.kernel.accounting import Scopes as Scopes
 from privet.kernel.accounting import as_epsilon as as_epsilon
+from privet.kernel.accounting import as_epsilons as as_epsilons
 from privet.kernel.accounting import as_share as as_share
 from privet.kernel.additive import LOGIT_GRID as LOGIT_GRID
 from privet.kernel.additive import RESIDUAL_GRID as RESIDUAL_GRID
@@ -37,11 +39,15 @@ from privet.kernel.date import Date as Date
 from privet.kernel.date import day_of as day_of
 from privet.kernel.domain import Domain as Domain
 from privet.kernel.engines.addresses import source_of as source_of
+from privet.kernel.engines.contract import Cells as Cells
 from privet.kernel.engines.contract import Engine as Engine
+from privet.kernel.engines.contract import cells_for as cells_for
 from privet.kernel.inspection import print_outside as print_outside
 from privet.kernel.ledger import Charge as Charge
 from privet.kernel.ledger import Entry as Entry
 from privet.kernel.ledger import Ledger as Ledger
+from privet.kernel.ledger import ServerEvent as ServerEvent
+from privet.kernel.ledger import StoredModel as StoredModel
 from privet.kernel.limits import DEEPEST_TREE as DEEPEST_TREE
 from privet.kernel.limits import LONGEST_DECLARED as LONGEST_DECLARED
 from privet.kernel.limits import LONGEST_DOMAIN as LONGEST_DOMAIN
@@ -71,6 +77,7 @@ from privet.kernel.mechanisms import SumAndCount as SumAndCount
 from privet.kernel.mechanisms import release_all as release_all
 from privet.kernel.mechanisms import selection as selection
 from privet.kernel.monitor import Monitor as Monitor
+from privet.kernel.monitor import monitor_mechanism as monitor_mechanism
 from privet.kernel.opening import open_session as open_session
 from privet.kernel.opening import refuse_spent as refuse_spent
 from privet.kernel.opening import seeded_noise as seeded_noise
@@ -84,6 +91,8 @@ from privet.kernel.questions.released_models import CountCorrectQuestion as Coun
 from privet.kernel.questions.splits import SelectQuestion as SelectQuestion
 from privet.kernel.questions.splits import SelectThresholdQuestion as SelectThresholdQuestion
 from privet.kernel.refinement import Chain as Chain
+from privet.kernel.refinement import ChainLevel as ChainLevel
+from privet.kernel.refinement import refined_releases as refined_releases
 from privet.kernel.rows import MAX_PARTS as MAX_PARTS
 from privet.kernel.rows import Condition as Condition
 from privet.kernel.rows import Divide as Divide
@@ -96,6 +105,7 @@ from privet.kernel.sampling import Entropy as Entropy
 from privet.kernel.sampling import SeededEntropy as SeededEntropy
 from privet.kernel.sampling import SystemEntropy as SystemEntropy
 from privet.kernel.session import Allot as Allot
+from privet.kernel.session import Answers as Answers
 from privet.kernel.session import OpenTable as OpenTable
 from privet.kernel.session import Paths as Paths
 from privet.kernel.session import Question as Question
