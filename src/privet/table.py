@@ -673,7 +673,7 @@ class ProtectedTable(Questions, OpenTable):
     @property
     def name(self) -> str:
         """The name by which the ledger knows the table."""
-        return self._session.dataset
+        return self._backend.dataset
 
     @property
     def budget(self) -> Budget:

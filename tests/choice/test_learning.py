@@ -126,7 +126,7 @@ def test_a_probe_is_part_of_the_context_that_is_kept() -> None:
 
 
 def test_learning_costs_what_the_ledger_says() -> None:
-    """Enumerated over every outcome, two executions that learn lose what they are charged and no more."""
+    """Of 250 outcomes that were computed, none loses more than two executions that learn are charged."""
     people = PEOPLE.iloc[:3]
 
     def run(table: Any) -> Any:
@@ -144,8 +144,8 @@ def test_learning_costs_what_the_ledger_says() -> None:
             taken.append((outcome.branch, outcome.value > 3, outcome.reward.value))  # type: ignore[union-attr]
         return tuple(taken)
 
-    found = worst_loss(run, people, people.iloc[1:], DOMAIN)
-    assert found.loss <= 12 + 1e-9
+    found = worst_loss(run, people, people.iloc[1:], DOMAIN, limit=250)
+    assert 8 < found.loss <= 12 + 1e-9
 
 
 def test_what_does_not_fit_together_is_refused() -> None:
