@@ -143,4 +143,6 @@ from privet.release import ResidualTable as ResidualTable
 from privet.release import ResidualTables as ResidualTables
 from privet.release import Sum as Sum
 from privet.release import TopTables as TopTables
+from privet.release import clean_value as clean_value
+from privet.release import derivation as derivation
 from privet.release import known as known
