@@ -48,12 +48,14 @@ from privet.kernel import (
     Question,
     Refinable,
     Releases,
+    Rho,
     Rows,
     RowSets,
     Scopes,
     Session,
     Step,
     Unit,
+    as_epsilon,
     cells_for,
     check_model,
     monitor_mechanism,
@@ -405,6 +407,7 @@ class RemoteBackend:
     described: Mapping[str, Any]
     sitting: str
     held: str | None = None  # the reservation that pays
+    exchange: Fraction | None = None  # within a fit, what an epsilon of 1 costs as rho
     copies: Mapping[str, str] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)  # ids of steps that the server has
 
@@ -424,7 +427,13 @@ class RemoteBackend:
 
     def amount(self, epsilon: object) -> Fraction:
         """Return what one set of rows is charged for an epsilon."""
-        return self.unit.amount(epsilon)
+        return self.unit.amount(epsilon, exchange=self.exchange)
+
+    def exchanging(self, epsilon: object) -> RemoteBackend:
+        """Return the same for a fit that divides `epsilon`; see `Session.exchanging`."""
+        if self.unit.delta is None or isinstance(epsilon, Rho):
+            return self
+        return replace(self, exchange=self.amount(epsilon) / as_epsilon(epsilon))
 
     @property
     def ledger_path(self) -> str:
@@ -463,7 +472,7 @@ class RemoteBackend:
 
     def ask(self, question: Question[R], sets: RowSets, epsilon: object, key: str | None) -> Releases[R]:
         """Ask a question of disjoint sets of rows."""
-        amounts = self.unit.amounts(epsilon, len(sets))
+        amounts = self.unit.amounts(epsilon, len(sets), self.exchange)
         self._check_cells(sets)
         question.check(self.domain, sets.rows)
         if not len(sets):

@@ -137,7 +137,7 @@ class Service:
         self.access = Permissions(
             self.ledger, self.config.analysts, self.config.owners, names, self.clock, limits.refresh
         )
-        self.access.announce()
+        self.access.announce(self._amount)
         self.sittings = Sittings(self.clock, limits.idle, limits.sittings)
         self.audit = AuditTrail(self.ledger)
         self.rates = Buckets(limits.rate, limits.burst, self.clock)
@@ -148,6 +148,9 @@ class Service:
         self._asking: Counter[str] = Counter()
         self._keys: set[tuple[str, str, str]] = set()
         self._logged_in: set[str] = set()
+
+    def _amount(self, table: str, epsilon: Fraction) -> Fraction:
+        return self.sessions[table].unit.amount(epsilon)
 
     @property
     def limits(self) -> Limits:
@@ -364,7 +367,7 @@ class Service:
     def reload(self, grants: Mapping[str, Grant] | None, owners: tuple[str, ...]) -> None:
         """Take new grants without a restart; whoever has lost a table loses their sittings."""
         lost = self.access.grant(grants, owners)
-        self.access.announce()
+        self.access.announce(self._amount)
         for name in lost:
             self.sittings.close_of(name)
 
