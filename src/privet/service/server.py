@@ -50,7 +50,7 @@ from privet.service import api
 from privet.service.config import Config, Grant, Limits, is_loopback
 from privet.service.jobs import TICKS, FitLost, Job, Jobs
 from privet.service.permissions import AuditTrail, Buckets, Caller, Permissions
-from privet.service.sittings import Sitting, Sittings, UnknownRows
+from privet.service.sittings import Sitting, Sittings, UnknownRows, check_id
 from privet.service.tokens import ANALYST, OWNER
 from privet.text import clean
 from privet.version import __version__
@@ -449,7 +449,7 @@ class Service:
         return api.DoneReply()
 
     def end_hold(self, call: Call) -> api.DoneReply:
-        self.sitting(call).end_hold(call.path["hold"])
+        self.sitting(call).end_hold(check_id(call.path["hold"], "a reservation"))
         return api.DoneReply()
 
     def monitor(self, call: Call) -> api.MonitorReply:
