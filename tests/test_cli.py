@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from command import run
 from postgres_server import Server, shared_server
+from sizes import long
 
 import privet
 from privet.choice.arms import ARMS
@@ -380,11 +381,17 @@ def test_a_fit_that_cannot_be_is_one_sentence_and_charges_nothing(folder: Path, 
     ("option", "value", "how", "why"),
     [
         ("--access", "auto", "stream", "the coded table may be larger than the 64 MB that are copied"),
-        ("--access", "snapshot", "snapshot", "it was asked for"),
-        ("--access", "stream", "stream", "it was asked for"),
+        pytest.param("--access", "snapshot", "snapshot", "it was asked for", marks=long),
+        pytest.param("--access", "stream", "stream", "it was asked for", marks=long),
         ("--access", "push-down", "push-down", "it was asked for"),
         ("--snapshot-limit", "1GB", "snapshot", "the domain bounds the coded table by 534 MB, and up to 1 GB are"),
-        ("--snapshot-limit", "9000", "stream", "the coded table may be larger than the 8.79 kB that are copied"),
+        pytest.param(
+            "--snapshot-limit",
+            "9000",
+            "stream",
+            "the coded table may be larger than the 8.79 kB that are copied",
+            marks=long,
+        ),
     ],
 )
 def test_the_path_is_taken_and_explained(folder: Path, option: str, value: str, how: str, why: str) -> None:
