@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from privet import datasets, errors, testing
+from privet.domain_file import METHODS
 from privet.draft import draft_domain
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
 from privet.kernel import AdditiveModel, Date, Domain, Nominal, Numeric, Public, Quality, Release, Releases, WeightedMax
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from privet.models.tables import Tables
     from privet.models.tree import Ensemble
     from privet.risk import Audit, audit
+    from privet.service.client import connect
     from privet.verification import verify
 
 __all__ = [
@@ -80,6 +82,7 @@ __all__ = [
     "UndeclaredDomain",
     "WeightedMax",
     "audit",
+    "connect",
     "datasets",
     "draft_domain",
     "errors",
@@ -99,7 +102,8 @@ def _picture(value: object) -> str:
 _NOTEBOOK_METHOD = "_repr_html_"
 for _kind in (Budget, Domain, Parts, Release, Releases):
     setattr(_kind, _NOTEBOOK_METHOD, _picture)
-Domain.draft = staticmethod(draft_domain)
+for _name, _method in {**METHODS, "draft": staticmethod(draft_domain)}.items():
+    setattr(Domain, _name, _method)
 
 
 _MODULES = {
@@ -112,6 +116,7 @@ _MODULES = {
     "NoisyIf": "privet.choice",
     "Tables": "privet.models.tables",
     "audit": "privet.risk",
+    "connect": "privet.service.client",
     "verify": "privet.verification",
 }
 

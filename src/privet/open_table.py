@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from privet.domain_file import load
 from privet.kernel import Domain, Ledger, open_session
 from privet.table import Epsilon, InProcess, ProtectedTable
 
@@ -70,8 +71,9 @@ def open_table(
     >>> table.budget.remaining
     Fraction(1, 2)
     """
+    declared = load(domain) if isinstance(domain, str | Path) else domain
     session = open_session(
-        data, domain, budget, ledger, name, analyst, access, snapshot_limit, ignore_spending=ignore_spending
+        data, declared, budget, ledger, name, analyst, access, snapshot_limit, ignore_spending=ignore_spending
     )
     return ProtectedTable(InProcess(session), session.whole_table())
 
@@ -105,5 +107,6 @@ def open_seeded(
     PrivacyError
         Where a ledger lies beside the data: its rows are somebody's, and seeded noise hides nothing of them.
     """
-    session = open_session(data, domain, budget, None, name, analyst, access, snapshot_limit, seed)
+    declared = load(domain) if isinstance(domain, str | Path) else domain
+    session = open_session(data, declared, budget, None, name, analyst, access, snapshot_limit, seed)
     return ProtectedTable(InProcess(session), session.whole_table())

@@ -35,7 +35,7 @@ from privet.kernel import (
     digest,
     json_forms,
 )
-from privet.kernel.criteria import Gini, LargestCell, criterion_from_json
+from privet.kernel.criteria import Gini, LargestCell
 from privet.kernel.limits import canonical
 from privet.kernel.questions.choose import ChooseQuestion
 from privet.kernel.questions.counts import CountQuestion, HistogramQuestion, HistogramsQuestion, MajorityQuestion
@@ -49,7 +49,7 @@ from privet.kernel.questions.released_models import (
 from privet.kernel.questions.splits import SelectQuestion, SelectThresholdQuestion
 from privet.kernel.rows import Condition, Split
 from privet.learners.presets import PRESETS
-from privet.question_json import QUESTIONS, READERS, question_from_json
+from privet.question_json import QUESTIONS, READERS, criterion_from_json, question_from_json
 
 GOLDEN = Path(__file__).parent / "golden" / "identities.json"
 

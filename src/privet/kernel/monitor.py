@@ -23,10 +23,12 @@ import numpy as np
 from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
 from privet.kernel.accounting import as_epsilon
 from privet.kernel.additive import AdditiveModel, check_model
+from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CorrectQuery, CountQuery, Engine
-from privet.kernel.limits import Json, decimal_text
+from privet.kernel.limits import Json
 from privet.kernel.mechanisms import AboveThreshold, Watch
 from privet.kernel.session import RowSets, Session
+from privet.text import decimal_text
 
 
 def exact_lead(engine: Engine, query: CorrectQuery, accuracy: Fraction) -> int:
@@ -37,6 +39,14 @@ def exact_lead(engine: Engine, query: CorrectQuery, accuracy: Fraction) -> int:
     (exact_right,) = engine.exact_correct(query).tolist()
     ((exact_rows,),) = (exact.tolist() for exact in engine.exact_counts(CountQuery(query.rows, ((),))))
     return int(accuracy.denominator * exact_right - accuracy.numerator * exact_rows)
+
+
+def monitor_mechanism(domain: Domain, accuracy: Fraction, epsilon: object) -> AboveThreshold:
+    """Return the mechanism of a monitor for an epsilon of a person; QuestionError if the domain has no classes."""
+    if len(domain.classes) < 2:
+        raise QuestionError("a monitor needs a target with at least two classes.")
+    rise, fall = accuracy.denominator - accuracy.numerator, accuracy.numerator  # of the score, for one record
+    return AboveThreshold(as_epsilon(epsilon) / domain.rows_per_person, max(rise, fall), rise + fall)
 
 
 class Monitor:
@@ -50,12 +60,8 @@ class Monitor:
 
     def __init__(self, session: Session, sets: RowSets, accuracy: Fraction, epsilon: object) -> None:
         """Charge `epsilon`, of a person, for a monitor of one set of rows."""
-        if len(session.domain.classes) < 2:
-            raise QuestionError("a monitor needs a target with at least two classes.")
         self._session, self._rows, self._accuracy = session, sets.rows, accuracy
-        rise, fall = accuracy.denominator - accuracy.numerator, accuracy.numerator  # of the score, for one record
-        per_record = as_epsilon(epsilon) / session.domain.rows_per_person
-        self._mechanism = AboveThreshold(per_record, max(rise, fall), rise + fall)
+        self._mechanism = monitor_mechanism(session.domain, accuracy, epsilon)
         # the version of the rows, where other parts share what it pays
         self._paid_for = session.engine.version if sets.scopes.shares else None
         loss = self._mechanism.loss * session.domain.rows_per_person

@@ -29,11 +29,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privet.errors import KeyReused, QuestionError
+from privet.kernel.accounting import as_epsilons
+from privet.kernel.domain import Domain
 from privet.kernel.mechanisms import IntegerLaplace, Paired, Refinement, release_all
 from privet.kernel.per_part import PerPart
-from privet.kernel.release import About, Refinable
 from privet.kernel.rows import Keep
 from privet.kernel.session import Question, Request, RowSets, Session, listed
+from privet.release import About, Refinable
 
 
 class ChainLevel(NamedTuple):
@@ -69,8 +71,16 @@ class Chain:
         # what was read of the record: the last level of each part, after so many refinements
         self._known: tuple[list[ChainLevel], int] | None = None
 
-    def refined(self, parts: Sequence[int], epsilons: PerPart[Fraction]) -> list[Any]:
-        """Return releases of some parts, each with at least this epsilon."""
+    def refined(self, parts: Sequence[int], epsilon: object) -> list[Any]:
+        """Return releases of some parts, each with at least this epsilon: one for all, or one for each."""
+        levels = self.levels(parts, as_epsilons(epsilon, len(parts)))
+        releases = refined_releases(self._question, self._session.domain, self._sensitivity, parts, levels)
+        for part, release in zip(parts, releases, strict=True):
+            release._chain, release._part = self._own, part
+        return releases
+
+    def levels(self, parts: Sequence[int], epsilons: PerPart[Fraction]) -> list[ChainLevel]:
+        """Refine some parts to at least these epsilons; return what each then has, in plain values."""
         with self._lock:
             levels = self._read()
             while wanted := _missing(levels, parts, epsilons):
@@ -78,21 +88,11 @@ class Chain:
                     levels = self._step(_written(wanted))
                 except KeyReused:  # another refinement came between
                     levels = self._read()
-        releases = []
-        notes = PerPart.of((level.epsilon, level.entry, level.private) for level in map(levels.__getitem__, parts))
-        for part, (noise, about) in zip(parts, notes.map(lambda note: self._note(*note)), strict=True):
-            release = self._question.release(levels[part].value, noise, about, self._session.domain, part)
-            release._chain, release._part = self._own, part
-            releases.append(release)
-        return releases
+        return [levels[part] for part in parts]
 
     @property
     def _sensitivity(self) -> int:
         return self._releases[0].noise.sensitivity
-
-    def _note(self, epsilon: Fraction, entry: int, private: bool) -> tuple[IntegerLaplace, About]:
-        noise = IntegerLaplace(epsilon / self._session.domain.rows_per_person, self._sensitivity)
-        return noise, About(self._question.words, epsilon, private, entry)
 
     # -- the record in the ledger -------------------------------------------------------------
 
@@ -168,6 +168,22 @@ class Chain:
             known[part] = ChainLevel(epsilon, value, entry, private and levels[part].private)
         self._known = known, steps + 1  # at once: an interrupt must not leave half a step
         return known
+
+
+def refined_releases(
+    question: Question[Any], domain: Domain, sensitivity: int, parts: Sequence[int], levels: Sequence[ChainLevel]
+) -> list[Any]:
+    """Return the releases of some parts from what each has: public values alone."""
+
+    def note(epsilon: Fraction, entry: int, private: bool) -> tuple[IntegerLaplace, About]:
+        noise = IntegerLaplace(epsilon / domain.rows_per_person, sensitivity)
+        return noise, About(question.words, epsilon, private, entry)
+
+    notes = PerPart.of((level.epsilon, level.entry, level.private) for level in levels).map(lambda own: note(*own))
+    return [
+        question.release(level.value, noise, about, domain, part)
+        for part, level, (noise, about) in zip(parts, levels, notes, strict=True)
+    ]
 
 
 def _missing(levels: Sequence[ChainLevel], parts: Sequence[int], epsilons: PerPart[Fraction]) -> dict[int, Fraction]:

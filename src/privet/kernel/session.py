@@ -27,12 +27,13 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.access import Access
 from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells, cells_for
 from privet.kernel.ledger import Charge, Entry, Ledger
-from privet.kernel.limits import LONGEST_NAME, Json, canonical, decimal_text, digest, is_name
+from privet.kernel.limits import LONGEST_NAME, Json, canonical, digest, is_name
 from privet.kernel.mechanisms import Mechanism, release_all
 from privet.kernel.per_part import PerPart, Positions
-from privet.kernel.release import About, Releases
 from privet.kernel.rows import Divide, Keep, Rows, Scatter
 from privet.kernel.sampling import Entropy
+from privet.release import About, Releases
+from privet.text import decimal_text
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -204,6 +205,21 @@ class Request:
     drawn: str | None = None  # and the opening in which the noise was drawn that it goes on from
 
 
+class Answers(NamedTuple):
+    """Plain answers to a question, one for each part, and all else that their releases are made of: public values."""
+
+    noisy: Sequence[Any]
+    mechanisms: PerPart[Mechanism]
+    losses: PerPart[Fraction]  # of a person, for each part
+    private: bool  # whether the noise was real, and the rows private
+    entry: int | None  # in the ledger, where releases name it
+
+    def releases(self, question: Question[R], domain: Domain) -> Releases[R]:
+        """Return the releases of all parts."""
+        about = self.losses.map(lambda loss: About(question.words, loss, self.private, self.entry))
+        return Releases(question.releases(self.noisy, self.mechanisms, about, domain))
+
+
 @dataclass
 class LastEntry:
     """The entry that was charged last in one opening of a table, if nobody has tried to charge another since."""
@@ -236,6 +252,14 @@ class Session:
     writes: bool = True
 
     private_rows: ClassVar[bool] = True
+
+    def sitting(self, analyst: str) -> Session:
+        """Return another opening of the same rows, for an analyst of a server: it shares the engine and the ledger.
+
+        Nothing that is paid is shared with other openings, and no answer or charge of another one is continued: that
+        is what `opening` stands for, and `whole_table` begins scopes of its own.
+        """
+        return replace(self, analyst=analyst, opening=secrets.token_hex(8), last_entry=LastEntry(), hold=None)
 
     def opening_token(self, version: int) -> str:
         """Return what marks a charge as made for these rows, and an answer as drawn from them, in this process."""
@@ -351,13 +375,13 @@ class Session:
         PrivetError
             In every case in one sentence that depends on no row; `errors` lists them.
         """
-        epsilons = accounting.as_epsilons(epsilon, len(sets))
-        question.check(self.domain, sets.rows)
+        return self.answers(question, sets, epsilon, key).releases(question, self.domain)
+
+    def answers(self, question: Question[Any], sets: RowSets, epsilon: object, key: str | None = None) -> Answers:
+        """Ask a question as `ask` does, and return plain values: what crosses a wire."""
+        mechanisms, losses = self.priced(question, sets, epsilon)
         if not len(sets):
-            return Releases(())
-        mechanisms = self.mechanisms(question, epsilons)
-        # a person loses with every record what the mechanism says
-        losses = mechanisms.map(lambda mechanism: mechanism.loss * self.domain.rows_per_person)
+            return Answers((), mechanisms, losses, self.entropy.private, None)
         request = Request(question.words, question.identity(), sets, losses, key)
 
         def noisy_answer() -> list[Any]:
@@ -365,8 +389,22 @@ class Session:
             return release_all(mechanisms, exact_values, self.entropy)
 
         noisy, private, entry = self.answer(request, noisy_answer)
-        about = losses.map(lambda loss: About(question.words, loss, private, entry))
-        return Releases(question.releases(noisy, mechanisms, about, self.domain))
+        return Answers(noisy, mechanisms, losses, private, entry)
+
+    def priced(
+        self, question: Question[Any], sets: RowSets, epsilon: object
+    ) -> tuple[PerPart[Mechanism], PerPart[Fraction]]:
+        """Check a question; return the mechanism of each set, and what a person there loses by it."""
+        epsilons = accounting.as_epsilons(epsilon, len(sets))
+        question.check(self.domain, sets.rows)
+        mechanisms = self.mechanisms(question, epsilons)
+        # a person loses with every record what the mechanism says
+        return mechanisms, mechanisms.map(lambda mechanism: mechanism.loss * self.domain.rows_per_person)
+
+    def quote(self, question: Question[Any], sets: RowSets, epsilon: object) -> Fraction:
+        """Return what a question would make the ledger pay now. No row is read, and nothing is charged."""
+        self._check_cells(sets)
+        return accounting.quote(sets.scopes, self.priced(question, sets, epsilon)[1], self.engine.version)
 
     def begin(self, words: str, identity: Json, sets: RowSets, loss: Fraction) -> About:
         """Charge for something that is opened here and answers later: a monitor, a race."""

@@ -18,10 +18,18 @@ import numpy as np
 from privet.errors import QuestionError
 from privet.kernel import Domain, Histogram, Public, Release, as_epsilon
 from privet.lab import PublicTable
-from privet.learners.algorithm import Record, check_attributes, check_budget, check_target, cost_of_counts
+from privet.learners.algorithm import (
+    Meter,
+    ProgressCallback,
+    Record,
+    check_attributes,
+    check_budget,
+    check_target,
+    cost_of_counts,
+    ignore_progress,
+)
 from privet.learners.growth import Growth, LevelCallback, NodeSites, TreeSpending
 from privet.learners.plan import BY_SIGNAL, WEIGHTED, Plan, Schedule
-from privet.learners.progress import Meter, ProgressCallback, ignore_progress
 from privet.learners.sites import Decisions, rows_in, settled, view_of
 from privet.learners.splitting import resolved_criterion, selectable_criterion
 from privet.learners.structure import draw

@@ -23,7 +23,7 @@ from privet.kernel import Criterion, Domain, PerPart, Public, Release
 from privet.learners import prune
 from privet.learners.algorithm import Record
 from privet.learners.plan import NOW, Level, Plan, Schedule, checked_at_node
-from privet.learners.sites import Decisions, estimate_of, is_site, settled
+from privet.learners.sites import Decisions, estimate_of, is_site, settled, signal_of
 from privet.learners.splitting import (
     Attributes,
     CutRanges,
@@ -276,6 +276,8 @@ class NodeSites:
             view["rows"] = nodes.sizes[node]
         elif self.rows is not None:
             view["rows"] = estimate_of(self.rows, float(nodes.estimate[node]))
+        if "rows" in view:
+            view["signal"] = signal_of(view["rows"], float(epsilon - nodes.paid[node]))
         site = getattr(self.plan, name)
         return self.decisions.ask(name, site, check or partial(checked_at_node, name), view)
 

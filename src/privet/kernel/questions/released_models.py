@@ -25,9 +25,9 @@ from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, Json, is_name
 from privet.kernel.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip, ResidualLaplace
 from privet.kernel.per_part import PerPart
 from privet.kernel.questions.fields import GROUPS, MODEL, TEXTS, WHOLES, cell_sum, check_cells
-from privet.kernel.release import About, Choice, Count, ResidualSums
 from privet.kernel.rows import Condition, Rows
 from privet.kernel.session import JsonField, Question
+from privet.release import About, Choice, Count, ResidualSums
 
 Tables = tuple[tuple[str, ...], ...]
 
