@@ -7,6 +7,7 @@ runs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -82,6 +83,7 @@ class Release:
     """Base of all releases."""
 
     about: About
+    clean: bool = True  # False if code that nobody vouches for had a hand in the value
 
     @property
     def epsilon(self) -> Fraction:
@@ -108,14 +110,23 @@ class Release:
         return int(self) if isinstance(self, int) else float(self)  # type: ignore[arg-type]
 
     def map(self, function: Callable[..., Any], *others: Release | Public) -> Derived:
-        """Return what a function makes of this value, and of others: still a release, as it has seen nothing else.
+        """Return what a function makes of this value, and of others.
+
+        Nobody can tell what a function has seen besides its arguments. So the result is marked, unless the function is
+        a `derivation`, and refused where it would be taken for a release: in the context of a choice, as a reward.
 
         >>> from privet.kernel import IntegerLaplace
         >>> rows = Count(40, IntegerLaplace(Fraction(1)), About("count", Fraction(1)))
         >>> rows.map(lambda n, share: n * share, Public(0.5))
-        20.0 (made of count)
+        20.0 (made of count by unknown code)
+        >>> rows.map(math.sqrt)
+        6.324555320336759 (made of count)
         """
-        return Derived(function(self.value, *(known(other) for other in others)), (self, *others))
+        made = Derived(function(self.value, *(known(other) for other in others)), (self, *others))
+        made.clean = any(function is one for one in _DERIVATIONS) and all(
+            source.clean for source in (self, *others) if isinstance(source, Release)
+        )
+        return made
 
     def _note(self, error: str) -> str:
         return f"({error}, epsilon {decimal_text(self.epsilon)}{'' if self.private else ', NOT PRIVATE'})"
@@ -123,6 +134,8 @@ class Release:
 
 class Derived(Release):
     """A value made of releases and public constants: post-processing, which costs nothing."""
+
+    clean = False  # `Release.map` says otherwise where it knows the function
 
     def __init__(self, value: Any, sources: tuple[Release | Public, ...]) -> None:
         self._value = value
@@ -144,7 +157,8 @@ class Derived(Release):
         return {"value": self._value, "made of": self.about.question}
 
     def __repr__(self) -> str:
-        return f"{self._value!r} (made of {self.about.question}{'' if self.private else ', NOT PRIVATE'})"
+        code = "" if self.clean else " by unknown code"
+        return f"{self._value!r} (made of {self.about.question}{code}{'' if self.private else ', NOT PRIVATE'})"
 
 
 @dataclass(frozen=True)
@@ -175,6 +189,48 @@ def known(value: object) -> Any:
         f"a bare {type(value).__name__} says nothing about where it comes from: give the release itself, "
         "release.map(...), or Public(value) for what was public before."
     )
+
+
+def clean_value(value: object) -> Any:
+    """Return the plain value of a release or a public constant that no unknown code had a hand in.
+
+    Raises
+    ------
+    PrivacyError
+        It is anything else, or was made by a function that may have seen a private row.
+    """
+    plain = known(value)
+    if isinstance(value, Release) and not value.clean:
+        raise PrivacyError(
+            "a value made by map(...) with code of your own may hold more than its release does: use the functions of "
+            "privet.choice.derive, or vouch for it with Public(value, origin=...)."
+        )
+    return plain
+
+
+# What these make of a release holds nothing but the release: they read their arguments alone.
+_DERIVATIONS: list[Callable[..., Any]] = [
+    *(abs, float, int),
+    *(math.exp, math.log, math.log1p, math.log2, math.log10, math.sqrt),
+    *(np.exp, np.log, np.log1p, np.sqrt),
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def derivation(function: F) -> F:
+    """Declare a function of privet that reads its arguments alone: what it makes of releases is clean.
+
+    Raises
+    ------
+    PrivacyError
+        The function is not one of privet's modules, which reviewers read: others are vouched for by `Public(...)`.
+    """
+    own = str(getattr(function, "__module__", "")).startswith("privet.")
+    if not own or getattr(function, "__closure__", ()) is not None:
+        raise PrivacyError("only functions of privet's modules are derivations; write Public(value, origin=...).")
+    _DERIVATIONS.append(function)
+    return function
 
 
 def _share(confidence: float) -> float:

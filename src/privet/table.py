@@ -671,6 +671,11 @@ class ProtectedTable(Questions, OpenTable):
         return self._ask(asked)[0]
 
     @property
+    def name(self) -> str:
+        """The name by which the ledger knows the table."""
+        return self._backend.dataset
+
+    @property
     def budget(self) -> Budget:
         """What was spent on this table, or on this part of it, and what is left."""
         return Budget(self._backend, self._sets)

@@ -391,3 +391,11 @@ def test_a_tree_that_spends_more_than_it_says_is_caught_by_canaries_alone() -> N
     """A miss has probability below 1e-6: the bound is ten standard errors above the claim."""
     found = canaries(privet.HanischTreeClassifier(LOOSER, max_depth=2), CANARY_FITS).find(1.0, 1e-8)
     assert 1 < found.bound <= LOOSER
+
+
+@pytest.mark.parametrize("epsilon", ["1/10", "1/2", "1"])
+def test_the_class_counts_of_a_bootstrapped_leaf_lose_what_the_errata_say(epsilon: str) -> None:
+    """E-1: exp(2e) - 1 - e in the limit of many rows, and nearly so for a thousand; one count would lose exp(e) - 1."""
+    e = float(Fraction(epsilon))
+    (check,) = registry()["bootstrap-leaf"].checks(Fraction(epsilon), Effort())
+    assert 0.99 * (math.exp(2 * e) - 1 - e) < check.find(e, 0.0).bound < math.exp(2 * e) - 1 - e

@@ -130,4 +130,6 @@ from privet.release import Release as Release
 from privet.release import Releases as Releases
 from privet.release import ResidualSums as ResidualSums
 from privet.release import Sum as Sum
+from privet.release import clean_value as clean_value
+from privet.release import derivation as derivation
 from privet.release import known as known

@@ -34,7 +34,7 @@ from privet.learners.algorithm import (
     ignore_progress,
 )
 from privet.learners.plan import BY_SIGNAL, NOW, WEIGHTED, Level, Plan, Schedule, checked_at_node
-from privet.learners.sites import Decisions, estimate_of, is_site, rows_in, settled, view_of
+from privet.learners.sites import Decisions, estimate_of, is_site, rows_in, settled, signal_of, view_of
 from privet.learners.splitting import (
     Attributes,
     CutRanges,
@@ -289,6 +289,8 @@ class NodeSites:
             view["rows"] = nodes.sizes[node]
         elif self.rows is not None:
             view["rows"] = estimate_of(self.rows, float(nodes.estimate[node]))
+        if "rows" in view:
+            view["signal"] = signal_of(view["rows"], float(epsilon - nodes.paid[node]))
         site = getattr(self.plan, name)
         return self.decisions.ask(name, site, check or partial(checked_at_node, name), view)
 
