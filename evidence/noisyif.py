@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from privet.learners.grow import grow
 
 import privet
 from privet import Branch, History, NoisyIf, Public
 from privet.choice import BayesianLinear, Learning, percent_right
 from privet.choice.history import HistoryRow
 from privet.kernel import as_epsilon
+from privet.learners.growth import grow
 from privet.learners.presets import preset
 from privet.models.tree import Ensemble
 from privet.studies.estimate import Estimate

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from privet.learners.grow import grow
 
 import privet
 from privet import Branch, History, NoisyIf, Public
@@ -23,6 +22,7 @@ from privet.choice.history import HistoryRow
 from privet.errors import BudgetExceeded, PrivacyError, QuestionError
 from privet.kernel import as_epsilon
 from privet.lab import worst_loss
+from privet.learners.growth import grow
 from privet.learners.presets import preset
 from privet.models.privacy_record import Privacy
 
