@@ -25,21 +25,60 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+class Rated(Protocol):
+    """What a unit says of losses that are no epsilons."""
+
+    @property
+    def delta(self) -> Fraction | None: ...
+
+    def epsilon(self, loss: Fraction) -> Fraction: ...
+
+
 @dataclass(frozen=True)
 class About:
-    """What a release answers, what was charged for it, and whether its noise was real."""
+    """What a release answers, what was charged for it, and whether its noise was real.
+
+    Parameters
+    ----------
+    question : str
+    loss : Fraction
+        What was charged: an epsilon or, with a delta, a rho.
+    private : bool, default True
+    entry : int, optional
+        Of the ledger.
+    unit : Unit, optional
+        What the data set is counted in, where that is rho with a delta.
+    """
 
     question: str
-    epsilon: Fraction
+    loss: Fraction
     private: bool = True
     entry: int | None = None
+    unit: Rated | None = None
+
+    @property
+    def delta(self) -> Fraction | None:
+        """The delta of a data set that is counted in rho."""
+        return None if self.unit is None else self.unit.delta
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What was charged; of a rho what it is alone as epsilon, with delta, rounded up."""
+        return self.loss if self.unit is None else self.unit.epsilon(self.loss)
+
+    @property
+    def words(self) -> str:
+        """Epsilon, and delta where there is one."""
+        delta = "" if self.delta is None else f", delta {float(self.delta):g}"
+        return f"epsilon {decimal_text(self.epsilon)}{delta}{'' if self.private else ', NOT PRIVATE'}"
+
+    def share(self, releases: int) -> About:
+        """Return the same for one of so many releases that share what was charged."""
+        return replace(self, loss=self.loss / releases)
 
 
 class Noise(Protocol):
     """What a mechanism says of the noise in numbers."""
-
-    @property
-    def sensitivity(self) -> int: ...
 
     @property
     def scale(self) -> float: ...
@@ -87,8 +126,18 @@ class Release:
 
     @property
     def epsilon(self) -> Fraction:
-        """What this part of the table was charged for it."""
+        """What this part of the table was charged for it; of a rho what it is alone as epsilon, with `delta`."""
         return self.about.epsilon
+
+    @property
+    def rho(self) -> Fraction | None:
+        """What this part was charged, where the data set is counted in rho."""
+        return None if self.about.delta is None else self.about.loss
+
+    @property
+    def delta(self) -> Fraction | None:
+        """The delta of a data set that is counted in rho."""
+        return self.about.delta
 
     @property
     def private(self) -> bool:
@@ -129,7 +178,7 @@ class Release:
         return made
 
     def _note(self, error: str) -> str:
-        return f"({error}, epsilon {decimal_text(self.epsilon)}{'' if self.private else ', NOT PRIVATE'})"
+        return f"({error}, {self.about.words})"
 
 
 class Derived(Release):
@@ -144,9 +193,10 @@ class Derived(Release):
         entries = {about.entry for about in own}
         self.about = About(
             ", ".join(dict.fromkeys(about.question for about in own)),
-            max(about.epsilon for about in own),
+            max(about.loss for about in own),
             all(about.private for about in own),
             entries.pop() if len(entries) == 1 else None,
+            next((about.unit for about in own if about.unit is not None), None),
         )
 
     @property
@@ -246,7 +296,7 @@ class Refiner(Protocol):
 
 
 class Refinable(Release):
-    """A release whose noise can be made smaller later, for the difference in epsilon.
+    """A release whose noise can be made smaller later, for the difference in epsilon, or in rho.
 
     It holds its noisy value and a way to ask for more. Noise is nowhere in it, and a copy
     cannot ask: of one answer there is one chain of refinements.
@@ -270,7 +320,7 @@ class Refinable(Release):
         if self._chain is not None:
             return self._chain
         kind = type(self).__name__
-        if not hasattr(self.noise, "sensitivity"):  # a paper's noise, or none
+        if not hasattr(self.noise, "share"):  # a paper's noise, or none
             raise QuestionError(f"this {kind} is of public rows, without noise that could be refined; ask anew.")
         raise QuestionError(
             f"this {kind} cannot be refined, as it is a copy or a part of another answer; refine what the table's own "
@@ -339,7 +389,7 @@ class Mean(_Number):
 
     def __init__(self, value: float, deviation: Sum, count: Count, column: Bounds) -> None:
         self.deviation, self.count, self.column = deviation, count, column
-        self.about = replace(deviation.about, epsilon=deviation.epsilon + count.epsilon)
+        self.about = replace(deviation.about, loss=deviation.about.loss + count.about.loss)
 
     @classmethod
     def of(cls, deviation: Sum, count: Count, column: Bounds) -> Mean:
@@ -539,6 +589,70 @@ class ResidualSums(Release):
 
     def __repr__(self) -> str:
         return f"residual sums over {self.own.shape[:-1]} cells {self._note('noise scales in .noise')}"
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualTable:
+    """Noisy residual sums of one table, in multiples of 1 / RESIDUAL_GRID.
+
+    Parameters
+    ----------
+    positive : array
+        [cells..., number]; signed sums where signs are not apart. One number with two classes, else one a class.
+    negative : array, optional
+        The sums of what is negative, where signs are apart.
+    noise : Noise
+        Of every number.
+    """
+
+    positive: NDArray[np.int64]
+    negative: NDArray[np.int64] | None
+    noise: Noise
+
+    @property
+    def sums(self) -> NDArray[np.int64]:
+        """The signed sums."""
+        return self.positive if self.negative is None else self.positive - self.negative
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise of every number that was drawn."""
+        return self.noise.deviation
+
+
+class ResidualTables(Release):
+    """Noisy residual sums of several tables."""
+
+    def __init__(self, tables: tuple[ResidualTable, ...], about: About) -> None:
+        self.tables, self.about = tables, about
+
+    @property
+    def value(self) -> list[NDArray[np.int64]]:
+        return [table.sums for table in self.tables]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"tables": [table.sums.tolist() for table in self.tables]}
+
+    def __repr__(self) -> str:
+        return f"residual sums of {len(self.tables)} tables {self._note('noise in .tables')}"
+
+
+class TopTables(Release):
+    """Tables that were chosen one after the other: `indices` among those that were offered, in the order drawn."""
+
+    def __init__(self, indices: tuple[int, ...], names: tuple[str, ...], mechanism: Chooser, about: About) -> None:
+        self.indices, self.names = indices, tuple(names[index] for index in indices)
+        self.mechanism, self.candidates, self.about = mechanism, len(names), about
+
+    @property
+    def value(self) -> list[int]:
+        return list(self.indices)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"indices": list(self.indices), "tables": list(self.names)}
+
+    def __repr__(self) -> str:
+        return f"{'; '.join(self.names)} {self._note(f'the best {len(self.names)} of {self.candidates} tables')}"
 
 
 R = TypeVar("R")

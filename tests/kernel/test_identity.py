@@ -46,6 +46,7 @@ from privet.kernel.questions.released_models import (
     ResidualChoiceQuestion,
     ResidualSumsQuestion,
 )
+from privet.kernel.questions.residual_tables import MergedColumn, ResidualTablesQuestion, TopTablesQuestion
 from privet.kernel.questions.splits import SelectQuestion, SelectThresholdQuestion
 from privet.kernel.rows import Condition, Split
 from privet.learners.presets import PRESETS
@@ -86,6 +87,10 @@ ASKED: tuple[Question[Any], ...] = (
     ResidualSumsQuestion(MODEL, ("age",), (1024, 5)),
     CountCorrectQuestion(MODEL),
     BestQuestion((("model", MODEL), ("the old", (Condition("age", None, 60, 100),)))),
+    ResidualTablesQuestion(
+        MODEL, ((), (MergedColumn("age", (0, 0, 1, 1)),)), (Fraction(1, 3), Fraction(1, 100)), 512, signs_apart=True
+    ),
+    TopTablesQuestion(MODEL, ((MergedColumn("age"),), (MergedColumn("age"), MergedColumn("job"))), 1, 512, (0, 7)),
     ChooseQuestion((("few", Quality(["ill"], [0, 1])), ("many", Quality(["job"], [3, 0, -2]))), 2),
 )
 

@@ -26,7 +26,7 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery
 from privet.kernel.rows import Rows
 from privet.lab import open_public, worst_loss
-from privet.learners.grow import grow, refill
+from privet.learners.growth import grow, refill
 from privet.learners.plan import (
     NODE_SITES,
     RUN_SITES,

@@ -10,7 +10,6 @@ from privet.kernel.accounting import LARGEST_EPSILON as LARGEST_EPSILON
 from privet.kernel.accounting import SMALLEST_EPSILON as SMALLEST_EPSILON
 from privet.kernel.accounting import Scopes as Scopes
 from privet.kernel.accounting import as_epsilon as as_epsilon
-from privet.kernel.accounting import as_epsilons as as_epsilons
 from privet.kernel.accounting import as_share as as_share
 from privet.kernel.additive import LOGIT_GRID as LOGIT_GRID
 from privet.kernel.additive import RESIDUAL_GRID as RESIDUAL_GRID
@@ -42,6 +41,9 @@ from privet.kernel.engines.addresses import source_of as source_of
 from privet.kernel.engines.contract import Cells as Cells
 from privet.kernel.engines.contract import Engine as Engine
 from privet.kernel.engines.contract import cells_for as cells_for
+from privet.kernel.gaussian import GaussianTables as GaussianTables
+from privet.kernel.gaussian import IntegerGaussian as IntegerGaussian
+from privet.kernel.gaussian import ResidualGaussian as ResidualGaussian
 from privet.kernel.inspection import print_outside as print_outside
 from privet.kernel.ledger import Charge as Charge
 from privet.kernel.ledger import Entry as Entry
@@ -74,6 +76,7 @@ from privet.kernel.mechanisms import Ranges as Ranges
 from privet.kernel.mechanisms import Refinement as Refinement
 from privet.kernel.mechanisms import ResidualLaplace as ResidualLaplace
 from privet.kernel.mechanisms import SumAndCount as SumAndCount
+from privet.kernel.mechanisms import TopK as TopK
 from privet.kernel.mechanisms import release_all as release_all
 from privet.kernel.mechanisms import selection as selection
 from privet.kernel.monitor import Monitor as Monitor
@@ -116,6 +119,13 @@ from privet.kernel.session import json_forms as json_forms
 from privet.kernel.shadow import Raced as Raced
 from privet.kernel.shadow import keyed_run as keyed_run
 from privet.kernel.shadow import race as race
+from privet.kernel.unit import PURE as PURE
+from privet.kernel.unit import Unit as Unit
+from privet.kernel.unit import unit_with as unit_with
+from privet.kernel.zcdp import Rho as Rho
+from privet.kernel.zcdp import as_delta as as_delta
+from privet.kernel.zcdp import epsilon_of as epsilon_of
+from privet.kernel.zcdp import rho_of as rho_of
 from privet.release import About as About
 from privet.release import Choice as Choice
 from privet.release import Count as Count
@@ -129,7 +139,10 @@ from privet.release import Refinable as Refinable
 from privet.release import Release as Release
 from privet.release import Releases as Releases
 from privet.release import ResidualSums as ResidualSums
+from privet.release import ResidualTable as ResidualTable
+from privet.release import ResidualTables as ResidualTables
 from privet.release import Sum as Sum
+from privet.release import TopTables as TopTables
 from privet.release import clean_value as clean_value
 from privet.release import derivation as derivation
 from privet.release import known as known

@@ -51,12 +51,12 @@ from privet.kernel import (
     Scopes,
     Session,
     Step,
-    as_epsilon,
-    as_epsilons,
+    Unit,
     cells_for,
     check_model,
     monitor_mechanism,
     refined_releases,
+    unit_with,
 )
 from privet.question_json import amounts_from_json, step_to_json
 from privet.service.config import is_loopback
@@ -342,6 +342,16 @@ class RemoteBackend:
         return self.name
 
     @property
+    def unit(self) -> Unit:
+        """What the data set is counted in: amounts on the wire are losses in this unit."""
+        delta = self.described.get("delta")
+        return unit_with(None if delta is None else Fraction(delta))
+
+    def amount(self, epsilon: object) -> Fraction:
+        """Return what one set of rows is charged for an epsilon."""
+        return self.unit.amount(epsilon)
+
+    @property
     def ledger_path(self) -> str:
         return f"the ledger of {self.connection.url}"
 
@@ -378,21 +388,22 @@ class RemoteBackend:
 
     def ask(self, question: Question[R], sets: RowSets, epsilon: object, key: str | None) -> Releases[R]:
         """Ask a question of disjoint sets of rows."""
-        epsilons = as_epsilons(epsilon, len(sets))
+        amounts = self.unit.amounts(epsilon, len(sets))
         self._check_cells(sets)
         question.check(self.domain, sets.rows)
         if not len(sets):
             return Releases(())
         records = self.domain.rows_per_person
-        mechanisms = question.mechanisms(self.domain, epsilons.map(lambda own: own / records))
-        losses = mechanisms.map(lambda mechanism: mechanism.loss * records)
+        unit = self.unit
+        mechanisms = question.mechanisms(self.domain, amounts.map(lambda own: unit.of_record(own, records)), unit)
+        losses = mechanisms.map(lambda mechanism: unit.of_person(unit.loss(mechanism), records))
         body: dict[str, Json] = {
             "question": question.to_json(),
-            "epsilon": epsilons.to_json(str),
+            "epsilon": amounts.to_json(str),
             "key": _new_id() if key is None else key,
         }
         reply = self._about(sets, "answers", body)
-        answers = Answers(reply["answer"], mechanisms, losses, reply["private"], reply["entry"])
+        answers = Answers(reply["answer"], mechanisms, losses, reply["private"], reply["entry"], unit)
         return answers.releases(question, self.domain)
 
     def _check_cells(self, sets: RowSets) -> None:
@@ -494,9 +505,9 @@ class RemoteChain:
         """Return releases of some parts, each with at least this epsilon: one for all, or one for each."""
         entry = self.first.about.entry
         assert entry is not None
-        levels = self.backend.refined(entry, parts, as_epsilons(epsilon, len(parts)))
-        noise, domain = self.first.noise, self.backend.domain
-        releases = refined_releases(self.question, domain, noise.sensitivity, parts, levels)
+        unit, domain = self.backend.unit, self.backend.domain
+        levels = self.backend.refined(entry, parts, unit.amounts(epsilon, len(parts)))
+        releases = refined_releases(self.question, domain, self.first, parts, levels, unit)
         for part, release in zip(parts, releases, strict=True):
             release._chain, release._part = self.first._chain, part
         return releases
@@ -507,8 +518,9 @@ class RemoteMonitor(Monitor):
 
     def __init__(self, backend: RemoteBackend, sets: RowSets, accuracy: Fraction, epsilon: object) -> None:
         self._backend, self._accuracy, self._id = backend, accuracy, _new_id()
-        self._mechanism = monitor_mechanism(backend.domain, accuracy, epsilon)
-        body: dict[str, Json] = {"id": self._id, "accuracy": str(accuracy), "epsilon": str(as_epsilon(epsilon))}
+        amount = backend.amount(epsilon)
+        self._mechanism = monitor_mechanism(backend.domain, accuracy, amount, backend.unit)
+        body: dict[str, Json] = {"id": self._id, "accuracy": str(accuracy), "epsilon": str(amount)}
         reply = backend._about(sets, "monitors", body)
         self._charged, self._private = Fraction(reply["epsilon"]), bool(reply["private"])
         self._checks, self._reached = 0, False

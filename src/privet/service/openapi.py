@@ -65,6 +65,13 @@ FORMS: dict[str, Schema] = {  # by the names of the forms of questions' fields
     "a whole number": _WHOLE,
     "a list of whole numbers": _list(_WHOLE),
     "a fraction in a text, such as 1/3": {"type": "string", "pattern": "^-?[0-9]{1,30}(/[1-9][0-9]{0,29})?$"},
+    "a list of fractions in texts": _list({"type": "string", "pattern": "^[0-9]{1,80}(/[1-9][0-9]{0,79})?$"}, 1),
+    "a list of tables of columns": _list(
+        _list(
+            {"anyOf": [_object(column=_TEXT), _object(column=_TEXT, codes=_list({"type": "integer", "minimum": 0}))]}
+        ),
+        1,
+    ),
     "a model": {"$ref": _REF.format(name="AdditiveModel")},
     "a criterion": _CRITERION,
     "lists of columns for each part": _per_part(_list(_list(_TEXT))),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from privet.service.config import Config, Grant, Limits
 from privet.service.running import Running, in_thread
 from privet.service.server import Service
 from privet.service.tokens import ANALYST, OWNER
-from privet.table import Epsilon
 
 UNLIMITED = Limits(rate=1e9, burst=10**9, refresh=0)  # as fast as a test asks, and tokens as they are now
 
@@ -58,7 +58,7 @@ class Served:
 def serve_seeded(
     data: Any,
     domain: Domain | str | Path,
-    budget: Epsilon,
+    budget: int | float | str | Fraction,
     *,
     seed: int,
     name: str = "people",

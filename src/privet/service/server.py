@@ -38,7 +38,7 @@ from privet.errors import (
     PrivetError,
     QuestionError,
 )
-from privet.kernel import Ledger, PerPart, Question, Session, as_epsilon, as_share
+from privet.kernel import Ledger, PerPart, Question, Rho, Session, as_share
 from privet.question_json import (
     QUESTIONS,
     amount_from_json,
@@ -152,7 +152,8 @@ class Service:
 
     def unit(self, session: Session) -> tuple[str, str | None]:
         """Return what the budget of a table is counted in, and its delta."""
-        return "epsilon", None
+        unit = session.unit
+        return unit.name, None if unit.delta is None else str(unit.delta)
 
     # -- the boundary -----------------------------------------------------------------------
 
@@ -387,7 +388,7 @@ class Service:
         sitting = self.sitting(call)
         scope = sitting.scope(call.body.rows, call.body.hold)
         question = _question(call.body.question)
-        epsilons = amounts_from_json(call.body.epsilon, len(scope.sets))
+        epsilons = _asked(scope.session, amounts_from_json(call.body.epsilon, len(scope.sets)))
         answers = scope.session.answers(question, scope.sets, epsilons, call.body.key)
         sitting.keep_refinable(scope, question, answers)
         unit, delta = self.unit(scope.session)
@@ -397,7 +398,7 @@ class Service:
 
     def quote(self, call: Call) -> api.QuoteReply:
         scope = self.sitting(call).scope(call.body.rows, call.body.hold)
-        epsilons = amounts_from_json(call.body.epsilon, len(scope.sets))
+        epsilons = _asked(scope.session, amounts_from_json(call.body.epsilon, len(scope.sets)))
         question = _question(call.body.question)
         loss = scope.session.quote(question, scope.sets, epsilons) if len(scope.sets) else Fraction(0)
         left = scope.session.remaining()
@@ -413,12 +414,13 @@ class Service:
         )
 
     def refine(self, call: Call) -> api.RefineReply:
-        epsilons = amounts_from_json(call.body.epsilon, len(call.body.parts))
-        epsilons = epsilons.map(as_epsilon)
-        levels = self.sitting(call).refined(call.body.entry, call.body.parts, epsilons)
+        assert call.session is not None
+        epsilons = _asked(call.session, amounts_from_json(call.body.epsilon, len(call.body.parts)))
+        losses = call.session.amounts(epsilons, len(call.body.parts))
+        levels = self.sitting(call).refined(call.body.entry, call.body.parts, losses)
         return api.RefineReply(
             levels=[
-                api.LevelReply(epsilon=str(level.epsilon), value=level.value, entry=level.entry, private=level.private)
+                api.LevelReply(epsilon=str(level.loss), value=level.value, entry=level.entry, private=level.private)
                 for level in levels
             ]
         )
@@ -426,7 +428,8 @@ class Service:
     def hold(self, call: Call) -> api.DoneReply:
         sitting = self.sitting(call)
         scope = sitting.scope(call.body.rows, call.body.hold)
-        sitting.hold(call.body.id, scope, as_epsilon(amount_from_json(call.body.epsilon)))
+        amount = _asked(scope.session, PerPart.same(amount_from_json(call.body.epsilon), 1))
+        sitting.hold(call.body.id, scope, scope.session.amounts(amount, 1)[0])
         return api.DoneReply()
 
     def end_hold(self, call: Call) -> api.DoneReply:
@@ -437,7 +440,8 @@ class Service:
         sitting = self.sitting(call)
         scope = sitting.scope(call.body.rows, call.body.hold)
         accuracy = as_share(amount_from_json(call.body.accuracy), "an accuracy")
-        monitor = sitting.monitor(call.body.id, scope, accuracy, amount_from_json(call.body.epsilon))
+        amount = _asked(scope.session, PerPart.same(amount_from_json(call.body.epsilon), 1))[0]
+        monitor = sitting.monitor(call.body.id, scope, accuracy, amount)
         return api.MonitorReply(id=call.body.id, epsilon=str(monitor.epsilon), private=monitor.private)
 
     def check(self, call: Call) -> api.CheckReply:
@@ -519,7 +523,7 @@ class Service:
         """Write a request down; the same key finds the one that was written."""
         session, body = call.session, call.body
         assert session is not None
-        amount = as_epsilon(amount_from_json(body.epsilon))
+        amount = session.unit.amount(amount_from_json(body.epsilon))
         facts = {"epsilon": str(amount), "purpose": clean(body.purpose), "key": body.key}
         for request in self._requests():
             if (request.table, request.analyst) == (call.table, call.caller.name) and request.key == body.key:
@@ -645,6 +649,11 @@ def nesting(content: bytes) -> int:
     brackets = np.frombuffer(_STRINGS.sub(b"", content).translate(None, _BRACKETS), dtype=np.uint8)
     opens = (brackets == ord("[")) | (brackets == ord("{"))
     return int(np.cumsum(np.where(opens, 1, -1)).max(initial=0))
+
+
+def _asked(session: Session, amounts: PerPart[Fraction]) -> PerPart[Any]:
+    """Return what is asked for: amounts on the wire are losses, in the unit of the table."""
+    return amounts if session.unit.delta is None else amounts.map(Rho)
 
 
 def _question(content: Mapping[str, Any]) -> Question[Any]:

@@ -32,6 +32,7 @@ from privet.kernel import (
     Monitor,
     PerPart,
     Question,
+    Rho,
     RowSets,
     Session,
     digest,
@@ -228,7 +229,7 @@ class Sitting:
             chain = self._chains[entry]
         return chain.levels(parts, epsilons)
 
-    def monitor(self, identity: str, scope: Scope, accuracy: Fraction, epsilon: Fraction) -> Monitor:
+    def monitor(self, identity: str, scope: Scope, accuracy: Fraction, epsilon: Fraction | Rho) -> Monitor:
         """Begin a monitor; the same id with the same content finds it."""
         content = digest([scope.sets.rows.fingerprint, str(accuracy), str(epsilon), scope.session.hold])
         with self._lock:

@@ -20,10 +20,10 @@ from privet.kernel.engines.contract import CountQuery, Counts, Engine, index_cou
 from privet.kernel.limits import MAX_CELLS
 from privet.kernel.mechanisms import ExponentialOverRanges, IndexSelection, Mechanism, Ranges, selection
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.fields import CRITERION, FLAG, TEXT, cell_sum, check_cells, per_part
 from privet.kernel.questions.numbers import Grid, grids
 from privet.kernel.rows import Rows, Split
-from privet.kernel.session import Question
+from privet.kernel.session import CRITERION, FLAG, TEXT, Question, cell_sum, check_cells, per_part
+from privet.kernel.unit import Unit
 from privet.release import About, Choice
 
 Candidate = str | tuple[str, int]  # a column by its cells; a numeric one and the grid index from which rows go right
@@ -56,9 +56,9 @@ class SelectQuestion(Question[Choice]):
         target = domain.target_column.name
         check_cells(rows.parts * cell_sum(domain, [(name, target) for name in self._names]), MAX_CELLS)
 
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
-        kind, reach = selection(self.mechanism), self.criterion.sensitivity
-        return epsilons.map(lambda epsilon: kind(epsilon, reach, self.monotone))
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
+        reach = self.criterion.sensitivity
+        return losses.map(lambda loss: unit.choice(loss, reach, self.monotone, self.mechanism))
 
     @property
     def _every(self) -> list[Candidate]:
@@ -177,9 +177,9 @@ class SelectThresholdQuestion(Question[Choice]):
         check_candidates(self.attributes, domain, rows.parts)
         check_cells(rows.parts * domain.target_column.size, MAX_CELLS)  # keys of points, too, fit 64 bits then
 
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
         reach = self.criterion.sensitivity
-        return epsilons.map(lambda epsilon: ExponentialOverRanges(epsilon, reach, self.monotone))
+        return losses.map(lambda loss: unit.ranges(loss, reach, self.monotone))
 
     @property
     def _names(self) -> tuple[str, ...]:
