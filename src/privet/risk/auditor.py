@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ from privet.kernel import number_of, text_of
 from privet.models.epsilon import belief, factor, percent
 from privet.models.model import Model
 from privet.risk.constraints import Counted, choices_of, silence
-from privet.risk.findings import ALONE, MAXIMUM, WORLDS, Audit
+from privet.risk.disclosure import own_rows, predicted_rows
+from privet.risk.findings import ALONE, DISCLOSURE, MAXIMUM, POSTERIOR, WORLDS, Audit
 from privet.risk.leaf_shares import closed_form, tilt_of
 from privet.risk.maximum_entropy import maximum_entropy
 from privet.risk.measures import exposures, measure
 from privet.risk.people import Belief, People, marginal_only, uniform
-from privet.risk.predictions import predictions
 from privet.risk.publication import COUNTS, LABELS, Publication, marginal_of
 from privet.risk.readers import criterion_of, read_tree, stopping_of
 from privet.risk.remedies import Refit, remedies_for
@@ -28,8 +29,73 @@ from privet.risk.worlds import possible_worlds
 from privet.rows import read
 
 UNKNOWN = "unknown"
+THRESHOLDS = {DISCLOSURE: 0.1, POSTERIOR: 0.8}
 
 Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """What was published, what the adversary knows, and what is measured.
+
+    Parameters
+    ----------
+    measure : {"disclosure", "posterior"}
+        What headlines, thresholds and remedies follow: what a person's own row added, or the largest posterior of an
+        adversary (Zhu and Du 2010).
+    threshold : float, optional
+        From where on a person counts; 0.1 of disclosure, 0.8 of a posterior.
+    values : sequence, optional
+        The public values of the sensitive attribute; else those that the model knows.
+    published : {"auto", "labels", "rates", "counts"}
+        Which numbers of leaves went out with the tree; "auto" is all that it has.
+    marginal : mapping of value to share, optional
+        The shares of the values, where they were published too.
+    baseline : mapping of value to share, optional
+        How frequent each value is to somebody who has not seen the model; else as the model or the truth has it.
+    criterion : {"gini", "entropy", "gain-ratio", "none"}, optional
+        What chose the splits; known of privet's and scikit-learn's own trees.
+    stopping : {"full", "none"}, optional
+        Was a text of scikit-learn grown until its leaves were pure?
+    columns : sequence of str, optional
+        The quasi-identifiers; else all columns but the sensitive one.
+    training : str or sequence, optional
+        The column that says which rows the tree was grown on, or those marks, or "unknown"; else all rows.
+    worlds, remedies : bool, default True
+        Count possible worlds; try what would help.
+    names : bool, default False
+        Show quasi-identifiers of the people concerned in reports, and not only the leaves they are in.
+    top : int, default 20
+        How many of the most exposed to list.
+    seed : int, default 0
+    """
+
+    measure: str = DISCLOSURE
+    threshold: float | None = None
+    values: Sequence[Any] | None = None
+    published: str = "auto"
+    marginal: Mapping[str, float] | None = None
+    baseline: Mapping[str, float] | None = None
+    criterion: str | None = None
+    stopping: str | None = None
+    columns: Sequence[str] | None = None
+    training: Any = None
+    worlds: bool = True
+    remedies: bool = True
+    names: bool = False
+    top: int = 20
+    seed: int = 0
+
+    def checked(self) -> float:
+        """Refuse what is no option, and return the threshold."""
+        if self.measure not in THRESHOLDS:
+            raise DataError(f"the measure is {' or '.join(THRESHOLDS)}, not '{self.measure}'.")
+        number = THRESHOLDS[self.measure] if self.threshold is None else number_of(self.threshold)
+        if number is None or not 0 < number <= 1:
+            raise DataError(f"the threshold is a probability above 0 and at most 1, not {self.threshold}.")
+        if self.top < 0:
+            raise DataError(f"top is how many of the most exposed to name, 0 or more, not {self.top}.")
+        return number
 
 
 def audit(
@@ -37,116 +103,157 @@ def audit(
     qi: Any,
     *,
     sensitive: str,
-    values: Sequence[Any] | None = None,
-    published: str = "auto",
-    criterion: str | None = None,
-    stopping: str | None = None,
     truth: Any = None,
-    threshold: float = 0.8,
-    columns: Sequence[str] | None = None,
-    marginal: Mapping[str, float] | None = None,
-    training: Any = None,
-    worlds: bool = True,
-    remedies: bool = True,
     refit: Refit | None = None,
-    top: int = 20,
-    seed: int = 0,
     name: str | None = None,
     progress: Progress | None = None,
+    options: AuditOptions | None = None,
+    **changes: Any,
 ) -> Audit:
-    """What a published model tells about the people of a table.
+    """Return what a published model tells about the people of a table.
 
-    `tree` is a privet model or its file, a fitted scikit-learn tree, or the text of one: `export_text`, or Weka's J48.
-    `qi` is what an adversary knows of everybody: a frame, or a .csv or .parquet file; `columns` picks the
-    quasi-identifiers, else all but the sensitive column.
+    Parameters
+    ----------
+    tree : model, classifier, str or Path
+        A privet model or its file, a fitted scikit-learn tree, or the text of one: `export_text`, or Weka's J48.
+    qi : frame, str or Path
+        What an adversary knows of everybody: a frame, or a .csv or .parquet file.
+    sensitive : str
+        The column that the model predicts.
+    truth : frame, str, Path or sequence, optional
+        The true values, for the owner: a frame or file with the sensitive column, or the values row by row.
+    refit : callable, optional
+        Grows a private model with a given epsilon, to try remedies with.
+    name : str, optional
+        What reports call the model.
+    progress : callable, optional
+        Is told what is being done.
+    options : AuditOptions, optional
+    **changes
+        Fields of the options, each by its name: `audit(tree, qi, sensitive="income", measure="posterior")`.
 
-    `published` says which numbers went out with the tree: "labels", "rates" (the error of each leaf), "counts" or
-    "auto", all that it has; `marginal` the shares of the values, if they were published. `criterion` is what chose the
-    splits: "gini", "entropy" or "none"; it is known of privet's and scikit-learn's own. `stopping` says of a text of
-    scikit-learn whether it was grown until its leaves were pure ("full") or not ("none"). `values` lists the public
-    values of the sensitive attribute. `training` is None if the tree was grown on the whole table, the name of the
-    column that says which rows, or "unknown". `truth` holds the true values, for the owner: a frame or file with the
-    sensitive column, or the values themselves, row by row. `refit(epsilon)` grows a private model to try remedies with;
-    `worlds=False` leaves out possible worlds, `remedies=False` the remedies.
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    DataError
+        If the table, the truth or an option cannot be used.
+    ModelError
+        If the model cannot be read or audited.
     """
+    try:
+        asked = replace(options or AuditOptions(), **changes)
+    except TypeError:
+        known = {each.name for each in fields(AuditOptions)}
+        odd = next(name for name in changes if name not in known)
+        raise DataError(f"audit has no option '{odd}'; it has {', '.join(sorted(known))}.") from None
     say = progress or (lambda text: None)
-    number = number_of(threshold)
-    if number is None or not 0 < number <= 1:
-        raise DataError(f"the threshold is a probability above 0 and at most 1, not {threshold}.")
-    threshold = number
-    if top < 0:
-        raise DataError(f"top is how many of the most exposed to name, 0 or more, not {top}.")
+    threshold = asked.checked()
     say("reading")
-    found = read_tree(tree, values)
+    found = read_tree(tree, asked.values)
     frame = _frame(qi, "the table of quasi-identifiers")
     answers = _truth(truth, frame, sensitive)
-    frame, answers, outside = _trained(frame, answers, training)
-    known = _columns(frame, columns, sensitive, training)
+    frame, answers, outside = _trained(frame, answers, asked.training)
+    columns = _columns(frame, asked.columns, sensitive, asked.training)
+    publication: Publication | None = None
     if isinstance(found, Model):
         _same_target(found, sensitive)
-        people = People.of(frame, known)
+        people = People.of(frame, columns)
         texts = found.domain.target_column.texts
-        belief = predictions(found, frame.iloc[_first(people)])
-        publication, counted = None, None
-        counts = _counts(people, answers, texts, sensitive)
+        predicted = predictions(found, frame.iloc[_first(people)])
     else:
         _same_target(found.model, sensitive)
-        found = stopping_of(criterion_of(found, criterion), stopping)
-        frame = _named(found, frame, known)
-        people = People.of(frame, known)
+        found = stopping_of(criterion_of(found, asked.criterion), asked.stopping)
+        frame = _named(found, frame, columns)
+        people = People.of(frame, columns)
         texts = found.values
-        counts = _counts(people, answers, texts, sensitive)
-        given = None if marginal is None else marginal_of(marginal, texts)
-        publication = Publication.of(found, people, published, given, _is_unknown(training))
+        given = None if asked.marginal is None else marginal_of(asked.marginal, texts)
+        publication = Publication.of(found, people, asked.published, given, _is_unknown(asked.training))
+        found = publication.tree
+    counts = _counts(people, answers, texts, sensitive)
     beliefs: dict[str, Belief] = {"uniform": uniform(people, len(texts))}
-    shares = _marginal(publication, marginal, texts, counts)
+    shares = _marginal(publication, asked.baseline or asked.marginal, texts, counts)
     if shares is not None:
         beliefs["marginal"] = marginal_only(people, shares)
-    named = name or _name(tree)
+    choices = () if publication is None else choices_of(publication)
     if publication is None:
-        beliefs["prediction"] = belief
-        exposed: tuple[Any, ...] = ()
-        notes: tuple[str, ...] = belief.notes
+        beliefs["prediction"] = predicted
+        base = shares if shares is not None else people.sizes @ predicted.shares / people.total
+        own = predicted_rows(predicted, people.sizes.astype(np.float64), base, _epsilon(found) or 0.0, counts)
+        notes: tuple[str, ...] = predicted.notes
     else:
-        choices = choices_of(publication)
-        counted = Counted.of(publication, choices)
-        alone = Belief(ALONE, closed_form(publication, tilt_of(publication)))
         say(f"maximum entropy over {len(people)} profiles")
-        beliefs[MAXIMUM] = maximum_entropy(publication, choices, seed=seed, progress=say)
+        beliefs[MAXIMUM] = maximum_entropy(publication, choices, seed=asked.seed, progress=say)
+        alone = closed_form(publication, tilt_of(publication))
         if beliefs[MAXIMUM].facts.get("active"):
-            beliefs[ALONE] = alone
-        if worlds:
+            beliefs[ALONE] = Belief(ALONE, alone)
+        if asked.worlds:
             say("counting possible worlds")
-            beliefs[WORLDS] = possible_worlds(publication, choices, seed=seed, progress=say)
-        notes = _notes(publication, counted, outside, sensitive, frame, truth)
+            beliefs[WORLDS] = possible_worlds(publication, choices, seed=asked.seed, progress=say)
+        seen = {each: beliefs[each] for each in (MAXIMUM, WORLDS) if each in beliefs}
+        base = shares if shares is not None else _told_shares(publication)
+        own = own_rows(publication, seen, base, counts)
+        notes = _notes(publication, Counted.of(publication, choices), outside, sensitive, frame, truth)
+    certain = threshold if asked.measure == POSTERIOR else THRESHOLDS[POSTERIOR]
     overall = {
-        each: measure(people, belief, threshold=threshold, truth=counts, marginal=shares)
+        each: measure(people, belief, threshold=certain, truth=counts, marginal=shares)
         for each, belief in beliefs.items()
     }
-    if publication is not None:
-        seen = {each: beliefs[each] for each in (MAXIMUM, WORLDS) if each in beliefs}
-        base = beliefs.get("marginal", beliefs["uniform"]).shares
-        exposed = exposures(publication, seen, alone.shares, base, choices, top)
     result = Audit(
-        name=named,
+        name=name or _name(tree),
         sensitive=sensitive,
         values=texts,
         people=people,
         beliefs=beliefs,
         overall=overall,
+        own=own,
+        measure=asked.measure,
         threshold=threshold,
-        exposures=exposed,
-        assumptions=_assumptions(publication, found, known, training),
+        assumptions=_assumptions(publication, found, columns, asked.training),
         notes=(*_note_on_rows(found), *notes),
-        counted=counted,
+        names=asked.names,
+        counted=None if publication is None else Counted.of(publication, choices),
         publication=publication,
         truth=counts,
         epsilon=_epsilon(found),
     )
-    if not remedies or publication is None:
+    if publication is not None:
+        listed = exposures(publication, seen, alone, result.ranked, choices, asked.top)
+        result = replace(result, exposures=listed)
+    if not asked.remedies or publication is None:
         return result
     say("looking for remedies")
-    return remedies_for(result, refit=refit, seed=seed, progress=say)
+    return remedies_for(result, refit=refit, seed=asked.seed, progress=say)
+
+
+def _told_shares(publication: Publication) -> Floats:
+    """The shares of the values as noisy counts have them; even ones where the leaves say labels alone."""
+    counts = [publication.tree.nodes[leaf].counts for leaf in publication.tree.leaves]
+    if publication.level == COUNTS and all(each is not None for each in counts):
+        total = np.maximum(np.sum([each for each in counts if each is not None], axis=0), 0.0)
+        if total.sum() > 0:
+            return np.asarray(total / total.sum())
+    return np.full(publication.classes, 1 / publication.classes)
+
+
+def predictions(model: Model, profiles: Any) -> Belief:
+    """What an adversary believes of each profile who takes the model at its word, one row of the frame for each.
+
+    Of a private model no more is certain: its numbers are noisy and each draws on many people. The counts of a forest
+    or of tables without noise are several views of the same rows, which together may determine them.
+    """
+    if not model.private:
+        raise ModelError(
+            f"the model consists of {model.summary} and is not private: its parts are several views of the same rows, "
+            "and what they determine together is not computed; audit one tree, or a private model."
+        )
+    note = (
+        f"The model consists of {model.summary}: it is audited by what it predicts for each profile, which is what an "
+        "adversary believes who takes it at its word."
+    )
+    return Belief("prediction", np.asarray(model.predict_proba(profiles)), False, (note,))
 
 
 # -- what comes in ------------------------------------------------------------------------------
