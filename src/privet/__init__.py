@@ -7,7 +7,19 @@ from privet import datasets, errors, testing
 from privet.domain_file import METHODS
 from privet.draft import draft_domain
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
-from privet.kernel import AdditiveModel, Date, Domain, Nominal, Numeric, Public, Quality, Release, Releases, WeightedMax
+from privet.kernel import (
+    AdditiveModel,
+    Date,
+    Domain,
+    Nominal,
+    Numeric,
+    Public,
+    Quality,
+    Release,
+    Releases,
+    Rho,
+    WeightedMax,
+)
 from privet.open_table import open_table as open
 from privet.table import Budget, Parts, ProtectedTable
 from privet.version import __version__ as __version__
@@ -38,6 +50,7 @@ if TYPE_CHECKING:
     from privet.models.tables import Tables
     from privet.models.tree import Ensemble
     from privet.risk import Audit, audit
+    from privet.service.client import connect
     from privet.verification import verify
 
 __all__ = [
@@ -75,12 +88,14 @@ __all__ = [
     "Public",
     "Quality",
     "Release",
+    "Rho",
     "SNRForestClassifier",
     "SuLQID3Classifier",
     "Tables",
     "UndeclaredDomain",
     "WeightedMax",
     "audit",
+    "connect",
     "datasets",
     "draft_domain",
     "errors",
@@ -114,6 +129,7 @@ _MODULES = {
     "NoisyIf": "privet.choice",
     "Tables": "privet.models.tables",
     "audit": "privet.risk",
+    "connect": "privet.service.client",
     "verify": "privet.verification",
 }
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 EPOCH = date(1970, 1, 1).toordinal()
+FIRST, LAST = date.min.toordinal() - EPOCH, date.max.toordinal() - EPOCH  # the years 0001 to 9999
 _UNITS = ("days", "months", "years")
 _step = re.compile(r"(?:([1-9][0-9]{0,4}) )?(day|month|year)s?")
 _MOST = 20  # cells where no step is declared

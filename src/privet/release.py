@@ -7,6 +7,7 @@ runs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -24,21 +25,60 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+class Rated(Protocol):
+    """What a unit says of losses that are no epsilons."""
+
+    @property
+    def delta(self) -> Fraction | None: ...
+
+    def epsilon(self, loss: Fraction) -> Fraction: ...
+
+
 @dataclass(frozen=True)
 class About:
-    """What a release answers, what was charged for it, and whether its noise was real."""
+    """What a release answers, what was charged for it, and whether its noise was real.
+
+    Parameters
+    ----------
+    question : str
+    loss : Fraction
+        What was charged: an epsilon or, with a delta, a rho.
+    private : bool, default True
+    entry : int, optional
+        Of the ledger.
+    unit : Unit, optional
+        What the data set is counted in, where that is rho with a delta.
+    """
 
     question: str
-    epsilon: Fraction
+    loss: Fraction
     private: bool = True
     entry: int | None = None
+    unit: Rated | None = None
+
+    @property
+    def delta(self) -> Fraction | None:
+        """The delta of a data set that is counted in rho."""
+        return None if self.unit is None else self.unit.delta
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What was charged; of a rho what it is alone as epsilon, with delta, rounded up."""
+        return self.loss if self.unit is None else self.unit.epsilon(self.loss)
+
+    @property
+    def words(self) -> str:
+        """Epsilon, and delta where there is one."""
+        delta = "" if self.delta is None else f", delta {float(self.delta):g}"
+        return f"epsilon {decimal_text(self.epsilon)}{delta}{'' if self.private else ', NOT PRIVATE'}"
+
+    def share(self, releases: int) -> About:
+        """Return the same for one of so many releases that share what was charged."""
+        return replace(self, loss=self.loss / releases)
 
 
 class Noise(Protocol):
     """What a mechanism says of the noise in numbers."""
-
-    @property
-    def sensitivity(self) -> int: ...
 
     @property
     def scale(self) -> float: ...
@@ -82,11 +122,22 @@ class Release:
     """Base of all releases."""
 
     about: About
+    clean: bool = True  # False if code that nobody vouches for had a hand in the value
 
     @property
     def epsilon(self) -> Fraction:
-        """What this part of the table was charged for it."""
+        """What this part of the table was charged for it; of a rho what it is alone as epsilon, with `delta`."""
         return self.about.epsilon
+
+    @property
+    def rho(self) -> Fraction | None:
+        """What this part was charged, where the data set is counted in rho."""
+        return None if self.about.delta is None else self.about.loss
+
+    @property
+    def delta(self) -> Fraction | None:
+        """The delta of a data set that is counted in rho."""
+        return self.about.delta
 
     @property
     def private(self) -> bool:
@@ -108,21 +159,32 @@ class Release:
         return int(self) if isinstance(self, int) else float(self)  # type: ignore[arg-type]
 
     def map(self, function: Callable[..., Any], *others: Release | Public) -> Derived:
-        """Return what a function makes of this value, and of others: still a release, as it has seen nothing else.
+        """Return what a function makes of this value, and of others.
+
+        Nobody can tell what a function has seen besides its arguments. So the result is marked, unless the function is
+        a `derivation`, and refused where it would be taken for a release: in the context of a choice, as a reward.
 
         >>> from privet.kernel import IntegerLaplace
         >>> rows = Count(40, IntegerLaplace(Fraction(1)), About("count", Fraction(1)))
         >>> rows.map(lambda n, share: n * share, Public(0.5))
-        20.0 (made of count)
+        20.0 (made of count by unknown code)
+        >>> rows.map(math.sqrt)
+        6.324555320336759 (made of count)
         """
-        return Derived(function(self.value, *(known(other) for other in others)), (self, *others))
+        made = Derived(function(self.value, *(known(other) for other in others)), (self, *others))
+        made.clean = any(function is one for one in _DERIVATIONS) and all(
+            source.clean for source in (self, *others) if isinstance(source, Release)
+        )
+        return made
 
     def _note(self, error: str) -> str:
-        return f"({error}, epsilon {decimal_text(self.epsilon)}{'' if self.private else ', NOT PRIVATE'})"
+        return f"({error}, {self.about.words})"
 
 
 class Derived(Release):
     """A value made of releases and public constants: post-processing, which costs nothing."""
+
+    clean = False  # `Release.map` says otherwise where it knows the function
 
     def __init__(self, value: Any, sources: tuple[Release | Public, ...]) -> None:
         self._value = value
@@ -131,9 +193,10 @@ class Derived(Release):
         entries = {about.entry for about in own}
         self.about = About(
             ", ".join(dict.fromkeys(about.question for about in own)),
-            max(about.epsilon for about in own),
+            max(about.loss for about in own),
             all(about.private for about in own),
             entries.pop() if len(entries) == 1 else None,
+            next((about.unit for about in own if about.unit is not None), None),
         )
 
     @property
@@ -144,7 +207,8 @@ class Derived(Release):
         return {"value": self._value, "made of": self.about.question}
 
     def __repr__(self) -> str:
-        return f"{self._value!r} (made of {self.about.question}{'' if self.private else ', NOT PRIVATE'})"
+        code = "" if self.clean else " by unknown code"
+        return f"{self._value!r} (made of {self.about.question}{code}{'' if self.private else ', NOT PRIVATE'})"
 
 
 @dataclass(frozen=True)
@@ -177,6 +241,48 @@ def known(value: object) -> Any:
     )
 
 
+def clean_value(value: object) -> Any:
+    """Return the plain value of a release or a public constant that no unknown code had a hand in.
+
+    Raises
+    ------
+    PrivacyError
+        It is anything else, or was made by a function that may have seen a private row.
+    """
+    plain = known(value)
+    if isinstance(value, Release) and not value.clean:
+        raise PrivacyError(
+            "a value made by map(...) with code of your own may hold more than its release does: use the functions of "
+            "privet.choice.derive, or vouch for it with Public(value, origin=...)."
+        )
+    return plain
+
+
+# What these make of a release holds nothing but the release: they read their arguments alone.
+_DERIVATIONS: list[Callable[..., Any]] = [
+    *(abs, float, int),
+    *(math.exp, math.log, math.log1p, math.log2, math.log10, math.sqrt),
+    *(np.exp, np.log, np.log1p, np.sqrt),
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def derivation(function: F) -> F:
+    """Declare a function of privet that reads its arguments alone: what it makes of releases is clean.
+
+    Raises
+    ------
+    PrivacyError
+        The function is not one of privet's modules, which reviewers read: others are vouched for by `Public(...)`.
+    """
+    own = str(getattr(function, "__module__", "")).startswith("privet.")
+    if not own or getattr(function, "__closure__", ()) is not None:
+        raise PrivacyError("only functions of privet's modules are derivations; write Public(value, origin=...).")
+    _DERIVATIONS.append(function)
+    return function
+
+
 def _share(confidence: float) -> float:
     if isinstance(confidence, str) or not 0 < confidence < 1:
         raise QuestionError(f"confidence must lie between 0 and 1, as 0.95, not {quoted(confidence)}.")
@@ -190,7 +296,7 @@ class Refiner(Protocol):
 
 
 class Refinable(Release):
-    """A release whose noise can be made smaller later, for the difference in epsilon.
+    """A release whose noise can be made smaller later, for the difference in epsilon, or in rho.
 
     It holds its noisy value and a way to ask for more. Noise is nowhere in it, and a copy
     cannot ask: of one answer there is one chain of refinements.
@@ -214,7 +320,7 @@ class Refinable(Release):
         if self._chain is not None:
             return self._chain
         kind = type(self).__name__
-        if not hasattr(self.noise, "sensitivity"):  # a paper's noise, or none
+        if not hasattr(self.noise, "share"):  # a paper's noise, or none
             raise QuestionError(f"this {kind} is of public rows, without noise that could be refined; ask anew.")
         raise QuestionError(
             f"this {kind} cannot be refined, as it is a copy or a part of another answer; refine what the table's own "
@@ -283,7 +389,7 @@ class Mean(_Number):
 
     def __init__(self, value: float, deviation: Sum, count: Count, column: Bounds) -> None:
         self.deviation, self.count, self.column = deviation, count, column
-        self.about = replace(deviation.about, epsilon=deviation.epsilon + count.epsilon)
+        self.about = replace(deviation.about, loss=deviation.about.loss + count.about.loss)
 
     @classmethod
     def of(cls, deviation: Sum, count: Count, column: Bounds) -> Mean:
@@ -483,6 +589,70 @@ class ResidualSums(Release):
 
     def __repr__(self) -> str:
         return f"residual sums over {self.own.shape[:-1]} cells {self._note('noise scales in .noise')}"
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualTable:
+    """Noisy residual sums of one table, in multiples of 1 / RESIDUAL_GRID.
+
+    Parameters
+    ----------
+    positive : array
+        [cells..., number]; signed sums where signs are not apart. One number with two classes, else one a class.
+    negative : array, optional
+        The sums of what is negative, where signs are apart.
+    noise : Noise
+        Of every number.
+    """
+
+    positive: NDArray[np.int64]
+    negative: NDArray[np.int64] | None
+    noise: Noise
+
+    @property
+    def sums(self) -> NDArray[np.int64]:
+        """The signed sums."""
+        return self.positive if self.negative is None else self.positive - self.negative
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise of every number that was drawn."""
+        return self.noise.deviation
+
+
+class ResidualTables(Release):
+    """Noisy residual sums of several tables."""
+
+    def __init__(self, tables: tuple[ResidualTable, ...], about: About) -> None:
+        self.tables, self.about = tables, about
+
+    @property
+    def value(self) -> list[NDArray[np.int64]]:
+        return [table.sums for table in self.tables]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"tables": [table.sums.tolist() for table in self.tables]}
+
+    def __repr__(self) -> str:
+        return f"residual sums of {len(self.tables)} tables {self._note('noise in .tables')}"
+
+
+class TopTables(Release):
+    """Tables that were chosen one after the other: `indices` among those that were offered, in the order drawn."""
+
+    def __init__(self, indices: tuple[int, ...], names: tuple[str, ...], mechanism: Chooser, about: About) -> None:
+        self.indices, self.names = indices, tuple(names[index] for index in indices)
+        self.mechanism, self.candidates, self.about = mechanism, len(names), about
+
+    @property
+    def value(self) -> list[int]:
+        return list(self.indices)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"indices": list(self.indices), "tables": list(self.names)}
+
+    def __repr__(self) -> str:
+        return f"{'; '.join(self.names)} {self._note(f'the best {len(self.names)} of {self.candidates} tables')}"
 
 
 R = TypeVar("R")

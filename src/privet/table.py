@@ -1,18 +1,18 @@
 """Tables and their parts: what an analyst holds instead of the rows. Not trusted: the kernel checks what they ask.
 
 Every question is a method that is written once, here, and works on a table and on all parts of a
-partition at once. A table calls its backend and knows nothing of what is behind it: here it is a session in
-this process (`InProcess`).
+partition at once. A table calls its backend and knows nothing of what is behind it: a session in
+this process (`InProcess`), or a server (`privet.service.client`).
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Protocol, Self, TypeVar, overload
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from privet.kernel import (
     Domain,
     Entry,
     Histogram,
+    Json,
     Keep,
     Mean,
     Monitor,
@@ -43,31 +44,103 @@ from privet.kernel import (
     Refinable,
     Releases,
     ResidualSums,
+    ResidualTables,
+    Rho,
     RowSets,
     Scatter,
     Session,
     Step,
     Sum,
-    as_epsilon,
+    TopTables,
+    Unit,
     as_share,
     check_model,
     criterion,
-    protected,
+    keyed_run,
     selection,
     whole_of,
 )
-from privet.kernel.questions import counts, numbers, released_models, splits
+from privet.kernel.questions import counts, numbers, released_models, residual_tables, splits
 from privet.kernel.questions.choose import ChooseQuestion
-from privet.text import decimal_text, quoted
+from privet.text import protected, quoted, short_text
 
-Epsilon = int | float | str | Fraction
+Epsilon = int | float | str | Fraction | Rho
 Epsilons = Epsilon | Sequence[Epsilon]
 SplitLike = str | Choice | tuple[str, int | float | Fraction] | None
 Candidate = str | tuple[str, int | float | Fraction]
+TableLike = Sequence[str | tuple[str, Sequence[int]]]
 Competitor = AdditiveModel | Mapping[str, object]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class Backend(Protocol):
+    """What is behind a table: whatever answers, charges and divides."""
+
+    @property
+    def session(self) -> Session:
+        """The session, where it is in this process; QuestionError elsewhere."""
+
+    @property
+    def domain(self) -> Domain:
+        """The public description of the table."""
+
+    @property
+    def dataset(self) -> str:
+        """The name of the data set."""
+
+    @property
+    def ledger_path(self) -> str:
+        """Where the spending is written down."""
+
+    @property
+    def unit(self) -> Unit:
+        """What the data set is counted in."""
+
+    def amount(self, epsilon: object) -> Fraction:
+        """Return what one set of rows is charged for an epsilon."""
+
+    def describe(self) -> tuple[str, str]:
+        """Return who asks, and where the spending is written down, for a repr."""
+
+    def explain(self) -> str:
+        """Return how questions reach the rows."""
+
+    def ask(self, question: Question[R], sets: RowSets, epsilon: object, key: str | None) -> Releases[R]:
+        """Ask a question of disjoint sets of rows."""
+
+    def divide(self, sets: RowSets, step: Step, paths: Paths | None = None) -> RowSets:
+        """Return the sets of rows that a step makes of these; `paths` names them where names change."""
+
+    def in_cells(self, sets: RowSets, domain: Domain, copies: Mapping[str, str]) -> tuple[Backend, RowSets]:
+        """Return what answers about the same rows in other cells, and these rows."""
+
+    def remaining(self, sets: RowSets) -> PerPart[Fraction]:
+        """Return the largest epsilon that can be charged to each set now."""
+
+    def spent(self, sets: RowSets) -> Fraction:
+        """Return what the analyst has charged to the table, now and before; of a part, what it has cost."""
+
+    def entries(self) -> list[Entry]:
+        """Return the analyst's charges to the table."""
+
+    def hold(self, sets: RowSets, epsilon: Fraction) -> AbstractContextManager[Backend]:
+        """Reserve budget for a set until the block ends."""
+
+    def refine(self, question: Question[Any], sets: RowSets, releases: Sequence[Refinable]) -> None:
+        """Let the releases of a question be refined."""
+
+    def monitor(self, sets: RowSets, accuracy: Fraction, epsilon: object) -> Monitor:
+        """Begin to ask of one released model after the other whether it is so accurate."""
+
+    def keyed_run(
+        self, table: Any, run: Callable[[Any], str], epsilon: Fraction, key: str, words: str, identity: Json
+    ) -> tuple[str, int | None, bool]:
+        """Run a function of a table under one charge; see `privet.kernel.keyed_run`."""
+
+    def close(self) -> None:
+        """Let go of what answers."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +152,33 @@ class InProcess:
     @property
     def domain(self) -> Domain:
         return self.session.domain
+
+    @property
+    def unit(self) -> Unit:
+        """What the data set is counted in."""
+        return self.session.unit
+
+    def amount(self, epsilon: object) -> Fraction:
+        """Return what one set of rows is charged for an epsilon."""
+        return self.session.amounts(epsilon, 1)[0]
+
+    @property
+    def dataset(self) -> str:
+        return self.session.dataset
+
+    @property
+    def ledger_path(self) -> str:
+        return self.session.ledger.path
+
+    def describe(self) -> tuple[str, str]:
+        """Return who asks, and where the spending is written down."""
+        ledger = self.session.ledger
+        where = f"ledger '{ledger.path}'" if ledger.durable else "ledger in memory, gone with the process"
+        return f"analyst '{self.session.analyst}'", where
+
+    def explain(self) -> str:
+        """Return how questions reach the rows."""
+        return f"{self.session.engine.name} engine, {self.session.access or 'in memory'}"
 
     def ask(self, question: Question[R], sets: RowSets, epsilon: object, key: str | None) -> Releases[R]:
         """Ask a question of disjoint sets of rows."""
@@ -97,6 +197,16 @@ class InProcess:
         """Return the largest epsilon that can be charged to each set now."""
         return self.session.headroom(sets)
 
+    def spent(self, sets: RowSets) -> Fraction:
+        """Return what the analyst has charged to the table, now and before; of a part, what it has cost."""
+        if sets.scopes.is_root:
+            return self.session.ledger.spent(self.session.dataset, self.session.analyst)
+        return sets.scopes.spent
+
+    def entries(self) -> list[Entry]:
+        """Return the analyst's charges to the table."""
+        return self.session.ledger.entries(self.session.dataset, self.session.analyst)
+
     @contextmanager
     def hold(self, sets: RowSets, epsilon: Fraction) -> Iterator[InProcess]:
         """Reserve budget for a set until the block ends."""
@@ -114,6 +224,16 @@ class InProcess:
     def monitor(self, sets: RowSets, accuracy: Fraction, epsilon: object) -> Monitor:
         """Begin to ask of one released model after the other whether it is so accurate."""
         return Monitor(self.session, sets, accuracy, epsilon)
+
+    def keyed_run(
+        self, table: Any, run: Callable[[Any], str], epsilon: Fraction, key: str, words: str, identity: Json
+    ) -> tuple[str, int | None, bool]:
+        """Run a function of a table under one charge; see `privet.kernel.keyed_run`."""
+        return keyed_run(table, run, epsilon, key, words, identity)
+
+    def close(self) -> None:
+        """Let go of the engine and its scratch files."""
+        self.session.engine.close()
 
 
 @dataclass(frozen=True)
@@ -156,13 +276,18 @@ class asks(Generic[P, R]):
 class Questions:
     """The questions that tables and parts answer."""
 
-    _backend: InProcess
+    _backend: Backend
     _sets: RowSets
 
     @property
     def domain(self) -> Domain:
         """The public description of the table."""
         return self._backend.domain
+
+    @property
+    def unit(self) -> Unit:
+        """What the data set is counted in: epsilon, or rho with a delta."""
+        return self._backend.unit
 
     # -- counting ---------------------------------------------------------------------------
 
@@ -172,8 +297,9 @@ class Questions:
 
         Parameters
         ----------
-        epsilon : number or str
-            What is paid for it; of parts also a list with one for each.
+        epsilon : number, str or Rho
+            What is paid for it; of parts also a list with one for each. In a data set with a delta it is what this
+            answer alone would cost with that delta, or a `Rho`.
         key : str, optional
             The same question under the same key is answered once and paid once.
         """
@@ -231,7 +357,7 @@ class Questions:
         *,
         attributes: Sequence[Candidate] | Sequence[Sequence[Candidate]] | None = None,
         thresholds: bool = False,
-        mechanism: str = "permute-and-flip",
+        mechanism: str | None = None,
         monotone: bool = True,
         key: str | None = None,
     ) -> Asked[Choice]:
@@ -248,12 +374,14 @@ class Questions:
             `column <= threshold`. Default: all attributes.
         thresholds : bool, default False
             Let numeric attributes compete with every threshold of their grid instead of their bins.
-        mechanism : {"permute-and-flip", "exponential", "noisy-max"}
+        mechanism : {"permute-and-flip", "exponential", "noisy-max"}, optional
+            Default: "permute-and-flip", and in a data set that is counted in rho "exponential", which loses a quarter.
         monotone : bool, default True
             With False the choice is twice as noisy as need be, as some published algorithms have it.
         """
         rule = self._criterion(criterion)
         candidates = syntax.attributes(attributes, len(self._sets), self.domain)
+        mechanism = self.unit.selection if mechanism is None else mechanism
         if thresholds:
             selection(mechanism)  # it decides nothing, but must be one
             return Asked(splits.SelectThresholdQuestion(rule, candidates.map(syntax.plain), monotone), epsilon, key)
@@ -333,6 +461,73 @@ class Questions:
     # -- released models --------------------------------------------------------------------
 
     @asks
+    def residual_tables(
+        self,
+        model: AdditiveModel,
+        tables: Sequence[TableLike],
+        rhos: Sequence[Epsilon],
+        *,
+        cap: int = 512,
+        signs_apart: bool = False,
+        key: str | None = None,
+    ) -> Asked[ResidualTables]:
+        """Return noisy residual sums of a released model for several tables at once, in a data set with a delta.
+
+        Parameters
+        ----------
+        model : AdditiveModel
+        tables : sequence of tuples
+            Each of no, one or two columns, where () stands for all rows. A column is its name, or a pair of its name
+            and a list with the merged cell of each of its cells.
+        rhos : sequence of numbers
+            What each table costs, as rho; the answer costs their sum.
+        cap : int, default 512
+            What bounds a record's residual of its own class, in multiples of 1 / `RESIDUAL_GRID`.
+        signs_apart : bool, default False
+            Whether to sum positive and negative residuals apart.
+        key : str, optional
+            As for `count`.
+        """
+        check_model(model)
+        own = tuple(Rho(rho).value for rho in rhos)
+        question = residual_tables.ResidualTablesQuestion(model, syntax.merged_tables(tables), own, cap, signs_apart)
+        return Asked(question, Rho(sum(own, Fraction(0))) if own else "rhos", key)
+
+    @asks
+    def top_residual_tables(
+        self,
+        model: AdditiveModel,
+        tables: Sequence[TableLike],
+        k: int,
+        epsilon: Epsilons,
+        *,
+        cap: int = 512,
+        penalties: Sequence[int] | None = None,
+        key: str | None = None,
+    ) -> Asked[TopTables]:
+        """Return the k tables of one or two columns in which a released model errs most, noisily.
+
+        The score of a table is the sum over its cells of the length of its residual sums, minus its penalty.
+
+        Parameters
+        ----------
+        model, tables, cap
+            As for `residual_tables`.
+        k : int
+            How many are chosen, one after the other.
+        epsilon : number, str or Rho
+            What all of them cost together.
+        penalties : sequence of int, optional
+            Public, in multiples of 1 / `RESIDUAL_GRID`. Default: none.
+        key : str, optional
+            As for `count`.
+        """
+        check_model(model)
+        offered = syntax.merged_tables(tables)
+        own = (0,) * len(offered) if penalties is None else syntax.wholes(penalties)
+        return Asked(residual_tables.TopTablesQuestion(model, offered, k, cap, own), epsilon, key)
+
+    @asks
     def count_correct(self, model: AdditiveModel, epsilon: Epsilons, *, key: str | None = None) -> Asked[Count]:
         """Return how many rows a released model classifies right, noisily; of equal logits the first class counts."""
         check_model(model)
@@ -377,7 +572,7 @@ class Questions:
 class Parts(Questions):
     """Disjoint parts of a protected table: a partition, or a level of a tree."""
 
-    def __init__(self, backend: InProcess, sets: RowSets, labels: PerPart[str]) -> None:
+    def __init__(self, backend: Backend, sets: RowSets, labels: PerPart[str]) -> None:
         self._backend, self._sets, self._labels = backend, sets, labels
 
     def _answer(self, asked: Asked[R]) -> Releases[R]:
@@ -425,11 +620,14 @@ class Parts(Questions):
 
     def __repr__(self) -> str:
         shown = ", ".join(self._labels[:8]) + ", ..." * (len(self) > 8)
-        return f"<{len(self)} parts of '{self._session.dataset}': {shown}>"
+        return f"<{len(self)} parts of '{self._backend.dataset}': {shown}>"
 
     @property
     def remaining(self) -> list[Fraction]:
-        """What each part may still be charged: a part may use what its siblings have already made the table pay."""
+        """What each part may still be charged, in the unit of the data set.
+
+        A part may use what its siblings have already made the table pay.
+        """
         return list(self._backend.remaining(self._sets))
 
     def histograms(
@@ -467,11 +665,7 @@ class Parts(Questions):
         """
         step = Scatter(parts, random_state)
         step.check(self.domain, len(self))
-        step = Scatter(int(parts), int(random_state))
-        number = np.tile(np.arange(parts), len(self))
-        labels = PerPart([f"coin {coin + 1} of {parts}" for coin in range(parts)], number)
-        paths = self._sets.paths.below(np.repeat(np.arange(len(self)), parts), labels.map(" / {}".format))
-        return self._parts(self._backend.divide(self._sets, step, paths), labels)
+        return self._divided(Scatter(int(parts), int(random_state)))
 
     def where(self, conditions: Mapping[str, object] | None = None, /, **more: object) -> Self:
         """Return the rows of each part that meet all conditions; they pay as the parts they come from.
@@ -511,18 +705,13 @@ class Parts(Questions):
         splits = syntax.splits(by, len(self)).map(lambda split: syntax.split(split, edges, self.domain)).compact()
         step = Divide(splits)
         step.check(self.domain, len(self))
-        texts = [([], []) if split is None else syntax.split_texts(split, self.domain) for split in splits.values]
-        counts = np.array([len(labels) for labels, _ in texts], dtype=np.intp)
-        children = counts[splits.which]
-        parents = np.repeat(np.arange(len(self)), children)
-        within = np.arange(len(parents)) - np.repeat(np.cumsum(children) - children, children)
-        number = (np.cumsum(counts) - counts)[splits.which[parents]] + within
-        labels = PerPart([label for labels, _ in texts for label in labels], number)
-        steps = PerPart([f" / {path}" for _, paths in texts for path in paths], number)
-        paths = self._sets.paths.below(parents, steps)
-        return self._parts(self._backend.divide(self._sets, step, paths), labels)
+        return self._divided(step)
 
     # -- what these share -------------------------------------------------------------------
+
+    def _divided(self, step: Divide | Scatter) -> Self:
+        parents, labels, texts = syntax.step_names(step, len(self), self.domain)
+        return self._parts(self._backend.divide(self._sets, step, self._sets.paths.below(parents, texts)), labels)
 
     def _kept(self, parts: list[int]) -> RowSets:
         """Return some of the sets of rows."""
@@ -539,61 +728,94 @@ class Parts(Questions):
 class Budget:
     """What was spent and what is left, read from the ledger."""
 
-    _session: Session
+    _backend: Backend
     _sets: RowSets
+
+    @property
+    def unit(self) -> Unit:
+        """What these are counted in: epsilon, or rho with a delta."""
+        return self._backend.unit
+
+    @property
+    def buys(self) -> Fraction:
+        """The largest epsilon that one answer can be asked for now."""
+        return self.unit.buys(self.remaining)
 
     @property
     def spent(self) -> Fraction:
         """What this analyst has charged to the table, now and before; on a part of it, what the part has cost."""
-        if self._sets.scopes.is_root:
-            return self._session.ledger.spent(self._session.dataset, self._session.analyst)
-        return self._sets.scopes.spent
+        return self._backend.spent(self._sets)
 
     @property
     def remaining(self) -> Fraction:
-        """The largest epsilon that can be charged here now."""
-        return self._session.headroom(self._sets)[0]
+        """The largest loss that can be charged here now: an epsilon, or in a data set with a delta a rho."""
+        return self._backend.remaining(self._sets)[0]
 
     @property
     def ledger_path(self) -> str:
         """Where the spending is written down."""
-        return self._session.ledger.path
+        return self._backend.ledger_path
 
     @property
     def entries(self) -> list[Entry]:
         """This analyst's lines of the ledger."""
-        return self._session.ledger.entries(self._session.dataset, self._session.analyst)
+        return self._backend.entries()
 
     def __repr__(self) -> str:
-        return f"<budget: {decimal_text(self.spent)} spent, {decimal_text(self.remaining)} left>"
+        return f"<budget: {self.unit.text(self.spent)} spent, {self.left}>"
+
+    @property
+    def left(self) -> str:
+        """What is left, in words."""
+        left = f"{self.unit.text(self.remaining)} left"
+        if self.unit.delta is None:
+            return left
+        return f"{left}: one answer of epsilon {short_text(self.buys)} with delta {float(self.unit.delta):g}"
 
 
 class ProtectedTable(Questions, OpenTable):
     """A private table that answers noisy questions within a budget and shows nothing else."""
 
-    def __init__(self, backend: InProcess, sets: RowSets) -> None:
+    def __init__(self, backend: Backend, sets: RowSets) -> None:
         self._backend, self._sets = backend, sets
 
     def _with(self, session: Session, sets: RowSets) -> Self:
+        assert isinstance(self._backend, InProcess)
         return type(self)(type(self._backend)(session), sets)
 
     def _answer(self, asked: Asked[R]) -> R:
         return self._ask(asked)[0]
 
     @property
+    def name(self) -> str:
+        """The name by which the ledger knows the table."""
+        return self._backend.dataset
+
+    @property
     def budget(self) -> Budget:
         """What was spent on this table, or on this part of it, and what is left."""
-        return Budget(self._session, self._sets)
+        return Budget(self._backend, self._sets)
 
     def explain(self) -> str:
         """Return how questions reach the rows and why so, and whom epsilon protects: no row is looked at."""
         whom = protected(self.domain.person, self.domain.rows_per_person)
-        return f"{self._session.engine.name} engine, {self._session.access or 'in memory'}\nepsilon is {whom}"
+        counted = "" if self.unit.delta is None else f", with delta {float(self.unit.delta):g},"
+        return f"{self._backend.explain()}\nepsilon{counted} is {whom}"
 
     def allot(self, epsilon: Epsilon) -> Self:
         """Return the same table with at most `epsilon` to spend, in all its parts together."""
-        step = Allot(as_epsilon(epsilon))
+        step = Allot(self._backend.amount(epsilon))
         return type(self)(self._backend, self._backend.divide(self._sets, step))
+
+    def spending(self, epsilon: Epsilon) -> Self:
+        """Return the same table for a fit that divides `epsilon` among its questions.
+
+        In a data set that is counted in rho, an epsilon e that is asked for inside costs the share e / `epsilon` of the
+        rho of `epsilon`. So what adds up to `epsilon` along every path of the fit adds up to that rho. Elsewhere it is
+        `allot`.
+        """
+        scope = self.allot(epsilon)
+        return scope._with(self._session.exchanging(epsilon), scope._sets)
 
     @contextmanager
     def reserve(self, epsilon: Epsilon) -> Iterator[Self]:
@@ -602,7 +824,7 @@ class ProtectedTable(Questions, OpenTable):
         What was not spent then returns to everybody. An algorithm that chooses between
         branches knows before it starts that the dearest fits.
         """
-        held = as_epsilon(epsilon)
+        held = self._backend.amount(epsilon)
         with self._backend.hold(self._sets, held) as backend:
             yield type(self)(backend, backend.divide(self._sets, Allot(held)))
 
@@ -669,7 +891,7 @@ class ProtectedTable(Questions, OpenTable):
 
     def close(self) -> None:
         """Let go of the engine and its scratch files; the ledger stays."""
-        self._session.engine.close()
+        self._backend.close()
 
     def __enter__(self) -> Self:
         return self
@@ -690,11 +912,8 @@ class ProtectedTable(Questions, OpenTable):
         return True
 
     def __repr__(self) -> str:
-        session = self._session
-        ledger = (
-            f"ledger '{session.ledger.path}'" if session.ledger.durable else "ledger in memory, gone with the process"
-        )
+        who, where = self._backend.describe()
         return (
-            f"<ProtectedTable '{session.dataset}' ({self._sets.name}), {len(self.domain.columns)} columns, analyst "
-            f"'{session.analyst}', {decimal_text(self.budget.remaining)} left, {ledger}>"
+            f"<ProtectedTable '{self._backend.dataset}' ({self._sets.name}), {len(self.domain.columns)} columns, "
+            f"{who}, {self.budget.left}, {where}>"
         )

@@ -89,6 +89,19 @@ def clean(words: str) -> str:
     return _UNSAFE.sub(lambda match: chr(0x2400 + ord(match[0])) if match[0] < " " else "\ufffd", words)
 
 
+def protected(person: str | None, rows_per_person: int) -> str:
+    """Return whom a promise is for, in words.
+
+    >>> protected(None, 1)
+    'per person, if no person has more than 1 row'
+    >>> protected("patient_id", 5)
+    "per person, whom 'patient_id' names, with all their rows"
+    """
+    if person:
+        return f"per person, whom '{person}' names, with all their rows"
+    return f"per person, if no person has more than {rows_per_person} row{'s' * (rows_per_person > 1)}"
+
+
 def is_path(path: str | Path) -> bool:
     """Can a file have this path, as far as its length and its characters go?"""
     text = str(path)

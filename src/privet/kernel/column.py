@@ -524,10 +524,6 @@ class Numeric:
         """Return a value of this column as it is written."""
         return decimal_text(value)
 
-    def point_of(self, value: object) -> Fraction | None:
-        """Return a value of this column that somebody wrote in a program; None for what is none."""
-        return None if isinstance(value, str) else fraction_of(value)
-
     @property
     def bin_count(self) -> int:
         return len(self.thresholds) + 1

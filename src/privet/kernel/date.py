@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet import calendar_cells
-from privet.calendar_cells import EPOCH, iso_text
+from privet.calendar_cells import EPOCH, FIRST, LAST, iso_text
 from privet.errors import DomainError
 from privet.kernel.column import MAX_COLUMN_CELLS, Numeric
 from privet.text import quoted
@@ -33,8 +33,6 @@ _MONTH_DAY = "(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0
 DATE = rf"[ ]*(({_YEAR})-({_MONTH_DAY})|({_LEAP})-02-29)([T ][0-9]{{2}}:[0-9]{{2}}[ -~]*|[ ]*)"
 LONGEST_DATE = 64  # characters: a longer text is no date
 _date = re.compile(DATE)
-
-FIRST, LAST = date.min.toordinal() - EPOCH, date.max.toordinal() - EPOCH  # the years 0001 to 9999
 
 
 def day_of(value: object) -> int | None:
@@ -143,12 +141,6 @@ class Date(Numeric):
 
     def text(self, value: Fraction) -> str:
         return iso_text(int(value))
-
-    def point_of(self, value: object) -> Fraction | None:
-        if isinstance(value, Fraction):  # of a choice, or the day after one that somebody wrote
-            return value if FIRST <= value <= LAST + 1 else None
-        day = day_of(value)
-        return None if day is None else Fraction(day)
 
     def read(self, value: object) -> float | None:
         return day_of(value)

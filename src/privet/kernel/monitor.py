@@ -21,12 +21,13 @@ from typing import NoReturn
 import numpy as np
 
 from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
-from privet.kernel.accounting import as_epsilon
 from privet.kernel.additive import AdditiveModel, check_model
+from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CorrectQuery, CountQuery, Engine
 from privet.kernel.limits import Json
 from privet.kernel.mechanisms import AboveThreshold, Watch
 from privet.kernel.session import RowSets, Session
+from privet.kernel.unit import Unit
 from privet.text import decimal_text
 
 
@@ -40,6 +41,14 @@ def exact_lead(engine: Engine, query: CorrectQuery, accuracy: Fraction) -> int:
     return int(accuracy.denominator * exact_right - accuracy.numerator * exact_rows)
 
 
+def monitor_mechanism(domain: Domain, accuracy: Fraction, loss: Fraction, unit: Unit) -> AboveThreshold:
+    """Return the mechanism of a monitor for a loss of a person; QuestionError if the domain has no classes."""
+    if len(domain.classes) < 2:
+        raise QuestionError("a monitor needs a target with at least two classes.")
+    rise, fall = accuracy.denominator - accuracy.numerator, accuracy.numerator  # of the score, for one record
+    return unit.watch(unit.of_record(loss, domain.rows_per_person), max(rise, fall), rise + fall)
+
+
 class Monitor:
     """Answers whether released models classify at least a share of the rows right, up to its first yes.
 
@@ -51,15 +60,12 @@ class Monitor:
 
     def __init__(self, session: Session, sets: RowSets, accuracy: Fraction, epsilon: object) -> None:
         """Charge `epsilon`, of a person, for a monitor of one set of rows."""
-        if len(session.domain.classes) < 2:
-            raise QuestionError("a monitor needs a target with at least two classes.")
         self._session, self._rows, self._accuracy = session, sets.rows, accuracy
-        rise, fall = accuracy.denominator - accuracy.numerator, accuracy.numerator  # of the score, for one record
-        per_record = as_epsilon(epsilon) / session.domain.rows_per_person
-        self._mechanism = AboveThreshold(per_record, max(rise, fall), rise + fall)
+        (amount,) = session.amounts(epsilon, 1)
+        self._mechanism = monitor_mechanism(session.domain, accuracy, amount, session.unit)
         # the version of the rows, where other parts share what it pays
         self._paid_for = session.engine.version if sets.scopes.shares else None
-        loss = self._mechanism.loss * session.domain.rows_per_person
+        loss = session.loss_of(self._mechanism)
         identity: Json = {"monitor": str(accuracy), "version": 1}
         self._about = session.begin(f"monitor({decimal_text(accuracy)})", identity, sets, loss)
         self._checks = 0
@@ -151,10 +157,9 @@ class Monitor:
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"
-        note = "" if self.private else ", NOT PRIVATE"
         return (
             f"<monitor of '{self._session.dataset}': accuracy {decimal_text(self.accuracy)}, {self.checks} checks, "
-            f"{state}, epsilon {decimal_text(self.epsilon)}{note}>"
+            f"{state}, {self._about.words}>"
         )
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:

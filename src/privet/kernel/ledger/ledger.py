@@ -29,10 +29,24 @@ from typing import TYPE_CHECKING
 from privet.errors import BudgetExceeded, LedgerError, PrivacyError
 from privet.kernel.domain import Domain
 from privet.kernel.ledger import replay
-from privet.kernel.ledger.log import Account, Answer, Charge, Entry, Hold, Line, Log, Terms, cells_of, terms_of
+from privet.kernel.ledger.log import (
+    Account,
+    Answer,
+    Charge,
+    Entry,
+    Hold,
+    Line,
+    Log,
+    ServerEvent,
+    StoredModel,
+    Terms,
+    cells_of,
+    sha256,
+    terms_of,
+)
 from privet.kernel.ledger.store import MEMORY, READ, Purpose, SQLiteStore, Store
-from privet.kernel.limits import canonical
-from privet.text import decimal_text, is_path, shown
+from privet.kernel.limits import Json, canonical
+from privet.text import is_path, shown
 
 if TYPE_CHECKING:
     from privet.kernel.ledger.postgres import PostgresStore
@@ -53,6 +67,7 @@ _HOLD = Purpose("reserve in the ledger", "nothing was reserved", _RELEASE)
 _END = Purpose("end a reservation in the ledger", _OPEN_STILL, _RELEASE)
 _REGISTER = Purpose("register the data set in the ledger", unknown="open the table again")
 _SET_CAP = Purpose("change a budget in the ledger", "the budget stays as it was", _LOOK)
+_RECORD = Purpose("write an event to the ledger", "nothing was changed", f"{_LOOK}, and to do it again is safe")
 _DECLARE = Purpose("declare a domain in the ledger", "nothing was changed", f"{_LOOK}, and to declare it again is safe")
 
 
@@ -162,6 +177,7 @@ class Ledger:
         budget: Fraction | None,
         domain: Domain | None = None,
         aliases: Sequence[str] = (),
+        delta: Fraction | None = None,
     ) -> int:
         """Record a data set at its first opening; check its terms and the budget at later ones.
 
@@ -177,6 +193,8 @@ class Ledger:
         domain : Domain, optional
         aliases : sequence of str, default ()
             Other sources that are the same data.
+        delta : Fraction, optional
+            With one, the budget and all charges are counted in rho.
 
         Returns
         -------
@@ -186,7 +204,8 @@ class Ledger:
         Raises
         ------
         PrivacyError
-            If the domain is not the one that the data set's charges were made under, or the budget is larger.
+            If the domain or the delta is not the one that the data set's charges were made under, or the budget is
+            larger.
         LedgerError
             If the ledger knows the source under another name, or there is no budget yet.
         """
@@ -201,18 +220,21 @@ class Ledger:
             terms, recorded = log.terms(dataset), log.cap(dataset)
             if terms is not None:
                 terms.refuse_unknown()
+                terms.refuse_unit(None if delta is None else str(delta))
                 if domain is not None:
                     terms.refuse_others(domain)
             elif budget is None:
                 raise no_budget(dataset)
             if budget is not None and recorded is not None and budget > recorded:
+                assert terms is not None
                 raise PrivacyError(
-                    f"the budget {decimal_text(budget)} asked for '{dataset}' is above the {decimal_text(recorded)} in "
+                    f"the budget {terms.words(budget)} asked for '{dataset}' is above the {terms.words(recorded)} in "
                     "its ledger; open it with that or less, or let its owner raise it with `privet budget grant`."
                 )
             sources = [log.new_source_id(dataset, text) for text, name in datasets.items() if name is None]
             if terms is None:
-                terms = Terms.read(log.append("register", dataset, None, {**terms_of(domain), "sources": sources}))
+                pins = terms_of(domain, None if delta is None else str(delta))
+                terms = Terms.read(log.append("register", dataset, None, {**pins, "sources": sources}))
                 log.append("cap", dataset, None, {"cap": str(budget)})
             elif sources:
                 log.append("source", dataset, None, {"sources": sources})
@@ -222,9 +244,9 @@ class Ledger:
         """Record a changed domain and re-price what was spent so far. For the owner of the data.
 
         A person with k rows instead of j has lost k/j times what was written: each of their records has lost the
-        same. So an entry for every analyst adds (k/j - 1) times what they have spent, even if that is more than a cap
-        leaves. Other cells change no price: releases under the old and the new ones are about the same people, whose
-        losses add.
+        same. Of a rho it is (k/j)^2. So an entry for every analyst adds (k/j - 1) times what they have spent, or
+        (k/j)^2 - 1 times, even if that is more than a cap leaves. Other cells change no price: releases under the old
+        and the new ones are about the same people, whose losses add.
 
         Parameters
         ----------
@@ -248,13 +270,13 @@ class Ledger:
             before.refuse_weaker(domain)
             if (before.rows_per_person, before.cells) == (rows, cells_of(domain)):
                 return added
-            terms = Terms.read(log.append("register", dataset, None, {**terms_of(domain), "sources": []}))
+            terms = Terms.read(log.append("register", dataset, None, {**terms_of(domain, before.delta), "sources": []}))
             what = f"re-price for {rows} rows per person, not {before.rows_per_person}"
             for analyst in log.analysts(dataset) if rows > before.rows_per_person else ():
                 accounts = [*log.accounts(dataset, analyst, (), None, None)]
-                more = (Fraction(rows, before.rows_per_person) - 1) * accounts[1].spent
+                more = (before.dearer(rows) - 1) * accounts[1].spent
                 if more:
-                    charge = Charge(what, canonical({"question": what}), "", "all rows", decimal_text(more), more)
+                    charge = Charge(what, canonical({"question": what}), "", "all rows", before.words(more), more)
                     log.write_charge(analyst, charge, terms, accounts)
                     added += more
             return added
@@ -322,6 +344,12 @@ class Ledger:
             line = log.keyed(dataset, analyst, key)
             return None if line is None else line.note["question"]
 
+    def entry_of(self, dataset: str, analyst: str, key: str) -> int | None:
+        """Return the number of the charge under an analyst's key, if there is one."""
+        with self._transaction() as log:
+            line = log.keyed(dataset, analyst, key)
+            return None if line is None else line.serial
+
     def fingerprint(self, entry: int) -> str:
         """Return the fingerprint of a charge."""
         with self._transaction() as log:
@@ -387,8 +415,9 @@ class Ledger:
         BudgetExceeded
             If a cap, or the outer hold, leaves less than `epsilon`, or the outer hold has ended.
         """
-        text = f"reserve epsilon={decimal_text(epsilon if asked is None else asked)}"
         with self._transaction(_HOLD) as log:
+            wanted = log.known_terms(dataset, "open the table again").words(epsilon if asked is None else asked)
+            text = f"reserve {wanted}" if wanted.startswith("rho") else f"reserve epsilon={wanted}"
             holds = log.open_holds(dataset)
             outer = _open_hold(holds, dataset, analyst, within, epsilon, text)
             for account in log.accounts(dataset, analyst, holds.values(), limit, outer):
@@ -413,12 +442,81 @@ class Ledger:
             log.append("end", line.dataset, line.analyst, {"reservation": hold})
             return held.left
 
+    # -- what a server writes ---------------------------------------------------------------
+
+    def record(
+        self,
+        event: str,
+        *,
+        dataset: str | None = None,
+        analyst: str | None = None,
+        facts: Mapping[str, Json] | None = None,
+        held_back: Mapping[str, Json] | None = None,
+    ) -> int:
+        """Write down something that a server did besides answering. Return the number of its line.
+
+        Parameters
+        ----------
+        event : str
+            What it was, in a word.
+        dataset, analyst : str, optional
+            Whom it concerns.
+        facts : mapping, optional
+            What else is to be known about it: public values.
+        held_back : mapping, optional
+            What the ledger keeps beside the line, under its hash, and no receipt shows.
+        """
+        with self._transaction(_RECORD) as log:
+            if dataset is not None:
+                log.known_terms(dataset)
+            body: dict[str, Json] = {**(facts or {}), "event": event}
+            note: dict[str, Json] = {"held_back": dict(held_back)} if held_back else {}
+            return log.append("config", dataset, log.new_analyst_id(analyst), body, note).number
+
+    def events(self, after: int = 0, most: int = 1000) -> list[ServerEvent]:
+        """Return what servers have written down after a line of the log, in order, at most so much."""
+        with self._transaction() as log:
+            lines = log.lines("kind = 'config' AND number > ? ORDER BY number LIMIT ?", after, most)
+            names = log.analyst_names() if lines else {}
+            return [ServerEvent.read(line, None if line.analyst is None else names[line.analyst]) for line in lines]
+
+    def store_model(self, dataset: str, analyst: str, key: str, text: str, facts: Mapping[str, Json]) -> int:
+        """Keep a model that a server has fitted, which is made of releases. Return its number.
+
+        Parameters
+        ----------
+        dataset, analyst, key : str
+            Whose it is, and under which key it was asked for.
+        text : str
+            The model, as JSON.
+        facts : mapping
+            `entries`, the numbers of the charges that paid for it, and what else is to be known.
+        """
+        with self._transaction(_STORE) as log:
+            log.known_terms(dataset)
+            body: dict[str, Json] = {**facts, "sha256": sha256(text)}
+            note: dict[str, Json] = {"model": text, "key": key}
+            return log.append("model", dataset, log.new_analyst_id(analyst), body, note).serial
+
+    def models(self, dataset: str, analyst: str) -> list[StoredModel]:
+        """Return the models of an analyst on a data set, in order."""
+        with self._transaction() as log:
+            condition = "kind = 'model' AND dataset = ? AND analyst = ? ORDER BY number"
+            lines = log.lines(condition, dataset, log.analyst_id(analyst))
+            return [StoredModel.read(line, analyst) for line in lines]
+
     # -- what is written --------------------------------------------------------------------
 
     def lines(self, after: int = 0, most: int = 1000) -> list[Line]:
         """Return the lines of the log after a number, in order, at most so many."""
         with self._transaction() as log:
             return log.lines("number > ? ORDER BY number LIMIT ?", after, most)
+
+    def delta(self, dataset: str) -> Fraction | None:
+        """Return the delta of a data set that is counted in rho; None for one that is counted in epsilon."""
+        with self._transaction() as log:
+            text = log.known_terms(dataset).delta
+            return None if text is None else Fraction(text)
 
     def spent(self, dataset: str, analyst: str | None = None) -> Fraction:
         """Return what was charged to a data set, by everybody or by one analyst."""
