@@ -15,16 +15,19 @@ from privet.kernel import number_of, text_of
 from privet.models.epsilon import belief, factor, percent
 from privet.models.model import Model
 from privet.risk.constraints import Counted, choices_of, silence
-from privet.risk.disclosure import own_rows, predicted_rows
+from privet.risk.disclosure import OwnRow, own_rows, predicted_rows
 from privet.risk.findings import ALONE, DISCLOSURE, MAXIMUM, POSTERIOR, WORLDS, Audit
 from privet.risk.leaf_shares import closed_form, tilt_of
 from privet.risk.maximum_entropy import maximum_entropy
 from privet.risk.measures import exposures, measure
 from privet.risk.people import Belief, People, marginal_only, uniform
-from privet.risk.publication import COUNTS, LABELS, Publication, marginal_of
+from privet.risk.publication import COUNTS, LABELS, RATES, Publication, marginal_of
 from privet.risk.readers import criterion_of, read_tree, stopping_of
+from privet.risk.readers.many_trees import Boosted, Forest
 from privet.risk.remedies import Refit, remedies_for
-from privet.risk.tree import Floats, PublishedTree
+from privet.risk.several import View, left_out, together
+from privet.risk.tree import Floats, Mask, PublishedTree
+from privet.risk.world_pieces import Quota
 from privet.risk.worlds import possible_worlds
 from privet.rows import read
 
@@ -152,7 +155,11 @@ def audit(
     say = progress or (lambda text: None)
     threshold = asked.checked()
     say("reading")
+    if isinstance(tree, list | tuple):
+        return _audit_together(tree, qi, sensitive, truth, name, asked, threshold)
     found = read_tree(tree, asked.values)
+    if isinstance(found, Forest | Boosted):
+        return _audit_many(found, qi, sensitive, truth, name or _name(tree), asked, threshold)
     frame = _frame(qi, "the table of quasi-identifiers")
     answers = _truth(truth, frame, sensitive)
     frame, answers, outside = _trained(frame, answers, asked.training)
@@ -228,6 +235,146 @@ def audit(
     return remedies_for(result, refit=refit, seed=asked.seed, progress=say)
 
 
+def _audit_many(
+    found: Forest | Boosted, qi: Any, sensitive: str, truth: Any, name: str, asked: AuditOptions, threshold: float
+) -> Audit:
+    """The audit of a forest or of boosted trees: every tree is a view of the same people."""
+    frame = _frame(qi, "the table of quasi-identifiers")
+    answers = _truth(truth, frame, sensitive)
+    frame, answers, _ = _trained(frame, answers, asked.training)
+    columns = _columns(frame, asked.columns, sensitive, asked.training)
+    people = People.of(frame, columns).one_by_one()
+    views = found.views(frame)
+    counts = _counts(people, answers, found.values, sensitive)
+    base = _baseline(views, asked, found.values, counts)
+    return _seen(
+        found.values, people, views, found.without(frame, views, base), base, counts, sensitive, name, asked, threshold
+    )
+
+
+def _audit_together(
+    trees: Sequence[Any], qi: Any, sensitive: str, truth: Any, name: str | None, asked: AuditOptions, threshold: float
+) -> Audit:
+    """The audit of several published trees of the same people; `training` then has an entry for each of them."""
+    if not trees:
+        raise DataError("no tree was given; give at least one.")
+    frame = _frame(qi, "the table of quasi-identifiers")
+    answers = _truth(truth, frame, sensitive)
+    marks = asked.training if isinstance(asked.training, list | tuple) else [asked.training] * len(trees)
+    if len(marks) != len(trees):
+        raise DataError(
+            f"training has {len(marks)} entries for {len(trees)} trees; it has one for each, None for all rows."
+        )
+    if any(_is_unknown(each) for each in marks):
+        raise DataError("trees are held against each other where it is known which rows each was grown on.")
+    own = [each for each in marks if isinstance(each, str)]
+    hidden = [name for name in frame.columns if name not in own]
+    columns = _columns(frame[hidden], asked.columns, sensitive, None)
+    views, texts = [], None
+    for tree, mark in zip(trees, marks, strict=True):
+        read = read_tree(tree, asked.values)
+        if not isinstance(read, PublishedTree):
+            raise ModelError("of several models, single trees are held against each other.")
+        if texts is not None and read.values != texts:
+            raise ModelError("the trees have different values; list the public values of the sensitive attribute.")
+        texts = read.values
+        inside = np.ones(len(frame), dtype=np.bool_) if mark is None else _marked(frame, mark)
+        views.append(_view(read, frame, columns, inside))
+    assert texts is not None
+    people = People.of(frame, columns).one_by_one()
+    counts = _counts(people, answers, texts, sensitive)
+    base = _baseline(views, asked, texts, counts)
+    names = name or f"{len(trees)} trees together"
+    return _seen(texts, people, views, left_out(views, base), base, counts, sensitive, names, asked, threshold)
+
+
+def _view(tree: PublishedTree, frame: pd.DataFrame, columns: Sequence[str], inside: Any) -> View:
+    """What a tree without noise says of the people it was grown on: how many of a leaf have each value."""
+    people = People.of(frame[inside], columns)
+    publication = Publication.of(tree, people)
+    if publication.noisy or publication.level == LABELS or publication.fractional:
+        raise ModelError("trees are held against each other by counts; one of them is noisy, or says labels alone.")
+    if publication.level == RATES and publication.classes > 2:
+        raise ModelError("trees of more than two values are held against each other by counts, not by rates.")
+    totals = np.zeros((len(tree.nodes), publication.classes))
+    for leaf in publication.leaves:
+        quota = Quota.of(publication, leaf, int(publication.sizes[leaf]))
+        totals[leaf, quota.label] = quota.labelled or 0
+        totals[leaf, [v for v in range(quota.classes) if v != quota.label]] = quota.size - (quota.labelled or 0)
+        if quota.counts is not None:
+            totals[leaf] = quota.counts
+    group = np.full(len(frame), -1, dtype=np.int64)
+    group[inside] = publication.leaf[people.profile]
+    return View(group, totals)
+
+
+def _baseline(views: Sequence[View], asked: AuditOptions, texts: tuple[str, ...], counts: Floats | None) -> Floats:
+    """The shares of the values: as they were given, or as the view of most people has them."""
+    given = asked.baseline or asked.marginal
+    if given is not None:
+        return marginal_of(given, texts)
+    if counts is not None:
+        return np.asarray(counts.sum(axis=0) / counts.sum())
+    widest = max(views, key=lambda view: int((view.group >= 0).sum()))
+    used = np.unique(widest.group[widest.group >= 0])
+    total = widest.totals[used].sum(axis=0)
+    return np.asarray(total / total.sum())
+
+
+def _seen(
+    texts: tuple[str, ...],
+    people: People,
+    views: Sequence[View],
+    without: Floats,
+    base: Floats,
+    counts: Floats | None,
+    sensitive: str,
+    name: str,
+    asked: AuditOptions,
+    threshold: float,
+) -> Audit:
+    """The audit of several views of the same people."""
+    belief = together(views, len(people), len(texts))
+    sizes = people.sizes[:, None]
+    own = OwnRow(
+        np.tile(base, (len(people), 1)),
+        without,
+        np.maximum(belief.shares - without, 0.0),
+        belief.shares * sizes if counts is None else counts,
+        counts is not None,
+    )
+    beliefs = {
+        "uniform": uniform(people, len(texts)),
+        "marginal": marginal_only(people, base),
+        belief.adversary: belief,
+    }
+    certain = threshold if asked.measure == POSTERIOR else THRESHOLDS[POSTERIOR]
+    known = ", ".join(people.names[:12]) + ", …" * (len(people.names) > 12)
+    return Audit(
+        name=name,
+        sensitive=sensitive,
+        values=texts,
+        people=people,
+        beliefs=beliefs,
+        overall={
+            each: measure(people, some, threshold=certain, truth=counts, marginal=base)
+            for each, some in beliefs.items()
+        },
+        own=own,
+        measure=asked.measure,
+        threshold=threshold,
+        assumptions=(
+            f"The adversary knows {known} of everybody in the table, and on which rows each part was grown.",
+            "The sensitive attribute has the public values listed here, and no others.",
+        ),
+        notes=(
+            "What own rows add is an upper bound: without them, too, several trees together tell more than each alone.",
+        ),
+        names=asked.names,
+        truth=counts,
+    )
+
+
 def _told_shares(publication: Publication) -> Floats:
     """The shares of the values as noisy counts have them; even ones where the leaves say labels alone."""
     counts = [publication.tree.nodes[leaf].counts for leaf in publication.tree.leaves]
@@ -235,6 +382,13 @@ def _told_shares(publication: Publication) -> Floats:
         total = np.maximum(np.sum([each for each in counts if each is not None], axis=0), 0.0)
         if total.sum() > 0:
             return np.asarray(total / total.sum())
+    if publication.level == RATES and publication.classes == 2 and not publication.noisy:  # rates of two are counts
+        found = np.zeros(2)
+        for leaf in publication.leaves:
+            right = publication.share(leaf) * int(publication.sizes[leaf])
+            found[publication.label(leaf)] += right
+            found[1 - publication.label(leaf)] += int(publication.sizes[leaf]) - right
+        return np.asarray(found / found.sum())
     return np.full(publication.classes, 1 / publication.classes)
 
 
@@ -298,6 +452,13 @@ def _trained(
     """The rows that the tree was grown on, where that is known, and how many others there are."""
     if training is None or _is_unknown(training):
         return frame, answers, 0
+    mask = _marked(frame, training)
+    kept = None if answers is None else answers[mask].reset_index(drop=True)
+    return frame[mask].reset_index(drop=True), kept, int((~mask).sum())
+
+
+def _marked(frame: pd.DataFrame, training: Any) -> Mask:
+    """Which rows a column, or marks row by row, say a tree was grown on."""
     if isinstance(training, str):
         if training not in frame.columns:
             raise DataError(f"training names '{training}', which is not a column of the table; or it is 'unknown'.")
@@ -313,8 +474,7 @@ def _trained(
         raise DataError(f"training has {len(mask)} marks for {len(frame)} people; it has one for each.")
     if not mask.any():
         raise DataError("training leaves nobody: the tree was grown on no row of the table.")
-    kept = None if answers is None else answers[mask].reset_index(drop=True)
-    return frame[mask].reset_index(drop=True), kept, int((~mask).sum())
+    return mask
 
 
 def _is_unknown(training: Any) -> bool:

@@ -94,7 +94,7 @@ PUBLISH, AFTER, NEVER = "publish", "publish after these changes", "do not publis
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Recommendation:
     """What to do about publishing a model, the reason in a sentence or two, and the remedy that it speaks of."""
 
     kind: str
@@ -253,19 +253,19 @@ class Audit:
         return pd.DataFrame(self.beliefs[adversary].shares, columns=list(self.values))
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Recommendation:
         """What to do about publishing the model, and why."""
         if self.safe:
-            return Verdict(PUBLISH, _nobody(self))
+            return Recommendation(PUBLISH, _nobody(self))
         remedy = self.best
         if remedy is not None and remedy.worst is None:  # another model, which nobody has grown yet
-            return Verdict(NEVER, f"{_somebody(self)} No change that was tried is enough. {remedy.told}", remedy)
+            return Recommendation(NEVER, f"{_somebody(self)} No change that was tried is enough. {remedy.told}", remedy)
         if remedy is not None:
-            return Verdict(AFTER, f"{_somebody(self)} {plain(remedy.short)}{_accuracies(remedy)}", remedy)
+            return Recommendation(AFTER, f"{_somebody(self)} {plain(remedy.short)}{_accuracies(remedy)}", remedy)
         if self.remedies:
-            return Verdict(NEVER, f"{_somebody(self)} No remedy that was tried is enough.")
+            return Recommendation(NEVER, f"{_somebody(self)} No remedy that was tried is enough.")
         why = "no remedy was looked for" if self.publication is not None else "it has no leaves that could be merged"
-        return Verdict(NEVER, f"{_somebody(self)} As it is, do not publish it; {why}.")
+        return Recommendation(NEVER, f"{_somebody(self)} As it is, do not publish it; {why}.")
 
     @property
     def best(self) -> Remedy | None:

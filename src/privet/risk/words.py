@@ -18,6 +18,7 @@ ADVERSARIES = {
     "maximum entropy": "believes what was published and assumes nothing besides",
     "leaves alone": "the same without what the choice of splits tells",
     "possible worlds": "counts the tables that agree with what was published",
+    "all together": "holds all trees against each other",
     "prediction": "believes what the model predicts for a person",
 }
 
