@@ -66,10 +66,19 @@ def measured(model: Any, table: pd.DataFrame, answers: pd.Series[Any]) -> dict[s
     start = time.process_time()
     values = sorted(answers.unique())
     found = privet.audit(
-        model, table, sensitive=TARGET, truth=list(answers), values=values, worlds=False, remedies=False
+        model,
+        table,
+        sensitive=TARGET,
+        truth=list(answers),
+        values=values,
+        baseline={str(value): float(share) for value, share in answers.value_counts(normalize=True).items()},
+        worlds=False,
     )
+    remedy = found.verdict.remedy
     return {
         "verdict": found.verdict.kind,
+        "remedy": None if remedy is None else remedy.short,
+        "right before and after": None if remedy is None else [remedy.accuracy_before, remedy.accuracy],
         **{name: {key: round(number, 4) for key, number in each.items()} for name, each in found.summary.items()},
         "computed": found.own.is_computed,
         "bound": found.own.bound,
@@ -93,9 +102,16 @@ def table(found: dict[str, Any]) -> str:
         lines.append(
             f"| {name} | {row['right']:.1%} | {row['baseline']['mean']:.3f} | {row['inference']['mean']:.3f} "
             f"| {limit}{row['disclosure']['mean']:.4f} | {limit}{row['disclosure']['most']:.3f} | {people} "
-            f"| {row['verdict']} |"
+            f"| {row['verdict']}{_after(row)} |"
         )
     return "\n".join(lines)
+
+
+def _after(row: dict[str, Any]) -> str:
+    both = row["right before and after"]
+    if both is None or None in both:
+        return ""
+    return f": {row['remedy'].rstrip('.')}, {both[0]:.1%} right before, {both[1]:.1%} after"
 
 
 def main() -> int:

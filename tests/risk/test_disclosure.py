@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -190,8 +191,6 @@ def test_noisy_counts_against_all_worlds_and_their_bound(counts: list[int], epsi
 def test_a_private_model_is_judged_by_what_its_rows_add() -> None:
     frame = privet.datasets.census(2000, seed=3)[["sex", "education", "income"]]
     domain = privet.datasets.census_domain()
-    from dataclasses import replace
-
     domain = replace(domain, columns=tuple(column for column in domain if column.name in frame.columns))
     fit: dict[str, Any] = {"X": frame.drop(columns="income"), "y": frame["income"]}
     private = privet.DiffPID3Classifier(1, max_depth=2, domain=domain).fit(**fit)
@@ -202,6 +201,18 @@ def test_a_private_model_is_judged_by_what_its_rows_add() -> None:
     assert bounded.verdict.kind == "publish" and not bounded.own.is_computed
     assert bounded.summary["baseline"] == found.summary["baseline"]
     assert "e^2 = 7.39 times" in bounded.verdict.reason and "e^2 = 7.39 times" in found.verdict.reason
+
+
+def test_a_promise_that_says_little_is_no_reason_to_publish() -> None:
+    frame = privet.datasets.census(300, seed=3)[["sex", "education", "income"]]
+    domain = privet.datasets.census_domain()
+    domain = replace(domain, columns=tuple(column for column in domain if column.name in frame.columns))
+    fit: dict[str, Any] = {"X": frame.drop(columns="income"), "y": frame["income"]}
+    loose = privet.NaiveBayesClassifier(5, domain=domain).fit(**fit)
+    found = privet.audit(loose, frame, sensitive="income")
+    assert found.own.bound == pytest.approx(math.tanh(2.5)) and found.verdict.kind == "do not publish"
+    tight = privet.NaiveBayesClassifier(1, domain=domain).fit(**fit)
+    assert privet.audit(tight, frame, sensitive="income").verdict.kind == "publish"
 
 
 # -- options ------------------------------------------------------------------------------------

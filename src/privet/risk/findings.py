@@ -83,6 +83,7 @@ class Remedy:
 
 
 SCHEMA = "privet-audit-2"  # docs/audit.schema.json
+DENIABLE = 0.5  # the most that a row may add by a promise, whatever the rows: epsilon 1.1
 FEW = 10  # people of a cell, below which statistical offices look twice
 LETTERS = 300  # of a label
 BASELINES = ("uniform", "marginal")
@@ -215,9 +216,9 @@ class Audit:
 
     @property
     def safe(self) -> bool:
-        """Does nobody reach the threshold, and is that known?"""
-        if self.by_own_row and not self.own.is_computed:
-            return True  # a promise bounds it, and says by how much
+        """Does nobody reach the threshold, and is that known? Or can no row shift a probability by half, by epsilon?"""
+        if self.by_own_row and self.own.bound is not None and self.own.bound <= DENIABLE:
+            return True  # whatever the rows
         return self.worst < self.threshold - SAME and not self.undecided
 
     @property
@@ -395,6 +396,9 @@ def _nobody(audit: Audit) -> str:
         said = (
             f"nobody's own row adds {threshold} or more to the probability of their {what}; "
             f"the most is {probability(audit.worst)}."
+            if not audit.known
+            else f"the own row of {audit.known:,} of {audit.people.total:,} people adds {threshold} or more to the "
+            f"probability of their {what}, {probability(audit.worst)} at most, and noise makes all of it deniable."
         )
     if audit.epsilon is None or audit.own.bound is None:
         return said
@@ -408,6 +412,11 @@ def _nobody(audit: Audit) -> str:
 def _somebody(audit: Audit) -> str:
     """Why a model cannot be published as it is."""
     what, people = f"'{plain(audit.sensitive)}'", f"{audit.known:,} of {audit.people.total:,} people"
+    if audit.by_own_row and not audit.own.is_computed:
+        return (
+            f"with epsilon {audit.epsilon:g} a row may add up to {probability(audit.own.bound)} to the probability of a "
+            f"person's {what}, and nothing smaller is known of this model."
+        )
     if audit.by_own_row:
         return (
             f"the own row of {people} adds {audit.threshold:g} or more to the probability of their {what}; the most is "
