@@ -8,7 +8,7 @@ from statistics import median
 import numpy as np
 
 from privet.studies.estimate import corrected_t_test
-from privet.studies.findings import Claim, Findings, Panel, Reading
+from privet.studies.findings import Claim, ClaimReading, Findings, Panel
 from privet.studies.papers.friedman_schuster.claims import JOINTLY, PLOT, RANGES, said
 from privet.studies.papers.friedman_schuster.runs import Method, Runs, diffpc45, points
 from privet.studies.reading import TASK
@@ -24,10 +24,15 @@ DATA = "adult/all"  # complete rows, with all 14 attributes
 PUBLISHED = diffpc45(DEPTH)
 CORRECTED = diffpc45(DEPTH, "corrected")
 
-BUDGETS = {"tiny": ("1",), "quick": ("0.75", "3"), "full": ("0.75", "1", "1.5", "2", "3", "4")}
-CORRECTED_BUDGETS = {"tiny": (), "quick": ("3",), "full": BUDGETS["full"]}
-REPEATS = {"tiny": 2, "quick": FOLDS, "full": 10 * FOLDS}
-ROWS = {"tiny": 2000, "quick": None, "full": None}
+BUDGETS = {
+    "tiny": ("1",),
+    "quick": ("0.75", "3"),
+    "medium": ("0.75", "1.5", "3"),
+    "full": ("0.75", "1", "1.5", "2", "3", "4"),
+}
+CORRECTED_BUDGETS = {"tiny": (), "quick": ("3",), "medium": ("3",), "full": BUDGETS["full"]}
+REPEATS = {"tiny": 2, "quick": FOLDS, "medium": 4 * FOLDS, "full": 10 * FOLDS}
+ROWS = {"tiny": 2000, "quick": None, "medium": None, "full": None}
 
 
 # The left side of the equation whose right side lacks 2 S(q): the same algorithm in another reading.
@@ -66,7 +71,7 @@ def read_figure_8(outcomes: Sequence[Outcome]) -> Findings:
         "printed, without 2 S(q) in the chances of ranges": _in_order(runs, PUBLISHED, said("adult")),
         "with 2 S(q), which stands on the left of the same equation": _in_order(other, WITH_SENSITIVITY, ""),
     }
-    readings = [Reading(name, found.holds, found.evidence) for name, found in read.items()]
+    readings = [ClaimReading(name, found.holds, found.evidence) for name, found in read.items()]
     why = next(iter(read.values())).erratum
     claims = (
         Claim.read(said("adult"), readings, erratum=f"{why} {RANGES}".strip()),
