@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from scipy.stats import mannwhitneyu
 
 from privet.errors import BudgetExceeded
-from privet.kernel import Domain
+from privet.kernel import Domain, RowSets
 from privet.service.client import Connection
 from privet.service.seeded_server import serve_sessions
-from privet.table import Backend, ProtectedTable, RowSets
+from privet.table import Backend, ProtectedTable
 from privet.text import short_text
 from privet.verification.layer import LocalLayer
 
@@ -109,7 +109,7 @@ class ServedLayer(LocalLayer):
                     start = time.perf_counter()
                     tables[own].count("0.001")
                     times[own].append(time.perf_counter() - start)
-        return float(mannwhitneyu(*times).pvalue)
+        return float(mannwhitneyu(times[0], times[1]).pvalue)
 
     def reopen(self, file: Path, domain: Domain, **settings: Any) -> Any:
         """A file that `store` made, opened by whoever serves it."""
