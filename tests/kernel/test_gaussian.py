@@ -194,7 +194,7 @@ def test_extreme_words_decide_as_decimals_do(variance: Fraction) -> None:
     scale = math.isqrt(variance.numerator // variance.denominator) + 1
     for up, coin in itertools.product(EDGES, EDGES):
         drawn = int(sampling.discrete_gaussian([variance], which, Words(up, half, coin))[0])
-        if scale > 2**40 or up == 0:  # these take further words before the coin
+        if scale > 2**40 or up < 2**32:  # further words decide these
             continue
         with localcontext(prec=60):
             first, second = (int((Decimal(2**64) / word).ln() * scale) for word in (up, half))
