@@ -23,7 +23,7 @@ from privet import Branch, History, NoisyIf, Public
 from privet.choice import BayesianLinear, Learning, percent_right
 from privet.choice.history import HistoryRow
 from privet.kernel import as_epsilon
-from privet.learners.grow import grow
+from privet.learners.growth import grow
 from privet.learners.presets import preset
 from privet.models.tree import Ensemble
 from privet.studies.estimate import Estimate

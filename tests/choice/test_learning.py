@@ -22,7 +22,7 @@ from privet.choice.history import HistoryRow
 from privet.errors import BudgetExceeded, PrivacyError, QuestionError
 from privet.kernel import as_epsilon
 from privet.lab import worst_loss
-from privet.learners.grow import grow
+from privet.learners.growth import grow
 from privet.learners.presets import preset
 from privet.models.privacy_record import Privacy
 

@@ -13,7 +13,7 @@ from privet.kernel.accounting import as_epsilon
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.lab import open_public
-from privet.learners.grow import grow
+from privet.learners.growth import grow
 from privet.learners.plan import Plan
 from privet.learners.presets import PRESETS
 from privet.models.tree import Ensemble

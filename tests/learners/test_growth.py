@@ -36,7 +36,7 @@ from privet.kernel.domain import Domain
 from privet.learners import splitting
 from privet.learners.algorithm import Progress
 from privet.learners.estimators import CLASSIFIERS
-from privet.learners.grow import grow, refill
+from privet.learners.growth import grow, refill
 from privet.learners.plan import Plan, leaves_only
 from privet.learners.presets import preset
 from privet.learners.structure import draw

@@ -17,7 +17,7 @@ from privet.kernel import Domain, Histogram, Json, Nominal, digest
 from privet.learners.additive import LEARNERS, SHARE, learn
 from privet.learners.algorithm import ProgressCallback
 from privet.learners.boosting import CONSTANTS
-from privet.learners.grow import grow
+from privet.learners.growth import grow
 from privet.learners.plan import Plan
 from privet.learners.presets import preset
 from privet.models.model import Model
