@@ -37,7 +37,7 @@ from privet.lab.concentrated import ORDERS, concentrated_loss, lost_rho
 from privet.lab.distributions import probabilities
 from privet.verification import observe
 from privet.verification.checks import CanaryCheck, Check, NeighbourCheck, Neighbours, Sampler, guessed, thresholds
-from privet.verification.events import Event, Guess, Observations, choose
+from privet.verification.events import Columns, Event, Guess, Observations, choose
 from privet.verification.subject import Effort, Subject
 from privet.verification.tables import DOMAIN, Pair, boundary_pairs, climb, known_pairs, random_pair
 from privet.verification.verdict import Finding
@@ -90,9 +90,9 @@ class DeltaNeighbourCheck(Check):
         columns = list(dict.fromkeys([*training[0].columns, *training[1].columns]))
         left, right, *training = (frame.reindex(columns=columns) for frame in (left, right, *training))
         events = _events(choose(training[0], training[1], len(left), alpha), training)
-        bounds = []
+        bounds, seen = [], [Columns(frame) for frame in (left, right)]
         for event, of_left in events:
-            times = [(int(np.count_nonzero(event.happens(frame))), len(frame)) for frame in (left, right)]
+            times = [(int(np.count_nonzero(event.happens(own))), own.runs) for own in seen]
             here, there = times if of_left else times[::-1]
             part = alpha / len(events)
             bounds.append(event_bounds(here, there, self.delta, part, self.concentrated))
@@ -112,13 +112,13 @@ def _events(rules: Sequence[Guess], training: Sequence[Observations]) -> list[tu
     for name in numbers:  # the middle shows most of a shift that is small
         middle = float(pd.concat([frame[name] for frame in training]).median())
         above = Event(f"{name} is above {middle:g}", partial(_above, name, middle))
-        more = np.argmax([np.count_nonzero(above.happens(frame)) / max(len(frame), 1) for frame in training])
+        more = np.argmax([np.count_nonzero(above.happens(Columns(frame))) / max(len(frame), 1) for frame in training])
         found.append((above, more == 0))
     return found
 
 
-def _above(name: str, point: float, frame: Observations) -> NDArray[np.bool_]:
-    return np.asarray(frame[name] > point)
+def _above(name: str, point: float, seen: Columns) -> NDArray[np.bool_]:
+    return np.asarray(seen.numbers(name) > point)
 
 
 @dataclass(frozen=True)
