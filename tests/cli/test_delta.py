@@ -19,9 +19,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_data_set_with_a_delta_from_the_command_line(folder: Path) -> None:
-    asked = run(
-        "query", "people.csv", "count", "-d", "people.toml", "-b", "1.0", "--delta", "1e-6", "-e", "0.25", cwd=folder
-    )
+    opened = ("people.csv", "-d", "people.toml", "--delta", "1e-6")
+    asked = run("query", *opened, "count", "-b", "1.0", "-e", "0.25", cwd=folder)
     assert "epsilon 0.25, delta 1e-06" in asked.stdout and "one answer of epsilon 0.9" in asked.stderr
     refused = run("query", "people.csv", "count", "-d", "people.toml", "-e", "0.25", cwd=folder)
     assert refused.returncode == 1 and "counted in rho, with delta 1e-06" in refused.stderr
