@@ -414,8 +414,8 @@ def _somebody(audit: Audit) -> str:
     what, people = f"'{plain(audit.sensitive)}'", f"{audit.known:,} of {audit.people.total:,} people"
     if audit.by_own_row and not audit.own.is_computed:
         return (
-            f"with epsilon {audit.epsilon:g} a row may add up to {probability(audit.own.bound)} to the probability of a "
-            f"person's {what}, and nothing smaller is known of this model."
+            f"with epsilon {audit.epsilon:g} a row may add up to {probability(audit.own.bound)} to the probability of "
+            f"a person's {what}, and nothing smaller is known of this model."
         )
     if audit.by_own_row:
         return (
