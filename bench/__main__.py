@@ -1,7 +1,7 @@
 """`python -m bench [kernel|engines|accuracy|growth ...]`: measure, print every number beside its bound, write a page.
 
 `python -m bench walks` counts the files and functions that a count, a tree level, a boosted fit and an audit cross, and
-writes build/bench/walks.json.
+writes build/bench/walks.json. `python -m bench server` asks a server on loopback, writes build/bench/server.json.
 
 With nothing it runs all parts. `kernel` is the speed of the kernel and of one tree, `engines` a tree on every engine,
 `accuracy` every learner on every data set at every epsilon, `growth` more and more rows. Results are lines of
@@ -52,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _publish(folder)
     if asked.parts == ["walks"]:
         return _walks(folder)
+    if asked.parts == ["server"]:
+        return _server(folder)
     parts = asked.parts or PARTS
     if "kernel" in parts:
         _kernel(folder)
@@ -67,7 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=str(__doc__).split("\n", 1)[0])
-    parser.add_argument("parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)} (all of them); publish; walks")
+    parser.add_argument(
+        "parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)} (all of them); publish; walks; server"
+    )
     parser.add_argument("--repeats", type=int, help=f"splits of each data set ({trials.REPEATS})")
     parser.add_argument("--data", nargs="+", metavar="NAME", help=f"of {', '.join(data.names())}")
     parser.add_argument("--learners", nargs="+", metavar="NAME", help=f"of {', '.join(LEARNERS)}")
@@ -79,7 +83,7 @@ def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench")
     asked = parser.parse_args(arguments)
     for names, known in (
-        (asked.parts, (*PARTS, "publish", "walks")),
+        (asked.parts, (*PARTS, "publish", "walks", "server")),
         (asked.data, data.names()),
         (asked.learners, LEARNERS),
         (asked.epsilons, trials.EPSILONS),
@@ -115,6 +119,17 @@ def _walks(folder: Path) -> int:
     Console().print(walks.shown(found))
     say(f"written to {folder / 'walks.json'}")
     return 0
+
+
+def _server(folder: Path) -> int:
+    from bench import server
+
+    found = server.measure()
+    text = json.dumps(found, indent=2)
+    (folder / "server.json").write_text(text + "\n", encoding="utf-8")
+    print(text)
+    say(f"written to {folder / 'server.json'}")
+    return 1 if found["added to a count at the median"] > server.MOST_ADDED else 0
 
 
 def _keep(path: Path, results: Iterable[Result]) -> None:

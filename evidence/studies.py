@@ -15,7 +15,7 @@ from typing import Any
 
 import privet
 from privet.studies.catalog import PAPERS, STUDIES
-from privet.studies.findings import DEPENDS, FAILS, HOLDS, INCOMPARABLE, OPEN, VERDICTS, Claim, Reading
+from privet.studies.findings import DEPENDS, FAILS, HOLDS, INCOMPARABLE, OPEN, VERDICTS, Claim, ClaimReading
 
 RESULT = Path(__file__).with_name("studies.json")
 PAGE = Path(__file__).parents[1] / "docs" / "studies.md"
@@ -44,7 +44,7 @@ def main() -> int:
 
 def claim_of(content: Mapping[str, Any]) -> Claim:
     """A claim as it was recorded."""
-    readings = tuple(Reading(**each) for each in content.get("readings", ()))
+    readings = tuple(ClaimReading(**each) for each in content.get("readings", ()))
     texts = {name: content.get(name, "") for name in ("erratum", "incomparable")}
     return Claim(content["text"], content["holds"], content.get("evidence", ""), readings=readings, **texts)
 

@@ -53,6 +53,9 @@ SIZES = {
     "attacks on every path": Size(5, 19, "attacks"),
     "examples of an engine": Size(0.25, 1, "of the tables and questions that are drawn for each storage"),
     "examples of a container": Size(17, 40, "examples of each container that a column is read from", cases=True),
+    "racing analysts": Size(8, 64, "analysts at two servers with one PostgreSQL ledger"),
+    "killed servers": Size(2, 50, "times that one of them is killed and started again"),
+    "requests of a route": Size(8, 100, "requests drawn from the OpenAPI document for each route, valid and invalid"),
     "depths of a tree": Size(5, 10, "depths at which every path of every preset is added up"),
     "examples of maximum entropy": Size(8, 25, "published trees", cases=True),
 }

@@ -101,6 +101,9 @@ class Backend(Protocol):
     def amount(self, epsilon: object) -> Fraction:
         """Return what one set of rows is charged for an epsilon."""
 
+    def exchanging(self, epsilon: object) -> Backend:
+        """Return the same for a fit that divides `epsilon`; see `Session.exchanging`."""
+
     def describe(self) -> tuple[str, str]:
         """Return who asks, and where the spending is written down, for a repr."""
 
@@ -161,6 +164,10 @@ class InProcess:
     def amount(self, epsilon: object) -> Fraction:
         """Return what one set of rows is charged for an epsilon."""
         return self.session.amounts(epsilon, 1)[0]
+
+    def exchanging(self, epsilon: object) -> InProcess:
+        """Return the same for a fit that divides `epsilon`; see `Session.exchanging`."""
+        return type(self)(self.session.exchanging(epsilon))
 
     @property
     def dataset(self) -> str:
@@ -815,7 +822,7 @@ class ProtectedTable(Questions, OpenTable):
         `allot`.
         """
         scope = self.allot(epsilon)
-        return scope._with(self._session.exchanging(epsilon), scope._sets)
+        return type(self)(self._backend.exchanging(epsilon), scope._sets)
 
     @contextmanager
     def reserve(self, epsilon: Epsilon) -> Iterator[Self]:

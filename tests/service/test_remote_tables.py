@@ -18,6 +18,7 @@ from learners.classifiers import PRIVATE, X, Y, _new
 import privet
 from privet.choice import Branch, NoisyIf, Probe, Race
 from privet.kernel import AdditiveModel
+from privet.service.config import Grant
 from privet.service.seeded_server import Served, serve_seeded
 from privet.verification import observe, questions
 from privet.verification.tables import DOMAIN as SMALL
@@ -39,10 +40,12 @@ def rows_of_the_bench() -> pd.DataFrame:
 
 
 @contextmanager
-def both(frame: Any, domain: privet.Domain, budget: Any = BUDGET) -> Iterator[tuple[Any, Any, Served]]:
+def both(
+    frame: Any, domain: privet.Domain, budget: Any = BUDGET, delta: Any = None
+) -> Iterator[tuple[Any, Any, Served]]:
     """The same table here and behind a server, with the same noise in the same order."""
-    with serve_seeded(frame, domain, budget, seed=SEED) as served, served.connect() as connection:
-        here = privet.testing.open(frame, domain, budget, seed=SEED, name="people", analyst="ada")
+    with serve_seeded(frame, domain, budget, seed=SEED, delta=delta) as served, served.connect() as connection:
+        here = privet.testing.open(frame, domain, budget, seed=SEED, name="people", analyst="ada", delta=delta)
         yield here, connection.table("people"), served
 
 
@@ -60,9 +63,10 @@ def assert_alike(here: Any, there: Any) -> None:
 # -- every question -------------------------------------------------------------------------------
 
 
-def test_every_question_is_answered_and_charged_as_here() -> None:
+@pytest.mark.parametrize("delta", [None, "1e-6"])
+def test_every_question_is_answered_and_charged_as_here(delta: str | None) -> None:
     """Of a table, and where it can be asked of parts, of parts that were left by conditions and partitions."""
-    with both(rows_of_the_bench(), SMALL) as (here, there, _):
+    with both(rows_of_the_bench(), SMALL, 100, delta) as (here, there, _):
         for case in questions.QUESTIONS:
             answers = [observe.seen(case.ask(table, EPSILON)) for table in (here, there)]
             assert answers[0] == answers[1], case.name
@@ -226,6 +230,21 @@ def test_an_estimator_grows_the_same_model_for_the_same_charges(make: Any) -> No
 
 def test_the_representatives_are_there() -> None:
     assert {make.algorithm for make in PRIVATE} >= REPRESENTATIVE
+
+
+def test_a_data_set_with_a_delta_is_counted_in_rho_on_both_sides() -> None:
+    with both(TOWNSPEOPLE, TOWN, 4, "1e-6") as (here, there, served):
+        assert there.unit == here.unit and there.unit.name == "rho"
+        counts = [table.partition("town").count("0.5") for table in (here, there)]
+        assert [counts[0].array().tolist(), counts[0][0].rho] == [counts[1].array().tolist(), counts[1][0].rho]
+        finer = [own.refine(1)[0] for own in counts]
+        assert (int(finer[0]), finer[0].epsilon) == (int(finer[1]), finer[1].epsilon)
+        for table in (here, there):
+            with table.reserve(privet.Rho("0.01")) as scope:
+                scope.spending("0.1").count("0.05")
+        assert_alike(here, there)
+        served.service.reload({"ada": Grant({"people": Fraction(1, 2)})}, ())
+        assert served.service.ledger.cap("people", "ada") == here.unit.amount("0.5")
 
 
 def test_a_tree_of_depth_5_takes_at_most_two_requests_a_level() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from privet.studies.catalog import STUDIES
-from privet.studies.findings import DEPENDS, FAILS, HOLDS, INCOMPARABLE, OPEN, Claim, Reading
+from privet.studies.findings import DEPENDS, FAILS, HOLDS, INCOMPARABLE, OPEN, Claim, ClaimReading
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # evidence/ lies beside tests/ and is not installed
@@ -43,7 +43,7 @@ def test_what_does_not_hold_is_explained() -> None:
 
 def test_a_claim_fails_only_if_no_reading_holds() -> None:
     def verdict(*holds: bool | None) -> str:
-        return Claim.read("c", [Reading(f"{i}", one) for i, one in enumerate(holds)]).verdict
+        return Claim.read("c", [ClaimReading(f"{i}", one) for i, one in enumerate(holds)]).verdict
 
     assert verdict(True, True) == HOLDS and verdict(False, False) == FAILS and verdict(None, None) == OPEN
     assert verdict(True, False) == verdict(True, None) == verdict(True, False, None) == DEPENDS

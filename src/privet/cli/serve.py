@@ -30,6 +30,9 @@ def serve(
     ],
     domain: OptionalDomainOption = None,
     budget: BudgetOption = None,
+    delta: Annotated[
+        str | None, typer.Option(help="Count the budget with this delta, as 1e-6: far below one over the rows.")
+    ] = None,
     address: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Where to listen; port 0 takes a free one.")
     ] = None,
@@ -60,7 +63,7 @@ def serve(
         raise QuestionError(f"a server needs {error.name}: pip install 'privet[server]'.") from None
     if domain is None and target.lower().endswith(".toml"):
         given: dict[str, object] = {"--budget": budget, "--ledger": ledger, "--name": name}
-        given |= {"--snapshot-limit": snapshot_limit}
+        given |= {"--snapshot-limit": snapshot_limit, "--delta": delta}
         given |= {"--address": address, "--access": None if access == "auto" else access, "--tick": tick}
         for option, value in given.items():
             if value is not None:
@@ -70,7 +73,7 @@ def serve(
         if domain is None:
             raise QuestionError("a table is served with its public domain; give --domain FILE, or a configuration.")
         warn_if_large(budget=budget)
-        table = configuration.TableConfig(name or "", target, str(domain), budget, None, access, snapshot_limit, tick)
+        table = configuration.TableConfig(name or "", target, str(domain), budget, delta, access, snapshot_limit, tick)
         host, port = configuration.address_of(address or "127.0.0.1:8000", "--address")
         settings = configuration.Config((table,), lasting_ledger(ledger, False), host, port).check()
     run(settings, _ready)

@@ -365,6 +365,7 @@ TITLES = {
     "too-large": (413, "The body is too large."),
     "media-type": (415, "The body is not application/json."),
     "wrong-host": (421, "This server does not answer under that name."),
+    "bad-request": (400, "The request is not one of HTTP as it should be."),
     "bad-json": (400, "The body is not JSON."),
     "bad-question": (422, "The request is not well formed."),
     "key-reused": (422, "The key stands for another request."),

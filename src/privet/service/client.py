@@ -7,7 +7,9 @@ reply was lost can be sent again: it is paid once.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import json
 import random
 import time
 import uuid
@@ -17,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import TracebackType
-from typing import Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 import httpx2 as http
@@ -46,12 +48,14 @@ from privet.kernel import (
     Question,
     Refinable,
     Releases,
+    Rho,
     Rows,
     RowSets,
     Scopes,
     Session,
     Step,
     Unit,
+    as_epsilon,
     cells_for,
     check_model,
     monitor_mechanism,
@@ -64,6 +68,9 @@ from privet.table import ProtectedTable
 from privet.text import decimal_text
 from privet.version import __version__
 
+if TYPE_CHECKING:
+    from privet.models.model import Model
+
 R = TypeVar("R")
 API = 1
 _ERRORS: dict[str, type[PrivetError]] = {
@@ -74,6 +81,7 @@ _ERRORS: dict[str, type[PrivetError]] = {
     "ledger-unavailable": LedgerError,
 }
 _AGAIN = {408, 409, 429, 502, 503, 504}  # replies after which the same request is sent again
+_UNSENT = ("epsilon", "domain", "unsafe", "verbose")  # parameters of classifiers
 _LONGEST_WAIT = 20.0  # seconds between two tries
 
 
@@ -184,6 +192,75 @@ class Connection:
             raise ServerError("the domain of the table is not read here as on the server; install its version.")
         backend = RemoteBackend(self, name, domain, described, sitting=_new_id())
         return ProtectedTable(backend, backend.whole_table())
+
+    def fit(
+        self, table: str, classifier: Any, *, key: str | None = None, report: Callable[[str], None] | None = None
+    ) -> Model:
+        """Let the server fit a model: one request, and no row or question crosses the wire.
+
+        Parameters
+        ----------
+        table : str
+        classifier : classifier of privet
+            Its algorithm, its epsilon and its choices are sent; a function or a file among them is refused.
+        key : str, optional
+            The same key finds the fit again, and its model; else one is made.
+        report : callable, optional
+            Called with a line for each step.
+
+        Returns
+        -------
+        Model
+
+        Raises
+        ------
+        PrivetError
+            The server refuses, or the fit has failed; `charged` says whether something was charged.
+        """
+        from privet.models.model import Model
+
+        given = {name: value for name, value in classifier.get_params(deep=False).items() if name not in _UNSENT}
+        choices = {name: value for name, value in given.items() if value != getattr(type(classifier)(), name)}
+        for name, value in choices.items():
+            if not isinstance(value, str | int | bool):
+                raise QuestionError(f"{name} is a {type(value).__name__}, and only texts and whole numbers are sent.")
+        body: dict[str, Json] = {
+            "algorithm": classifier.algorithm,
+            "epsilon": str(as_epsilon(classifier.epsilon)),
+            "key": _new_id() if key is None else key,
+            "choices": choices,
+        }
+        path = f"/v1/tables/{quote(table, safe='')}"
+        job = self.post(f"{path}/fits", body)
+        job = self._watched(job, report)
+        if job["state"] != "done":
+            error = ServerError(f"the fit was {job['state']}: {job['problem']}")
+            error.charged = job["charged"]
+            raise error
+        return Model.from_json(json.dumps(self.get(f"{path}/models/{job['model']}")["model"]))
+
+    def _watched(self, job: dict[str, Any], report: Callable[[str], None] | None) -> dict[str, Any]:
+        """Return a job that has ended: by its events, or by asking again and again."""
+        told = ""
+
+        def tell(seen: Mapping[str, Any]) -> None:
+            nonlocal told
+            line = f"{seen['state']} {seen['step']}".strip()
+            if report is not None and line != told:
+                report(line)
+            told = line
+
+        with contextlib.suppress(http.TransportError):
+            with self._client.stream("GET", f"/v1/jobs/{job['id']}/events") as stream:
+                for line in stream.iter_lines() if stream.is_success else ():
+                    if line.startswith("data: "):
+                        job = json.loads(line.removeprefix("data: "))
+                        tell(job)
+        while job["state"] not in ("done", "failed", "cancelled"):
+            self._sleep(0.5)
+            job = self.get(f"/v1/jobs/{job['id']}")
+            tell(job)
+        return job
 
     def close(self) -> None:
         """Close the connection; sittings end by themselves."""
@@ -330,6 +407,7 @@ class RemoteBackend:
     described: Mapping[str, Any]
     sitting: str
     held: str | None = None  # the reservation that pays
+    exchange: Fraction | None = None  # within a fit, what an epsilon of 1 costs as rho
     copies: Mapping[str, str] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)  # ids of steps that the server has
 
@@ -349,7 +427,13 @@ class RemoteBackend:
 
     def amount(self, epsilon: object) -> Fraction:
         """Return what one set of rows is charged for an epsilon."""
-        return self.unit.amount(epsilon)
+        return self.unit.amount(epsilon, exchange=self.exchange)
+
+    def exchanging(self, epsilon: object) -> RemoteBackend:
+        """Return the same for a fit that divides `epsilon`; see `Session.exchanging`."""
+        if self.unit.delta is None or isinstance(epsilon, Rho):
+            return self
+        return replace(self, exchange=self.amount(epsilon) / as_epsilon(epsilon))
 
     @property
     def ledger_path(self) -> str:
@@ -388,7 +472,7 @@ class RemoteBackend:
 
     def ask(self, question: Question[R], sets: RowSets, epsilon: object, key: str | None) -> Releases[R]:
         """Ask a question of disjoint sets of rows."""
-        amounts = self.unit.amounts(epsilon, len(sets))
+        amounts = self.unit.amounts(epsilon, len(sets), self.exchange)
         self._check_cells(sets)
         question.check(self.domain, sets.rows)
         if not len(sets):

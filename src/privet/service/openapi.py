@@ -216,7 +216,9 @@ def _operation(own: Any) -> Schema:
         "responses": {
             str(own.status): {
                 "description": own.summary,
-                "content": {api.MEDIA_TYPE: {"schema": {"$ref": _REF.format(name=own.reply.__name__)}}},
+                "content": {"text/event-stream": {"schema": {"type": "string"}}}
+                if own.stream
+                else {api.MEDIA_TYPE: {"schema": {"$ref": _REF.format(name=own.reply.__name__)}}},
             },
             **{str(status): {"description": "; ".join(titles[status]), **problem} for status in _PROBLEMS},
         },

@@ -108,10 +108,17 @@ class Permissions:
         self._grants, self._owners = grants, owners
         return lost
 
-    def announce(self) -> None:
-        """Set the caps of all grants in the ledger, where they are not as recorded."""
+    def announce(self, amount: Callable[[str, Fraction], Fraction]) -> None:
+        """Set the caps of all grants in the ledger, where they are not as recorded.
+
+        Parameters
+        ----------
+        amount : callable
+            Returns what an epsilon on a table is in the unit of its ledger.
+        """
         for name, grant in (self._grants or {}).items():
-            for table, cap in grant.tables.items():
+            for table, epsilon in grant.tables.items():
+                cap = None if epsilon is None else amount(table, epsilon)
                 if cap is not None and self._ledger.cap(table, name) != cap:
                     self._ledger.set_cap(table, name, cap)
 

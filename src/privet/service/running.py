@@ -69,12 +69,11 @@ def open_tables(config: Config) -> tuple[dict[str, Session], Ledger]:
 
 
 def _opened(table: TableConfig, ledger: Ledger | None) -> Session:
-    if table.delta is not None:
-        raise QuestionError(f"the table '{table.name}' has a delta, which this version of privet does not serve yet.")
     opened = open_table(
         table.data,
         table.domain,
         budget=table.budget,
+        delta=table.delta,
         ledger=ledger,
         name=table.name or None,
         access=table.access,

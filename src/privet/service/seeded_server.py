@@ -64,12 +64,13 @@ def serve_seeded(
     name: str = "people",
     limits: Limits = UNLIMITED,
     tick: float = 0,
+    delta: int | float | str | Fraction | None = None,
 ) -> Iterator[Served]:
     """Serve a table on a free port of this machine until the block ends, its ledger in memory.
 
     Parameters
     ----------
-    data, domain, budget, name
+    data, domain, budget, name, delta
         As for `privet.open`.
     seed : int
         Of the noise: that of `privet.testing.open`, which gives the same answers in the same order.
@@ -81,7 +82,7 @@ def serve_seeded(
     ------
     Served
     """
-    session = open_seeded(data, domain, budget, seed=seed, name=name)._session
+    session = open_seeded(data, domain, budget, seed=seed, name=name, delta=delta)._session
     with serve_sessions({name: session}, limits=limits, tick=tick) as served:
         yield served
 

@@ -13,7 +13,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -24,7 +24,7 @@ import numpy as np
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -48,8 +48,9 @@ from privet.question_json import (
 )
 from privet.service import api
 from privet.service.config import Config, Grant, Limits, is_loopback
+from privet.service.jobs import TICKS, FitLost, Job, Jobs
 from privet.service.permissions import AuditTrail, Buckets, Caller, Permissions
-from privet.service.sittings import Sitting, Sittings, UnknownRows
+from privet.service.sittings import Sitting, Sittings, UnknownRows, check_id
 from privet.service.tokens import ANALYST, OWNER
 from privet.text import clean
 from privet.version import __version__
@@ -100,6 +101,7 @@ class Operation(NamedTuple):
     asks: bool = False  # whether it asks engines: it then counts against `concurrent`, and leaves at a tick
     status: int = 200
     query: tuple[str, ...] = ()  # whole numbers that it takes
+    stream: bool = False  # whether it sends events until there are no more
 
 
 @dataclass
@@ -135,16 +137,20 @@ class Service:
         self.access = Permissions(
             self.ledger, self.config.analysts, self.config.owners, names, self.clock, limits.refresh
         )
-        self.access.announce()
+        self.access.announce(self._amount)
         self.sittings = Sittings(self.clock, limits.idle, limits.sittings)
         self.audit = AuditTrail(self.ledger)
         self.rates = Buckets(limits.rate, limits.burst, self.clock)
         self.failures = Buckets(1, 20, self.clock)
         self.workers = ThreadPoolExecutor(limits.workers, "privet-question")
         self.clerks = ThreadPoolExecutor(2, "privet-ledger")  # what asks no engine waits for no engine
+        self.jobs = Jobs(self.clock, limits.jobs)
         self._asking: Counter[str] = Counter()
         self._keys: set[tuple[str, str, str]] = set()
         self._logged_in: set[str] = set()
+
+    def _amount(self, table: str, epsilon: Fraction) -> Fraction:
+        return self.sessions[table].unit.amount(epsilon)
 
     @property
     def limits(self) -> Limits:
@@ -170,7 +176,11 @@ class Service:
             start = self.clock()  # nobody is told how long a body took
             call = Call(caller, table, session, body, request.path_params, _query(operation, request))
             reply = await self._run(operation, call)
-            response = _json(msgspec.json.encode(reply), operation.status)
+            if operation.stream:
+                return self._events_of(call, request)
+            response = _json(_encoded(reply), operation.status)
+            if operation.status == 202 and isinstance(reply, api.JobReply):
+                response.headers["Location"] = f"/v1/jobs/{reply.id}"
         except Refusal as refusal:
             response = problem(refusal)
             if refusal.kind in ("unauthenticated", "not-allowed", "not-found", "budget-exceeded", "too-many"):
@@ -200,6 +210,9 @@ class Service:
                 raise Refusal(
                     "too-many", "too many requests without a valid token.", {"Retry-After": str(int(wait) + 1)}
                 )
+            await self._in_thread(self.access.refresh)  # it may have been made a moment ago
+            caller = self.access.caller(headers[0]) if len(headers) == 1 else None
+        if caller is None:
             raise Refusal(
                 "unauthenticated",
                 "this needs a token that is valid now, in the header Authorization: Bearer.",
@@ -303,6 +316,8 @@ class Service:
             return Refusal("budget-exceeded", detail, requested=amounts[0], remaining=amounts[1])
         if isinstance(error, UnknownRows):
             return Refusal("unknown-rows", detail)
+        if isinstance(error, FitLost):
+            return Refusal("refused", detail, charged="unknown")
         if isinstance(error, KeyReused):
             return Refusal("key-reused", detail)
         charged, entry = self._charged(call)
@@ -352,13 +367,14 @@ class Service:
     def reload(self, grants: Mapping[str, Grant] | None, owners: tuple[str, ...]) -> None:
         """Take new grants without a restart; whoever has lost a table loses their sittings."""
         lost = self.access.grant(grants, owners)
-        self.access.announce()
+        self.access.announce(self._amount)
         for name in lost:
             self.sittings.close_of(name)
 
     def close(self) -> None:
         """Finish what was charged, end all sittings, and let go of the engines."""
         self.stopping = True
+        self.jobs.close()
         self.workers.shutdown(wait=True)
         self.clerks.shutdown(wait=True)
         self.sittings.sweep(all_of_them=True)
@@ -433,7 +449,7 @@ class Service:
         return api.DoneReply()
 
     def end_hold(self, call: Call) -> api.DoneReply:
-        self.sitting(call).end_hold(call.path["hold"])
+        self.sitting(call).end_hold(check_id(call.path["hold"], "a reservation"))
         return api.DoneReply()
 
     def monitor(self, call: Call) -> api.MonitorReply:
@@ -516,6 +532,61 @@ class Service:
             ],
             next=page[-1].id if len(entries) > len(page) else None,
         )
+
+    # -- fits -------------------------------------------------------------------------------
+
+    def fit(self, call: Call) -> api.JobReply:
+        assert call.session is not None
+        tick = self.ticks.get(call.table, 0.0)
+        return self.jobs.start(call.caller.name, call.table, call.session, call.body, tick).reply()
+
+    def job(self, call: Call) -> api.JobReply:
+        return self._job(call).reply()
+
+    def cancel(self, call: Call) -> api.JobReply:
+        job = self._job(call)
+        job.cancelled = True
+        return job.reply()
+
+    def _job(self, call: Call) -> Job:
+        job = self.jobs.find(call.path["job"], call.caller.name)
+        if job is None or job.table not in self.access.tables(call.caller):
+            raise Refusal("not-found", "there is no such job, or it is not yours.")
+        return job
+
+    def _events_of(self, call: Call, request: Request) -> Response:
+        """Send what is told of a job as server-sent events, until it has ended."""
+        job, last = self._job(call), request.headers.get("last-event-id", "")
+        after = int(last) if re.fullmatch(r"[0-9]{1,9}", last) else -1
+
+        async def events() -> AsyncIterator[bytes]:
+            sent = after
+            while not self.stopping:
+                number, seen = job.visible()
+                if number > sent:
+                    yield b"id: %d\ndata: %s\n\n" % (number, _encoded(job.reply()))
+                    sent = number
+                if seen.ended:
+                    return
+                await asyncio.sleep(max(0.05, TICKS * job.tick))
+
+        return StreamingResponse(events(), media_type="text/event-stream")
+
+    def models(self, call: Call) -> api.ModelsReply:
+        session = call.session
+        assert session is not None
+        models = session.ledger.models(session.dataset, call.caller.name)
+        facts = [api.ModelFacts(id=model.id, key=model.key, facts=model.facts) for model in models]
+        return api.ModelsReply(models=facts)
+
+    def model(self, call: Call) -> api.ModelReply:
+        session, number = call.session, call.path["model"]
+        assert session is not None
+        models = session.ledger.models(session.dataset, call.caller.name)
+        model = next((model for model in models if str(model.id) == number), None)
+        if model is None:
+            raise Refusal("not-found", "there is no such model, or it is not yours.")
+        return api.ModelReply(id=model.id, key=model.key, facts=model.facts, model=json.loads(model.text))
 
     # -- more budget ------------------------------------------------------------------------
 
@@ -684,6 +755,13 @@ def _query(operation: Operation, request: Request) -> dict[str, str]:
     return numbers
 
 
+def _encoded(reply: Any) -> bytes:
+    try:
+        return msgspec.json.encode(reply)
+    except OverflowError:  # a number that 64 bits do not hold
+        return json.dumps(msgspec.structs.asdict(reply), separators=(",", ":")).encode()
+
+
 def _json(content: bytes, status: int, media_type: str = api.MEDIA_TYPE) -> Response:
     return Response(content, status, media_type=media_type)
 
@@ -814,6 +892,31 @@ OPERATIONS = (
         Service.own_requests,
     ),
     Operation(
+        "POST", f"{_T}/fits", "fit", "Fit a model on the server", api.FitBody, api.JobReply, Service.fit, status=202
+    ),
+    Operation("GET", "/v1/jobs/{job}", "job", "How far a fit is", None, api.JobReply, Service.job),
+    Operation(
+        "GET",
+        "/v1/jobs/{job}/events",
+        "job_events",
+        "The same, as server-sent events",
+        None,
+        api.JobReply,
+        Service.job,
+        stream=True,
+    ),
+    Operation(
+        "DELETE",
+        "/v1/jobs/{job}",
+        "cancel",
+        "Cancel a fit; what was charged stands",
+        None,
+        api.JobReply,
+        Service.cancel,
+    ),
+    Operation("GET", f"{_T}/models", "models", "The caller's models", None, api.ModelsReply, Service.models),
+    Operation("GET", f"{_T}/models/{{model}}", "model", "A model", None, api.ModelReply, Service.model),
+    Operation(
         "GET",
         "/v1/owner/requests",
         "all_requests",
@@ -936,12 +1039,8 @@ class Boundary:
             await send(message)
 
         try:
-            if self._hosts is not None and _host(scope) not in self._hosts:
-                await problem(Refusal("wrong-host", "use the name that this server was set up for."))(
-                    scope, receive, sent
-                )
-            else:
-                await self._app(scope, receive, sent)
+            refusal = self._refusal(scope)
+            await (self._app if refusal is None else problem(refusal))(scope, receive, sent)
         except ClientDisconnect:
             pass
         except Exception as error:
@@ -953,13 +1052,26 @@ class Boundary:
         finally:
             self._service.counts["requests", f"{status // 100}xx"] += 1
 
+    def _refusal(self, scope: Scope) -> Refusal | None:
+        """Return why a request is refused before its path is looked at, if it is."""
+        names = [name for name, _ in scope["headers"]]
+        if b"transfer-encoding" in names and b"content-length" in names:  # two servers could read two requests in it
+            return Refusal(
+                "bad-request", "a body has a length or is sent in chunks, not both.", {"Connection": "close"}
+            )
+        if _ENCODED.search(scope.get("raw_path") or b""):
+            return Refusal("not-found", "there is nothing at this path.")
+        if self._hosts is not None and _host(scope) not in self._hosts:
+            return Refusal("wrong-host", "use the name that this server was set up for.")
+        return None
+
+
+_ENCODED = re.compile(rb"%2f|%5c|%00|%25", re.IGNORECASE)  # what a proxy may read otherwise than this server
+_HOST = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+))(?::[0-9]{1,5})?")
+
 
 def _host(scope: Scope) -> str:
     """Return the host that a request names, without its port; "" if it names none, or several."""
     hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
-    if len(hosts) != 1:
-        return ""
-    host = str(hosts[0])
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.rpartition(":")[0] if ":" in host else host
+    parts = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
+    return "" if parts is None else str(parts[1] or parts[2])

@@ -78,7 +78,7 @@ VERDICTS = (HOLDS, FAILS, OPEN, DEPENDS, INCOMPARABLE)
 
 
 @dataclass(frozen=True)
-class Reading:
+class ClaimReading:
     """A way to read what a paper leaves open, whether its claim holds so, and by which numbers."""
 
     name: str
@@ -103,11 +103,11 @@ class Claim:
     holds: bool | None
     evidence: str
     erratum: str = ""
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[ClaimReading, ...] = ()
     incomparable: str = ""
 
     @classmethod
-    def read(cls, text: str, readings: Sequence[Reading], evidence: str = "", erratum: str = "") -> Claim:
+    def read(cls, text: str, readings: Sequence[ClaimReading], evidence: str = "", erratum: str = "") -> Claim:
         """A claim that was tried in several readings: it holds if it does in all, and does not if in none."""
         found = {reading.holds for reading in readings}
         holds = found.pop() if len(found) == 1 else None

@@ -15,7 +15,7 @@ import numpy as np
 
 from privet.kernel import as_epsilon, seeded_noise
 from privet.lab import open_public
-from privet.learners.grow import grow
+from privet.learners.growth import grow
 from privet.learners.presets import preset
 from privet.studies.fit import seed
 from privet.studies.rows import split

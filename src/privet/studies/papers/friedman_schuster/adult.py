@@ -8,7 +8,7 @@ from statistics import median
 import numpy as np
 
 from privet.studies.estimate import corrected_t_test
-from privet.studies.findings import Claim, Findings, Panel, Reading
+from privet.studies.findings import Claim, ClaimReading, Findings, Panel
 from privet.studies.papers.friedman_schuster.claims import JOINTLY, PLOT, RANGES, said
 from privet.studies.papers.friedman_schuster.runs import Method, Runs, diffpc45, points
 from privet.studies.reading import TASK
@@ -66,7 +66,7 @@ def read_figure_8(outcomes: Sequence[Outcome]) -> Findings:
         "printed, without 2 S(q) in the chances of ranges": _in_order(runs, PUBLISHED, said("adult")),
         "with 2 S(q), which stands on the left of the same equation": _in_order(other, WITH_SENSITIVITY, ""),
     }
-    readings = [Reading(name, found.holds, found.evidence) for name, found in read.items()]
+    readings = [ClaimReading(name, found.holds, found.evidence) for name, found in read.items()]
     why = next(iter(read.values())).erratum
     claims = (
         Claim.read(said("adult"), readings, erratum=f"{why} {RANGES}".strip()),

@@ -15,7 +15,7 @@ from scipy.stats import ks_2samp
 
 from privet.kernel import Domain, Numeric, seeded_noise
 from privet.studies.estimate import Estimate
-from privet.studies.findings import Cell, Claim, Findings, Number, Panel, Reading
+from privet.studies.findings import Cell, Claim, ClaimReading, Findings, Number, Panel
 from privet.studies.fit import seed
 from privet.studies.papers.hanisch.queries import opened, results_of, times, trials
 from privet.studies.papers.hanisch.shared import NO_PLOT, SOURCE, claim, number, read_claim
@@ -173,7 +173,7 @@ def _printed(
     It does if ours is within what whole numbers leave open and three standard errors.
     """
     readings = [
-        Reading(
+        ClaimReading(
             f"{DIVISORS[question]} residents",
             abs(found.mean - paper.value) <= digits + 3 * found.se,
             f"ours {found.mean:.2f} ± {found.se:.2f} {unit}, the closed form {closed[question]:.2f}",

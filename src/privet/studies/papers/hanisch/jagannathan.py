@@ -13,7 +13,7 @@ import numpy as np
 
 from privet.datasets import domain
 from privet.studies.estimate import Estimate, corrected_t_test
-from privet.studies.findings import Cell, Claim, Findings, Panel, Reading
+from privet.studies.findings import Cell, Claim, ClaimReading, Findings, Panel
 from privet.studies.papers.hanisch import shared
 from privet.studies.published import numbers, printed
 from privet.studies.reading import TASK
@@ -161,13 +161,13 @@ def _table_claims(
     return (
         Claim.read(
             sentences["naive"],
-            [Reading(name, _naive(above), _points(above)) for name, above in ways.items()],
+            [ClaimReading(name, _naive(above), _points(above)) for name, above in ways.items()],
             erratum=f"A tree of at most three levels has {told} for the same epsilon: depth makes it naive, more than "
             "noisy counts. Without a stop rule trees of mushroom are too large to grow below depth 5.",
         ),
         Claim.read(
             sentences["worse"],
-            [Reading(name, _worse(above), _points(above)) for name, above in ways.items()],
+            [ClaimReading(name, _worse(above), _points(above)) for name, above in ways.items()],
             erratum="With a stop rule a table too small for its noise is a single leaf, which says the most frequent "
             "class.",
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from privet.studies.findings import Claim, Number, Reading
+from privet.studies.findings import Claim, ClaimReading, Number
 from privet.studies.published import numbers, printed
 
 PAPER = "hanisch"
@@ -33,7 +33,7 @@ def claim(figure: str, name: str, holds: bool | None, evidence: str, erratum: st
     return Claim(text, holds, evidence, erratum if holds is False else remark)
 
 
-def read_claim(figure: str, name: str, readings: Sequence[Reading], note: str) -> Claim:
+def read_claim(figure: str, name: str, readings: Sequence[ClaimReading], note: str) -> Claim:
     """A sentence of the paper that can be read in several ways."""
     return Claim.read(printed(PAPER)[figure]["claims"][name], readings, erratum=note)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from privet.studies.findings import Cell, Claim, Findings, Panel, Reading
+from privet.studies.findings import Cell, Claim, ClaimReading, Findings, Panel
 from privet.studies.papers.liu.runs import (
     MAXIMAL,
     OTHERS,
@@ -19,7 +19,7 @@ from privet.studies.papers.liu.runs import (
     Folds,
     Line,
     Runs,
-    Way,
+    TreeReading,
     ahead,
     claim,
     estimate,
@@ -41,7 +41,7 @@ WIDE = 3.0  # points: three standard errors of ours with which numbers cannot be
 SMALL = 0.1  # budgets to which the paper has k = 3 itself
 
 
-def _cells(runs: Runs, table: str, ways: Sequence[Way]) -> list[Cell]:
+def _cells(runs: Runs, table: str, ways: Sequence[TreeReading]) -> list[Cell]:
     """Both learners in some readings beside the one number that the paper has for each learner."""
     paper = numbers(PAPER, table)
     return [
@@ -52,7 +52,7 @@ def _cells(runs: Runs, table: str, ways: Sequence[Way]) -> list[Cell]:
     ]
 
 
-def _panels(data: str, runs: Runs) -> dict[str, tuple[Way, ...]]:
+def _panels(data: str, runs: Runs) -> dict[str, tuple[TreeReading, ...]]:
     """The readings that stand in one panel, by its title."""
     ks = ", ".join(str(PRINTED_K[epsilon]) for epsilon in runs.epsilons)
     return {
@@ -93,7 +93,7 @@ def _table_claims(data: str, place: str, runs: Runs) -> list[Claim]:
     ]
 
 
-def _near(place: str, way: Way, runs: Runs) -> Reading:
+def _near(place: str, way: TreeReading, runs: Runs) -> ClaimReading:
     """How many of the printed means are within a point of ours, or within three standard errors of both.
 
     Errors of more than a few points can show that numbers differ, and not that they are the same.
@@ -109,7 +109,7 @@ def _near(place: str, way: Way, runs: Runs) -> Reading:
             wide += 3 * cell.ours.se > WIDE
             apart.append(gap)
     holds = None if not apart else False if far else True if near == len(apart) and not wide else None
-    return Reading(
+    return ClaimReading(
         way.name,
         holds,
         f"{near} of {len(apart)} within a point or three standard errors, the farthest "
@@ -117,16 +117,16 @@ def _near(place: str, way: Way, runs: Runs) -> Reading:
     )
 
 
-def _steadier(way: Way, forest: Line, tree: Line) -> Reading:
-    return Reading(
+def _steadier(way: TreeReading, forest: Line, tree: Line) -> ClaimReading:
+    return ClaimReading(
         way.name, steadier(forest, tree), f"standard deviations of MaxForest and MaxTree {_spreads(forest, tree)}"
     )
 
 
-def _settles(way: Way, forest: Line, tree: Line) -> Reading:
+def _settles(way: TreeReading, forest: Line, tree: Line) -> ClaimReading:
     few, many = _ends(forest, tree)
     holds = all_of(steadier({"": line[many]}, {"": line[few]}) for line in (forest, tree)) if few != many else None
-    return Reading(
+    return ClaimReading(
         way.name,
         holds,
         f"from epsilon {few} to {many} that of MaxForest goes from {spread(forest, few)} to {spread(forest, many)}, "
@@ -134,11 +134,11 @@ def _settles(way: Way, forest: Line, tree: Line) -> Reading:
     )
 
 
-def _ensemble(way: Way, forest: Line, tree: Line) -> Reading:
+def _ensemble(way: TreeReading, forest: Line, tree: Line) -> ClaimReading:
     few, _ = _ends(forest, tree)
     low, high = ahead(tree[few], forest[few]), over(forest, tree, SMALL)
     told = f"MaxTree less MaxForest at {few} {points(low)}, MaxForest less MaxTree from {SMALL} on {points(high)}"
-    return Reading(way.name, all_of([positive(low), positive(high)]), told)
+    return ClaimReading(way.name, all_of([positive(low), positive(high)]), told)
 
 
 def _ends(forest: Line, tree: Line) -> tuple[str, str]:
@@ -177,7 +177,7 @@ def read_figure(data: str, place: str, table: str, outcomes: Sequence[Outcome]) 
         claims.append(claim(place, "grows", name, holds, f"{told}.", "grows-random"))
     ways = [way for way in ways_of(data) if runs.of("maxforest", way) and runs.of("maxtree", way)]
     if ways:
-        grown = [Reading(way.name, *_grows(runs.of("maxforest", way))) for way in ways]
+        grown = [ClaimReading(way.name, *_grows(runs.of("maxforest", way))) for way in ways]
         claims.append(read_claim(place, "grows", grown, "grows", "MaxForest"))
         claims += _mushroom_claims(runs, ways) if data == "mushroom" else _adult_claims(runs, ways)
     return Findings(tuple(panels), tuple(claims), _notes(data, "drawn"))
@@ -194,7 +194,7 @@ def _grows(line: Line) -> tuple[bool | None, str]:
     return False if worse else positive(ahead(along[-1], along[0])), means(line)
 
 
-def _mushroom_claims(runs: Runs, ways: Sequence[Way]) -> list[Claim]:
+def _mushroom_claims(runs: Runs, ways: Sequence[TreeReading]) -> list[Claim]:
     better, poorer = [], []
     for way in ways:
         forest = runs.of("maxforest", way)
@@ -203,12 +203,12 @@ def _mushroom_claims(runs: Runs, ways: Sequence[Way]) -> list[Claim]:
         least = {
             f"{name} less MaxForest": ahead(runs.line(of).get(first, {}), forest[first]) for of, name in RANDOM.items()
         }
-        better.append(Reading(way.name, all_of(map(positive, beyond.values())), f"from 0.05 on {listed(beyond)}"))
-        poorer.append(Reading(way.name, all_of(map(positive, least.values())), f"at {first} {listed(least)}"))
+        better.append(ClaimReading(way.name, all_of(map(positive, beyond.values())), f"from 0.05 on {listed(beyond)}"))
+        poorer.append(ClaimReading(way.name, all_of(map(positive, least.values())), f"at {first} {listed(least)}"))
     return [read_claim("figure-7", "better", better, "better"), read_claim("figure-7", "poorer", poorer, "poorer")]
 
 
-def _adult_claims(runs: Runs, ways: Sequence[Way]) -> list[Claim]:
+def _adult_claims(runs: Runs, ways: Sequence[TreeReading]) -> list[Claim]:
     better, lone = [], []
     for way in ways:
         tree, forest = runs.of("maxtree", way), runs.of("maxforest", way)
@@ -223,8 +223,8 @@ def _adult_claims(runs: Runs, ways: Sequence[Way]) -> list[Claim]:
 
         small, everywhere, low = beyond(SMALL), beyond(2.0), ahead(tree[first], forest.get(first, {}))
         holds = all_of(map(positive, (*small.values(), *everywhere.values())))
-        better.append(Reading(way.name, holds, f"to epsilon {SMALL} {listed(small)}; at all {listed(everywhere)}"))
-        lone.append(Reading(way.name, positive(low), f"at {first} MaxTree less MaxForest {points(low)}"))
+        better.append(ClaimReading(way.name, holds, f"to epsilon {SMALL} {listed(small)}; at all {listed(everywhere)}"))
+        lone.append(ClaimReading(way.name, positive(low), f"at {first} MaxTree less MaxForest {points(low)}"))
     return [read_claim("figure-8", "better", better, "better-adult"), read_claim("figure-8", "tree", lone, "tree")]
 
 
@@ -252,7 +252,7 @@ def read_by_k(data: str, place: str, outcomes: Sequence[Outcome]) -> Findings:
     return Findings((panel,), claims, _notes(data, "unprinted"))
 
 
-def _peak(name: str, line: Mapping[int, Folds]) -> Reading | None:
+def _peak(name: str, line: Mapping[int, Folds]) -> ClaimReading | None:
     """Whether the best from 2 to 4 attributes is better than the best of fewer or more."""
     around = [k for k in line if 2 <= k <= 4]
     others = [k for k in line if not 2 <= k <= 4]
@@ -261,4 +261,6 @@ def _peak(name: str, line: Mapping[int, Folds]) -> Reading | None:
     best, beside = (max(some, key=lambda k: estimate(line[k]).mean) for some in (around, others))
     found = ahead(line[best], line[beside])
     told = ", ".join(f"{estimate(folds).mean:.1f} with {k}" for k, folds in line.items())
-    return Reading(name, positive(found), f"{told}; the best from 2 to 4 less the best of the others {points(found)}")
+    return ClaimReading(
+        name, positive(found), f"{told}; the best from 2 to 4 less the best of the others {points(found)}"
+    )

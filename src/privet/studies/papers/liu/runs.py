@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privet.studies.estimate import Estimate
-from privet.studies.findings import Claim, Reading
+from privet.studies.findings import Claim, ClaimReading
 from privet.studies.published import printed
 from privet.studies.trial import Outcome
 from privet.studies.verdict import p_value, positive
@@ -21,7 +21,7 @@ FREQUENCY = "liu-frequency"  # a form of Adult: five bins of equal frequency
 
 
 @dataclass(frozen=True)
-class Way:
+class TreeReading:
     """A reading of the paper: the score, how many attributes k are on a path, and what is done with them.
 
     Without k it is the paper's for each budget. `cut` is where growth stops, with the noise of k. `form` is that of
@@ -36,17 +36,19 @@ class Way:
 
 
 WAYS = tuple(
-    Way(f"the {name}{more}", score, k)
+    TreeReading(f"the {name}{more}", score, k)
     for k, more in ((None, ", k as printed"), (SMALL_K, f", k = {SMALL_K} throughout"))
     for score, name in READINGS.items()
 )
 OTHERS = {  # readings that were found by looking for the printed numbers: hypotheses
-    "adult": Way("the largest cell, k = 2 throughout, Weka's bins of equal frequency", "literal", 2, form=FREQUENCY),
-    "mushroom": Way("the largest cell, k as printed, growth stopped at depth 4", "literal", cut=4),
+    "adult": TreeReading(
+        "the largest cell, k = 2 throughout, Weka's bins of equal frequency", "literal", 2, form=FREQUENCY
+    ),
+    "mushroom": TreeReading("the largest cell, k as printed, growth stopped at depth 4", "literal", cut=4),
 }
 
 
-def ways_of(data: str) -> tuple[Way, ...]:
+def ways_of(data: str) -> tuple[TreeReading, ...]:
     """The readings of a table: score and k, and one more."""
     return (*WAYS, OTHERS[data])
 
@@ -88,7 +90,7 @@ class Runs:
     def folds(self, learner: str, score: str, k: int, epsilon: str, form: str = "liu", cut: int = 0) -> Folds:
         return self._found.get((learner, score, k, epsilon, form, cut), {})
 
-    def of(self, learner: str, way: Way) -> Line:
+    def of(self, learner: str, way: TreeReading) -> Line:
         """A learner in a reading, by epsilon in order."""
         depths = {epsilon: PRINTED_K[epsilon] if way.k is None else way.k for epsilon in self.epsilons}
         found = {
@@ -155,7 +157,7 @@ def claim(place: str, name: str, who: str, holds: bool | None, evidence: str, er
     return Claim(f"{printed(PAPER)[place]['claims'][name]} {who}.", holds, evidence, why)
 
 
-def read_claim(place: str, name: str, readings: Sequence[Reading], erratum: str, who: str = "") -> Claim:
+def read_claim(place: str, name: str, readings: Sequence[ClaimReading], erratum: str, who: str = "") -> Claim:
     """A sentence of the paper in every reading that was run."""
     text = printed(PAPER)[place]["claims"][name] + (f" {who}." if who else "")
     return Claim.read(text, readings, erratum=printed(PAPER)["errata"][erratum])

@@ -1,0 +1,269 @@
+"""Fits that run on the server: an analyst names an algorithm, and watches or cancels the job.
+
+A job asks its own questions in a sitting of its own, each charged as any other; what was charged stands when it is
+cancelled or fails. Its model is made of releases, and the ledger keeps it under the job's key. What is told of a job on
+its way is what a local fit tells, without times, and changes at ticks alone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+from privet.errors import EngineFailed, LedgerError, PrivetError, QuestionError
+from privet.kernel import Json, Session, as_epsilon, digest
+from privet.service import api
+from privet.table import InProcess, ProtectedTable
+from privet.text import clean
+
+_NOT_CHOICES = {"epsilon", "domain", "unsafe", "verbose", "policy"}  # a path, a callable, or the owner's to say
+_KEPT = 1000  # jobs that have ended
+TICKS = 10  # of a table's ticks, between two looks at a job
+
+
+class _Cancelled(Exception):
+    """The analyst has cancelled the job; raised between two questions."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """How far a job is."""
+
+    state: api.JobState = "queued"
+    step: str = ""
+    done: int = 0
+    total: int | None = None
+    charged: bool | Literal["unknown"] = False
+    problem: str | None = None
+    model: int | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ("done", "failed", "cancelled")
+
+
+@dataclass
+class Job:
+    """One fit."""
+
+    id: str
+    analyst: str
+    table: str
+    body: api.FitBody
+    session: Session
+    tick: float
+    clock: Callable[[], float]
+    cancelled: bool = False
+    _log: list[tuple[float, Snapshot]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._begun = self.clock()
+        self._log.append((self._begun, Snapshot()))
+
+    @property
+    def now(self) -> Snapshot:
+        """What is true now; for the server alone."""
+        return self._log[-1][1]
+
+    def tell(self, **changes: Any) -> None:
+        """Write down a step."""
+        with self._lock:
+            self._log.append((self.clock(), replace(self.now, **changes)))
+
+    def visible(self) -> tuple[int, Snapshot]:
+        """Return the number of the last step that may be told, and the step: only ticks show when one ended."""
+        pause = TICKS * self.tick
+        elapsed = self.clock() - self._begun
+        until = self._begun + (elapsed // pause * pause if pause else elapsed)
+        with self._lock:
+            told = [number for number, (at, _) in enumerate(self._log) if at <= until]
+            number = told[-1] if told else 0
+            return number, self._log[number][1]
+
+    def reply(self) -> api.JobReply:
+        """Return it as it crosses the wire."""
+        _, seen = self.visible()
+        return api.JobReply(
+            id=self.id,
+            table=self.table,
+            algorithm=self.body.algorithm,
+            state=seen.state,
+            step=seen.step,
+            done=seen.done,
+            total=seen.total,
+            charged=seen.charged,
+            problem=seen.problem,
+            model=seen.model,
+        )
+
+
+class Jobs:
+    """The fits of a server.
+
+    Parameters
+    ----------
+    clock : callable
+        Returns seconds.
+    most : int
+        Jobs of an analyst that wait or run.
+    workers : int
+        Jobs that run at a time.
+    """
+
+    def __init__(self, clock: Callable[[], float], most: int, workers: int = 2) -> None:
+        self._clock, self._most = clock, most
+        self._workers = ThreadPoolExecutor(workers, "privet-fit")
+        self._jobs: dict[str, Job] = {}
+        self._lock = threading.Lock()
+
+    def start(self, analyst: str, table: str, session: Session, body: api.FitBody, tick: float) -> Job:
+        """Begin a fit, or find the one under the same key.
+
+        Raises
+        ------
+        QuestionError, or what else the learner refuses before a charge
+        """
+        identity = digest([analyst, table, body.key])[:32]
+        content: Json = [body.algorithm, body.epsilon, dict(body.choices)]
+        with self._lock:
+            job = self._jobs.get(identity)
+            if job is None:
+                job = Job(identity, analyst, table, body, session.sitting(analyst), tick, self._clock)
+                self._resume(job, content)
+                self._jobs[identity] = job
+            elif [job.body.algorithm, job.body.epsilon, dict(job.body.choices)] != content:
+                raise _key_reused()
+        return job
+
+    def _resume(self, job: Job, content: Json) -> None:
+        """Begin a job, unless the ledger knows how it went in another process."""
+        session, body = job.session, job.body
+        ledger, dataset = session.ledger, session.dataset
+        stored = next((model for model in ledger.models(dataset, job.analyst) if model.key == body.key), None)
+        begun = next((event for event in self._begun(job) if event.facts["key"] == body.key), None)
+        if begun is not None and begun.facts["content"] != digest(content):
+            raise _key_reused()
+        if stored is not None:
+            job.tell(state="done", charged=True, model=stored.id)
+            return
+        if begun is not None:
+            raise FitLost(
+                "the fit under this key ended with its server, and what it had charged stands; use a new key."
+            )
+        running = sum(not other.now.ended for other in self._jobs.values() if other.analyst == job.analyst)
+        if running >= self._most:
+            raise QuestionError(f"{self._most} fits of yours wait or run, the most that one may have.")
+        classifier = _classifier(body)
+        classifier.check(session.domain)
+        facts: dict[str, Json] = {"key": body.key, "algorithm": body.algorithm, "content": digest(content)}
+        ledger.record("fit", dataset=dataset, analyst=job.analyst, facts=facts)
+        self._forget()
+        self._workers.submit(self._run, job, classifier)
+
+    def _begun(self, job: Job) -> list[Any]:
+        """Return the fits that the analyst has begun on the table, on any server of the ledger."""
+        ledger, after, events = job.session.ledger, 0, []
+        while page := ledger.events(after):
+            after = page[-1].number
+            whose = job.session.dataset, job.analyst
+            events += [event for event in page if event.what == "fit" and (event.dataset, event.analyst) == whose]
+        return events
+
+    def _forget(self) -> None:
+        ended = [name for name, job in self._jobs.items() if job.now.ended]
+        for name in ended[: max(0, len(ended) - _KEPT)]:
+            del self._jobs[name]
+
+    def find(self, identity: str, analyst: str) -> Job | None:
+        """Return an analyst's job; None for one of another, as for none."""
+        job = self._jobs.get(identity)
+        return job if job is not None and job.analyst == analyst else None
+
+    def close(self) -> None:
+        """Cancel what waits, let what runs stop at its next question, and wait for it."""
+        for job in list(self._jobs.values()):
+            job.cancelled = True
+        self._workers.shutdown(wait=True)
+
+    # -- in a thread ------------------------------------------------------------------------
+
+    def _run(self, job: Job, classifier: Any) -> None:
+        """Fit. No exception leaves the thread, and no words of one that may quote a row."""
+        session = job.session
+        before = session.ledger.spent(session.dataset, job.analyst)
+
+        def report(progress: Any) -> None:
+            if job.cancelled:
+                raise _Cancelled
+            job.tell(state="running", step=clean(progress.what)[:200], done=progress.done, total=progress.total)
+
+        problem: str | None = None
+        try:
+            if job.cancelled:
+                raise _Cancelled
+            job.tell(state="running")
+            table = ProtectedTable(InProcess(session), session.whole_table())
+            model = classifier.set_params(verbose=report).fit(table).model_
+            text = model.to_json()
+            entries = sorted({step.entry for step in model.privacy.steps if step.entry is not None})
+            facts: dict[str, Json] = {
+                "entries": entries,
+                "algorithm": job.body.algorithm,
+                "epsilon": str(model.privacy.epsilon),
+                "spent": str(model.privacy.spent),
+            }
+            number = session.ledger.store_model(session.dataset, job.analyst, job.body.key, text, facts)
+            job.tell(state="done", charged=True, model=number)
+            return
+        except _Cancelled:
+            job.tell(state="cancelled", charged=self._charged(job, before), problem="what was charged stands.")
+            return
+        except LedgerError:
+            problem = "the ledger of this server could not be used."
+        except EngineFailed:
+            problem = "the engine could not answer."
+        except PrivetError as error:
+            problem = clean(str(error))
+        except Exception as error:
+            problem = "an unexpected error stopped it."
+            print(f"privet: {type(error).__name__} in a fit", flush=True)
+        job.tell(state="failed", charged=self._charged(job, before), problem=problem)
+
+    @staticmethod
+    def _charged(job: Job, before: Fraction) -> bool | str:
+        try:
+            return job.session.ledger.spent(job.session.dataset, job.analyst) > before
+        except LedgerError:
+            return "unknown"
+
+
+class FitLost(PrivetError):
+    """A fit that another process has begun and not finished."""
+
+
+def _key_reused() -> PrivetError:
+    from privet.errors import KeyReused
+
+    return KeyReused("the key stands for another fit; use a new key for this.")
+
+
+def _classifier(body: api.FitBody) -> Any:
+    """Return the classifier of a request: of a list, with plain choices, and nothing that is a file or a function."""
+    from privet.choice.auto import CLASSIFIERS  # scikit-learn takes a second
+
+    kind = CLASSIFIERS.get(body.algorithm)
+    if kind is None:
+        raise QuestionError(f"there is no algorithm '{clean(body.algorithm)}'; choose one of {', '.join(CLASSIFIERS)}.")
+    choices: Mapping[str, Any] = body.choices
+    known = set(kind().get_params()) - _NOT_CHOICES
+    for name in choices:
+        if name not in known:
+            raise QuestionError(
+                f"{body.algorithm} has no choice '{clean(name)[:60]}'; it has {', '.join(sorted(known))}."
+            )
+    return kind(as_epsilon(Fraction(body.epsilon)), **choices)

@@ -1,0 +1,161 @@
+"""Fits that run on the server: found by their key, watched, cancelled, and never more than what a local fit tells."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import httpx2
+import pytest
+from learners.classifiers import DOMAIN, X, Y
+
+import privet
+from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.service.jobs import Job, Snapshot
+from privet.service.seeded_server import Served, serve_seeded, serve_sessions
+
+FRAME = X.assign(ill=Y)
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    with serve_seeded(FRAME, DOMAIN, 10, seed=3) as found:
+        yield found
+
+
+def local_model(classifier: Any) -> str:
+    table = privet.testing.open(FRAME, DOMAIN, 10, seed=3, name="people", analyst="ada")
+    text: str = classifier.fit(table).model_.to_json()
+    return text
+
+
+def test_a_server_fits_the_model_of_a_local_fit_and_tells_its_steps(served: Served) -> None:
+    steps: list[str] = []
+    with served.connect() as connection:
+        tree = privet.DiffPID3Classifier(epsilon=1, max_depth=2)
+        model = connection.fit("people", tree, key="tree 1", report=steps.append)
+        assert model.to_json() == local_model(tree)
+        assert steps[-1] == "done" or steps[-1].startswith("done")
+        again = connection.fit("people", tree, key="tree 1")
+        assert again.to_json() == model.to_json()
+        assert connection.table("people").budget.spent == 1
+        with pytest.raises(privet.errors.KeyReused):
+            connection.fit("people", privet.DiffPID3Classifier(epsilon=2, max_depth=2), key="tree 1")
+        listed = connection.get("/v1/tables/people/models")["models"]
+        assert [(own["key"], own["facts"]["spent"]) for own in listed] == [("tree 1", "1")]
+        with served.connect("grace") as other:
+            assert other.get("/v1/tables/people/models")["models"] == []
+            with pytest.raises(privet.errors.QuestionError, match="not yours"):
+                other.get(f"/v1/tables/people/models/{listed[0]['id']}")
+
+
+def test_a_model_is_found_by_its_key_after_the_server_was_started_anew(served: Served) -> None:
+    tree = privet.PriorClassifier(epsilon=1)
+    with served.connect() as connection:
+        first = connection.fit("people", tree, key="prior")
+    with serve_sessions(dict(served.service.sessions)) as restarted, restarted.connect() as connection:
+        assert connection.fit("people", tree, key="prior").to_json() == first.to_json()
+        assert connection.table("people").budget.spent == 1
+        # and a fit that ended with its server is not begun again under its key
+        facts = {"key": "lost", "algorithm": "prior", "content": ""}
+        restarted.service.ledger.record("fit", dataset="people", analyst="ada", facts=facts)
+        with pytest.raises(privet.errors.KeyReused):
+            connection.fit("people", tree, key="lost")
+
+
+def test_a_job_is_its_analysts_alone(served: Served) -> None:
+    with served.connect() as connection:
+        connection.fit("people", privet.PriorClassifier(epsilon=1), key="mine")
+        (job,) = served.service.jobs._jobs
+        assert connection.get(f"/v1/jobs/{job}")["state"] == "done"
+    with served.connect("grace") as other:
+        for path in (f"/v1/jobs/{job}", f"/v1/jobs/{job}/events", "/v1/jobs/none"):
+            with pytest.raises(privet.errors.QuestionError, match="not yours"):
+                other.get(path)
+
+
+REFUSED = [
+    ({"algorithm": "bosted"}, "no algorithm"),
+    ({"choices": {"policy": "/etc/passwd"}}, "no choice 'policy'"),
+    ({"choices": {"verbose": True}}, "no choice 'verbose'"),
+    ({"choices": {"unsafe": True}}, "no choice 'unsafe'"),
+    ({"choices": {"max_depth": -1}}, "max_depth"),
+    ({"choices": {"variant": "improved"}}, "variant"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), REFUSED)
+def test_what_cannot_be_fitted_is_refused_before_a_charge(served: Served, changes: Any, message: str) -> None:
+    body = {"algorithm": "diffpid3", "epsilon": "1", "key": "k", "choices": {}, **changes}
+    with served.connect() as connection, pytest.raises(privet.errors.PrivetError, match=message) as refused:
+        connection.post("/v1/tables/people/fits", body)
+    assert refused.value.charged is False and served.service.ledger.spent("people") == 0
+
+
+def test_a_fit_beyond_the_budget_fails_uncharged(served: Served) -> None:
+    with served.connect() as connection, pytest.raises(privet.errors.ServerError, match="has 10 left") as failed:
+        connection.fit("people", privet.PriorClassifier(epsilon=11))
+    assert failed.value.charged is False
+
+
+def test_a_cancelled_fit_stops_at_its_next_question_and_its_charges_stand(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+    counts = MemoryEngine.exact_counts
+
+    def paused(self: Any, query: Any) -> Any:
+        asked.set()
+        assert go_on.wait(60)
+        return counts(self, query)
+
+    monkeypatch.setattr(MemoryEngine, "exact_counts", paused)
+    with served.connect() as connection:
+        body = {"algorithm": "diffpid3", "epsilon": "1", "key": "k", "choices": {}}
+        job = connection.post("/v1/tables/people/fits", body)
+        assert asked.wait(60)
+        token = connection._client.headers["Authorization"]
+        httpx2.delete(f"{served.url}/v1/jobs/{job['id']}", headers={"Authorization": token}).raise_for_status()
+        go_on.set()
+        ended = connection._watched(job, None)
+        assert (ended["state"], ended["charged"]) == ("cancelled", True)
+        assert 0 < connection.table("people").budget.spent < 1
+
+
+def test_an_engine_that_fails_is_told_without_its_words(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(self: Any, query: Any) -> Any:
+        raise ValueError("row 17 is ill")
+
+    monkeypatch.setattr(MemoryEngine, "exact_counts", fails)
+    with served.connect() as connection, pytest.raises(privet.errors.ServerError) as failed:
+        connection.fit("people", privet.PriorClassifier(epsilon=1))
+    assert "17" not in str(failed.value) and failed.value.charged is True
+
+
+def test_a_job_shows_its_steps_at_ticks_alone() -> None:
+    """What a poll sees does not depend on when, between two ticks, a step ended."""
+    seen = []
+    for pause in (0.01, 0.9):
+        now = [0.0]
+        job = Job("id", "ada", "people", None, None, tick=0.1, clock=lambda now=now: now[0])  # type: ignore[arg-type, misc]
+        now[0] = pause
+        job.tell(state="running", step="level 1")
+        told = []
+        for moment in (0.95, 1.0, 1.5):
+            now[0] = moment
+            told.append(job.visible()[1])
+        seen.append(told)
+    assert seen[0] == seen[1] == [Snapshot(), *[Snapshot("running", "level 1")] * 2]
+
+
+def test_an_analyst_has_so_many_fits_at_a_time(served: Served) -> None:
+    jobs = served.service.jobs
+    for number in range(4):
+        job = Job(str(number), "ada", "people", None, None, 0, lambda: 0.0)  # type: ignore[arg-type]
+        jobs._jobs[str(number)] = job
+    with served.connect() as connection, pytest.raises(privet.errors.QuestionError, match="4 fits of yours"):
+        connection.fit("people", privet.PriorClassifier(epsilon=Fraction(1, 2)))
+    for job in list(jobs._jobs.values()):
+        job.tell(state="failed")
