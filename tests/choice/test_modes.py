@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -139,6 +141,38 @@ def test_levels_of_one_vector_cost_the_last_of_them(table: Any) -> None:
 def _levels(epsilon: int) -> list[Fraction]:
     most = F(epsilon) * F(9, 10)
     return [most / 2**step for step in range(7, -1, -1)]
+
+
+def test_boosted_tables_cost_the_sum_of_their_levels(table: Any) -> None:
+    outcome = cheapest_model(table, accuracy=0.8, epsilon=3, learner="boosted", levels=3)
+    model = outcome.value
+    least = F(27, 10) / 7
+    costs = list(itertools.accumulate([least, 2 * least, 4 * least]))
+    assert outcome.spent == table.budget.spent == model.privacy.spent
+    assert outcome.spent - F(3, 10) in costs and outcome.spent <= 3
+    assert model.privacy.epsilon == 3 and model.privacy.private
+    assert model.additive is not None and [decision.site for decision in model.privacy.decisions] == ["level"]
+    assert privet.Model.from_json(model.to_json()).privacy == model.privacy
+
+
+def test_boosted_tables_out_of_reach_cost_the_whole_reservation(table: Any) -> None:
+    outcome = cheapest_model(table, accuracy=0.999, epsilon=2, learner="boosted", levels=2)
+    assert outcome.spent == table.budget.spent == outcome.value.privacy.spent == 2
+    assert outcome.why == "the dearest, unchecked"
+    asked = [step.question for step in outcome.value.privacy.steps]
+    assert asked.count("boosted tables that were not accurate enough") == 1
+
+
+def test_learners_and_bins_that_do_not_suit_are_refused_before_a_charge(table: Any) -> None:
+    with pytest.raises(QuestionError, match="learner is one of naive-bayes, boosted"):
+        cheapest_model(table, accuracy=0.8, epsilon=1, learner="id3plus")
+    domain = privet.datasets.census_domain()
+    wage = replace(domain.numeric("wage"), bins=10)
+    coarse = replace(domain, columns=tuple(wage if column.name == "wage" else column for column in domain))
+    people = privet.open(privet.datasets.census(200), coarse, budget=1)
+    with pytest.raises(QuestionError, match="declare more than 10 bins"):
+        cheapest_model(people, accuracy=0.8, epsilon=1, learner="boosted")
+    assert table.budget.spent == people.budget.spent == 0
 
 
 def test_an_accuracy_out_of_reach_costs_the_reservation_and_is_told(table: Any) -> None:

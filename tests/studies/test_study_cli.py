@@ -85,3 +85,15 @@ def test_a_table_that_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("PRIVET_DATA", str(tmp_path))
     assert "set PRIVET_DATA to a folder with the file" in fails("study", "run", "liu-table-2", cwd=tmp_path)
     assert "adult" in STUDIES["friedman-schuster-figure-8"].data
+
+
+@pytest.mark.parametrize("name", list(STUDIES))
+def test_the_middle_size_is_between_the_others(name: str) -> None:
+    """It repeats what the quick one runs, on the same tables; audits are of the paper's own trees instead."""
+    quick, medium = (STUDIES[name].trials(size) for size in ("quick", "medium"))
+    assert len(quick) <= len(medium) or name.startswith("zhu-du")
+    assert medium and {trial.data for trial in quick} <= {trial.data for trial in medium}
+
+
+def test_a_study_has_one_size(tmp_path: Path) -> None:
+    assert "one size" in fails("study", "run", "hanisch-figure-2", "--full", "--medium", cwd=tmp_path)

@@ -1,9 +1,14 @@
-"""The cheapest model that is accurate enough (Ligett et al. 2017): naive Bayes on counts that are refined.
+"""The cheapest model that is accurate enough (Ligett et al. 2017): naive Bayes on refined counts, or boosted tables.
 
 The counts of a naive Bayes model are one vector, so they can be bought little by little: the counts at a larger epsilon
 make the earlier ones mere noise on top of them, and all together cost what the last ones cost. After every
-level the model made of them is checked on the rows; the first that passes is released. Models that look
-at the rows again for every level, trees that choose their splits and boosted tables, cost the sum of their levels.
+level the model made of them is checked on the rows; the first that passes is released.
+
+Boosted tables cost the sum of their levels. What they ask at a level are residuals of the model so far, and that
+model is made of the noisy answers of this level: at another level it is another question, whose answer is no
+refinement of the earlier one. So levels double, and all before the last together cost no more than the last. The splits
+of a tree are such questions too; the counts of its leaves are not, but a check asks how many rows a sum of tables has
+right, which a tree is not.
 """
 
 from __future__ import annotations
@@ -13,21 +18,24 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from privet.choice.branch import Branch
 from privet.choice.modes import AccuracyFirst
 from privet.choice.noisy_if import NoisyIf
 from privet.choice.outcome import Outcome
 from privet.errors import QuestionError
 from privet.kernel import Domain, Histogram, as_epsilon
-from privet.learners.additive import SHARE, naive_bayes, published_model
+from privet.learners.additive import LEARNERS, SHARE, learn, naive_bayes, published_model
 from privet.learners.algorithm import check_attributes, check_target
+from privet.learners.cells import coarse_columns
 from privet.models.privacy_record import Step
 from privet.models.tables import Tables
 from privet.table import ProtectedTable
 from privet.text import decimal_text
 
 CHECKS = Fraction(1, 10)  # of the whole budget, for all checks together
-LEVELS = 8
+LEVELS = {"naive-bayes": 8, "boosted": 4}
 
 
 @dataclass(frozen=True)
@@ -65,16 +73,45 @@ def cheapest_model(
     accuracy: Any,
     epsilon: Any,
     *,
-    levels: int = LEVELS,
+    learner: str = "naive-bayes",
+    levels: int | None = None,
     checks: Any = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Outcome:
-    """A naive Bayes model that is right on at least a share `accuracy` of the rows, for as little as it takes.
+    """Return a model that is right on at least a share `accuracy` of the rows, for as little as it takes.
 
-    `epsilon` is reserved in all: `checks` of it, a tenth if not given, for all checks together, the rest for the counts
-    at the last of `levels` that double. What is charged in the end is the checks and the level that was reached.
-    `outcome.value` is the model; the last level is taken unchecked, and `outcome.why` says so.
+    What is charged in the end is the checks, and the level that was reached: alone for naive Bayes, whose counts are
+    refined, and with all levels before it for boosted tables.
 
+    Parameters
+    ----------
+    table : ProtectedTable
+    accuracy : number
+        A share of the rows, from 0 to 1.
+    epsilon : number
+        What is reserved in all.
+    learner : {"naive-bayes", "boosted"}, default "naive-bayes"
+    levels : int, optional
+        How many levels, each of twice the epsilon of the one before; 8 for naive Bayes, 4 for boosted tables.
+    checks : number, optional
+        What all checks cost together; a tenth of epsilon if not given.
+    progress : callable, optional
+        Called with a text at each level.
+
+    Returns
+    -------
+    Outcome
+        Its `value` is the model. The last level is taken unchecked, and `why` says so.
+
+    Raises
+    ------
+    QuestionError
+        The learner, the levels or the domain do not suit. Nothing was charged.
+    BudgetExceeded
+        The table cannot pay `epsilon`. Nothing was charged.
+
+    Examples
+    --------
     >>> import privet
     >>> table = privet.open(privet.datasets.census(5000), privet.datasets.census_domain(), budget=1)
     >>> outcome = cheapest_model(table, accuracy=0.8, epsilon=1)
@@ -82,15 +119,20 @@ def cheapest_model(
     True
     """
     domain, whole = table.domain, as_epsilon(epsilon)
+    if learner not in LEVELS:
+        raise QuestionError(f"learner is one of {', '.join(LEVELS)}, not {learner!r}.")
     check_target(domain)
     check_attributes(domain)
-    if isinstance(levels, bool) or not isinstance(levels, int) or not 1 <= levels <= 30:
+    count = LEVELS[learner] if levels is None else levels
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 30:
         raise QuestionError(f"levels is a whole number from 1 to 30, not {levels!r}.")
     watch = as_epsilon(whole * CHECKS if checks is None else checks, "checks")
     most = whole - watch
     if most <= 0:
-        raise QuestionError("checks takes the whole epsilon; leave some of it for the counts.")
-    ladder = [as_epsilon(most / 2**step) for step in range(levels - 1, 0, -1)] + [most]
+        raise QuestionError("checks takes the whole epsilon; leave some of it for the model.")
+    if learner == "boosted":
+        return _cheapest_boosted(table, accuracy, whole, watch, count, progress)
+    ladder = [as_epsilon(most / 2**step) for step in range(count - 1, 0, -1)] + [most]
 
     def model_at(level: Fraction) -> Callable[[Any, Counts], Tables]:
         def run(_: object, counts: Counts) -> Tables:
@@ -114,3 +156,52 @@ def _model(domain: Domain, epsilon: Fraction, counts: Counts, checks: Fraction) 
     learned = naive_bayes(domain, counts.releases[0], counts.releases[1:])
     watched = Step(-1, 0, "all checks of accuracy", 1, checks)
     return published_model(domain, "naive-bayes", epsilon, learned, (), watched)
+
+
+def _cheapest_boosted(
+    table: ProtectedTable,
+    accuracy: Any,
+    whole: Fraction,
+    watch: Fraction,
+    count: int,
+    progress: Callable[[str], None],
+) -> Outcome:
+    """Boosted tables, fitted anew at every level: what was tried adds up."""
+    coarse = coarse_columns(table.domain)
+    if coarse:
+        raise QuestionError(
+            f"boosted tables divide the coarse bins of '{coarse[0].name}', and a check reads declared ones; declare "
+            "more than 10 bins. Nothing was charged."
+        )
+    least = (whole - watch) / (2**count - 1)
+    ladder = [as_epsilon(least * 2**step) for step in range(count - 1)]
+    ladder.append(whole - watch - sum(ladder, Fraction(0)))  # they add up exactly
+    tried: list[Tables] = []
+
+    def model_at(level: Fraction) -> Callable[[ProtectedTable], Tables]:
+        def run(scope: ProtectedTable) -> Tables:
+            progress(f"boosted tables at epsilon {decimal_text(level)}")
+            tried.append(learn(scope, LEARNERS["boosted"], level, np.random.default_rng()))
+            return tried[-1]
+
+        return run
+
+    choice = NoisyIf(
+        "level",
+        {decimal_text(level): Branch(model_at(level), cost=level) for level in ladder},
+        default=decimal_text(ladder[-1]),
+        mode=AccuracyFirst(accuracy, watch),
+    )
+    outcome = choice.run(table)
+    before = [
+        Step(-1, 0, "boosted tables that were not accurate enough", 1, model.privacy.spent) for model in tried[:-1]
+    ]
+    watched = Step(-1, 0, "all checks of accuracy", 1, watch)
+    model = tried[-1]
+    privacy = replace(
+        model.privacy,
+        epsilon=whole,
+        steps=(*model.privacy.steps, *before, watched),
+        decisions=(outcome.decision,),
+    )
+    return replace(outcome, value=replace(model, privacy=privacy))

@@ -35,8 +35,10 @@ JobsOption = Annotated[
     int | None, typer.Option(min=1, help="How many processes work at once; as many as there are cores.")
 ]
 SizeOption = Annotated[
-    bool, typer.Option("--full/--quick", help="The paper's own size, or one that ends in a minute.", show_default=False)
+    bool,
+    typer.Option("--full/--quick", help="The paper's own size, or one that ends in minutes.", show_default=False),
 ]
+MediumOption = Annotated[bool, typer.Option("--medium", help="A size in between, of about an hour for all studies.")]
 
 
 @app.command("list")
@@ -63,6 +65,7 @@ def run(
         list[str], typer.Argument(metavar="NAME...", help="Studies that `privet study list` names; or all.")
     ],
     full: SizeOption = False,
+    medium: MediumOption = False,
     output: OutputOption = Path("study"),
     jobs: JobsOption = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again what the folder has results of.")] = False,
@@ -102,7 +105,7 @@ def run(
     from privet.studies.catalog import work
     from privet.studies.processes import processes
 
-    size = "full" if full else "quick"
+    size = _size(full, medium)
     chosen = _chosen(names)
     path = folder.ready(output) / folder.RESULTS
     trials = [trial for study in chosen for trial in study.trials(size)]
@@ -132,6 +135,7 @@ def compare(
         typer.Option(metavar="PYTHON", help="An interpreter that has privet, diffprivlib and interpret-core."),
     ] = None,
     full: SizeOption = False,
+    medium: MediumOption = False,
     output: OutputOption = Path("compare"),
     jobs: JobsOption = None,
     as_json: JsonOption = False,
@@ -168,7 +172,7 @@ def compare(
     for sentence in left_out:
         say(sentence)
     comparison = Comparison(data, domain, tuple(learners), levels, accuracy)
-    size, count = "full" if full else "quick", jobs or os.cpu_count() or 1
+    size, count = _size(full, medium), jobs or os.cpu_count() or 1
     study = comparison.study()
     trials = study.trials(size)
     crew = Crew("privet.studies.compare:measure", str(data.resolve()), str(domain.resolve()), peers=interpreter)
@@ -202,6 +206,12 @@ def _chosen(names: Sequence[str]) -> list[Study]:
         out = [study.name for study in STUDIES.values() if table in study.data]
         say(f"left out: {', '.join(out)}; {why}")
     return [study for study in STUDIES.values() if not {*study.data} & {*missing}]
+
+
+def _size(full: bool, medium: bool) -> str:
+    if full and medium:
+        raise QuestionError("a study has one size: --quick, --medium or --full.")
+    return "full" if full else "medium" if medium else "quick"
 
 
 def _report(studies: Sequence[Study], output: Path, size: str, as_json: bool) -> None:

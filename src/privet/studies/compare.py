@@ -38,7 +38,7 @@ LEAST_ROWS = 100
 SHRUNK = (16, 4, 1)  # the number of rows is divided by these, to see how many are needed
 PLAIN = ("sklearn-tree", "sklearn-forest")  # without privacy, what can be hoped for
 PEERS = ("diffprivlib-tree", "diffprivlib-forest", "dp-ebm", "dp-ebm-05")
-REPEATS = {"tiny": 2, "quick": 3, "full": 10}
+REPEATS = {"tiny": 2, "quick": 3, "medium": 6, "full": 10}
 
 
 # -- what is asked --------------------------------------------------------------------------------

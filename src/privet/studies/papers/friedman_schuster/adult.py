@@ -24,10 +24,15 @@ DATA = "adult/all"  # complete rows, with all 14 attributes
 PUBLISHED = diffpc45(DEPTH)
 CORRECTED = diffpc45(DEPTH, "corrected")
 
-BUDGETS = {"tiny": ("1",), "quick": ("0.75", "3"), "full": ("0.75", "1", "1.5", "2", "3", "4")}
-CORRECTED_BUDGETS = {"tiny": (), "quick": ("3",), "full": BUDGETS["full"]}
-REPEATS = {"tiny": 2, "quick": FOLDS, "full": 10 * FOLDS}
-ROWS = {"tiny": 2000, "quick": None, "full": None}
+BUDGETS = {
+    "tiny": ("1",),
+    "quick": ("0.75", "3"),
+    "medium": ("0.75", "1.5", "3"),
+    "full": ("0.75", "1", "1.5", "2", "3", "4"),
+}
+CORRECTED_BUDGETS = {"tiny": (), "quick": ("3",), "medium": ("3",), "full": BUDGETS["full"]}
+REPEATS = {"tiny": 2, "quick": FOLDS, "medium": 4 * FOLDS, "full": 10 * FOLDS}
+ROWS = {"tiny": 2000, "quick": None, "medium": None, "full": None}
 
 
 # The left side of the equation whose right side lacks 2 S(q): the same algorithm in another reading.

@@ -45,17 +45,19 @@ PLAIN = tuple(
 NOMINAL_ROWS = {
     "tiny": (500, 2000),
     "quick": (1000, 3000, 10_000, 50_000),
+    "medium": (1000, 3000, 10_000, 50_000),
     "full": (1000, 2000, 3000, 5000, 10_000, 20_000, 30_000, 40_000, 50_000),
 }
-NUMERIC_ROWS = {**NOMINAL_ROWS, "tiny": (500,), "quick": (1000, 5000, 50_000)}
+NUMERIC_ROWS = {**NOMINAL_ROWS, "tiny": (500,), "quick": (1000, 5000, 50_000), "medium": (1000, 5000, 50_000)}
 EPSILONS = {
     "tiny": ("0.3", "1"),
     "quick": ("0.01", "0.03", "0.1", "0.3", "1"),
+    "medium": ("0.01", "0.03", "0.1", "0.3", "1"),
     "full": ("0.01", "0.02", "0.03", "0.05", "0.1", "0.2", "0.3", "0.5", "1", "2", "3"),
 }
-TREES = {"tiny": 2, "quick": 20, "full": 20}  # the paper has ten; they differ more than runs on one do
-FEWER_TREES = {**TREES, "quick": 10}
-REPEATS = {"tiny": 1, "quick": 1, "full": RUNS}  # on each tree
+TREES = {"tiny": 2, "quick": 20, "medium": 120, "full": 20}  # the paper has ten; they differ more than runs on one do
+FEWER_TREES = {**TREES, "quick": 10, "medium": 100}
+REPEATS = {"tiny": 1, "quick": 1, "medium": 1, "full": RUNS}  # on each tree
 
 
 def _trials(

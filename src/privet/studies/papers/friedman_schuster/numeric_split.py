@@ -34,16 +34,18 @@ J48 = tuple(
 ROWS = {
     "tiny": (300, 1000),
     "quick": (500, 1000, 2000, 3000, 5000),
+    "medium": (500, 1000, 2000, 3000, 5000),
     "full": (100, 250, 500, *range(1000, 5001, 500)),
 }
-J48_ROWS = {**ROWS, "quick": (500, 2000, 5000)}
+J48_ROWS = {**ROWS, "quick": (500, 2000, 5000), "medium": (500, 2000, 5000)}
 BINNED_ROWS = {
     "tiny": (600, 1000),
     "quick": (500, 750, 1000, 2000, 5000),
+    "medium": (500, 750, 1000, 2000, 5000),
     "full": (100, 250, 500, 750, *range(1000, 5001, 500)),
 }
-REPEATS = {"tiny": 2, "quick": 16, "full": 200}
-J48_REPEATS = {"tiny": 1, "quick": 2, "full": 50}  # half a second each, and they vary little
+REPEATS = {"tiny": 2, "quick": 16, "medium": 60, "full": 200}
+J48_REPEATS = {"tiny": 1, "quick": 2, "medium": 8, "full": 50}  # half a second each, and they vary little
 
 
 # -- figure 4 ------------------------------------------------------------------------------------

@@ -22,14 +22,20 @@ SCORERS = diffpid3(1)
 BEST = SCORERS[-1]
 CORRECTED = diffpid3(1, "corrected")[-1]
 
-TABLE_ROWS = {"tiny": (1000,), "quick": (1000, 2000, 3000, 4000, 5000), "full": (1000, 2000, 3000, 4000, 5000)}
+TABLE_ROWS = {"tiny": (1000,), **dict.fromkeys(("quick", "medium", "full"), (1000, 2000, 3000, 4000, 5000))}
 MORE_ROWS = {
     "tiny": (300,),
     "quick": (100, 250, 500, 750, 1500),
+    "medium": (100, 250, 500, 750, 1500),
     "full": (100, 250, 500, 750, 1500, 2500, 3500, 4500),
 }
-SULQ_ROWS = {"tiny": (), "quick": (10_000, 20_000), "full": (7500, 10_000, 15_000, 20_000, 30_000)}
-REPEATS = {"tiny": 2, "quick": 16, "full": 200}
+SULQ_ROWS = {
+    "tiny": (),
+    "quick": (10_000, 20_000),
+    "medium": (10_000, 20_000),
+    "full": (7500, 10_000, 15_000, 20_000, 30_000),
+}
+REPEATS = {"tiny": 2, "quick": 16, "medium": 60, "full": 200}
 
 
 def table_1_trials(size: str) -> list[Trial]:

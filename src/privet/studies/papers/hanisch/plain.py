@@ -30,8 +30,9 @@ from privet.studies.trial import Outcome, Trial
 TASK = "hanisch-scikit"
 TREE, FOREST = "scikit-tree", "scikit-forest"
 MOST_TREES = 20
-DEPTHS = {"tiny": (1, 3, 5), "quick": (1, 2, 3, 5, 7, 10, 15, 20), "full": tuple(range(1, 26))}
-SPLITS = {"tiny": 2, "quick": 5, "full": 30}
+QUICK_DEPTHS = (1, 2, 3, 5, 7, 10, 15, 20)
+DEPTHS = {"tiny": (1, 3, 5), "quick": QUICK_DEPTHS, "medium": QUICK_DEPTHS, "full": tuple(range(1, 26))}
+SPLITS = {"tiny": 2, "quick": 5, "medium": 20, "full": 30}
 HELD_OUT = 0.1
 OWN = (
     "Values are one column each, 0 or 1, for scikit-learn; everything but depth and number of trees is its default. "

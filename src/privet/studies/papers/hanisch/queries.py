@@ -27,8 +27,8 @@ from privet.studies.study import Study
 from privet.studies.trial import Outcome, Trial
 from privet.table import ProtectedTable
 
-ANSWERS = {"tiny": 100, "quick": 300, "full": 2000}
-SEEDS = {"tiny": 2, "quick": 10, "full": 50}
+ANSWERS = {"tiny": 100, "quick": 300, "medium": 1000, "full": 2000}
+SEEDS = {"tiny": 2, "quick": 10, "medium": 25, "full": 50}
 LN_2 = "0.69314718055994530941723212145818"
 
 

@@ -25,7 +25,7 @@ TINY = ("0.001", "0.01", "10")  # in tests
 DEPTHS = tuple(range(1, 8))
 FEW = tuple(range(1, 11))  # trees, in the heat maps
 MANY = (20, 30, 50, 100)
-SPLITS = {"tiny": 2, "quick": 3, "full": 10}
+SPLITS = {"tiny": 2, "quick": 3, "medium": 5, "full": 10}
 
 Key = tuple[str, int, int]  # epsilon, trees, depth
 
@@ -72,6 +72,8 @@ def single(size: str) -> list[Trial]:
         repeats = {1: 2, 2: 2}
     elif size == "quick":
         repeats = {depth: 6 if depth < 6 else 3 for depth in DEPTHS}
+    elif size == "medium":
+        repeats = {depth: 20 if depth < 6 else 6 for depth in DEPTHS}
     else:
         repeats = dict.fromkeys(DEPTHS, 50)
     epsilons = TINY if size == "tiny" else EPSILONS
@@ -85,6 +87,7 @@ def grid(size: str) -> list[Trial]:
     epsilons, trees, depths, repeats = {
         "tiny": (TINY, (1, 3), (1, 2), 2),
         "quick": (EPSILONS, (1, 3, 7), (1, 2, 3, 5), 3),
+        "medium": (EPSILONS, (1, 3, 7), (1, 2, 3, 5), 6),
         "full": (EPSILONS, FEW, DEPTHS, 10),
     }[size]
     return [run(e, t, d, r, size) for e in epsilons for t in trees for d in depths for r in range(repeats)]
@@ -95,6 +98,7 @@ def long(size: str) -> list[Trial]:
     trees, depths, repeats = {
         "tiny": ((1, 3), (1, 2), 2),
         "quick": ((1, 10, 30, 100), (1, 2, 3), 5),
+        "medium": ((1, 10, 30, 100), (1, 2, 3), 10),
         "full": ((1, 10, 20, 30, 50, 100), DEPTHS, 10),
     }[size]
     return [run("0.01", t, d, r, size) for t in trees for d in depths for r in range(repeats)]

@@ -31,6 +31,7 @@ APART = 1000  # numbers of tables between one place and the next
 EXTENTS = {
     "tiny": Extent(2, KINDS[:1], ((200, "0.1"), (400, "2"))),
     "quick": Extent(2, KINDS, ((1000, "0.1"), (10_000, "0.1"), (10_000, "1"))),
+    "medium": Extent(8, KINDS, ((1000, "0.1"), (10_000, "0.1"), (10_000, "1"))),
     "full": Extent(25, KINDS, tuple((n, e) for n in (1000, 10_000, 50_000) for e in ("0.01", "0.1", "1"))),
 }
 
