@@ -29,7 +29,7 @@ def measured(tree: str, qi: str) -> dict[str, Any]:
     """One audit: what it found, how well constraints are met on the whole table, and what it took."""
     from privet.risk.constraints import choices_of
 
-    asked: dict[str, Any] = {"sensitive": SENSITIVE, "truth": qi, "published": "rates"}
+    asked: dict[str, Any] = {"sensitive": SENSITIVE, "truth": qi, "published": "rates", "measure": "posterior"}
     start = time.process_time()
     alone = privet.audit(tree, qi, criterion="none", remedies=False, worlds=False, **asked).overall["maximum entropy"]
     between = time.process_time()

@@ -31,7 +31,7 @@ SHOWN = {
     "privet predict": r"1000 rows predicted",
     "privet show": r"wrote model\.html",
     "privet budget": r"people: 0\.6 of 1 spent",
-    "privet audit": r"(?s)'income' of .*people.*wrote disclosure\.html",
+    "privet audit": r"(?s)tree\.json: Publish: .*wrote disclosure\.html",
     "privet verify": r"diffpid3: holds as far as tested",
     "privet study": r"(?s)Which learner for public_sample\.csv\?.*boosted tables",
 }

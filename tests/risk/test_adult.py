@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from published import posterior_audit
 
-import privet
 from privet.risk.constraints import choices_of
 from privet.studies.adult_trees import COLUMNS, SENSITIVE, TREES, grown, rows
 
@@ -38,7 +38,7 @@ def test_a_small_tree_of_adult(name: str) -> None:
     alone, entropy, floored = EXPECTED[name]
     frame = rows()
     model = grown(frame, TREES[name])
-    found = privet.audit(
+    found = posterior_audit(
         model,
         frame[COLUMNS],
         sensitive=SENSITIVE,
@@ -63,7 +63,7 @@ def test_a_small_tree_of_adult(name: str) -> None:
 @needs_adult
 def test_labels_alone_say_nothing_to_maximum_entropy_whatever_the_tree() -> None:
     frame = rows()
-    found = privet.audit(
+    found = posterior_audit(
         grown(frame, TREES["Gini depth 3"]),
         frame[COLUMNS],
         sensitive=SENSITIVE,

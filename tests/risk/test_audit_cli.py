@@ -16,7 +16,8 @@ import privet
 from privet.models.tree import Ensemble
 
 KNOWN = ["sex", "education", "occupation"]
-ASK = ("--qi", "people.csv", "--sensitive", "income", "--columns", ",".join(KNOWN))
+OWN = ("--qi", "people.csv", "--sensitive", "income", "--columns", ",".join(KNOWN))
+ASK = (*OWN, "--measure", "posterior")
 
 
 def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -68,8 +69,8 @@ def folder(made: Path, tmp_path: Path) -> Path:
 def test_a_tree_is_audited_and_exposed_people_are_no_error(folder: Path) -> None:
     done = run("raw.json", *ASK, cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("raw.json: The 'income' of ")
-    for words in ("Against knowing nothing", "maximum entropy", "possible worlds", "Most exposed", "What would help"):
+    assert " ".join(done.stdout.split()).startswith("raw.json: Do not publish: The 'income' of ")
+    for words in ("Three numbers", "maximum entropy", "possible worlds", "Who is concerned", "What would help"):
         assert words in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert done.stderr == ""
@@ -131,7 +132,7 @@ def test_two_trees_stand_side_by_side(folder: Path) -> None:
     done = run(*words, "-o", "report.html", "--individuals", "each.csv", cwd=folder)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
-    assert "people known" in said and "the numbers here are computed from what it says" in said
+    assert "people known" in said and "Somebody who knows all about everybody else" in said
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "<em>raw.json</em> and <em>private.json</em> tell about income" in page
     assert set(pd.read_csv(folder / "each.csv")["model"]) == {"raw.json", "private.json"}
@@ -163,7 +164,7 @@ def test_what_was_published_and_which_values_there_are_can_be_said(folder: Path)
 def test_a_text_of_a_tree_is_audited_and_mended_too(tmp_path: Path) -> None:
     (tmp_path / "j48.txt").write_text("sex = f: flu (3.0/1.0)\nsex = m: ulcer (3.0)\n", encoding="utf-8")
     (tmp_path / "people.csv").write_text("sex\nf\nf\nf\nm\nm\nm\n", encoding="utf-8")
-    ask = ("--qi", "people.csv", "-s", "illness")
+    ask = ("--qi", "people.csv", "-s", "illness", "--measure", "posterior")
     done = run("j48.txt", *ask, "--fix", "-o", "safe.txt", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert audited("safe.txt", *ask, "--values", "flu,ulcer", cwd=tmp_path)["worst"] < 0.8
@@ -219,6 +220,57 @@ def test_a_table_that_contradicts_the_tree_is_refused_by_the_leaf(folder: Path) 
 
 def test_help_shows_examples() -> None:
     helped = run("--help", cwd=Path.cwd()).stdout
-    assert "privet audit raw.json --qi people.csv -s income --fix --threshold 0.8 -o safe.json" in helped
+    assert "privet audit raw.json --qi people.csv -s income --fix -o safe.json" in helped
     for option in ("--qi", "--sensitive", "--columns", "--values", "--marginal", "--training", "--fix", "--strict"):
         assert option in helped
+
+
+def test_own_rows_decide_unless_posteriors_are_asked_for(folder: Path) -> None:
+    """Verdict, threshold, --fix and --fail-above follow what own rows add; nobody is named unless --names says so."""
+    found = audited("raw.json", *OWN, cwd=folder)
+    assert found["measure"] == "disclosure" and found["threshold"] == 0.1
+    assert found["verdict"]["kind"] == "publish after these changes" and found["known"] > 0
+    assert found["disclosure"]["most"] == found["worst"] > 0.1
+    assert all("who" not in each for each in found["most exposed"])
+    assert all("who" in each for each in audited("raw.json", *OWN, "--names", cwd=folder)["most exposed"])
+    assert run("raw.json", *OWN, "--no-remedies", "--fail-above", "0.1", cwd=folder).returncode == 3
+    assert run("raw.json", *OWN, "--no-remedies", "--fail-above", "1", cwd=folder).returncode == 0
+    done = run("raw.json", *OWN, "--fix", "-o", "safe.json", cwd=folder)
+    assert done.returncode == 0 and "safe.json, where the worst disclosure is 0.0" in done.stderr, done.stderr
+    after = audited("safe.json", *OWN, cwd=folder)
+    assert after["verdict"]["kind"] == "publish" and after["worst"] < 0.1
+    assert run("safe.json", *OWN, "--fail-above", "0.1", "--strict", cwd=folder).returncode == 0
+
+
+def test_both_models_are_held_against_one_baseline(folder: Path) -> None:
+    raw, private = audited("raw.json", "private.json", *OWN, "--no-remedies", cwd=folder)
+    assert raw["baseline"] == private["baseline"]
+    assert private["verdict"]["kind"] == "publish" and "e^2 = 7.39 times" in private["verdict"]["reason"]
+    assert private["bound"] == pytest.approx(0.46211715726)
+    assert private["disclosure"]["most"] <= private["bound"]
+
+
+def test_the_json_is_what_its_schema_says(folder: Path) -> None:
+    schema = json.loads((Path(__file__).parents[2] / "docs" / "audit.schema.json").read_text(encoding="utf-8"))
+    for words in (("raw.json", *OWN), ("raw.json", *ASK, "--no-remedies"), ("private.json", *OWN)):
+        assert_fits(audited(*words, cwd=folder), schema, schema["$defs"])
+
+
+def assert_fits(value: Any, schema: dict[str, Any], named: dict[str, Any]) -> None:
+    """What the schema uses of JSON Schema: types, enumerations, constants, required properties, items, references."""
+    if "$ref" in schema:
+        schema = named[schema["$ref"].rsplit("/", 1)[1]]
+    kinds = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}
+    kinds["null"] = type(None)
+    if "type" in schema:
+        wanted = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+        assert any(isinstance(value, kinds[kind]) for kind in wanted), (value, schema)
+    assert value in schema.get("enum", [value]) and value == schema.get("const", value)
+    if isinstance(value, dict):
+        assert not set(schema.get("required", ())) - set(value)
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties", {})
+        for key, each in value.items():
+            assert_fits(each, properties.get(key, others), named)
+    if isinstance(value, list):
+        for each in value:
+            assert_fits(each, schema.get("items", {}), named)

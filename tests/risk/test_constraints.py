@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from published import posterior_audit
 from sklearn.tree import DecisionTreeClassifier
 
-import privet
 from privet.risk.constraints import choices_of
 
 ROWS = 12
@@ -30,7 +30,7 @@ def test_scikit_learn_could_not_have_cut_what_it_cannot_tell_apart(kind: str, se
     frame = pd.DataFrame({"a": rng.integers(0, 2, ROWS), "number": column(kind, rng)})
     truth = rng.integers(0, 2, ROWS)
     tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(frame, truth)
-    found = privet.audit(tree, frame, sensitive="s", truth=truth, remedies=False)
+    found = posterior_audit(tree, frame, sensitive="s", truth=truth, remedies=False)
     assert found.publication is not None and found.truth is not None
     gaps = [gap for choice in choices_of(found.publication) for _, gap in choice.gaps(found.truth)]
     assert min(gaps, default=0.0) > -1e-9
@@ -38,10 +38,10 @@ def test_scikit_learn_could_not_have_cut_what_it_cannot_tell_apart(kind: str, se
 
 def test_numbers_written_in_two_ways_are_one_value() -> None:
     frame = pd.DataFrame({"age": ["1", "1.0", "2", "2.0"]})
-    found = privet.audit("age <= 1: a (2.0)\nage > 1: b (2.0)", frame, sensitive="s", criterion="gini")
+    found = posterior_audit("age <= 1: a (2.0)\nage > 1: b (2.0)", frame, sensitive="s", criterion="gini")
     assert found.counted is not None and found.counted.internal == 0  # there was nothing else to cut
     mixed = pd.DataFrame({"sex": [1, "1", None, np.nan]})
-    assert privet.audit(": a (4.0/2.0)\n", mixed, sensitive="s", values=["a", "b"]).people.sizes.tolist() == [2, 2]
+    assert posterior_audit(": a (4.0/2.0)\n", mixed, sensitive="s", values=["a", "b"]).people.sizes.tolist() == [2, 2]
 
 
 def test_a_choice_among_too_many_splits_is_left_out_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,16 +49,16 @@ def test_a_choice_among_too_many_splits_is_left_out_and_counted(monkeypatch: pyt
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.permutation(20), "b": rng.permutation(20)})
     tree = DecisionTreeClassifier(max_depth=1).fit(frame, rng.integers(0, 2, 20))
-    facts = privet.audit(tree, frame, sensitive="s", remedies=False).beliefs["possible worlds"].facts
+    facts = posterior_audit(tree, frame, sensitive="s", remedies=False).beliefs["possible worlds"].facts
     assert facts["used"] == 0 and facts["not used"] == 37
 
 
 def test_what_the_table_has_and_the_tree_never_saw_is_said() -> None:
     frame = pd.DataFrame({"a": list("xxyy"), "b": list("pqpq")})
     text = "a = x: yes (2.0)\na = y: no (2.0)"
-    assumed = privet.audit(text, frame, sensitive="s", criterion="gini").assumptions
+    assumed = posterior_audit(text, frame, sensitive="s", criterion="gini").assumptions
     assert any("could have been by any of these columns" in said for said in assumed)
-    assert not any("any of these columns" in said for said in privet.audit(text, frame, sensitive="s").assumptions)
+    assert not any("any of these columns" in said for said in posterior_audit(text, frame, sensitive="s").assumptions)
 
 
 def test_what_labels_and_marginal_leave_open_is_said() -> None:
@@ -68,6 +68,6 @@ def test_what_labels_and_marginal_leave_open_is_said() -> None:
     truth = rng.integers(0, 3, 13)
     tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(frame, truth)
     shares = dict(zip(*np.unique(truth, return_counts=True), strict=True))
-    found = privet.audit(tree, frame, sensitive="s", published="labels", marginal=shares, remedies=False)
+    found = posterior_audit(tree, frame, sensitive="s", published="labels", marginal=shares, remedies=False)
     belief = found.beliefs["maximum entropy"]
     assert belief.facts["active"] and any("entropy could be larger" in note for note in belief.notes)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from published import posterior_audit
 
 import privet
 from privet.errors import ModelError
@@ -67,7 +68,7 @@ def test_the_merge_is_the_best_of_all_prunings(seed: int) -> None:
 @pytest.mark.parametrize("level", ["labels", "rates"])
 def test_what_was_withheld_is_not_written(level: str, tmp_path: Path) -> None:
     frame, _, model = table(1, rows=14)
-    found = privet.audit(model, frame, sensitive="s", published=level, threshold=0.7)
+    found = posterior_audit(model, frame, sensitive="s", published=level, threshold=0.7)
     merge = found.remedies[0]
     assert merge.enough and merge.tree is not None and most_published(merge.tree) == level
     merge.save(tmp_path / "safe.txt")
@@ -83,8 +84,8 @@ def test_a_label_alone_gives_many_people_not_away() -> None:
     truth = ["u"] * 9 + ["v"] * 9 + ["v"]
     text = "a = x: u\na = y: v\na = z: v"
     grown = pd.concat([frame, pd.DataFrame({"a": ["z"] * 5})])
-    assert privet.audit(text, grown, sensitive="s", truth=[*truth, *"vvvvv"], threshold=0.85).safe
-    merge = privet.audit(text, frame, sensitive="s", truth=truth, threshold=0.85).remedies[0]
+    assert posterior_audit(text, grown, sensitive="s", truth=[*truth, *"vvvvv"], threshold=0.85).safe
+    merge = posterior_audit(text, frame, sensitive="s", truth=truth, threshold=0.85).remedies[0]
     assert merge.merged == (0,) and merge.tree is not None and merge.tree.nodes[0].label == 1
     assert not merge.is_guess
 
@@ -92,12 +93,12 @@ def test_a_label_alone_gives_many_people_not_away() -> None:
 def test_numbers_that_nobody_knows_are_not_written(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": ["x"] * 4 + ["y"] * 5})
     text = "a = x: u (4.0)\na = y: v (5.0/2.0)"
-    merge = privet.audit(text, frame, sensitive="s", values=list("uvw"), threshold=0.9).remedies[0]
+    merge = posterior_audit(text, frame, sensitive="s", values=list("uvw"), threshold=0.9).remedies[0]
     assert merge.is_guess and "a guess" in merge.told
     with pytest.raises(ModelError, match="give the truth as well"):
         merge.save(tmp_path / "safe.txt")
     truth = [*"uuuu", *"vvvuw"]
-    known = privet.audit(text, frame, sensitive="s", values=list("uvw"), threshold=0.9, truth=truth).remedies[0]
+    known = posterior_audit(text, frame, sensitive="s", values=list("uvw"), threshold=0.9, truth=truth).remedies[0]
     known.save(tmp_path / "safe.txt")
     assert ": u (9.0/4.0)" in (tmp_path / "safe.txt").read_text()
 
@@ -105,11 +106,11 @@ def test_numbers_that_nobody_knows_are_not_written(tmp_path: Path) -> None:
 def test_one_leaf_is_tried_before_giving_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("privet.risk.remedies.TRIES", 1)
     frame, _, model = table(2)
-    merge = privet.audit(model, frame, sensitive="s", threshold=0.7).remedies[0]
+    merge = posterior_audit(model, frame, sensitive="s", threshold=0.7).remedies[0]
     assert merge.enough and merge.merged == (0,)
 
 
 def test_certainty_alone_asks_for_no_epsilon() -> None:
     frame, _, model = table(3)
-    found = privet.audit(model, frame, sensitive="s", threshold=1)
+    found = posterior_audit(model, frame, sensitive="s", threshold=1)
     assert found.remedies and not any("inf" in remedy.told for remedy in found.remedies)

@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from labels import EVIL
+from published import posterior_audit as audit
 
 import privet
-from privet.risk import Audit, audit
+from privet.risk import Audit
+from privet.risk.disclosure import own_rows
 from privet.risk.drawing import key, level, posteriors
 from privet.risk.findings import Remedy
 from privet.risk.measures import measure
@@ -39,12 +41,13 @@ PEOPLE = pd.DataFrame(
 TRUTH = ["flu", "flu", "ulcer", "ulcer", "ulcer", "flu", "ulcer"]
 VOID = {"meta", "br"}
 SECTIONS = [
-    "What this is about",
-    "Against knowing nothing",
+    "Three numbers",
+    "What to do about it",
+    "Who is concerned",
     "How surely people are known",
     "Where they are in",
-    "Most exposed",
-    "What to do about it",
+    "What this is about",
+    "What can be inferred",
     "What is assumed",
     "Notes of the adversaries",
     "How to read this",
@@ -121,7 +124,7 @@ def test_every_column_explains_itself() -> None:
 def test_nobody_exposed_is_calm_and_needs_nothing() -> None:
     content = page(made(CALM))
     assert 'class="alarm"' not in content and 'class="good"' in content
-    assert "nothing needs to change" in content
+    assert '<p class="big">Publish</p>' in content and "What to do about" not in content
 
 
 def test_two_audits_stand_side_by_side() -> None:
@@ -131,7 +134,7 @@ def test_two_audits_stand_side_by_side() -> None:
     assert content.count('class="big"') == 2
     assert "j48.txt makes 2 people known and calm.txt 0, 2 fewer; the worst posterior is 1.000 and 0.750." in content
     assert len(pictures(content)) == 4  # two histograms, two trees
-    table = content[content.index("Against knowing nothing") : content.index("Who they are")]
+    table = content[content.index("What can be inferred") : content.index("Who they are")]
     assert table.count("maximum entropy<small>j48.txt") == table.count("maximum entropy<small>calm.txt") == 1
     assert content.count("The sensitive attribute has the public values listed here") == 1  # said of both
 
@@ -143,7 +146,7 @@ def test_a_model_without_leaves_has_no_tree() -> None:
     model = privet.NaiveBayesClassifier(1, domain=domain).fit(frame.drop(columns="income"), frame["income"]).model_
     content = page(audit(model, frame, sensitive="income"))
     Tags(content)
-    assert "Where they are" not in content and "Most exposed" not in content
+    assert "Where they are" not in content and "Who is concerned" not in content
     assert "prediction" in content and "noise for epsilon 1" in content
     assert "<b>Prediction</b>" in content
     assert "maximum entropy" not in content.lower() and "possible worlds" not in content.lower()
@@ -151,7 +154,7 @@ def test_a_model_without_leaves_has_no_tree() -> None:
 
 def test_a_private_model_is_told_in_computed_numbers() -> None:
     content = page(replace(made(), epsilon=1.0))
-    assert "The model is private with epsilon 1; the numbers here are computed from what it says" in content
+    assert "a yes-or-no fact of that person goes from 50% to at most about 88%" in content  # as on all pages
     assert not re.search(r"\bsafe\b", content)
 
 
@@ -209,6 +212,8 @@ def drawn(sure: list[float], people: list[int] | None = None, threshold: float =
         people=table,
         beliefs=beliefs,
         overall={name: measure(table, belief, threshold=threshold) for name, belief in beliefs.items()},
+        own=own_rows(publication, {}, np.array([0.5, 0.5])),
+        measure="posterior",
         threshold=threshold,
         exposures=(),
         assumptions=(),
@@ -256,7 +261,7 @@ def test_colours_rise_with_the_posterior_and_alarm_begins_at_the_threshold() -> 
 
 def test_a_leaf_says_in_words_what_its_colour_says() -> None:
     picture = exposed_tree(drawn([0.9, 0.6], [4, 1]))
-    assert "0.900" in picture and "4 people, all known" in picture
+    assert "0.900" in picture and "4 people, all concerned" in picture
     assert "0.600" in picture and "1 person<" in picture
     assert 'class="e3"' in picture and 'class="e1"' in picture
     assert "x = v0: 4 people, 4 known with 0.8 or more, worst posterior 0.900" in picture

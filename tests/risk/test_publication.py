@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from published import posterior_audit
 
 import privet
 from privet.errors import DataError, ModelError
@@ -22,7 +23,7 @@ COUNTS = "sex = f: yes (3.0/1.0)\nsex = m: no (2.0/1.0)"
 
 
 def shares(tree: Any, **asked: Any) -> dict[str, Any]:
-    found = privet.audit(tree, PEOPLE, sensitive="s", remedies=False, **asked)
+    found = posterior_audit(tree, PEOPLE, sensitive="s", remedies=False, **asked)
     return {name: found.beliefs[name].shares for name in ("maximum entropy", "possible worlds")}
 
 
@@ -61,7 +62,7 @@ def test_noise_makes_no_part_of_the_people_negative() -> None:
 
 def test_of_an_unknown_sample_noisy_counts_are_those_of_the_sample() -> None:
     people = pd.DataFrame({"sex": ["f"] * 4000 + ["m"] * 4})
-    found = privet.audit(noisy((800.0, 200.0), (2.0, 2.0)), people, sensitive="s", training="unknown")
+    found = posterior_audit(noisy((800.0, 200.0), (2.0, 2.0)), people, sensitive="s", training="unknown")
     for name in ("maximum entropy", "possible worlds"):
         assert found.beliefs[name].shares[0, 0] == pytest.approx(0.25 * 0.8 + 0.75 * 0.5, abs=0.01)
 
@@ -85,24 +86,24 @@ def test_a_marginal_is_read_as_labels_are() -> None:
 )
 def test_odd_questions_get_a_sentence(asked: dict[str, Any], said: str) -> None:
     with pytest.raises(DataError, match=said):
-        privet.audit(LABELS, PEOPLE, sensitive="s", **asked)
+        posterior_audit(LABELS, PEOPLE, sensitive="s", **asked)
 
 
 def test_marks_of_rows_are_words_as_well_as_truth_values() -> None:
     marks = ["yes"] * 3 + ["no"] * 3 + ["yes"] * 2 + ["no"] * 2
-    found = privet.audit(COUNTS, PEOPLE, sensitive="s", training=marks)
+    found = posterior_audit(COUNTS, PEOPLE, sensitive="s", training=marks)
     assert found.people.total == 5 and isinstance(found.publication, Publication)
 
 
 def test_columns_need_not_be_named_by_texts_and_values_must_be_plain() -> None:
     wide = PEOPLE.assign(**{"x": 1}).rename(columns={"x": 7})
-    assert privet.audit(LABELS, wide, sensitive="s").people.names == ("sex", "7")
+    assert posterior_audit(LABELS, wide, sensitive="s").people.names == ("sex", "7")
     with pytest.raises(DataError, match="column 'x' has values that are neither texts nor numbers"):
-        privet.audit(LABELS, PEOPLE.assign(x=[[1]] * 10), sensitive="s")
+        posterior_audit(LABELS, PEOPLE.assign(x=[[1]] * 10), sensitive="s")
 
 
 def test_a_model_that_records_its_criterion_keeps_it() -> None:
     domain = Domain((Nominal("sex", ("f", "m")), Nominal("s", ("a", "b"))), target="s")
     model = privet.ID3Classifier(domain=domain).fit(PEOPLE, ["a", "b"] * 5).model_
     with pytest.raises(ModelError, match="chose its splits by infogain, not gini"):
-        privet.audit(model, PEOPLE, sensitive="s", criterion="gini")
+        posterior_audit(model, PEOPLE, sensitive="s", criterion="gini")

@@ -16,9 +16,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from published import posterior_audit
 from sklearn.tree import DecisionTreeClassifier, export_text
 
-import privet
 from privet.risk import Audit
 from privet.risk.publication import Labelled
 
@@ -83,7 +83,7 @@ def test_what_refits_make_certain_is_never_called_safe(classes: int, chosen: dic
             criterion = "none" if "class_weight" in chosen else "gini"
             asked: dict[str, Any] = {"sensitive": "y", "values": range(classes), "criterion": criterion}
             stopping = "full" if not chosen and seed else None
-            found = privet.audit(text, frame, **asked, stopping=stopping, remedies=False)
+            found = posterior_audit(text, frame, **asked, stopping=stopping, remedies=False)
             mine = believed(found)
             claimed = mine.max(axis=1) > 1 - 1e-9
             sure = truth.max(axis=1) > 1 - 1e-9
@@ -102,10 +102,10 @@ def test_a_weighted_tree_with_pure_leaves_is_not_safe() -> None:
     text = export_text(fitted, feature_names=["x"], show_weights=True)
     assert ".33" in text or ".67" in text
     for tree in (fitted, text):
-        found = privet.audit(tree, frame, sensitive="y", remedies=False)
+        found = posterior_audit(tree, frame, sensitive="y", remedies=False)
         assert found.worst == 1 and found.known >= 5 and not found.safe
         assert found.publication is not None and found.publication.level == "counts"  # by one weight for each value
-    exact = privet.audit(DecisionTreeClassifier().fit(frame, values), frame, sensitive="y", remedies=False)
+    exact = posterior_audit(DecisionTreeClassifier().fit(frame, values), frame, sensitive="y", remedies=False)
     assert found.known == exact.known
 
 
@@ -113,10 +113,10 @@ def test_of_rows_with_weights_of_their_own_no_verdict_is_given() -> None:
     frame = pd.DataFrame({"x": [1, 1, 1, 1, 2, 2, 2, 2, 2, 2]})
     values = ["a", "b", "a", "b", "a", "b", "a", "b", "a", "b"]
     fitted = DecisionTreeClassifier(max_depth=1).fit(frame, values, sample_weight=np.linspace(1, 2, 10) ** 2)
-    found = privet.audit(fitted, frame, sensitive="y", threshold=0.8, remedies=False)
+    found = posterior_audit(fitted, frame, sensitive="y", threshold=0.8, remedies=False)
     assert found.worst == 0.5 and found.undecided == 6 and not found.safe
     assert "No verdict about the 'y' of 6 of 10 people" in str(found)
-    assert privet.audit(fitted, frame, sensitive="y", threshold=0.9, remedies=False).safe  # five of six at most
+    assert posterior_audit(fitted, frame, sensitive="y", threshold=0.9, remedies=False).safe  # five of six at most
 
 
 def test_whole_weights_that_are_no_counts_are_recognised() -> None:
@@ -124,8 +124,8 @@ def test_whole_weights_that_are_no_counts_are_recognised() -> None:
     values = ["a", "b", "a", "a", "b", "b", "b", "b"]
     fitted = DecisionTreeClassifier(class_weight={"a": 2, "b": 3}).fit(frame, values)
     text = export_text(fitted, feature_names=["x"], show_weights=True, decimals=1)
-    found = privet.audit(text, frame, sensitive="y", remedies=False)
-    plain = privet.audit(DecisionTreeClassifier().fit(frame, values), frame, sensitive="y", remedies=False)
+    found = posterior_audit(text, frame, sensitive="y", remedies=False)
+    plain = posterior_audit(DecisionTreeClassifier().fit(frame, values), frame, sensitive="y", remedies=False)
     assert (found.known, found.worst) == (plain.known, plain.worst)
 
 
@@ -157,7 +157,7 @@ def test_parts_of_rows_against_every_assignment(codes: list[int | None], number:
 
     text = "\n".join(f"sex = {'fm'[leaf]}: {'ab'[labels[leaf]]} {said}" for leaf, said in enumerate(printed(values)))
     truth = posteriors(printed, len(codes), 2)[printed(values)]
-    found = privet.audit(text, frame, sensitive="y", values=["a", "b"], remedies=False)
+    found = posterior_audit(text, frame, sensitive="y", values=["a", "b"], remedies=False)
     mine = believed(found)
     sure = truth.max(axis=1) > 1 - 1e-9
     whole = np.array([code is not None for code in codes])
@@ -175,9 +175,9 @@ def test_half_a_row_is_somebody_who_misses_a_value() -> None:
     """Wrong by half a row: whoever misses nothing is right, and one of those who miss something is not."""
     frame = pd.DataFrame({"sex": ["f"] * 4 + ["m"] * 4 + [None]})
     text = "sex = f: a (4.5/0.5)\nsex = m: b (4.5)"
-    found = privet.audit(text, frame, sensitive="y", remedies=False)
+    found = posterior_audit(text, frame, sensitive="y", remedies=False)
     assert (believed(found).max(axis=1) == 1).all()
     assert believed(found)[-1].tolist() == [0.0, 1.0]  # it is in a leaf without anybody wrong
     # the table has nobody who misses a value, so that half a row is somebody's
-    other = privet.audit(text, frame.iloc[:8], sensitive="y", remedies=False)
+    other = posterior_audit(text, frame.iloc[:8], sensitive="y", remedies=False)
     assert other.overall["possible worlds"].known == 8 and Labelled.of(50, 50.33, 0.5, (), 2).people == (49,)

@@ -8,13 +8,14 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from labels import EVIL
+from published import posterior_audit as audit
 from rich.console import Console
 from rich.text import Text
 
-from privet.risk import Audit, audit
-from privet.risk.findings import Remedy
+from privet.risk import Audit
+from privet.risk.findings import Remedy, probability
 from privet.risk.summary import show, summary
-from privet.risk.words import best, difference, measures, notes, probability, verdict
+from privet.risk.words import difference, measures, notes, verdict
 from privet.trees.layout import width_of
 
 TREE = """sex = f: flu (3.0/1.0)
@@ -49,13 +50,12 @@ def uncoloured(line: str) -> str:
 def test_the_verdict_counts_the_known_and_names_who_knows_them() -> None:
     found = made()
     assert verdict(found) == (
-        "The 'illness' of 2 of 7 people is known with probability 0.8 or more: the worst posterior is 1, which is "
-        "certainty, by maximum entropy."
+        "Do not publish: The 'illness' of 2 of 7 people is known with probability 0.8 or more: the worst posterior is "
+        "1, which is certainty. As it is, do not publish it; no remedy was looked for."
     )
     calm = made("sex = f: flu (3.0/1.0)\nsex = m: ulcer (4.0/1.0)\n")
-    assert verdict(calm).startswith(
-        "Nobody's 'illness' is known with probability 0.8: the worst posterior is 0.750, by "
-    )
+    said = "Publish: Nobody's 'illness' is known with probability 0.8: the worst posterior is 0.750."
+    assert verdict(calm) == said
 
 
 def test_the_summary_has_all_that_was_found() -> None:
@@ -109,9 +109,9 @@ def test_two_audits_are_compared_in_a_sentence() -> None:
 
 
 def test_a_private_model_is_not_called_safe() -> None:
-    """Its numbers are computed: the promise is told beside them and concludes nothing."""
-    text = str(replace(made(), epsilon=0.5))
-    assert "private with epsilon 0.5" in text and "computed" in text
+    """Its numbers are computed: the promise is told beside them, in the words of all pages."""
+    text = " ".join(str(replace(made(), epsilon=0.5)).split())
+    assert "a yes-or-no fact of that person goes from 50% to at most about 73%" in text
     assert "safe" not in text
 
 
@@ -120,9 +120,9 @@ def test_the_best_remedy_is_enough_and_cheapest() -> None:
     cheap = Remedy("withhold counts", "b", True, 0.5, 0, 0.9, 0.9)
     vain = Remedy("withhold rates", "c", False, 1.0, 9, 0.95, 0.9)
     vague = Remedy("epsilon", "d", True)
-    assert best([vague, dear, vain, cheap]) is cheap
-    assert best([vague, vain]) is vague
-    assert best([vain]) is None
+    assert replace(made(), remedies=(vague, dear, vain, cheap)).best is cheap
+    assert replace(made(), remedies=(vague, vain)).best is vague
+    assert replace(made(), remedies=(vain,)).best is None
 
 
 def test_notes_are_said_once() -> None:

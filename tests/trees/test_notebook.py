@@ -142,7 +142,7 @@ def test_an_audit_and_a_verdict_begin_with_what_follows(table: privet.ProtectedT
     fitted = privet.MaxTreeClassifier(1, max_depth=1).fit(table)
     people = pd.DataFrame({"sex": ["f", "m"], "age": [1, 2]})
     audit = privet.audit(fitted.model_, people, sensitive="ill", remedies=False)
-    assert "is known with probability" in shown(audit).text and "adversary" in shown(audit).text
+    assert "own row adds 0.1 or more" in shown(audit).text and "adversary" in shown(audit).text
     broken = Verdict("mine", "function", "", Fraction(1), (Finding("runs", "two tables", "n > 3", 2.5, 1000, 1e-8),))
     assert "mine: BROKEN" in shown(broken).text and "loses at least 2.500" in shown(broken).text
 

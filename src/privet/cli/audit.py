@@ -63,10 +63,23 @@ def audit(
         str | None,
         typer.Option(metavar="COLUMN", help="The column that says which rows the tree was grown on, or unknown."),
     ] = None,
-    threshold: Annotated[float, typer.Option(help="The probability from which on a value counts as known.")] = 0.8,
+    measure: Annotated[
+        str, typer.Option(help="What counts: disclosure, what the own row adds, or posterior (Zhu and Du).")
+    ] = "disclosure",
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="From where on a person counts: 0.1 of disclosure, 0.8 of a posterior, if nothing is said."),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="V=SHARE,…|FILE", help="How frequent the values are to who has not seen the model."),
+    ] = None,
+    names: Annotated[
+        bool, typer.Option("--names", help="Show the quasi-identifiers of the people concerned in reports.")
+    ] = False,
     top: Annotated[int, typer.Option(min=0, help="How many of the most exposed to name.")] = 20,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Merge leaves until nobody is known, and write that tree.")
+        bool, typer.Option("--fix", help="Merge leaves until nobody is concerned, and write that tree.")
     ] = False,
     remedies: Annotated[bool, typer.Option("--remedies/--no-remedies", help="Look for what would help.")] = True,
     epsilon_trials: Annotated[
@@ -81,27 +94,32 @@ def audit(
     individuals: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a row for each profile here, as .csv.")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 if somebody is known.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless the verdict is to publish.")] = False,
+    fail_above: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="Exit with 3 if somebody's measure is above it, for pipelines."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compute what a published tree reveals about the people in it.
 
-    Somebody who has the tree and knows everybody's quasi-identifiers can infer probabilities of
-    the sensitive value of each person. The audit computes two such adversaries, maximum entropy
-    and possible worlds, and compares them with somebody who has not seen the tree. It shows who
-    is exposed most and by which path of the tree, and which remedy brings every probability
-    below the threshold, at which accuracy. A private tree is audited in the same way.
+    The verdict is publish, publish after these changes, or do not publish. It follows what a
+    person's own row adds to what the tree tells about anybody like them (disclosure), apart from
+    what is learnt from others (inference) and from the shares of the values (baseline). With
+    --measure posterior it follows what somebody can conclude who has the tree and knows
+    everybody's quasi-identifiers, by maximum entropy or by counting possible worlds. The remedy
+    that costs the least accuracy is tried. A private tree is audited in the same way.
 
-    The table and the truth are read here and sent nowhere. The report, the JSON and
-    --individuals quote them: they are for the owner and must not be published.
+    The table and the truth are read here and sent nowhere. Reports and the JSON name leaves;
+    with --names they quote people, as --individuals does: those are for the owner alone.
 
     \b
     Examples:
       privet audit raw.json --qi people.csv --sensitive income -o report.html
       privet audit raw.json private.json --qi people.csv -s income --truth people.csv -o report.html
       privet audit j48.txt --qi people.csv -s education --values @levels.txt --criterion none
-      privet audit raw.json --qi people.csv -s income --fix --threshold 0.8 -o safe.json
-      privet audit raw.json --qi people.csv -s income --published labels --strict --json
+      privet audit raw.json --qi people.csv -s income --fix -o safe.json
+      privet audit raw.json --qi people.csv -s income --published labels --fail-above 0.1 --json
     """
     files = _Files(tree, beside, qi, truth, output, html, individuals)
     _check(files, fix, remedies)
@@ -114,9 +132,12 @@ def audit(
         "criterion": criterion,
         "stopping": stopping,
         "truth": answers,
+        "measure": measure,
         "threshold": threshold,
+        "names": names,
         "columns": None if columns is None else _split(columns),
-        "marginal": None if marginal is None else _marginal(marginal),
+        "marginal": None if marginal is None else _marginal(marginal, "--marginal"),
+        "baseline": None if baseline is None else _marginal(baseline, "--baseline"),
         "training": training,
         "remedies": remedies,
         "top": top,
@@ -125,15 +146,19 @@ def audit(
     if remedies and epsilon_trials and answers is not None and training is None:
         refit = _refit(tree, table, answers, sensitive, options["columns"])
     trees = files.trees
-    names = [path.name for path in trees] if len({path.name for path in trees}) == len(trees) else list(map(str, trees))
+    titles = [path.name for path in trees]
+    titles = titles if len({*titles}) == len(trees) else list(map(str, trees))
     audits = []
     with Console(stderr=True).status("reading") as status:
-        for path, name in zip(trees, names, strict=True):
+        for path, name in zip(trees, titles, strict=True):
             own_refit = refit if path is tree else None
             result = privet.audit(
                 path, table, **options, name=name, refit=own_refit, progress=_progress_line(status, name)
             )
             audits.append(result)
+            if options["baseline"] is None and "marginal" in result.beliefs:  # one baseline for both
+                shares = result.beliefs["marginal"].shares[0].tolist()
+                options["baseline"] = dict(zip(result.values, shares, strict=True))
     written = _write(audits, replace(files, output=None) if fix else files)
     if fix:
         assert output is not None
@@ -142,6 +167,8 @@ def audit(
     if written:
         say(f"wrote {' and '.join(written)}")
     if strict and not fix and any(not result.safe for result in audits):
+        raise typer.Exit(EXPOSED)
+    if fail_above is not None and any(result.worst > fail_above for result in audits):
         raise typer.Exit(EXPOSED)
 
 
@@ -215,7 +242,7 @@ def _values(words: str) -> list[str]:
     return [value for value in values if value]
 
 
-def _marginal(words: str) -> Mapping[str, float]:
+def _marginal(words: str, option: str) -> Mapping[str, float]:
     """Return shares, written as v=0.3,w=0.7 or in a JSON file."""
     how = "write it as v=0.3,w=0.7 or as a JSON object of numbers in a .json file"
     if words.lower().endswith(".json"):
@@ -223,13 +250,13 @@ def _marginal(words: str) -> Mapping[str, float]:
         try:
             return {str(value): float(share) for value, share in json.loads(text).items()}
         except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
-            raise QuestionError(f"--marginal '{words}' holds no shares of values; {how}.") from None
+            raise QuestionError(f"{option} '{words}' holds no shares of values; {how}.") from None
     shares = {}
     for pair in _split(words):
         value, _, share = pair.rpartition("=")
         number = number_of(share)
         if not value.strip() or number is None:
-            raise QuestionError(f"--marginal '{words}' gives no shares of values; {how}.")
+            raise QuestionError(f"{option} '{words}' gives no shares of values; {how}.")
         shares[value.strip()] = number
     return shares
 
@@ -327,7 +354,6 @@ def _write_fixed(result: Audit, tree: Path, output: Path) -> str:
     """
     from privet.risk.readers.weka import write
     from privet.risk.remedies import withheld
-    from privet.risk.words import best
 
     if result.publication is not None:
         whole, level = result.publication.tree, result.publication.level
@@ -339,25 +365,33 @@ def _write_fixed(result: Audit, tree: Path, output: Path) -> str:
             )
         if result.safe and smaller is not whole:
             write_text(output, write(smaller))
-            return f"{output}, the tree with {level} alone: nobody is known with probability {result.threshold:g}"
+            return f"{output}, the tree with {level} alone: {_nobody(result)}"
     if result.safe:
         output.write_bytes(tree.read_bytes())
-        return f"{output}, the tree as it is: nobody is known with probability {result.threshold:g}"
+        return f"{output}, the tree as it is: {_nobody(result)}"
     if result.publication is None:
         raise QuestionError(
             f"'{tree}' is no single tree, so it has no leaves that --fix could merge; fit it with less epsilon."
         )
     merge = next(remedy for remedy in result.remedies if remedy.kind == "merge leaves")
     if not merge.enough:
-        other = best(result.remedies)
+        other = result.best
         helps = f"what helps: {other.told}" if other is not None else "no remedy was found, so raise --threshold."
-        why = f"the worst posterior stays {merge.worst:.3g}" if merge.worst is not None else merge.told
+        number = "disclosure" if result.by_own_row else "posterior"
+        why = f"the worst {number} stays {merge.worst:.3g}" if merge.worst is not None else merge.told
         raise QuestionError(
-            f"--fix cannot bring every posterior of '{tree}' below {result.threshold:g} by merging leaves: "
+            f"--fix cannot bring every {number} of '{tree}' below {result.threshold:g} by merging leaves: "
             f"{why.removeprefix('Merging leaves does not help: ').rstrip('.')}; {helps}"
         )
     merge.save(output)
-    return f"{output}, where the worst posterior is {merge.worst:.3g}"
+    return f"{output}, where the worst {'disclosure' if result.by_own_row else 'posterior'} is {merge.worst:.3g}"
+
+
+def _nobody(result: Audit) -> str:
+    """Return that nobody reaches the threshold."""
+    if result.by_own_row:
+        return f"nobody's own row adds {result.threshold:g} or more"
+    return f"nobody is known with probability {result.threshold:g}"
 
 
 def _dict(audits: list[Audit]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +15,90 @@ from privet.kernel import number_of, text_of
 from privet.models.epsilon import belief, factor, percent
 from privet.models.model import Model
 from privet.risk.constraints import Counted, choices_of, silence
-from privet.risk.findings import ALONE, MAXIMUM, WORLDS, Audit
+from privet.risk.disclosure import OwnRow, own_rows, predicted_rows
+from privet.risk.findings import ALONE, DISCLOSURE, MAXIMUM, POSTERIOR, WORLDS, Audit
 from privet.risk.leaf_shares import closed_form, tilt_of
 from privet.risk.maximum_entropy import maximum_entropy
 from privet.risk.measures import exposures, measure
 from privet.risk.people import Belief, People, marginal_only, uniform
-from privet.risk.predictions import predictions
-from privet.risk.publication import COUNTS, LABELS, Publication, marginal_of
+from privet.risk.publication import COUNTS, LABELS, RATES, Publication, marginal_of
 from privet.risk.readers import criterion_of, read_tree, stopping_of
+from privet.risk.readers.many_trees import Boosted, Forest
 from privet.risk.remedies import Refit, remedies_for
-from privet.risk.tree import Floats, PublishedTree
+from privet.risk.several import View, left_out, together
+from privet.risk.tree import Floats, Mask, PublishedTree
+from privet.risk.world_pieces import Quota
 from privet.risk.worlds import possible_worlds
 from privet.rows import read
 
 UNKNOWN = "unknown"
+THRESHOLDS = {DISCLOSURE: 0.1, POSTERIOR: 0.8}
 
 Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """What was published, what the adversary knows, and what is measured.
+
+    Parameters
+    ----------
+    measure : {"disclosure", "posterior"}
+        What headlines, thresholds and remedies follow: what a person's own row added, or the largest posterior of an
+        adversary (Zhu and Du 2010).
+    threshold : float, optional
+        From where on a person counts; 0.1 of disclosure, 0.8 of a posterior.
+    values : sequence, optional
+        The public values of the sensitive attribute; else those that the model knows.
+    published : {"auto", "labels", "rates", "counts"}
+        Which numbers of leaves went out with the tree; "auto" is all that it has.
+    marginal : mapping of value to share, optional
+        The shares of the values, where they were published too.
+    baseline : mapping of value to share, optional
+        How frequent each value is to somebody who has not seen the model; else as the model or the truth has it.
+    criterion : {"gini", "entropy", "gain-ratio", "none"}, optional
+        What chose the splits; known of privet's and scikit-learn's own trees.
+    stopping : {"full", "none"}, optional
+        Was a text of scikit-learn grown until its leaves were pure?
+    columns : sequence of str, optional
+        The quasi-identifiers; else all columns but the sensitive one.
+    training : str or sequence, optional
+        The column that says which rows the tree was grown on, or those marks, or "unknown"; else all rows.
+    worlds, remedies : bool, default True
+        Count possible worlds; try what would help.
+    names : bool, default False
+        Show quasi-identifiers of the people concerned in reports, and not only the leaves they are in.
+    top : int, default 20
+        How many of the most exposed to list.
+    seed : int, default 0
+    """
+
+    measure: str = DISCLOSURE
+    threshold: float | None = None
+    values: Sequence[Any] | None = None
+    published: str = "auto"
+    marginal: Mapping[str, float] | None = None
+    baseline: Mapping[str, float] | None = None
+    criterion: str | None = None
+    stopping: str | None = None
+    columns: Sequence[str] | None = None
+    training: Any = None
+    worlds: bool = True
+    remedies: bool = True
+    names: bool = False
+    top: int = 20
+    seed: int = 0
+
+    def checked(self) -> float:
+        """Refuse what is no option, and return the threshold."""
+        if self.measure not in THRESHOLDS:
+            raise DataError(f"the measure is {' or '.join(THRESHOLDS)}, not '{self.measure}'.")
+        number = THRESHOLDS[self.measure] if self.threshold is None else number_of(self.threshold)
+        if number is None or not 0 < number <= 1:
+            raise DataError(f"the threshold is a probability above 0 and at most 1, not {self.threshold}.")
+        if self.top < 0:
+            raise DataError(f"top is how many of the most exposed to name, 0 or more, not {self.top}.")
+        return number
 
 
 def audit(
@@ -37,116 +106,308 @@ def audit(
     qi: Any,
     *,
     sensitive: str,
-    values: Sequence[Any] | None = None,
-    published: str = "auto",
-    criterion: str | None = None,
-    stopping: str | None = None,
     truth: Any = None,
-    threshold: float = 0.8,
-    columns: Sequence[str] | None = None,
-    marginal: Mapping[str, float] | None = None,
-    training: Any = None,
-    worlds: bool = True,
-    remedies: bool = True,
     refit: Refit | None = None,
-    top: int = 20,
-    seed: int = 0,
     name: str | None = None,
     progress: Progress | None = None,
+    options: AuditOptions | None = None,
+    **changes: Any,
 ) -> Audit:
-    """What a published model tells about the people of a table.
+    """Return what a published model tells about the people of a table.
 
-    `tree` is a privet model or its file, a fitted scikit-learn tree, or the text of one: `export_text`, or Weka's J48.
-    `qi` is what an adversary knows of everybody: a frame, or a .csv or .parquet file; `columns` picks the
-    quasi-identifiers, else all but the sensitive column.
+    Parameters
+    ----------
+    tree : model, classifier, str or Path
+        A privet model or its file, a fitted scikit-learn tree, or the text of one: `export_text`, or Weka's J48.
+    qi : frame, str or Path
+        What an adversary knows of everybody: a frame, or a .csv or .parquet file.
+    sensitive : str
+        The column that the model predicts.
+    truth : frame, str, Path or sequence, optional
+        The true values, for the owner: a frame or file with the sensitive column, or the values row by row.
+    refit : callable, optional
+        Grows a private model with a given epsilon, to try remedies with.
+    name : str, optional
+        What reports call the model.
+    progress : callable, optional
+        Is told what is being done.
+    options : AuditOptions, optional
+    **changes
+        Fields of the options, each by its name: `audit(tree, qi, sensitive="income", measure="posterior")`.
 
-    `published` says which numbers went out with the tree: "labels", "rates" (the error of each leaf), "counts" or
-    "auto", all that it has; `marginal` the shares of the values, if they were published. `criterion` is what chose the
-    splits: "gini", "entropy" or "none"; it is known of privet's and scikit-learn's own. `stopping` says of a text of
-    scikit-learn whether it was grown until its leaves were pure ("full") or not ("none"). `values` lists the public
-    values of the sensitive attribute. `training` is None if the tree was grown on the whole table, the name of the
-    column that says which rows, or "unknown". `truth` holds the true values, for the owner: a frame or file with the
-    sensitive column, or the values themselves, row by row. `refit(epsilon)` grows a private model to try remedies with;
-    `worlds=False` leaves out possible worlds, `remedies=False` the remedies.
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    DataError
+        If the table, the truth or an option cannot be used.
+    ModelError
+        If the model cannot be read or audited.
     """
+    try:
+        asked = replace(options or AuditOptions(), **changes)
+    except TypeError:
+        known = {each.name for each in fields(AuditOptions)}
+        odd = next(name for name in changes if name not in known)
+        raise DataError(f"audit has no option '{odd}'; it has {', '.join(sorted(known))}.") from None
     say = progress or (lambda text: None)
-    number = number_of(threshold)
-    if number is None or not 0 < number <= 1:
-        raise DataError(f"the threshold is a probability above 0 and at most 1, not {threshold}.")
-    threshold = number
-    if top < 0:
-        raise DataError(f"top is how many of the most exposed to name, 0 or more, not {top}.")
+    threshold = asked.checked()
     say("reading")
-    found = read_tree(tree, values)
+    if isinstance(tree, list | tuple):
+        return _audit_together(tree, qi, sensitive, truth, name, asked, threshold)
+    found = read_tree(tree, asked.values)
+    if isinstance(found, Forest | Boosted):
+        return _audit_many(found, qi, sensitive, truth, name or _name(tree), asked, threshold)
     frame = _frame(qi, "the table of quasi-identifiers")
     answers = _truth(truth, frame, sensitive)
-    frame, answers, outside = _trained(frame, answers, training)
-    known = _columns(frame, columns, sensitive, training)
+    frame, answers, outside = _trained(frame, answers, asked.training)
+    columns = _columns(frame, asked.columns, sensitive, asked.training)
+    publication: Publication | None = None
     if isinstance(found, Model):
         _same_target(found, sensitive)
-        people = People.of(frame, known)
+        people = People.of(frame, columns)
         texts = found.domain.target_column.texts
-        belief = predictions(found, frame.iloc[_first(people)])
-        publication, counted = None, None
-        counts = _counts(people, answers, texts, sensitive)
+        predicted = predictions(found, frame.iloc[_first(people)])
     else:
         _same_target(found.model, sensitive)
-        found = stopping_of(criterion_of(found, criterion), stopping)
-        frame = _named(found, frame, known)
-        people = People.of(frame, known)
+        found = stopping_of(criterion_of(found, asked.criterion), asked.stopping)
+        frame = _named(found, frame, columns)
+        people = People.of(frame, columns)
         texts = found.values
-        counts = _counts(people, answers, texts, sensitive)
-        given = None if marginal is None else marginal_of(marginal, texts)
-        publication = Publication.of(found, people, published, given, _is_unknown(training))
+        given = None if asked.marginal is None else marginal_of(asked.marginal, texts)
+        publication = Publication.of(found, people, asked.published, given, _is_unknown(asked.training))
+        found = publication.tree
+    counts = _counts(people, answers, texts, sensitive)
     beliefs: dict[str, Belief] = {"uniform": uniform(people, len(texts))}
-    shares = _marginal(publication, marginal, texts, counts)
+    shares = _marginal(publication, asked.baseline or asked.marginal, texts, counts)
     if shares is not None:
         beliefs["marginal"] = marginal_only(people, shares)
-    named = name or _name(tree)
+    choices = () if publication is None else choices_of(publication)
     if publication is None:
-        beliefs["prediction"] = belief
-        exposed: tuple[Any, ...] = ()
-        notes: tuple[str, ...] = belief.notes
+        beliefs["prediction"] = predicted
+        base = shares if shares is not None else people.sizes @ predicted.shares / people.total
+        own = predicted_rows(predicted, people.sizes.astype(np.float64), base, _epsilon(found) or 0.0, counts)
+        notes: tuple[str, ...] = predicted.notes
     else:
-        choices = choices_of(publication)
-        counted = Counted.of(publication, choices)
-        alone = Belief(ALONE, closed_form(publication, tilt_of(publication)))
         say(f"maximum entropy over {len(people)} profiles")
-        beliefs[MAXIMUM] = maximum_entropy(publication, choices, seed=seed, progress=say)
+        beliefs[MAXIMUM] = maximum_entropy(publication, choices, seed=asked.seed, progress=say)
+        alone = closed_form(publication, tilt_of(publication))
         if beliefs[MAXIMUM].facts.get("active"):
-            beliefs[ALONE] = alone
-        if worlds:
+            beliefs[ALONE] = Belief(ALONE, alone)
+        if asked.worlds:
             say("counting possible worlds")
-            beliefs[WORLDS] = possible_worlds(publication, choices, seed=seed, progress=say)
-        notes = _notes(publication, counted, outside, sensitive, frame, truth)
+            beliefs[WORLDS] = possible_worlds(publication, choices, seed=asked.seed, progress=say)
+        seen = {each: beliefs[each] for each in (MAXIMUM, WORLDS) if each in beliefs}
+        base = shares if shares is not None else _told_shares(publication)
+        own = own_rows(publication, seen, base, counts)
+        notes = _notes(publication, Counted.of(publication, choices), outside, sensitive, frame, truth)
+    certain = threshold if asked.measure == POSTERIOR else THRESHOLDS[POSTERIOR]
     overall = {
-        each: measure(people, belief, threshold=threshold, truth=counts, marginal=shares)
+        each: measure(people, belief, threshold=certain, truth=counts, marginal=shares)
         for each, belief in beliefs.items()
     }
-    if publication is not None:
-        seen = {each: beliefs[each] for each in (MAXIMUM, WORLDS) if each in beliefs}
-        base = beliefs.get("marginal", beliefs["uniform"]).shares
-        exposed = exposures(publication, seen, alone.shares, base, choices, top)
     result = Audit(
-        name=named,
+        name=name or _name(tree),
         sensitive=sensitive,
         values=texts,
         people=people,
         beliefs=beliefs,
         overall=overall,
+        own=own,
+        measure=asked.measure,
         threshold=threshold,
-        exposures=exposed,
-        assumptions=_assumptions(publication, found, known, training),
+        assumptions=_assumptions(publication, found, columns, asked.training),
         notes=(*_note_on_rows(found), *notes),
-        counted=counted,
+        names=asked.names,
+        counted=None if publication is None else Counted.of(publication, choices),
         publication=publication,
         truth=counts,
         epsilon=_epsilon(found),
     )
-    if not remedies or publication is None:
+    if publication is not None:
+        listed = exposures(publication, seen, alone, result.ranked, choices, asked.top)
+        result = replace(result, exposures=listed)
+    if not asked.remedies or publication is None:
         return result
     say("looking for remedies")
-    return remedies_for(result, refit=refit, seed=seed, progress=say)
+    return remedies_for(result, refit=refit, seed=asked.seed, progress=say)
+
+
+def _audit_many(
+    found: Forest | Boosted, qi: Any, sensitive: str, truth: Any, name: str, asked: AuditOptions, threshold: float
+) -> Audit:
+    """The audit of a forest or of boosted trees: every tree is a view of the same people."""
+    frame = _frame(qi, "the table of quasi-identifiers")
+    answers = _truth(truth, frame, sensitive)
+    frame, answers, _ = _trained(frame, answers, asked.training)
+    columns = _columns(frame, asked.columns, sensitive, asked.training)
+    people = People.of(frame, columns).one_by_one()
+    views = found.views(frame)
+    counts = _counts(people, answers, found.values, sensitive)
+    base = _baseline(views, asked, found.values, counts)
+    return _seen(
+        found.values, people, views, found.without(frame, views, base), base, counts, sensitive, name, asked, threshold
+    )
+
+
+def _audit_together(
+    trees: Sequence[Any], qi: Any, sensitive: str, truth: Any, name: str | None, asked: AuditOptions, threshold: float
+) -> Audit:
+    """The audit of several published trees of the same people; `training` then has an entry for each of them."""
+    if not trees:
+        raise DataError("no tree was given; give at least one.")
+    frame = _frame(qi, "the table of quasi-identifiers")
+    answers = _truth(truth, frame, sensitive)
+    marks = asked.training if isinstance(asked.training, list | tuple) else [asked.training] * len(trees)
+    if len(marks) != len(trees):
+        raise DataError(
+            f"training has {len(marks)} entries for {len(trees)} trees; it has one for each, None for all rows."
+        )
+    if any(_is_unknown(each) for each in marks):
+        raise DataError("trees are held against each other where it is known which rows each was grown on.")
+    own = [each for each in marks if isinstance(each, str)]
+    hidden = [name for name in frame.columns if name not in own]
+    columns = _columns(frame[hidden], asked.columns, sensitive, None)
+    views, texts = [], None
+    for tree, mark in zip(trees, marks, strict=True):
+        read = read_tree(tree, asked.values)
+        if not isinstance(read, PublishedTree):
+            raise ModelError("of several models, single trees are held against each other.")
+        if texts is not None and read.values != texts:
+            raise ModelError("the trees have different values; list the public values of the sensitive attribute.")
+        texts = read.values
+        inside = np.ones(len(frame), dtype=np.bool_) if mark is None else _marked(frame, mark)
+        views.append(_view(read, frame, columns, inside))
+    assert texts is not None
+    people = People.of(frame, columns).one_by_one()
+    counts = _counts(people, answers, texts, sensitive)
+    base = _baseline(views, asked, texts, counts)
+    names = name or f"{len(trees)} trees together"
+    return _seen(texts, people, views, left_out(views, base), base, counts, sensitive, names, asked, threshold)
+
+
+def _view(tree: PublishedTree, frame: pd.DataFrame, columns: Sequence[str], inside: Any) -> View:
+    """What a tree without noise says of the people it was grown on: how many of a leaf have each value."""
+    people = People.of(frame[inside], columns)
+    publication = Publication.of(tree, people)
+    if publication.noisy or publication.level == LABELS or publication.fractional:
+        raise ModelError("trees are held against each other by counts; one of them is noisy, or says labels alone.")
+    if publication.level == RATES and publication.classes > 2:
+        raise ModelError("trees of more than two values are held against each other by counts, not by rates.")
+    totals = np.zeros((len(tree.nodes), publication.classes))
+    for leaf in publication.leaves:
+        quota = Quota.of(publication, leaf, int(publication.sizes[leaf]))
+        totals[leaf, quota.label] = quota.labelled or 0
+        totals[leaf, [v for v in range(quota.classes) if v != quota.label]] = quota.size - (quota.labelled or 0)
+        if quota.counts is not None:
+            totals[leaf] = quota.counts
+    group = np.full(len(frame), -1, dtype=np.int64)
+    group[inside] = publication.leaf[people.profile]
+    return View(group, totals)
+
+
+def _baseline(views: Sequence[View], asked: AuditOptions, texts: tuple[str, ...], counts: Floats | None) -> Floats:
+    """The shares of the values: as they were given, or as the view of most people has them."""
+    given = asked.baseline or asked.marginal
+    if given is not None:
+        return marginal_of(given, texts)
+    if counts is not None:
+        return np.asarray(counts.sum(axis=0) / counts.sum())
+    widest = max(views, key=lambda view: int((view.group >= 0).sum()))
+    used = np.unique(widest.group[widest.group >= 0])
+    total = widest.totals[used].sum(axis=0)
+    return np.asarray(total / total.sum())
+
+
+def _seen(
+    texts: tuple[str, ...],
+    people: People,
+    views: Sequence[View],
+    without: Floats,
+    base: Floats,
+    counts: Floats | None,
+    sensitive: str,
+    name: str,
+    asked: AuditOptions,
+    threshold: float,
+) -> Audit:
+    """The audit of several views of the same people."""
+    belief = together(views, len(people), len(texts))
+    sizes = people.sizes[:, None]
+    own = OwnRow(
+        np.tile(base, (len(people), 1)),
+        without,
+        np.maximum(belief.shares - without, 0.0),
+        belief.shares * sizes if counts is None else counts,
+        counts is not None,
+    )
+    beliefs = {
+        "uniform": uniform(people, len(texts)),
+        "marginal": marginal_only(people, base),
+        belief.adversary: belief,
+    }
+    certain = threshold if asked.measure == POSTERIOR else THRESHOLDS[POSTERIOR]
+    known = ", ".join(people.names[:12]) + ", …" * (len(people.names) > 12)
+    return Audit(
+        name=name,
+        sensitive=sensitive,
+        values=texts,
+        people=people,
+        beliefs=beliefs,
+        overall={
+            each: measure(people, some, threshold=certain, truth=counts, marginal=base)
+            for each, some in beliefs.items()
+        },
+        own=own,
+        measure=asked.measure,
+        threshold=threshold,
+        assumptions=(
+            f"The adversary knows {known} of everybody in the table, and on which rows each part was grown.",
+            "The sensitive attribute has the public values listed here, and no others.",
+        ),
+        notes=(
+            "What own rows add is an upper bound: without them, too, several trees together tell more than each alone.",
+        ),
+        names=asked.names,
+        truth=counts,
+    )
+
+
+def _told_shares(publication: Publication) -> Floats:
+    """The shares of the values as noisy counts have them; even ones where the leaves say labels alone."""
+    counts = [publication.tree.nodes[leaf].counts for leaf in publication.tree.leaves]
+    if publication.level == COUNTS and all(each is not None for each in counts):
+        total = np.maximum(np.sum([each for each in counts if each is not None], axis=0), 0.0)
+        if total.sum() > 0:
+            return np.asarray(total / total.sum())
+    if publication.level == RATES and publication.classes == 2 and not publication.noisy:  # rates of two are counts
+        found = np.zeros(2)
+        for leaf in publication.leaves:
+            right = publication.share(leaf) * int(publication.sizes[leaf])
+            found[publication.label(leaf)] += right
+            found[1 - publication.label(leaf)] += int(publication.sizes[leaf]) - right
+        return np.asarray(found / found.sum())
+    return np.full(publication.classes, 1 / publication.classes)
+
+
+def predictions(model: Model, profiles: Any) -> Belief:
+    """What an adversary believes of each profile who takes the model at its word, one row of the frame for each.
+
+    Of a private model no more is certain: its numbers are noisy and each draws on many people. The counts of a forest
+    or of tables without noise are several views of the same rows, which together may determine them.
+    """
+    if not model.private:
+        raise ModelError(
+            f"the model consists of {model.summary} and is not private: its parts are several views of the same rows, "
+            "and what they determine together is not computed; audit one tree, or a private model."
+        )
+    note = (
+        f"The model consists of {model.summary}: it is audited by what it predicts for each profile, which is what an "
+        "adversary believes who takes it at its word."
+    )
+    return Belief("prediction", np.asarray(model.predict_proba(profiles)), False, (note,))
 
 
 # -- what comes in ------------------------------------------------------------------------------
@@ -191,6 +452,13 @@ def _trained(
     """The rows that the tree was grown on, where that is known, and how many others there are."""
     if training is None or _is_unknown(training):
         return frame, answers, 0
+    mask = _marked(frame, training)
+    kept = None if answers is None else answers[mask].reset_index(drop=True)
+    return frame[mask].reset_index(drop=True), kept, int((~mask).sum())
+
+
+def _marked(frame: pd.DataFrame, training: Any) -> Mask:
+    """Which rows a column, or marks row by row, say a tree was grown on."""
     if isinstance(training, str):
         if training not in frame.columns:
             raise DataError(f"training names '{training}', which is not a column of the table; or it is 'unknown'.")
@@ -206,8 +474,7 @@ def _trained(
         raise DataError(f"training has {len(mask)} marks for {len(frame)} people; it has one for each.")
     if not mask.any():
         raise DataError("training leaves nobody: the tree was grown on no row of the table.")
-    kept = None if answers is None else answers[mask].reset_index(drop=True)
-    return frame[mask].reset_index(drop=True), kept, int((~mask).sum())
+    return mask
 
 
 def _is_unknown(training: Any) -> bool:

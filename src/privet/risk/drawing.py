@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from privet.risk.findings import BASELINES, Audit
+from privet.risk.findings import BASELINES, Audit, probability
 from privet.risk.measures import SAME, histogram
 from privet.risk.tree import Floats, Integers
-from privet.risk.words import probability
 from privet.trees.layout import safe
 
 BINS = 20
@@ -34,22 +33,26 @@ STYLE = """
 """
 
 
-def level(posterior: float, threshold: float, values: int) -> int:
-    """How alarming a posterior is: below the threshold in three steps from an even share on, above it, certain.
+def level(posterior: float, threshold: float, even: float) -> int:
+    """How alarming a number is: below the threshold in three steps from where it starts, above it, certain.
 
-    >>> [level(posterior, 0.8, 2) for posterior in (0.5, 0.65, 0.75, 0.8, 1.0)]
+    >>> [level(posterior, 0.8, 0.5) for posterior in (0.5, 0.65, 0.75, 0.8, 1.0)]
     [0, 1, 2, 3, 4]
     """
     if posterior >= threshold - SAME:
         return 4 if posterior >= CERTAIN else 3
-    even = 1 / values
     return min(int(3 * max(posterior - even, 0.0) / (threshold - even) + SAME), 2)
+
+
+def start(audit: Audit) -> float:
+    """Where the scale of an audit begins: nothing added, or an even share."""
+    return 0.0 if audit.by_own_row else 1 / len(audit.values)
 
 
 def key(audit: Audit) -> str:
     """What the colours mean."""
-    even, threshold = 1 / len(audit.values), audit.threshold
-    words = {3: f"known: {threshold:g} or more", 4: "certain"}
+    even, threshold = start(audit), audit.threshold
+    words = {3: f"{threshold:g} or more", 4: "all that can be added" if audit.by_own_row else "certain"}
     if even < threshold:
         first, second = (f"{even + (threshold - even) * part / 3:.2g}" for part in (1, 2))
         words = {0: f"below {first}", 1: f"below {second}", 2: f"below {threshold:g}", **words}
@@ -69,10 +72,11 @@ def posteriors(audit: Audit) -> str:
     The rows run from certainty down, so that numbers stand beside their bars at every width of a page.
     """
     edges = np.linspace(0, 1, BINS + 1)
-    counts = histogram(audit.people, audit.posterior, edges)
+    counts = histogram(audit.people, audit.scores[:, None], edges)
     most = max(audit.people.total, 1)
-    drawn = [*_axes(most), *_bars(audit, counts, edges, most)]
-    for name in BASELINES:
+    what = "added by the own row" if audit.by_own_row else "posterior of the likeliest value"
+    drawn = [*_axes(most, what), *_bars(audit, counts, edges, most)]
+    for name in () if audit.by_own_row else BASELINES:
         if name in audit.beliefs:
             steps = histogram(audit.people, audit.beliefs[name].shares, edges)
             drawn.append(f'<path class="{name}" d="{_outline(steps, most)}"/>')
@@ -84,9 +88,9 @@ def posteriors(audit: Audit) -> str:
     return f'<svg class="risk histogram" {size} role="img" aria-label="{said}">{"".join(drawn)}</svg>'
 
 
-def _axes(most: int) -> list[str]:
+def _axes(most: int, what: str) -> list[str]:
     bottom = TOP + HIGH * BINS
-    drawn = ['<text class="tick" x="0" y="12">posterior of the likeliest value</text>']
+    drawn = ['<text class="tick" x="0" y="12">' + f"{what}</text>"]
     for tenth in range(0, 11, 2):
         y = bottom - HIGH * BINS * tenth / 10
         drawn.append(f'<path class="grid" d="M{LEFT - 4} {y:.1f}H{LEFT + ACROSS}"/>')
@@ -101,13 +105,13 @@ def _axes(most: int) -> list[str]:
 
 def _bars(audit: Audit, counts: Integers, edges: Floats, most: int) -> list[str]:
     drawn = []
-    certain = int(audit.people.sizes[audit.posterior.max(axis=1) >= CERTAIN].sum())
+    certain = int(audit.people.sizes[audit.scores >= CERTAIN].sum())
     for at, count in enumerate(counts.tolist()):
         if not count:
             continue
         y = TOP + HIGH * (BINS - 1 - at)
         wide = max(ACROSS * count / most, 1.5)
-        shade = level(float(edges[at] + edges[at + 1]) / 2, audit.threshold, len(audit.values))
+        shade = level(float(edges[at] + edges[at + 1]) / 2, audit.threshold, start(audit))
         bar = _bar(shade, y, wide)
         told = f"{edges[at]:.2f} to {edges[at + 1]:.2f}: {count:,} people"
         if at == BINS - 1 and certain:
@@ -136,6 +140,9 @@ def _spoken(audit: Audit, counts: Integers, edges: Floats) -> str:
     bins = [
         f"{edges[at]:.2f} to {edges[at + 1]:.2f}: {int(counts[at]):,}" for at in reversed(range(BINS)) if counts[at]
     ]
+    if audit.by_own_row:
+        said = f"People by what their own row adds: {'; '.join(bins)}."
+        return f"{said} The threshold is {audit.threshold:g}."
     before = probability(audit.overall[audit.baseline.adversary].worst)
     return (
         f"People by the posterior of their likeliest value: {'; '.join(bins)}. "

@@ -12,12 +12,15 @@ import numpy as np
 import pandas as pd
 
 from privet.errors import ModelError
+from privet.models.epsilon import factor
 from privet.models.tree import Ensemble
 from privet.risk.constraints import Counted
-from privet.risk.measures import SAME, Disclosure, Exposure, individual, strongest
+from privet.risk.disclosure import OwnRow
+from privet.risk.measures import SAME, Disclosure, Exposure, Ranking, individual, strongest
 from privet.risk.people import Belief, People
 from privet.risk.publication import Publication
 from privet.risk.tree import Floats, PublishedTree
+from privet.trees.layout import clean, shortened
 
 # -- One way to publish less: what it does to the worst posterior, and the accuracy that it costs.
 
@@ -36,6 +39,11 @@ class Remedy:
     merged: tuple[int, ...] = ()  # nodes of the published tree that become leaves
     tree: PublishedTree | None = field(default=None, repr=False)  # what to publish instead
     is_guess: bool = False  # are labels and numbers of merged leaves estimates?
+
+    @property
+    def short(self) -> str:
+        """What to do, without the list of nodes."""
+        return self.told if not self.merged else f"{self.told.partition(': ')[0]}."
 
     @property
     def cost(self) -> float | None:
@@ -74,8 +82,38 @@ class Remedy:
         Path(path).write_text(write(self.tree), encoding="utf-8")
 
 
+SCHEMA = "privet-audit-2"  # docs/audit.schema.json
+DENIABLE = 0.5  # the most that a row may add by a promise, whatever the rows: epsilon 1.1
+FEW = 10  # people of a cell, below which statistical offices look twice
+LETTERS = 300  # of a label
 BASELINES = ("uniform", "marginal")
+DISCLOSURE, POSTERIOR = "disclosure", "posterior"  # what headlines follow
 MAXIMUM, ALONE, WORLDS = "maximum entropy", "leaves alone", "possible worlds"
+
+
+PUBLISH, AFTER, NEVER = "publish", "publish after these changes", "do not publish"
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to do about publishing a model, the reason in a sentence or two, and the remedy that it speaks of."""
+
+    kind: str
+    reason: str
+    remedy: Remedy | None = None
+
+    @property
+    def title(self) -> str:
+        """The verdict as a headline."""
+        return f"{self.kind[0].upper()}{self.kind[1:]}"
+
+    @property
+    def sentence(self) -> str:
+        """The reason as a sentence of its own."""
+        return f"{self.reason[0].upper()}{self.reason[1:]}"
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.reason}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +129,13 @@ class Audit:
     people: People
     beliefs: Mapping[str, Belief]
     overall: Mapping[str, Disclosure]
+    own: OwnRow = field(repr=False)  # baseline, inference and disclosure of everybody
+    measure: str
     threshold: float
-    exposures: tuple[Exposure, ...]
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
+    exposures: tuple[Exposure, ...] = ()
+    names: bool = False  # may reports show quasi-identifiers of people?
     remedies: tuple[Remedy, ...] = ()
     counted: Counted | None = None
     publication: Publication | None = field(default=None, repr=False)  # None where a model is audited by predictions
@@ -117,21 +158,54 @@ class Audit:
         return strongest(self.adversaries)[0]
 
     @property
+    def by_own_row(self) -> bool:
+        """Do headlines, thresholds and remedies follow what the own row adds?"""
+        return self.measure == DISCLOSURE
+
+    @property
     def worst(self) -> float:
-        """The largest probability with which some adversary knows the value of somebody."""
+        """The most that anybody's own row adds; or the largest posterior of anybody, where that is the measure."""
+        if self.by_own_row:
+            return self.own.largest
         return max(self.overall[name].worst for name in self.adversaries)
 
     @property
+    def scores(self) -> Floats:
+        """The same for somebody of each profile."""
+        return self.own.by_profile if self.by_own_row else np.asarray(self.posterior.max(axis=1))
+
+    @property
+    def reached(self) -> Floats:
+        """How many people of each profile reach the threshold."""
+        if self.by_own_row:
+            return self.own.concerned(self.threshold) if self.own.is_computed else np.zeros(len(self.people))
+        return np.where(self.scores >= self.threshold - SAME, self.people.sizes, 0).astype(np.float64)
+
+    @property
     def known(self) -> int:
-        """How many people have a value that some adversary knows with the threshold's probability."""
-        return int(self.people.sizes[self.posterior.max(axis=1) >= self.threshold - SAME].sum())
+        """How many people reach the threshold."""
+        return round(float(self.reached.sum()))
+
+    @property
+    def ranked(self) -> Ranking:
+        """For each profile the value by which it is exposed most, and its numbers."""
+        own, shares = self.own, self.posterior
+        if self.by_own_row:
+            value = np.argmax(np.where(own.people > SAME, own.disclosure, -1.0), axis=1)
+        else:
+            value = np.argmax(shares, axis=1)
+        at = (np.arange(len(self.people)), value)
+        posterior = own.inference[at] + own.disclosure[at] if self.by_own_row else shares[at]
+        base = own.baseline if self.by_own_row else self.baseline.shares
+        return Ranking(self.scores, value, posterior, base[at], own.inference[at], own.disclosure[at])
 
     @property
     def undecided(self) -> int:
-        """How many people are in leaves of which nothing follows either way: a value may be as frequent as the
-        threshold behind weights, or everybody may have the label, if the tree was grown until its leaves were pure."""
+        """By posteriors: how many people are in leaves of which nothing follows either way: a value may be as frequent
+        as the threshold behind weights, or everybody may have the label, if leaves were divided until they were pure.
+        """
         publication = self.publication
-        if publication is None:
+        if publication is None or self.by_own_row:  # what the own row adds is bounded by the size of its leaf
             return 0
         weighted = {
             leaf
@@ -142,7 +216,9 @@ class Audit:
 
     @property
     def safe(self) -> bool:
-        """Is every posterior below the threshold, and is that known?"""
+        """Does nobody reach the threshold, and is that known? Or can no row shift a probability by half, by epsilon?"""
+        if self.by_own_row and self.own.bound is not None and self.own.bound <= DENIABLE:
+            return True  # whatever the rows
         return self.worst < self.threshold - SAME and not self.undecided
 
     @property
@@ -163,11 +239,55 @@ class Audit:
             columns[f"{name}: posterior"] = belief.shares.max(axis=1)
             if self.truth is not None:
                 columns[f"{name}: divergence"] = individual(people, belief.shares, self.truth)
+        ranked = self.ranked
+        columns["exposed value"] = [self.values[at] for at in ranked.value.tolist()]
+        for head, numbers in (
+            ("baseline", ranked.baseline),
+            ("inference", ranked.inference),
+            ("disclosure", ranked.disclosure),
+        ):
+            columns[head] = numbers
         return pd.DataFrame(columns)
 
     def probabilities(self, adversary: str = "maximum entropy") -> pd.DataFrame:
         """P(value | profile) of one adversary, a row for each profile in the order of `individuals`."""
         return pd.DataFrame(self.beliefs[adversary].shares, columns=list(self.values))
+
+    @property
+    def verdict(self) -> Recommendation:
+        """What to do about publishing the model, and why."""
+        if self.safe:
+            return Recommendation(PUBLISH, _nobody(self))
+        remedy = self.best
+        if remedy is not None and remedy.worst is None:  # another model, which nobody has grown yet
+            return Recommendation(NEVER, f"{_somebody(self)} No change that was tried is enough. {remedy.told}", remedy)
+        if remedy is not None:
+            return Recommendation(AFTER, f"{_somebody(self)} {plain(remedy.short)}{_accuracies(remedy)}", remedy)
+        if self.remedies:
+            return Recommendation(NEVER, f"{_somebody(self)} No remedy that was tried is enough.")
+        why = "no remedy was looked for" if self.publication is not None else "it has no leaves that could be merged"
+        return Recommendation(NEVER, f"{_somebody(self)} As it is, do not publish it; {why}.")
+
+    @property
+    def best(self) -> Remedy | None:
+        """The remedy that is enough and costs the least accuracy; one that was tried comes before one that was not."""
+        enough = [remedy for remedy in self.remedies if remedy.enough]
+        return min(enough, key=lambda each: (each.worst is None, each.cost is None, each.cost or 0.0), default=None)
+
+    @property
+    def summary(self) -> dict[str, dict[str, float | int]]:
+        """Baseline, inference and disclosure: of an average person, and the most of anybody."""
+        own = self.own
+        found: dict[str, dict[str, float | int]] = {}
+        for name, numbers in (
+            ("baseline", own.baseline),
+            ("inference", own.inference),
+            ("disclosure", own.disclosure),
+        ):
+            found[name] = {"mean": own.mean(numbers), "most": own.most(numbers)}
+        if not own.is_counted:  # values as frequent as the baseline has them, whatever the model says
+            found["baseline"]["mean"] = float((own.baseline[0] ** 2).sum())
+        return found
 
     # -- telling it -------------------------------------------------------------------------
 
@@ -180,9 +300,15 @@ class Audit:
             "people": self.people.total,
             "profiles": len(self.people),
             "epsilon": self.epsilon,
+            "schema": SCHEMA,
+            "verdict": {"kind": self.verdict.kind, "reason": self.verdict.reason},
+            "measure": self.measure,
             "threshold": self.threshold,
             "worst": self.worst,
             "known": self.known,
+            **self.summary,
+            "bound": self.own.bound,
+            "computed": self.own.is_computed,
             "constraints": None if self.counted is None else asdict(self.counted),
             "adversaries": {
                 name: {
@@ -193,10 +319,37 @@ class Audit:
                 }
                 for name, belief in self.beliefs.items()
             },
-            "most exposed": [asdict(exposure) for exposure in self.exposures],
+            "most exposed": [self._shown(exposure) for exposure in self.exposures],
             "remedies": [remedy.to_dict() for remedy in self.remedies],
             "assumptions": list(self.assumptions),
             "notes": list(self.notes),
+            "sacro": self._output_check(),
+        }
+
+    def _shown(self, exposure: Exposure) -> dict[str, Any]:
+        """An exposure as reports may show it: without quasi-identifiers, unless their readers may see them."""
+        found = asdict(exposure)
+        if not self.names:
+            del found["who"], found["profile"]
+        return found
+
+    def _output_check(self) -> dict[str, Any]:
+        """The audit in the fields of an output of ACRO, which SACRO's viewer lists (docs/audit.md)."""
+        status = {PUBLISH: "pass", AFTER: "review", NEVER: "fail"}[self.verdict.kind]
+        publication = self.publication
+        sizes = [] if publication is None else [int(publication.sizes[leaf]) for leaf in publication.leaves]
+        pure = 0 if publication is None else sum(publication.pure(leaf) for leaf in publication.leaves)
+        few = sum(size < FEW for size in sizes)
+        return {
+            "uid": self.name,
+            "status": status,
+            "type": "model",
+            "properties": {"method": "privet audit", "measure": self.measure, "threshold": self.threshold},
+            "sdc": {"summary": {"suppressed": False, "threshold": few, "all-values-are-same": pure}},
+            "outcome": {"concerned": self.known, "most": self.worst},
+            "summary": f"{status}; {self.verdict!s}",
+            "comments": [],
+            "exception": "",
         }
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -228,4 +381,85 @@ class Audit:
 
     def __repr__(self) -> str:
         people = f"{self.known} of {self.people.total} people"
+        if self.by_own_row:
+            return f"<Audit of {self.name}: {self.verdict.kind}; {people} give away {self.threshold:g} or more>"
         return f"<Audit of {self.name}: {people} known with {self.threshold:g}, worst posterior {self.worst:.3g}>"
+
+
+def _nobody(audit: Audit) -> str:
+    """Why a model can be published: one sentence, and of a private one its promise."""
+    what, threshold = f"'{plain(audit.sensitive)}'", f"{audit.threshold:g}"
+    if not audit.by_own_row:
+        return f"Nobody's {what} is known with probability {threshold}: the worst posterior is {spoken(audit.worst)}."
+    said = ""
+    if audit.own.is_computed:
+        said = (
+            f"nobody's own row adds {threshold} or more to the probability of their {what}; "
+            f"the most is {probability(audit.worst)}."
+            if not audit.known
+            else f"the own row of {audit.known:,} of {audit.people.total:,} people adds {threshold} or more to the "
+            f"probability of their {what}, {probability(audit.worst)} at most, and noise makes all of it deniable."
+        )
+    if audit.epsilon is None or audit.own.bound is None:
+        return said
+    promised = (
+        f"With epsilon {audit.epsilon:g} a row changes odds between values by at most {factor(2 * audit.epsilon)} "
+        f"times, whatever the rows: it adds at most {probability(audit.own.bound)} to a probability."
+    )
+    return f"{said} {promised}".strip()
+
+
+def _somebody(audit: Audit) -> str:
+    """Why a model cannot be published as it is."""
+    what, people = f"'{plain(audit.sensitive)}'", f"{audit.known:,} of {audit.people.total:,} people"
+    if audit.by_own_row and not audit.own.is_computed:
+        return (
+            f"with epsilon {audit.epsilon:g} a row may add up to {probability(audit.own.bound)} to the probability of "
+            f"a person's {what}, and nothing smaller is known of this model."
+        )
+    if audit.by_own_row:
+        return (
+            f"the own row of {people} adds {audit.threshold:g} or more to the probability of their {what}; the most is "
+            f"{probability(audit.worst)}."
+        )
+    if audit.undecided and audit.worst < audit.threshold:
+        weighted = audit.publication is not None and any(map(audit.publication.unclear, audit.publication.leaves))
+        why = (
+            "the rows of the tree were weighted, so the shares in their leaves are not known"
+            if weighted
+            else "their leaves are pure if the tree was grown without max_depth (say so with stopping, full or none)"
+        )
+        return f"No verdict about the {what} of {audit.undecided:,} of {audit.people.total:,} people: {why}."
+    return (
+        f"The {what} of {people} is known with probability {audit.threshold:g} or more: the worst posterior is "
+        f"{spoken(audit.worst)}."
+    )
+
+
+def _accuracies(remedy: Remedy) -> str:
+    if remedy.accuracy is None or remedy.accuracy_before is None:
+        return ""
+    return f" The accuracy of its labels goes from {remedy.accuracy_before:.1%} to {remedy.accuracy:.1%}."
+
+
+def plain(words: str) -> str:
+    """Return a label that comes from data or from a file, as a terminal can bear it."""
+    return shortened(clean(words), LETTERS)
+
+
+def probability(share: float | None) -> str:
+    """Return three digits; what is not certain never looks certain, and what is possible never impossible.
+
+    >>> [probability(share) for share in (1.0, 0.99999, 0.8335, 0.00001, 0.0, None)]
+    ['1.000', '>.999', '0.834', '<.001', '0.000', '—']
+    """
+    if share is None:
+        return "—"
+    if 0.9995 <= share < 1 - 1e-9:
+        return ">.999"
+    return "<.001" if 1e-9 < share < 0.0005 else f"{share:.3f}"
+
+
+def spoken(share: float) -> str:
+    """Return a posterior in words where it is certainty."""
+    return "1, which is certainty" if share > 1 - 1e-9 else probability(share)

@@ -187,6 +187,9 @@ class Exposure:
     path: str
     because: str
     alike: int = 0  # other profiles of the same leaf of which the same is believed
+    inference: float = 0.0  # what would be believed without their own row
+    disclosure: float = 0.0  # what that row adds
+    everybody: int = 0  # the people of all these profiles
 
 
 def strongest(beliefs: Mapping[str, Belief]) -> tuple[Floats, list[str]]:
@@ -198,22 +201,35 @@ def strongest(beliefs: Mapping[str, Belief]) -> tuple[Floats, list[str]]:
     return np.asarray(shares), [names[each] for each in best.tolist()]
 
 
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """How exposed each profile is, by which value, and the three numbers of whoever has it [profile]."""
+
+    score: Floats
+    value: Integers
+    posterior: Floats
+    baseline: Floats
+    inference: Floats
+    disclosure: Floats
+
+
 def exposures(
     publication: Publication,
     beliefs: Mapping[str, Belief],
     alone: Floats,
-    baseline: Floats,
+    ranking: Ranking,
     choices: tuple[Choice, ...],
     count: int,
 ) -> tuple[Exposure, ...]:
-    """The profiles of largest posterior, one for all of a leaf of which the same is believed; `alone` is what leaves
-    give without internal constraints."""
+    """The most exposed profiles, one for all of a leaf of which the same is known; of equals those first that gain most
+    over the baseline, then those of fewer people. `alone` is what leaves give without internal constraints."""
     shares, who = strongest(beliefs)
     people, values = publication.people, publication.tree.values
+    score, gain = (np.round(each / SAME) for each in (ranking.score, ranking.posterior - ranking.baseline))
     alike: dict[tuple[int, int, int], list[int]] = {}  # the first stands for all
-    for profile in most_exposed(people, Belief("strongest", shares), baseline, len(people)):
-        value = int(np.argmax(shares[profile]))
-        key = (int(publication.leaf[profile]), value, round(float(shares[profile, value]) / MORE))
+    for profile in np.lexsort((people.sizes, -gain, -score)).tolist():
+        value = int(ranking.value[profile])
+        key = (int(publication.leaf[profile]), value, round(float(ranking.score[profile]) / MORE))
         alike.setdefault(key, []).append(profile)
     found = []
     for (leaf, value, _), (profile, *others) in islice(alike.items(), count):
@@ -230,12 +246,15 @@ def exposures(
                 people.told(profile),
                 int(people.sizes[profile]),
                 values[value],
-                float(shares[profile, value]),
-                float(baseline[profile, value]),
+                float(ranking.posterior[profile]),
+                float(ranking.baseline[profile]),
                 adversary,
                 publication.tree.where(leaf) if leaf >= 0 else "no leaf",
                 because,
                 len(others),
+                float(ranking.inference[profile]),
+                float(ranking.disclosure[profile]),
+                int(people.sizes[[profile, *others]].sum()),
             )
         )
     return tuple(found)

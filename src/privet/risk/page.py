@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from privet.risk.drawing import STYLE, key, posteriors
-from privet.risk.findings import BASELINES, Audit, Remedy
+from privet.risk.findings import BASELINES, Audit, Remedy, probability
 from privet.risk.measures import SAME, Exposure
 from privet.risk.tree_drawing import LEAVES, exposed_tree
 from privet.risk.words import (
@@ -13,12 +13,10 @@ from privet.risk.words import (
     UNKNOWN,
     accuracy,
     before,
-    best,
     difference,
     measures,
     notes,
     ordered,
-    probability,
     promise,
     verdict,
 )
@@ -26,6 +24,11 @@ from privet.trees.layout import safe
 from privet.trees.notebook import card, table
 from privet.trees.page_parts import document
 
+NUMBERS = {
+    "baseline": "from the shares of the values among all people alone",
+    "inference": "from the model, about anybody with these attributes, by the rows of the others",
+    "disclosure": "what a person's own row adds to that: the part that publishing is responsible for",
+}
 EXPOSED = 5  # people who are listed in a notebook
 VALUES = 30  # of the sensitive attribute, that are listed
 
@@ -74,12 +77,13 @@ def page(audit: Audit, beside: Audit | None = None) -> str:
     parts = [
         f"<h1>What {models} {tells} about {safe(audit.sensitive, 100)}</h1>",
         _verdicts(both),
-        _about(both),
-        _against(both),
+        _three(both),
+        *(_remedies(each, len(both) > 1) for each in both),
+        *(_exposed(each, len(both) > 1) for each in both if each.exposures),
         _histograms(both),
         *(_tree(each) for each in both if each.publication is not None),
-        *(_exposed(each, len(both) > 1) for each in both if each.exposures),
-        *(_remedies(each, len(both) > 1) for each in both),
+        _about(both),
+        _against(both),
         _listed("What is assumed", [(each.name, each.assumptions) for each in both]),
         _listed("Notes of the adversaries", [(each.name, notes(each)) for each in both]),
         _reading(both),
@@ -94,11 +98,20 @@ def notebook_card(audit: Audit) -> str:
     columns = measures(audit)
     overall = [(name, *(column.told(audit.overall[name]) for column in columns)) for name in ordered(audit)]
     exposed = [
-        (probability(each.posterior), probability(each.baseline), f"{each.people:,}", each.value, each.who)
+        (
+            *map(probability, (each.baseline, each.inference, each.disclosure, each.posterior)),
+            f"{each.people:,}",
+            each.value,
+            each.who if audit.names else each.path,
+        )
         for each in audit.exposures[:EXPOSED]
     ]
     sentences = "".join(f"<p>{safe(sentence)}</p>" for sentence in (before(audit), promise(audit)) if sentence)
-    most = "<h2>Most exposed</h2>" + table(("posterior", "before", "people", "value", "who"), exposed)
+    who = "who" if audit.names else "where"
+    most = "<h2>Who is concerned</h2>" + table(
+        ("baseline", "inference", "disclosure", "posterior", "people", "value", who),
+        exposed,
+    )
     return card(
         f"Audit of {audit.name}",
         f'<p class="soft">what {safe(audit.name, 100)} tells about {safe(audit.sensitive, 100)}</p>',
@@ -114,12 +127,37 @@ def _verdicts(audits: Sequence[Audit]) -> str:
         name = f'<p class="soft">{safe(each.name, 100)}</p>' if len(audits) > 1 else ""
         said = f"<p>{safe(promise(each))}</p>" if each.epsilon is not None else ""
         cards.append(
-            f'<section class="{"good" if each.safe else "alarm"}">{name}<p class="big">{safe(verdict(each))}</p>'
-            f"<p>{safe(before(each))}</p>{said}</section>"
+            f'<section class="{"good" if each.safe else "alarm"}">{name}<p class="big">{safe(each.verdict.title)}</p>'
+            f"<p><b>{safe(each.verdict.sentence)}</b></p><p>{safe(before(each))}</p>{said}</section>"
         )
     if len(audits) == 1:
         return cards[0]
     return f'<div class="pair">{"".join(cards)}</div><section><p>{safe(difference(*audits))}</p></section>'
+
+
+def _three(audits: Sequence[Audit]) -> str:
+    """Baseline, inference and disclosure, apart."""
+    rows = []
+    for name, means in NUMBERS.items():
+        for each in audits:
+            numbers = each.summary[name]
+            model = f"<small>{safe(each.name, 60)}</small>" if len(audits) > 1 else ""
+            bound = name == "disclosure" and not each.own.is_computed
+            cells = [probability(numbers["mean"]), probability(numbers["most"])]
+            cells = ["at most " + cell for cell in cells] if bound else cells
+            cells.append(f"{each.known:,}" if name == "disclosure" and each.by_own_row and not bound else UNKNOWN)
+            shown = "".join(map(_cell, ("on average", "most", "people concerned"), cells))
+            same = ' class="same"' if each is not audits[-1] else ""
+            rows.append(f'<tr{same}><td>{name}{model}</td>{shown}<td class="told">{means}</td></tr>')
+    heads = "<th>number</th>" + "".join(
+        f'<th class="number">{head}</th>' for head in ("on average", "most", "people concerned")
+    )
+    return (
+        "<section><h2>Three numbers</h2><p>The probability of a person's true value (or, where that is not known, of "
+        "each value as it is believed).</p>"
+        f'<div class="scroll"><table class="text"><thead><tr>{heads}<th>what it is</th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div></section>"
+    )
 
 
 def _about(audits: Sequence[Audit]) -> str:
@@ -144,7 +182,10 @@ def _facts(audit: Audit) -> Iterable[tuple[str, str]]:
         yield "published", f"the tree with the {noisy}{audit.publication.level} of its {leaves:,} leaves with people"
     if audit.counted is not None:
         yield "constraints", safe(str(audit.counted), 500)
-    yield "threshold", f"a value counts as known from probability {audit.threshold:g} on"
+    if audit.by_own_row:
+        yield "threshold", f"a person is concerned if their own row adds {audit.threshold:g} or more"
+    else:
+        yield "threshold", f"a value counts as known from probability {audit.threshold:g} on"
 
 
 # -- adversaries --------------------------------------------------------------------------------
@@ -168,8 +209,9 @@ def _against(audits: Sequence[Audit]) -> str:
     )
     what = "".join(f"<div><dt>{each.head}</dt><dd>{safe(each.means)}</dd></div>" for each in columns)
     return (
-        "<section><h2>Against knowing nothing</h2><p>Each row is somebody with other knowledge; the first have not "
-        'seen the model.</p><div class="scroll"><table><thead><tr><th>adversary</th>'
+        "<section><h2>What can be inferred, whether the own row helped or not</h2><p>Each row is somebody with other "
+        "knowledge; the first have not seen the model. These are posteriors (Zhu and Du 2010): they count what holds "
+        'of many people alike, too.</p><div class="scroll"><table><thead><tr><th>adversary</th>'
         f"{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
         f'<h3>Who they are</h3><dl class="legend">{who}</dl><h3>What the columns say</h3><dl class="legend">{what}</dl>'
         "</section>"
@@ -183,6 +225,7 @@ def _cell(head: str, told: str) -> str:
 def _histograms(audits: Sequence[Audit]) -> str:
     drawn = [posteriors(each) for each in audits]
     baselines = [name for name in reversed(BASELINES) if any(name in each.beliefs for each in audits)]
+    baselines = [] if audits[0].by_own_row else baselines
     outline = "".join(
         f'<span><svg width="22" height="12" aria-hidden="true"><path class="{name}" d="M1 1H21V11H1"/></svg>'
         f"everybody, as {name} believes</span>"
@@ -190,8 +233,10 @@ def _histograms(audits: Sequence[Audit]) -> str:
     )
     line = '<span><svg width="22" height="12" aria-hidden="true"><path class="at" d="M0 6H22"/></svg>threshold</span>'
     told = (
-        "<p>For everybody the probability of the value that is likeliest for them, to whichever adversary is surest of "
-        "it. The further up, the surer.</p>"
+        "<p>For everybody what their own row adds to the probability of their value. The further up, the more.</p>"
+        if audits[0].by_own_row
+        else "<p>For everybody the probability of the value that is likeliest for them, to whichever adversary is "
+        "surest of it. The further up, the surer.</p>"
     )
     legend = f'{key(audits[0])}<p class="key">{outline}{line}</p>'
     if len(drawn) == 1:
@@ -201,7 +246,8 @@ def _histograms(audits: Sequence[Audit]) -> str:
             f"<div><h3>{safe(each.name, 100)}</h3>{figure}</div>" for each, figure in zip(audits, drawn, strict=True)
         )
         inside = f'{told}<div class="pair">{figures}</div>{legend}'
-    return f"<section><h2>How surely people are known</h2>{inside}</section>"
+    title = "How much own rows add" if audits[0].by_own_row else "How surely people are known"
+    return f"<section><h2>{title}</h2>{inside}</section>"
 
 
 def _tree(audit: Audit) -> str:
@@ -211,11 +257,14 @@ def _tree(audit: Audit) -> str:
     empty = len(audit.publication.tree.leaves) - len(audit.publication.leaves)
     left = f" {empty:,} lea{'f' if empty == 1 else 'ves'} that nobody is in are left out." if empty else ""
     many = len(audit.publication.leaves) > LEAVES
-    folded = f" It has more than {LEAVES} leaves: those parts are unfolded where most people are known." if many else ""
+    what = "the most that the own row adds for one" if audit.by_own_row else "the largest posterior"
+    folded = (
+        f" It has more than {LEAVES} leaves: those parts are unfolded where most people are concerned." if many else ""
+    )
     return (
-        f'<section class="wide"><h2>Where they are in {safe(audit.name, 100)}</h2><p>A bar shows the largest posterior '
+        f'<section class="wide"><h2>Where they are in {safe(audit.name, 100)}</h2><p>A bar shows {what} '
         "of the people in a leaf and the line in it the threshold; then what the leaf predicts, its people, and how "
-        f'many of them are known.{left}{folded}</p>{key(audit)}<div class="scroll">{exposed_tree(audit)}</div>'
+        f'many of them are concerned.{left}{folded}</p>{key(audit)}<div class="scroll">{exposed_tree(audit)}</div>'
         "</section>"
     )
 
@@ -225,40 +274,55 @@ def _tree(audit: Audit) -> str:
 
 def _exposed(audit: Audit, named: bool) -> str:
     of = f" by {safe(audit.name, 100)}" if named else ""
-    rows = "".join(_exposure(each, audit.threshold) for each in audit.exposures)
-    heads = '<th>who</th><th class="number">people</th><th>value</th><th class="number">posterior</th>'
-    heads += '<th class="number">before</th><th>adversary</th><th>where, and why</th>'
+    shown = [each for each in audit.exposures if _score(audit, each) >= audit.threshold - SAME] or audit.exposures[:3]
+    rows = "".join(_exposure(each, audit) for each in shown)
+    who = "who" if audit.names else "where"
+    heads = f'<th>{who}</th><th class="number">people</th><th>value</th>'
+    for head in ("baseline", "inference", "disclosure") if audit.by_own_row else ("posterior", "before"):
+        heads += f'<th class="number">{head}</th>'
+    heads += "<th>where, and why</th>" if audit.names else "<th>why</th>"
+    hidden = "" if audit.names else " Who they are is left out; --names shows their quasi-identifiers."
     return (
-        f"<section><h2>Most exposed{of}</h2><p>People with these quasi-identifiers, the value that is likeliest for "
-        "them, and its probability with the model and before it.</p>"
+        f"<section><h2>Who is concerned{of}</h2><p>The most exposed people of a leaf, the value of theirs that is, and "
+        f"its numbers.{hidden}</p>"
         f'<div class="scroll"><table class="text"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
         "</section>"
     )
 
 
-def _exposure(each: Exposure, threshold: float) -> str:
-    reached = " reached" if each.posterior >= threshold - SAME else ""
-    posterior = safe(probability(each.posterior))
+def _score(audit: Audit, each: Exposure) -> float:
+    return each.disclosure if audit.by_own_row else each.posterior
+
+
+def _exposure(each: Exposure, audit: Audit) -> str:
+    reached = " reached" if _score(audit, each) >= audit.threshold - SAME else ""
+    if audit.by_own_row:
+        numbers = {"baseline": each.baseline, "inference": each.inference, "disclosure": each.disclosure}
+    else:
+        numbers = {"posterior": each.posterior, "before": each.baseline}
+    cells = "".join(
+        f'<td class="number{reached * (head in ("disclosure", "posterior"))}" data-head="{head}">'
+        f"{safe(probability(number))}</td>"
+        for head, number in numbers.items()
+    )
+    people = each.people if audit.names else each.everybody
+    why = f'<span class="soft">{safe(each.because, 400)}</span>'
     return (
-        f'<tr><td>{safe(each.who, 400)}</td><td class="number" data-head="people">{each.people:,}</td>'
-        f'<td data-head="value">{safe(each.value, 60)}</td>'
-        f'<td class="number{reached}" data-head="posterior">{posterior}</td>'
-        f'<td class="number" data-head="before">{safe(probability(each.baseline))}</td>'
-        f'<td data-head="adversary">{safe(each.adversary, 60)}</td>'
-        f'<td class="told">{safe(each.path, 400)}<br><span class="soft">{safe(each.because, 400)}</span></td></tr>'
+        f'<tr><td>{safe(each.who if audit.names else each.path, 400)}</td><td class="number" data-head="people">'
+        f'{people:,}</td><td data-head="value">{safe(each.value, 60)}</td>{cells}'
+        f'<td class="told">{f"{safe(each.path, 400)}<br>" * audit.names}{why}</td></tr>'
     )
 
 
 def _remedies(audit: Audit, named: bool) -> str:
     title = f"What to do about {safe(audit.name, 100)}" if named else "What to do about it"
     if audit.safe:
-        told = "<p>Every posterior is below the threshold: nothing needs to change.</p>"
-        return f"<section><h2>{title}</h2>{told}</section>"
+        return ""
     if not audit.remedies:
         return ""
-    marked = best(audit.remedies)
+    marked = audit.best
     rows = "".join(_remedy(each, each is marked) for each in audit.remedies)
-    heads = '<th>what</th><th class="number">worst</th><th class="number">known</th>'
+    heads = '<th>what</th><th class="number">most</th><th class="number">people</th>'
     heads += '<th class="number">accuracy</th><th>enough?</th>'
     return (
         f"<section><h2>{title}</h2><p>Each was tried and audited again, with the accuracy of the labels before and "
@@ -274,8 +338,8 @@ def _remedy(each: Remedy, is_best: bool) -> str:
     kind = ' class="best"' if is_best else ""
     return (
         f"<tr{kind}><td>{safe(each.told, 600)}</td>"
-        + _cell("worst", probability(each.worst))
-        + _cell("known", known)
+        + _cell("most", probability(each.worst))
+        + _cell("people", known)
         + _cell("accuracy", accuracy(each))
         + f'<td data-head="enough?">{word}</td></tr>'
     )
@@ -303,11 +367,18 @@ def _items(sentences: Sequence[str]) -> str:
 
 def _reading(audits: Sequence[Audit]) -> str:
     """How to read the adversaries of these audits, and no others."""
-    parts = [_READ_PREDICTION] * any(each.publication is None for each in audits)
+    parts = [_READ_OWN] * audits[0].by_own_row
+    parts += [_READ_PREDICTION] * any(each.publication is None for each in audits)
     parts += [_READ_TREE] * any(each.publication is not None for each in audits)
     return f"<section><h2>How to read this</h2>\n{''.join(parts)}</section>"
 
 
+_READ_OWN = """<p><b>Disclosure</b> is what a person's own row adds: the probability of their value with it, less that
+without it. That people with these attributes have a value more often is learnt from the others, and would be believed
+of somebody who was never in the table. Without the own row the leaf has its other people, and the baseline stands for
+one more. What the choice of splits tells of some people of a leaf and not of others is added whole. Several people who
+agree to be in the table, or not, can give away more together than each of them alone.</p>
+"""
 _READ_PREDICTION = """<p><b>Prediction</b> is an adversary who takes the model at its word: what it predicts for
 somebody with these quasi-identifiers is what the adversary believes of them. So a posterior is what somebody will
 believe of a person, right or not.</p>

@@ -59,6 +59,11 @@ class People:
         _, first, sizes = np.unique(profile, return_index=True, return_counts=True)
         return cls(tuple(attributes), np.stack(codes, axis=1)[first], sizes.astype(np.int64), profile)
 
+    def one_by_one(self) -> People:
+        """The same people, each a profile of their own: what is known of them may differ where attributes do not."""
+        rows = np.arange(len(self.profile))
+        return People(self.attributes, self.codes[self.profile], np.ones(len(rows), dtype=np.int64), rows)
+
     def __len__(self) -> int:
         return len(self.sizes)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from privet.risk.constraints import choices_of
+from privet.risk.disclosure import epsilon_for, own_rows
 from privet.risk.findings import Audit, Remedy
 from privet.risk.maximum_entropy import maximum_entropy
 from privet.risk.measures import SAME, strongest
@@ -34,15 +35,26 @@ def node_masses(publication: Publication, leaf_masses: dict[int, Floats]) -> Flo
     return found
 
 
-def best_merge(tree: PublishedTree, masses: Floats, threshold: float, barred: Collection[int] = ()) -> set[int] | None:
+def best_merge(
+    tree: PublishedTree,
+    masses: Floats,
+    threshold: float,
+    barred: Collection[int] = (),
+    baseline: Floats | None = None,
+) -> set[int] | None:
     """The nodes to make leaves so that every leaf's largest share is below the threshold, and as many rows as possible
-    keep the label of their leaf; None if not even the root as a leaf is. `barred` nodes may not be leaves.
+    keep the label of their leaf; None if not even the root as a leaf is. `barred` nodes may not be leaves. With a
+    `baseline` it is what an own row adds to its value in the leaf that is below the threshold.
 
     A leaf is safe or not by itself and rows that are right add up, so the best for a node is the best for its children,
     where they all can be made safe, and otherwise the node itself: dividing never loses a row that is right.
     """
     total = masses.sum(axis=1)
-    safe = (masses.max(axis=1) < (threshold - SAME) * total) | (total <= 0)
+    if baseline is None:
+        safe = (masses.max(axis=1) < (threshold - SAME) * total) | (total <= 0)
+    else:
+        added = np.where(masses > 0, 1 - baseline, 0.0).max(axis=1)
+        safe = (added < (threshold - SAME) * total) | (total <= 0)
     safe[list(barred)] = False
     can = [False] * len(tree.nodes)
     keeps = [False] * len(tree.nodes)
@@ -126,20 +138,25 @@ def _merge(audit: Audit, publication: Publication, seed: int, progress: Progress
     """Merge where a leaf gives somebody away, audit again, and merge on above those who still are."""
     masses = _node_masses(audit, publication)
     before = _accuracy(audit, publication)
-    labels = publication.level == LABELS and not publication.noisy
+    labels = publication.level == LABELS and not publication.noisy and not audit.by_own_row
     barred = _told_by_labels(audit, publication, seed) if labels else set()
+    base = audit.own.baseline[0] if audit.by_own_row else None
+    sizes = publication.sizes[:, None] if publication.noisy or publication.level == LABELS else None
+    if base is not None and sizes is not None:  # noisy masses may be none or negative where people are
+        masses = np.where(sizes > 0, np.maximum(masses, SAME), 0.0)
+        masses = masses * sizes / np.maximum(masses.sum(axis=1, keepdims=True), SAME)
     at: set[int] | None
     for attempt in range(1, TRIES + 1):
         if attempt == TRIES:  # one leaf for all, or nothing helps
             barred |= set(range(1, len(publication.tree.nodes)))
-        at = best_merge(publication.tree, masses, ANY if labels else audit.threshold, barred)
+        at = best_merge(publication.tree, masses, ANY if labels else audit.threshold, barred, base)
         if at is None:
             share = float(masses[0].max() / masses[0].sum())
             value = audit.values[int(np.argmax(masses[0]))]
             return Remedy(
                 "merge leaves",
                 f"Merging leaves does not help: among all people, {value} has a share of {share:.3g} already."
-                if share >= audit.threshold
+                if share >= audit.threshold and not audit.by_own_row
                 else "Merging leaves does not help: even a single leaf leaves somebody exposed.",
                 False,
                 accuracy_before=before,
@@ -147,8 +164,8 @@ def _merge(audit: Audit, publication: Publication, seed: int, progress: Progress
         progress(f"auditing the tree with {len(at)} nodes merged, attempt {attempt}")
         tree = merged_tree(publication, at, masses)
         smaller = Publication.of(tree, publication.people, publication.level, publication.marginal, publication.sampled)
-        shares = _posterior(smaller, seed)
-        exposed = np.flatnonzero(shares.max(axis=1) >= audit.threshold - SAME)
+        scores = _scores(audit, smaller, seed)
+        exposed = np.flatnonzero(scores[0] >= audit.threshold - SAME)
         exposed = exposed[smaller.leaf[exposed] >= 0]
         if not len(exposed) or attempt == TRIES:
             break
@@ -164,7 +181,7 @@ def _merge(audit: Audit, publication: Publication, seed: int, progress: Progress
     is_guess = _is_guess(audit, publication)
     if is_guess:
         told += " What the merged leaves say is a guess: the true values decide."
-    return _judged(audit, smaller, shares, "merge leaves", told, before, merged=merged, tree=tree, is_guess=is_guess)
+    return _judged(audit, smaller, scores, "merge leaves", told, before, merged=merged, tree=tree, is_guess=is_guess)
 
 
 def _is_guess(audit: Audit, publication: Publication) -> bool:
@@ -206,7 +223,7 @@ def _withhold(audit: Audit, publication: Publication, seed: int, progress: Progr
             continue  # of two values the rate is the counts
         progress(f"auditing the tree with {level} alone")
         less = replace(publication, level=level)
-        found = _judged(audit, less, _posterior(less, seed), kind, told, before)
+        found = _judged(audit, less, _scores(audit, less, seed), kind, told, before)
         yield replace(found, accuracy=before)  # labels stay what they are
 
 
@@ -216,8 +233,16 @@ def _private(
     """A private model instead: what its promise bounds, and if one can be grown, what it tells."""
     before = _accuracy(audit, publication)
     prior = float(audit.baseline.shares.max())
-    bound = epsilon_bound(prior, audit.threshold)
-    if 0 < bound < math.inf:  # any epsilon keeps from certainty, which tells nothing of one to choose
+    bound = epsilon_for(audit.threshold) if audit.by_own_row else epsilon_bound(prior, audit.threshold)
+    if audit.by_own_row and bound < math.inf:
+        yield Remedy(
+            "epsilon",
+            f"Publish a private model with epsilon at most {bound:.3g}: then nobody's own row adds {audit.threshold:g} "
+            "to a probability, whatever the rows.",
+            True,
+            accuracy_before=before,
+        )
+    elif 0 < bound < math.inf:  # any epsilon keeps from certainty, which tells nothing of one to choose
         yield Remedy(
             "epsilon",
             f"Publish a private model with epsilon at most {bound:.3g}: then nobody's own row can take an adversary "
@@ -233,9 +258,9 @@ def _private(
         if not isinstance(tree, PublishedTree):
             return
         other = Publication.of(tree, publication.people)
-        shares = _posterior(other, seed)
+        scores = _scores(audit, other, seed)
         told = f"Publish a private tree with epsilon {epsilon:g}; one was grown and audited."
-        found = _judged(audit, other, shares, "epsilon", told, before)
+        found = _judged(audit, other, scores, "epsilon", told, before)
         if found.enough or epsilon == EPSILONS[-1]:
             if not found.enough:
                 found = replace(found, told=f"A private tree with epsilon {epsilon:g} does not do it; none larger did.")
@@ -260,22 +285,31 @@ def epsilon_bound(prior: float, threshold: float) -> float:
 
 
 def _judged(
-    audit: Audit, publication: Publication, shares: Floats, kind: str, told: str, before: float | None, **more: Any
+    audit: Audit,
+    publication: Publication,
+    scores: tuple[Floats, Floats],
+    kind: str,
+    told: str,
+    before: float | None,
+    **more: Any,
 ) -> Remedy:
-    sure = shares.max(axis=1)
-    worst, known = float(sure.max()), int(publication.people.sizes[sure >= audit.threshold - SAME].sum())
+    worst, known = float(scores[0].max()), round(float(scores[1].sum()))
     after = _accuracy(audit, publication)
     return Remedy(kind, told, worst < audit.threshold - SAME, worst, known, after, before, **more)
 
 
-def _posterior(publication: Publication, seed: int) -> Floats:
-    """The shares of whoever is surest, profile by profile."""
+def _scores(audit: Audit, publication: Publication, seed: int) -> tuple[Floats, Floats]:
+    """For each profile what is measured of another publication, and how many people reach the threshold."""
     choices = choices_of(publication)
     beliefs: dict[str, Belief] = {
         "maximum entropy": maximum_entropy(publication, choices, seed=seed),
         "possible worlds": possible_worlds(publication, choices, seed=seed),
     }
-    return strongest(beliefs)[0]
+    if audit.by_own_row:
+        own = own_rows(publication, beliefs, audit.own.baseline[0], audit.truth)
+        return own.by_profile, own.concerned(audit.threshold)
+    sure = strongest(beliefs)[0].max(axis=1)
+    return np.asarray(sure), np.where(sure >= audit.threshold - SAME, publication.people.sizes, 0).astype(np.float64)
 
 
 def _node_masses(audit: Audit, publication: Publication) -> Floats:

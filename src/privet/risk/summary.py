@@ -9,22 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from privet.risk.findings import Audit, Remedy
+from privet.risk.findings import Audit, plain, probability
 from privet.risk.measures import Exposure
-from privet.risk.words import (
-    UNKNOWN,
-    accuracy,
-    before,
-    best,
-    difference,
-    measures,
-    notes,
-    ordered,
-    plain,
-    probability,
-    promise,
-    verdict,
-)
+from privet.risk.words import UNKNOWN, accuracy, before, difference, measures, notes, ordered, promise, verdict
 
 EXPOSED, WIDTH = 10, 100  # rows of a table, columns of a text
 
@@ -48,16 +35,18 @@ def show(audit: Audit, console: Console, beside: Audit | None = None) -> None:
             console.print()
     if beside is not None:
         _say(console, difference(audit, beside))
-    _heading(console, "Against knowing nothing")
+    _heading(console, "Three numbers")
+    console.print(_three(both))
+    _heading(console, "What can be inferred, whether the own row helped or not")
     console.print(_adversaries(both))
     for each in both:
         model = "" if beside is None else f": {plain(each.name)}"
         if each.exposures:
-            _heading(console, f"Most exposed{model}")
-            console.print(_exposed(each.exposures[:EXPOSED]))
+            _heading(console, f"Who is concerned{model}")
+            console.print(_exposed(each, each.exposures[:EXPOSED]))
         if each.remedies:
             _heading(console, f"What would help{model}")
-            console.print(_remedies(each.remedies))
+            console.print(_remedies(each))
         if said := notes(each):
             _heading(console, f"Notes{model}")
             console.print(_bullets(said))
@@ -105,27 +94,49 @@ def _adversaries(audits: Sequence[Audit]) -> Table:
     return grid
 
 
-def _exposed(exposures: Iterable[Exposure]) -> Table:
+def _three(audits: Sequence[Audit]) -> Table:
+    """Baseline, inference and disclosure."""
     grid = _grid()
-    for head in ("posterior", "before", "people"):
+    grid.add_column("number", min_width=15)
+    for head in ("on average", "most", "people concerned"):
         grid.add_column(head, justify="right")
-    grid.add_column("value", max_width=18)
-    grid.add_column("who, where and why")
-    for each in exposures:
-        why = Text(plain(each.who)).append(f"\n{plain(each.path)}: {plain(each.because)}", style="dim")
-        numbers = (probability(each.posterior), probability(each.baseline), f"{each.people:,}")
-        grid.add_row(*map(Text, numbers), Text(plain(each.value)), why)
+    for audit in audits:
+        if len(audits) > 1:
+            grid.add_row(Text(plain(audit.name), style="bold"))
+        for name, numbers in audit.summary.items():
+            bound = name == "disclosure" and not audit.own.is_computed
+            cells = [f"{'at most ' * bound}{probability(numbers[each])}" for each in ("mean", "most")]
+            many = f"{audit.known:,}" if name == "disclosure" and audit.by_own_row and not bound else ""
+            grid.add_row(name, *map(Text, cells), many)
     return grid
 
 
-def _remedies(remedies: Sequence[Remedy]) -> Table:
+def _exposed(audit: Audit, exposures: Iterable[Exposure]) -> Table:
+    grid = _grid()
+    heads = ("baseline", "inference", "disclosure") if audit.by_own_row else ("posterior", "before")
+    for head in (*heads, "people"):
+        grid.add_column(head, justify="right")
+    grid.add_column("value", max_width=18)
+    grid.add_column("who, where and why" if audit.names else "where and why")
+    for each in exposures:
+        why = Text(f"{plain(each.who)}\n" * audit.names)
+        why.append(f"{plain(each.path)}: {plain(each.because)}", style="dim")
+        shares = (
+            (each.baseline, each.inference, each.disclosure) if audit.by_own_row else (each.posterior, each.baseline)
+        )
+        people = each.people if audit.names else each.everybody
+        grid.add_row(*map(Text, map(probability, shares)), f"{people:,}", Text(plain(each.value)), why)
+    return grid
+
+
+def _remedies(audit: Audit) -> Table:
     grid = _grid()
     grid.add_column("")
-    for head in ("worst", "known", "accuracy"):
+    for head in ("most", "people", "accuracy"):
         grid.add_column(head, justify="right")
     grid.add_column("what")
-    marked = best(remedies)
-    for each in remedies:
+    marked = audit.best
+    for each in audit.remedies:
         mark = "best" if each is marked else "enough" if each.enough else "not enough"
         known = UNKNOWN if each.known is None else f"{each.known:,}"
         numbers = (probability(each.worst), known, accuracy(each))

@@ -82,6 +82,64 @@ class Above:
 
 
 @dataclass(frozen=True)
+class Below:
+    """Rows whose number is below a threshold."""
+
+    column: str
+    threshold: float
+
+    def holds(self, values: Sequence[object]) -> Mask:
+        return np.asarray(numbers_of(values) < self.threshold)
+
+    def __str__(self) -> str:
+        return f"{self.column} < {self.threshold:.6g}"
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """Rows whose number is a threshold or more."""
+
+    column: str
+    threshold: float
+
+    def holds(self, values: Sequence[object]) -> Mask:
+        return np.asarray(numbers_of(values) >= self.threshold)
+
+    def __str__(self) -> str:
+        return f"{self.column} >= {self.threshold:.6g}"
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Rows with one of some values of a nominal column."""
+
+    column: str
+    listed: tuple[str, ...]
+
+    def holds(self, values: Sequence[object]) -> Mask:
+        wanted = {canonical_text(value) for value in self.listed}
+        return np.array([text_of(value) in wanted for value in values], dtype=np.bool_)
+
+    def __str__(self) -> str:
+        return f"{self.column} in {{{', '.join(self.listed)}}}"
+
+
+@dataclass(frozen=True)
+class NotEquals:
+    """Rows with any value of a nominal column but one."""
+
+    column: str
+    value: str
+
+    def holds(self, values: Sequence[object]) -> Mask:
+        texts = [text_of(value) for value in values]
+        return np.array([text is not None and text != self.value for text in texts], dtype=np.bool_)
+
+    def __str__(self) -> str:
+        return f"{self.column} != {self.value}"
+
+
+@dataclass(frozen=True)
 class InCell:
     """Rows in one cell of a column of a public domain."""
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 
-from privet.risk.drawing import level
-from privet.risk.findings import Audit
-from privet.risk.measures import SAME
+from privet.risk.drawing import level, start
+from privet.risk.findings import Audit, probability
 from privet.risk.publication import Publication
 from privet.risk.tree import PublishedTree
-from privet.risk.words import probability
 from privet.trees.layout import (
     BOLD,
     GAP,
@@ -66,11 +64,11 @@ class Spot:
 
 def parts_of(publication: Publication, audit: Audit) -> list[Part]:
     """For each node the people below it."""
-    sure, sizes = audit.posterior.max(axis=1), publication.people.sizes
+    sure, reached = audit.scores, audit.reached
     parts = [NOBODY] * len(publication.tree.nodes)
     for leaf in publication.leaves:
         profiles = publication.profiles[leaf]
-        known = int(sizes[profiles][sure[profiles] >= audit.threshold - SAME].sum())
+        known = round(float(reached[profiles].sum()))
         parts[leaf] = Part(int(publication.sizes[leaf]), float(sure[profiles].max()), known, 1)
     for number in range(len(parts) - 1, 0, -1):  # children come after their parents
         parent = publication.tree.nodes[number].parent
@@ -172,7 +170,7 @@ def exposed_tree(audit: Audit) -> str:
 
 def _bar(part: Part, audit: Audit, x: float, y: int) -> str:
     """The posterior as a length, a colour and a number; the threshold as a line."""
-    shade = level(part.worst, audit.threshold, len(audit.values))
+    shade = level(part.worst, audit.threshold, start(audit))
     at = x + BAR * audit.threshold
     kind = "alarmed" if shade >= 3 else "tick"
     return (
@@ -185,13 +183,17 @@ def _bar(part: Part, audit: Audit, x: float, y: int) -> str:
 
 def _told(part: Part, audit: Audit) -> str:
     people = f"{part.people:,} {'person' if part.people == 1 else 'people'}"
+    if audit.by_own_row:
+        added = f"the own row of {part.known:,} adds {audit.threshold:g} or more"
+        return f"{people}, {added}, {probability(part.worst)} at most"
     return f"{people}, {part.known:,} known with {audit.threshold:g} or more, worst posterior {probability(part.worst)}"
 
 
 def _most(audit: Audit, spots: list[Spot]) -> str:
     known = [spot for spot in spots if not spot.is_split and spot.part.known]
     people = sum(spot.part.known for spot in known)
-    return f"{people:,} people are known, in {len(known)} of its rows, with {audit.threshold:g} or more"
+    what = "people give away" if audit.by_own_row else "people are known with"
+    return f"{people:,} {what} {audit.threshold:g} or more, in {len(known)} of its rows"
 
 
 def _words(tree: PublishedTree, spot: Spot) -> str:
@@ -207,7 +209,7 @@ def _tail(part: Part, digits: int) -> str:
     people = f"{part.people:,}".rjust(digits, "\u2007") + (" person" if part.people == 1 else " people")
     if not part.known:
         return people
-    return people + (", all known" if part.known == part.people else f", {part.known:,} known")
+    return people + (", all concerned" if part.known == part.people else f", {part.known:,} concerned")
 
 
 def _name(tree: PublishedTree, spot: Spot) -> str:

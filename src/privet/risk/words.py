@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from privet.risk.findings import BASELINES, WORLDS, Audit, Remedy
+from privet.models.epsilon import sentence
+from privet.risk.findings import BASELINES, Audit, Remedy, plain, probability
 from privet.risk.measures import FLOOR, Disclosure
-from privet.trees.layout import clean, shortened
 
 UNKNOWN = "—"
-LETTERS = 300  # of a label
 
 ADVERSARIES = {
     "uniform": "knows the values and nothing else: all are alike",
@@ -19,6 +18,7 @@ ADVERSARIES = {
     "maximum entropy": "believes what was published and assumes nothing besides",
     "leaves alone": "the same without what the choice of splits tells",
     "possible worlds": "counts the tables that agree with what was published",
+    "all together": "holds all trees against each other",
     "prediction": "believes what the model predicts for a person",
 }
 
@@ -26,82 +26,35 @@ ADVERSARIES = {
 # -- words --------------------------------------------------------------------------------------
 
 
-def plain(words: str) -> str:
-    """A label that comes from data or from a file, as a terminal can bear it."""
-    return shortened(clean(words), LETTERS)
-
-
-def probability(share: float | None) -> str:
-    """Three digits; what is not certain never looks certain, and what is possible never impossible.
-
-    >>> [probability(share) for share in (1.0, 0.99999, 0.8335, 0.00001, 0.0, None)]
-    ['1.000', '>.999', '0.834', '<.001', '0.000', '—']
-    """
-    if share is None:
-        return UNKNOWN
-    if 0.9995 <= share < 1 - 1e-9:
-        return ">.999"
-    return "<.001" if 1e-9 < share < 0.0005 else f"{share:.3f}"
-
-
 def verdict(audit: Audit) -> str:
-    """How many are known, how well the best known is, and by whom: one sentence."""
-    worst = f"the worst posterior is {_spoken(audit.worst)}, by {surest(audit)}"
-    what = f"'{plain(audit.sensitive)}'"
-    if audit.undecided and audit.worst < audit.threshold:
-        weighted = audit.publication is not None and any(map(audit.publication.unclear, audit.publication.leaves))
-        why = (
-            "the rows of the tree were weighted, so the shares in their leaves are not known"
-            if weighted
-            else "their leaves are pure if the tree was grown without max_depth (say so with stopping, full or none)"
-        )
-        return f"No verdict about the {what} of {audit.undecided:,} of {audit.people.total:,} people: {why}; {worst}."
-    if audit.safe:
-        return f"Nobody's {what} is known with probability {audit.threshold:g}: {worst}."
-    people = f"{audit.known:,} of {audit.people.total:,} people"
-    return f"The {what} of {people} is known with probability {audit.threshold:g} or more: {worst}."
-
-
-def _spoken(share: float) -> str:
-    return "1, which is certainty" if share > 1 - 1e-9 else probability(share)
-
-
-def surest(audit: Audit) -> str:
-    """The adversary of the worst posterior, the first of equals."""
-    return next(name for name in audit.adversaries if audit.overall[name].worst > audit.worst - 1e-9)
+    """What to do about publishing, and why."""
+    return str(audit.verdict)
 
 
 def before(audit: Audit) -> str:
-    """What somebody believes who has not seen the model: one sentence."""
-    name = audit.baseline.adversary
-    worst = audit.overall[name].worst
-    how = "from the shares of the values alone" if name == "marginal" else "with all values alike"
-    if worst >= audit.threshold:
-        return (
-            f"Without the model it would be {probability(worst)}, {how}: the most frequent value reaches the threshold "
-            "by itself, whatever is published."
-        )
-    return f"Without the model it would be {probability(worst)}, {how}."
+    """The three numbers of an average person: one sentence."""
+    numbers = {name: probability(each["mean"]) for name, each in audit.summary.items()}
+    said = (
+        f"Of an average person the true value is believed with {numbers['baseline']} from the shares of the values "
+        f"alone (baseline), and with {numbers['inference']} from the model by the rows of others (inference)"
+    )
+    if not audit.own.is_computed:
+        return f"{said}; what the own row adds is not computed, only bounded."
+    return f"{said}; the own row adds {numbers['disclosure']} (disclosure)."
 
 
 def promise(audit: Audit) -> str:
-    """Of a private model: that its numbers are computed all the same, and what a single row adds to them."""
-    if audit.epsilon is None:
-        return ""
-    said = (
-        f"The model is private with epsilon {audit.epsilon:g}; the numbers here are computed from what it says, "
-        "not concluded from that promise. It tells what holds of many people alike, and that is believed of a person "
-        "with or without their row."
-    )
-    if WORLDS in audit.overall:
-        worst = probability(audit.overall[WORLDS].worst)
-        said += f" Whoever takes people for independent and values for even, as possible worlds does, gets to {worst}."
-    return said
+    """What the epsilon of a private model means for a person, in the words of all pages."""
+    return "" if not audit.epsilon else sentence(audit.epsilon)
 
 
 def difference(audit: Audit, beside: Audit) -> str:
-    """Two audits in one sentence: who is known, and how well."""
+    """Two audits in one sentence: whose rows give something away, and how much."""
     first, second = plain(audit.name), plain(beside.name)
+    if audit.by_own_row:
+        added = f"{probability(audit.worst)} at most and {probability(beside.worst)}"
+        many = f"{audit.known:,} people's own rows add {audit.threshold:g} or more with {first} and {beside.known:,}"
+        return f"{many} with {second}; the rows add {added}{'' if beside.own.is_computed else ' by its promise'}."
     known = (
         f"{first} and {second} both make {audit.known:,} people known"
         if audit.known == beside.known
@@ -109,12 +62,6 @@ def difference(audit: Audit, beside: Audit) -> str:
         f"{abs(audit.known - beside.known):,} {'fewer' if beside.known < audit.known else 'more'}"
     )
     return f"{known}; the worst posterior is {probability(audit.worst)} and {probability(beside.worst)}."
-
-
-def best(remedies: Sequence[Remedy]) -> Remedy | None:
-    """The remedy that is enough and costs the least accuracy; one whose cost is not known comes last."""
-    enough = [remedy for remedy in remedies if remedy.enough]
-    return min(enough, key=lambda each: (each.cost is None, each.cost or 0.0), default=None)
 
 
 def accuracy(remedy: Remedy) -> str:
@@ -138,7 +85,7 @@ class Measure:
 
 def measures(audit: Audit) -> list[Measure]:
     """The columns that an audit can fill: some need the true values."""
-    threshold = f"{audit.threshold:g}"
+    threshold = f"{next(iter(audit.overall.values())).threshold:g}"
     found = [
         Measure("worst", "the largest posterior: how surely the best known value of anybody is known", _worst),
         Measure("mean", "the largest posterior of an average person", lambda each: probability(each.mean)),

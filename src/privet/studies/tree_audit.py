@@ -54,6 +54,7 @@ def audit(trial: Trial) -> Mapping[str, Any]:
         model,
         frame,
         sensitive=frame.columns[-1],
+        measure="posterior",
         truth=frame,
         published="rates" if settings.get("rates", True) else "labels",
         criterion=None if settings.get("internal", True) else "none",

@@ -11,11 +11,15 @@ from privet.errors import ModelError
 from privet.kernel import LONGEST_MODEL, LONGEST_TEXT
 from privet.models.model import Model
 from privet.models.tree import Ensemble
-from privet.risk.readers import privet_model, scikit, weka
+from privet.risk.readers import many_trees, pmml, privet_model, rpart, scikit, weka
+from privet.risk.readers.many_trees import ManyTrees
 from privet.risk.tree import ENTROPY, GINI, SCIKIT, PublishedTree, Stopping
 from privet.text import read_text, shown
 
-FORMATS = "a privet model (JSON), a scikit-learn DecisionTreeClassifier or its export_text, or a Weka J48 text"
+FORMATS = (
+    "a privet model (JSON), a fitted tree, forest, extra trees or gradient boosting of scikit-learn, its export_text, "
+    "a Weka J48 text, XGBoost's save_model or LightGBM's dump_model (JSON), an rpart or partykit text, or PMML"
+)
 CRITERIA = {
     "gini": GINI,
     "entropy": ENTROPY,
@@ -29,14 +33,14 @@ SILENT = {
 }
 
 
-def read_tree(source: Any, values: Sequence[object] | None = None) -> PublishedTree | Model:
+def read_tree(source: Any, values: Sequence[object] | None = None) -> PublishedTree | Model | ManyTrees:
     """A published tree: a file, a text, a fitted classifier, a privet model, or one that was read before.
 
     `values` are the public values of the sensitive attribute, in order; without them those are taken that the tree
     knows, and of a text those that some leaf predicts. A privet model of several trees or of tables is returned as it
     is: it has no leaves in which people could be.
     """
-    if isinstance(source, PublishedTree):
+    if isinstance(source, PublishedTree | many_trees.Forest | many_trees.Boosted):
         return source
     if isinstance(source, str) and "\n" in source:
         return _from_text(source, values)
@@ -49,7 +53,7 @@ def read_tree(source: Any, values: Sequence[object] | None = None) -> PublishedT
     return _from_scikit(source, values)
 
 
-def _from_file(path: Path, values: Sequence[object] | None) -> PublishedTree | Model:
+def _from_file(path: Path, values: Sequence[object] | None) -> PublishedTree | Model | ManyTrees:
     where = shown(str(path), LONGEST_TEXT)
     try:
         text = read_text(path, LONGEST_MODEL, "utf-8-sig")
@@ -65,13 +69,20 @@ def _from_file(path: Path, values: Sequence[object] | None) -> PublishedTree | M
         raise ModelError(f"{where}: {error}") from None
 
 
-def _from_text(text: str, values: Sequence[object] | None) -> PublishedTree | Model:
+def _from_text(text: str, values: Sequence[object] | None) -> PublishedTree | Model | ManyTrees:
     if len(text) > LONGEST_MODEL:
         raise ModelError(f"the tree has more than {LONGEST_MODEL} characters; publish a smaller one.")
     if text.lstrip().startswith("{"):
-        return _from_model(Model.from_json(text), values)
+        boosted = many_trees.from_json(text, values)
+        return _from_model(Model.from_json(text), values) if boosted is None else boosted
+    if pmml.is_pmml(text):
+        return pmml.parse(text, values)
+    if rpart.is_rpart(text):
+        return rpart.parse(text, values)
     if scikit.is_export(text):
         return scikit.parse(text, values)
+    if not weka.is_tree(text):
+        raise ModelError(f"it is no model that is read; that is {FORMATS}.")
     return weka.parse(text, values)
 
 
@@ -81,15 +92,19 @@ def _from_model(model: Model, values: Sequence[object] | None) -> PublishedTree 
     return model
 
 
-def _from_scikit(source: Any, values: Sequence[object] | None) -> PublishedTree:
+def _from_scikit(source: Any, values: Sequence[object] | None) -> PublishedTree | ManyTrees:
     from sklearn.base import is_regressor
-    from sklearn.ensemble import BaseEnsemble
+    from sklearn.ensemble import BaseEnsemble, ExtraTreesClassifier, GradientBoostingClassifier, RandomForestClassifier
     from sklearn.pipeline import Pipeline
     from sklearn.tree import DecisionTreeClassifier
 
     name = type(source).__name__
     if isinstance(source, DecisionTreeClassifier):
         return scikit.published(source, values)
+    if isinstance(source, RandomForestClassifier | ExtraTreesClassifier):
+        return many_trees.forest(source, values)
+    if isinstance(source, GradientBoostingClassifier):
+        return many_trees.gradient_boosting(source, values)
     if isinstance(source, Pipeline):
         raise ModelError("a Pipeline changes columns before its tree sees them; audit its last step on what it sees.")
     if hasattr(source, "_estimator_type") or hasattr(source, "__sklearn_tags__"):
@@ -97,8 +112,8 @@ def _from_scikit(source: Any, values: Sequence[object] | None) -> PublishedTree:
             raise ModelError(f"a {name} predicts numbers, not the values of a sensitive attribute; audit a classifier.")
         if isinstance(source, BaseEnsemble) or "Boosting" in name:
             raise ModelError(
-                f"a {name} has many trees whose rows are drawn with replacement or weighted, so a leaf's counts say "
-                "nothing certain; audit one tree of estimators_."
+                f"a {name} has many trees that are not read; those of RandomForestClassifier, ExtraTreesClassifier and "
+                "GradientBoostingClassifier are."
             )
         if type(source).__module__.startswith("privet."):
             raise ModelError(f"the {name} is not fitted; fit it before it is audited.")

@@ -17,12 +17,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from privet.errors import ModelError
-from privet.kernel import MOST_ROWS, Date, number_of, text_of
+from privet.kernel import MOST_ROWS, Date, number_of
 from privet.risk.readers.text_lines import UNSAID, Line, numbered, parents
-from privet.risk.tree import WEKA, Above, AtMost, Condition, Equals, InCell, Mask, Node, OnSide, PublishedTree, Values
+from privet.risk.tree import (
+    WEKA,
+    Above,
+    AtMost,
+    Condition,
+    Equals,
+    InCell,
+    Node,
+    NotEquals,
+    OnSide,
+    PublishedTree,
+    Values,
+)
 
 GAIN_RATIO = "J48 chooses by gain ratio"
 
@@ -44,25 +54,16 @@ _QUOTE = "put the name, value or label that contains ': ' into quotes, 'like thi
 
 
 @dataclass(frozen=True)
-class NotEquals:
-    """Rows with any value of a nominal column but one."""
-
-    column: str
-    value: str
-
-    def holds(self, values: Sequence[object]) -> Mask:
-        texts = [text_of(value) for value in values]
-        return np.array([text is not None and text != self.value for text in texts], dtype=np.bool_)
-
-    def __str__(self) -> str:
-        return f"{self.column} != {self.value}"
-
-
-@dataclass(frozen=True)
 class _Leaf:
     label: str
     size: float | None
     wrong: float | None
+
+
+def is_tree(text: str) -> bool:
+    """Does a text have a line that could be one of a Weka tree?"""
+    lines = [line for _, line in numbered(text[:100_000])]
+    return any(_HEADER.fullmatch(line) or line.startswith(":") or _TEST.fullmatch(line) for line in lines)
 
 
 # -- reading ----------------------------------------------------------------------------------
