@@ -27,6 +27,9 @@ def verify(
         str | None, typer.Argument(metavar="[NAME]", help="A preset, mechanism, question or known-bad fixture.")
     ] = None,
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="The claim to test, as 1 or 1/2.")] = "1",
+    delta: Annotated[
+        str | None, typer.Option("--delta", help="The claim is (epsilon, delta), as --delta 1e-6.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Everything there is, some five minutes.")] = False,
     attacks: Annotated[
         str | None, typer.Option("--attacks", metavar="DATA", help="Attack the layer that answers about this table.")
@@ -64,6 +67,7 @@ def verify(
     \b
     Examples:
       privet verify diffpid3 --epsilon 1
+      privet verify integer-gaussian --epsilon 1 --delta 1e-6
       privet verify --all --html report.html
       privet verify --attacks adult.csv -d adult.toml
       privet verify --hours 8 --record overnight.jsonl
@@ -90,7 +94,7 @@ def verify(
         elif everything:
             report = verification.verify_all(effort=effort, progress=status.update)
         else:
-            verdict = verification.verify(subject, epsilon, effort=effort, progress=status.update)
+            verdict = verification.verify(subject, epsilon, delta=delta, effort=effort, progress=status.update)
             report = verification.Report((verdict,))
     if html is not None:
         write_text(html, report.to_html())
