@@ -183,10 +183,15 @@ def connection_to(server: str) -> Connection:
     QuestionError
         There is no token.
     """
+    return privet.connect(server, token_of_environment())
+
+
+def token_of_environment() -> str:
+    """Return the token of the environment; QuestionError if there is none."""
     token = os.environ.get("PRIVET_TOKEN", "")
     if not token:
         raise QuestionError("a server needs a token; put the one that its owner gave you into PRIVET_TOKEN.")
-    return privet.connect(server, token)
+    return token
 
 
 def lasting_ledger(ledger: str | None, ignore_spending: bool) -> str | None:

@@ -36,6 +36,7 @@ __all__ = [
     "LocalLayer",
     "Report",
     "Verdict",
+    "attack_server",
     "attack_table",
     "registry",
     "search",
@@ -170,6 +171,23 @@ def attack_curves(progress: Progress = lambda text: None) -> tuple[dict[str, Any
 
 
 PATHS = {"by the default path": "auto", "by push-down": "push-down"}
+
+
+def attack_server(url: str, token: str, table: str, *, progress: Progress = lambda text: None) -> Report:
+    """The attacks on a privacy layer, against a table that somebody serves: its answers are charged to the caller.
+
+    Rows that an attack needs are made here and served on this machine, by a server of this version.
+    """
+    import pandas as pd
+
+    from privet.service.client import connect
+    from privet.verification.served_layer import ServedLayer
+
+    with connect(url, token) as connection:
+        domain = connection.table(table).domain
+        frame = pd.DataFrame({name: [] for name in domain.stored_names})
+        with ServedLayer(frame, domain, connection=connection, table=table) as layer:
+            return Report(attacks=tuple(attack(layer, progress)), layer=layer.name)
 
 
 def attack_table(data: Any, domain: Domain | str | Path, *, progress: Progress = lambda text: None) -> Report:
