@@ -345,3 +345,26 @@ def test_a_server_that_is_not_there_is_told_in_one_sentence() -> None:
 def test_a_wrong_token_is_told_in_one_sentence() -> None:
     with serve_seeded(FRAME, DOMAIN, 1, seed=1) as served, pytest.raises(privet.errors.ServerError, match="token"):
         privet.connect(served.url, "pvt_a_" + "0" * 36)
+
+
+def test_a_table_that_is_counted_in_rho_answers_as_here() -> None:
+    """Counts, refinements, choices, parts, residual tables, reservations and monitors, for the same charges."""
+    model = AdditiveModel((0, 0))
+
+    def asked(table: Any) -> list[str]:
+        count = table.count("0.5")
+        told = [repr(count), repr(count.refine("1.0")), repr(table.count(privet.Rho("0.01")))]
+        told.append(repr(table.partition("sex").count("0.1")))
+        told.append(str(table.residual_tables(model, [(), ("sex",)], ["0.01", "1/300"]).to_dict()))
+        told.append(repr(table.top_residual_tables(model, [("sex",), ("age",)], 1, "0.3")))
+        with table.reserve("0.5") as scope:
+            told.append(repr(scope.count("0.2")))
+        return [*told, str(table.monitor(0.5, "0.2").epsilon), repr(table.budget)]
+
+    frame, domain = privet.datasets.census(200, seed=1), privet.datasets.census_domain()
+    here = privet.testing.open(frame, domain, 5, seed=4, delta="1e-6", name="people")
+    with serve_seeded(frame, domain, 5, seed=4, delta="1e-6") as served:
+        there = served.connect().table("people")
+        assert asked(there) == asked(here) and there.budget.spent == here.budget.spent
+        with pytest.raises(privet.BudgetExceeded, match="rho"):
+            there.count(50)

@@ -365,7 +365,7 @@ LOOSER = Fraction(5, 4)  # for what does not show all of its claim on the tables
 def test_noise_for_more_than_it_is_sold_for_is_caught(mutant: Any) -> None:
     """Noise for 1.1 sold as 1. Few runs, because probabilities are computed too and have no doubt."""
     verdict = privet.verify(mutant, 1, effort=0.02)
-    assert verdict.outcome == "broken" and verdict.lower_bound <= mutant.epsilon + 1e-6
+    assert verdict.outcome == "broken" and verdict.lower_bound <= mutant.loss + 1e-6
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,10 @@ def _(domain: Domain) -> str:
 @notebook_html.register
 def _(budget: Budget) -> str:
     spent, left, entries = budget.spent, budget.remaining, budget.entries
-    words = f"{short_text(spent)} spent, {short_text(left)} left"
+    words, counted = f"{short_text(spent)} spent, {short_text(left)} left", "epsilon"
+    if budget.unit.delta is not None:
+        words = f"{words}: one answer of epsilon {short_text(budget.buys)} with delta {float(budget.unit.delta):g}"
+        counted = budget.unit.name
     paid = _by_question(entries)
     pieces = [(kind, loss, f"{kind}: {short_text(loss)} in {times:,}") for kind, (loss, times) in paid.items()]
     if sum((loss for _, loss, _ in pieces), Fraction(0)) != spent:  # a part of the table: its entries are the table's
@@ -108,7 +111,7 @@ def _(budget: Budget) -> str:
     ledger = table(("entry", "question", "on", "epsilon", "charged"), rows, len(entries) - ENTRIES, "charge")
     return card(
         f"Budget: {words}",
-        f'<p class="big">epsilon: {words}</p>{budget_bar(pieces, left)}',
+        f'<p class="big">{counted}: {words}</p>{budget_bar(pieces, left)}',
         ledger if entries else "",
     )
 

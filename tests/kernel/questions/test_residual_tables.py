@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -242,3 +243,25 @@ def test_parts_have_their_own_sums() -> None:
                 alone = MemoryEngine.from_frame(frame[frame["b"] == value], domain)
                 ((expected, _),) = exact_sums(alone, Rows(), domain, model, (table,), CAP)
                 assert positive[part].tolist() == expected[0].tolist()
+
+
+@pytest.mark.parametrize("access", ["snapshot", "stream", "push-down"])
+def test_every_access_gives_the_same_answers(access: str, tmp_path: Path) -> None:
+    """The same seed draws the same noise, so that the sums under it are those of the frame in memory."""
+    domain, frame = domain_of(3), rows_of(3, 200)
+    frame.to_csv(path := tmp_path / "rows.csv", index=False)
+    model, tables = model_of(domain, 5), [(), ("age",), [("age", HALVES)], ("b", ("age", THIRDS))]
+    with (
+        privet.testing.open(frame, domain, 5, seed=3, delta="1e-6") as here,
+        privet.testing.open(path, domain, 5, seed=3, delta="1e-6", access=access) as there,
+    ):
+        for apart in (False, True):
+            one, other = (
+                table.residual_tables(model, tables, ["0.01"] * 4, signs_apart=apart).to_dict()
+                for table in (here, there)
+            )
+            assert one == other
+        chosen = [
+            table.top_residual_tables(model, [("age",), ("b",), ("b", "age")], 2, "0.5") for table in (here, there)
+        ]
+        assert chosen[0].indices == chosen[1].indices
