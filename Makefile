@@ -74,6 +74,7 @@ evidence: $(STAMP) $(PEERS)/.installed  ## the papers' tables again, a peer veri
 	$(BIN)/python -m evidence.frontier
 	$(BIN)/python -m evidence.audit
 	$(BIN)/python -m evidence.scale
+	$(BIN)/python -m evidence.noisyif
 	$(BIN)/privet study run all --quick -o build/study
 	$(BIN)/python -m evidence.studies build/study/findings.json
 	$(BIN)/privet study run choice --sets 1975 --jobs 2 -o build/choice

@@ -1,7 +1,8 @@
-"""`python -m evidence.studies FINDINGS...`: what came of the papers' claims, as evidence/studies.json and in the docs.
+"""`python -m evidence.studies [SIZE=]FINDINGS...`: what came of the papers' claims, in evidence/studies.json and docs.
 
-FINDINGS are files findings.json that `privet study run` writes: of `all`, or of some studies that were run again. The
-section of docs/studies.md between its marks is made from evidence/studies.json and from nothing else.
+FINDINGS are files findings.json that `privet study run` writes: of `all`, or of some studies that were run again; the
+size is quick unless it is named, as in medium=study/findings.json. The section of docs/studies.md between its marks is
+made from evidence/studies.json and from nothing else.
 """
 
 from __future__ import annotations
@@ -20,17 +21,19 @@ from privet.studies.findings import DEPENDS, FAILS, HOLDS, INCOMPARABLE, OPEN, V
 RESULT = Path(__file__).with_name("studies.json")
 PAGE = Path(__file__).parents[1] / "docs" / "studies.md"
 MARKED = re.compile(r"(?<=<!-- claims -->\n).*?(?=<!-- /claims -->)", re.DOTALL)
-COMMAND = "privet study run all --quick"
+COMMAND = "privet study run all --quick, and --medium where it says so"
 TOLD = {FAILS: "Does not hold", DEPENDS: "Depends on the reading", INCOMPARABLE: "Not comparable", OPEN: "Open"}
 
 
 def main() -> int:
     content = json.loads(RESULT.read_text(encoding="utf-8"))
     for name in sys.argv[1:]:
-        found = json.loads(Path(name).read_text(encoding="utf-8"))
+        size, _, path = name.rpartition("=")
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
         for study, findings in found.items():
             content["studies"][study] = {
                 "source": STUDIES[study].source,
+                "size": size or "quick",
                 "claims": [_written(claim_of(each)) for each in findings["claims"]],
             }
     content["privet"], content["command"] = privet.__version__, COMMAND
@@ -71,9 +74,13 @@ def counts(claims: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 def table(content: Mapping[str, Any]) -> str:
     """A row for each study: how many of its claims have each verdict."""
-    lines = ["| study | hold | do not | open | depend on the reading | not comparable |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| study | size | hold | do not | open | depend on the reading | not comparable |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for name, study in content["studies"].items():
-        lines.append(f"| {name} | {' | '.join(str(number) for number in counts(study['claims']).values())} |")
+        numbers = " | ".join(str(number) for number in counts(study["claims"]).values())
+        lines.append(f"| {name} | {study.get('size', 'quick')} | {numbers} |")
     return "\n".join(lines)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections import Counter
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -62,12 +64,32 @@ def _keep_groups(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Keep what collection made out of sight of the collector: tests that call it would pay for all of it each time."""
+    global _spent
     gc.collect()
     gc.freeze()
+    _spent = _processor_seconds()
 
 
 def pytest_unconfigure() -> None:
     gc.unfreeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
+    """Note with each report the seconds of the processor since the last one."""
+    global _spent
+    report = yield
+    before, _spent = _spent, _processor_seconds()
+    report.processor = _spent - before
+    return report
+
+
+def _processor_seconds() -> float:
+    """What this process has used, and what those that it started and that have ended have."""
+    return sum(os.times()[:4])
+
+
+_spent = 0.0
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -83,7 +105,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         ("known to be bad, and caught", sorted(said["caught"])),
         ("the power of statistical tests at this size, for each mutant", sorted(said["power"])),
         ("smaller than at full size (make test-all)", smaller),
-        ("seconds by file, of all processes together", seconds),
+        ("seconds of the processor by file", seconds),
     ):
         if lines:
             terminalreporter.write_sep("=", title)
@@ -92,11 +114,11 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _seconds_by_file(terminalreporter: Any, most: int = 30) -> list[str]:
-    """Where the time of a run went, the longest first."""
+    """Where the work of a run went, the most first: on a machine that others use too, clocks do not tell."""
     spent: Counter[str] = Counter()
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
-                spent[report.nodeid.split("::")[0]] += report.duration
+                spent[report.nodeid.split("::")[0]] += getattr(report, "processor", 0.0)
     total = sum(spent.values())
     return [f"{seconds:7.1f} {seconds / total:6.1%}  {file}" for file, seconds in spent.most_common(most)]

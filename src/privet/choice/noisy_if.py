@@ -275,6 +275,10 @@ class NoisyIf:
         if not self.reservation:
             yield table
             return
+        if table.unit.delta is not None:
+            raise QuestionError(
+                "a NoisyIf adds up pure epsilons; this table is counted in rho: open it without a delta."
+            )
         with table.reserve(self.reservation) as scope:
             yield scope
 

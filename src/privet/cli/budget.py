@@ -22,8 +22,8 @@ from privet.cli.common import (
     warn_if_large,
 )
 from privet.errors import LedgerError, did_you_mean
-from privet.kernel import Domain, Ledger, as_epsilon, source_of
-from privet.text import decimal_text
+from privet.kernel import Domain, Ledger, as_epsilon, source_of, unit_with
+from privet.text import decimal_text, short_text
 
 app = typer.Typer(help="What was spent and who may spend how much.", **STYLE)
 
@@ -45,7 +45,7 @@ def show(
         return
     console = Console()
     for name, facts in state.items():
-        table = Table(title=f"{name}: {facts['spent']} of {facts['budget']} spent", title_justify="left")
+        table = Table(title=f"{name}: {_title(facts)}", title_justify="left")
         for heading in ("analyst", "spent", "own budget", "left"):
             table.add_column(heading, justify="left" if heading == "analyst" else "right")
         for row in facts["analysts"]:
@@ -86,11 +86,12 @@ def grant(
         raise LedgerError("--analyst needs a name, as --analyst ada; leave it out to set what the data set may spend.")
     book = open_book(ledger)
     dataset = _dataset(book, name)
-    cap = as_epsilon(epsilon, "the budget")
-    warn_if_large(budget=cap)
+    unit = unit_with(book.delta(dataset))
+    warn_if_large(budget=as_epsilon(epsilon, "the budget"))
+    cap = unit.amount(epsilon, "the budget")
     book.set_cap(dataset, analyst, cap)
     whose = f"'{analyst}' on '{dataset}'" if analyst else f"the data set '{dataset}'"
-    say(f"{whose} may now spend {decimal_text(cap)} in all; {decimal_text(book.spent(dataset, analyst))} is spent")
+    say(f"{whose} may now spend {unit.text(cap)} in all; {unit.text(book.spent(dataset, analyst))} is spent")
 
 
 @app.command("revoke")
@@ -120,7 +121,8 @@ def declare(ledger: LedgerArgument, domain: DomainOption, name: DatasetOption = 
     """Record a changed domain, and re-price what was spent so far if a person may have more rows.
 
     Afterwards tables are opened with the declared domain only. Other columns, values or bins change no price.
-    With k times as many rows per person, everything that was spent costs k times as much. Fewer are refused.
+    With k times as many rows per person, everything that was spent costs k times as much, and counted in rho k^2
+    times. Fewer are refused.
 
     Example: privet budget declare adult.csv -d adult.toml
     """
@@ -128,8 +130,9 @@ def declare(ledger: LedgerArgument, domain: DomainOption, name: DatasetOption = 
     dataset = _dataset(book, name)
     declared = Domain.load(domain)
     more = book.declare(dataset, declared)
-    spent = f"{decimal_text(book.spent(dataset))} is spent"
-    added = f", {decimal_text(more)} more than before" * (more > 0)
+    unit = unit_with(book.delta(dataset))
+    spent = f"{unit.text(book.spent(dataset))} is spent"
+    added = f", {unit.text(more)} more than before" * (more > 0)
     say(f"'{dataset}' may be opened with {domain} from now on; {spent}{added}")
 
 
@@ -168,6 +171,15 @@ def open_book(target: str) -> Ledger:
     return Ledger.open(target if is_ledger else source_of(target).ledger, create=False)
 
 
+def _title(facts: dict[str, Any]) -> str:
+    """Return what was spent of a budget, and in rho what the rest would buy."""
+    if "unit" not in facts:
+        return f"{facts['spent']} of {facts['budget']} spent"
+    spent, budget = (short_text(Fraction(facts[name])) for name in ("spent", "budget"))
+    left = f"one answer of epsilon {short_text(Fraction(facts['buys']))} with delta {facts['delta']} is left"
+    return f"rho {spent} of {budget} spent; {left}"
+
+
 def _dataset(book: Ledger, name: str | None) -> str:
     """Return the data set that is named, or the only one of the ledger."""
     known = book.datasets()
@@ -185,7 +197,11 @@ def _dataset(book: Ledger, name: str | None) -> str:
 def _state(book: Ledger, dataset: str, entries: bool) -> dict[str, Any]:
     """Return what the ledger holds of a data set, as a dict for JSON."""
     cap = book.cap(dataset) or Fraction(0)
-    facts: dict[str, Any] = {"budget": decimal_text(cap), "spent": decimal_text(book.spent(dataset))}
+    unit, spent = unit_with(book.delta(dataset)), book.spent(dataset)
+    facts: dict[str, Any] = {"budget": decimal_text(cap), "spent": decimal_text(spent)}
+    if unit.delta is not None:
+        buys = unit.buys(max(cap - spent, Fraction(0)))
+        facts |= {"unit": unit.name, "delta": f"{float(unit.delta):g}", "buys": decimal_text(buys)}
     facts["analysts"] = [
         {
             "analyst": analyst,

@@ -58,6 +58,10 @@ DatasetOption = Annotated[str | None, typer.Option("--name", help="The data set,
 BudgetOption = Annotated[
     str | None, typer.Option("--budget", "-b", help="What the data set may spend in all; needed the first time.")
 ]
+DeltaOption = Annotated[
+    str | None,
+    typer.Option("--delta", help="Count the data set in rho: its budget is (epsilon, delta), as 1e-6; recorded once."),
+]
 AnalystOption = Annotated[str, typer.Option(help="Who asks.")]
 LedgerOption = Annotated[
     str | None, typer.Option(help="A ledger other than the one beside the data: a file, or a postgresql:// address.")
@@ -98,6 +102,8 @@ class TableOptions:
         As in `privet.open`.
     server : str or None
         The address of a server, whose table `data` names.
+    delta : str or None
+        As in `privet.open`.
     """
 
     data: str
@@ -109,6 +115,7 @@ class TableOptions:
     access: str
     snapshot_limit: str | None
     server: str | None = None
+    delta: str | None = None
 
     def load_domain(self, path: Path | None) -> Domain | None:
         """Return the domain of a file; None for a server, which has its own."""
@@ -119,6 +126,7 @@ class TableOptions:
         given = {
             "--domain": path,
             "--budget": self.budget,
+            "--delta": self.delta,
             "--ledger": self.ledger,
             "--name": self.name,
             "--snapshot-limit": self.snapshot_limit,
@@ -163,6 +171,7 @@ class TableOptions:
             access=self.access,
             snapshot_limit=self.snapshot_limit,
             ignore_spending=self.ignore_spending,
+            delta=self.delta,
         )
 
 
@@ -174,10 +183,15 @@ def connection_to(server: str) -> Connection:
     QuestionError
         There is no token.
     """
+    return privet.connect(server, token_of_environment())
+
+
+def token_of_environment() -> str:
+    """Return the token of the environment; QuestionError if there is none."""
     token = os.environ.get("PRIVET_TOKEN", "")
     if not token:
         raise QuestionError("a server needs a token; put the one that its owner gave you into PRIVET_TOKEN.")
-    return privet.connect(server, token)
+    return token
 
 
 def lasting_ledger(ledger: str | None, ignore_spending: bool) -> str | None:

@@ -17,6 +17,7 @@ from privet.cli.common import (
     AnalystOption,
     BudgetOption,
     DataArgument,
+    DeltaOption,
     IgnoreSpendingOption,
     JsonOption,
     LedgerOption,
@@ -33,7 +34,6 @@ from privet.cli.common import (
 from privet.cli.outputs import check_model_output, check_output, write_paid_model, write_text, written_whole
 from privet.errors import QuestionError, did_you_mean
 from privet.kernel import Domain, refuse_spent
-from privet.text import decimal_text
 
 if TYPE_CHECKING:
     from privet.models.model import Model
@@ -106,6 +106,7 @@ def fit(
         bool, typer.Option("--unsafe", help="The rows are public: run what is not private, and charge nothing.")
     ] = False,
     budget: BudgetOption = None,
+    delta: DeltaOption = None,
     analyst: AnalystOption = "local",
     ledger: LedgerOption = None,
     ignore_spending: IgnoreSpendingOption = False,
@@ -138,7 +139,7 @@ def fit(
             "objective": objective,
             "policy": policy,
         },
-        table=TableOptions(data, budget, analyst, ledger, ignore_spending, name, access, snapshot_limit, server),
+        table=TableOptions(data, budget, analyst, ledger, ignore_spending, name, access, snapshot_limit, server, delta),
         output=output,
         html=html,
         key=key,
@@ -258,7 +259,7 @@ def _fit_table(
         warn_if_large(epsilon=request.epsilon, budget=options.budget)
         report(f"fitting {request.algorithm}")
         model = classifier.fit(table, key=request.key).model_
-        spending = _Spending(decimal_text(table.budget.remaining), table.budget.ledger_path, table.explain())
+        spending = _Spending(table.unit.text(table.budget.remaining), table.budget.ledger_path, table.explain())
     return _Fitted(classifier, model, spending)
 
 

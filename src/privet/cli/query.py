@@ -11,6 +11,7 @@ from privet.cli.common import (
     AnalystOption,
     BudgetOption,
     DataArgument,
+    DeltaOption,
     IgnoreSpendingOption,
     JsonOption,
     LedgerOption,
@@ -35,6 +36,7 @@ def query(
     domain: OptionalDomainOption = None,
     server: ServerOption = None,
     budget: BudgetOption = None,
+    delta: DeltaOption = None,
     analyst: AnalystOption = "local",
     ledger: LedgerOption = None,
     ignore_spending: IgnoreSpendingOption = False,
@@ -66,16 +68,19 @@ def query(
       privet query adult.csv "histogram sex, income" -d adult.toml -e 0.1 --json
       privet query stays.csv "count where admitted in 2020-01-01..2020-07-01" -d stays.toml -e 0.1
       privet query "duckdb:///census.db?table=people" "quantile wage 0.9" -d census.toml -e 0.1
+      privet query adult.csv "mean age" -d adult.toml -b 1.0 --delta 1e-6 -e 0.25
       privet query patients "mean age by sex" -e 0.1 --server https://host:8000
     """
     parsed = TextQuestion.parse(question)
     as_epsilon(epsilon)
-    options = TableOptions(data, budget, analyst, ledger, ignore_spending, name, access, snapshot_limit, server)
+    options = TableOptions(data, budget, analyst, ledger, ignore_spending, name, access, snapshot_limit, server, delta)
     declared = options.load_domain(domain)
     with options.open(declared) as table:
         warn_if_large(epsilon=epsilon, budget=budget)
         answers = parsed.ask(table, epsilon, key)
-        remaining, entry = decimal_text(table.budget.remaining), answers[0][1].about.entry
+        remaining, left = decimal_text(table.budget.remaining), table.budget.left
+        entry, own_delta = answers[0][1].about.entry, table.unit.delta
+        counted = {} if own_delta is None else {"unit": "rho", "delta": f"{float(own_delta):g}", "left": left}
         ledger_file, access_text = table.budget.ledger_path, table.explain()
     if as_json:
         print_json(
@@ -85,6 +90,7 @@ def query(
                 "answers": [{"part": label, **release.to_dict()} for label, release in answers],
                 "private": all(release.private for _, release in answers),
                 "remaining": remaining,
+                **counted,
                 "entry": entry,
                 "ledger": ledger_file,
                 "access": access_text.splitlines()[0],
@@ -93,6 +99,6 @@ def query(
         return
     for label, release in answers:
         print(f"{label}: {release!r}" if label is not None else repr(release))
-    say(f"ledger entry {entry} in {ledger_file}; {remaining} left")
+    say(f"ledger entry {entry} in {ledger_file}; {left}")
     if explain:
         say(access_text)

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from privet.cli.common import JsonOption, print_json, say
+from privet.cli.common import JsonOption, print_json, say, token_of_environment
 from privet.cli.outputs import check_output, write_text
 from privet.errors import QuestionError
 from privet.kernel import Domain
@@ -27,9 +27,21 @@ def verify(
         str | None, typer.Argument(metavar="[NAME]", help="A preset, mechanism, question or known-bad fixture.")
     ] = None,
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="The claim to test, as 1 or 1/2.")] = "1",
+    delta: Annotated[
+        str | None, typer.Option("--delta", help="The claim is (epsilon, delta), as --delta 1e-6.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Everything there is, some five minutes.")] = False,
     attacks: Annotated[
         str | None, typer.Option("--attacks", metavar="DATA", help="Attack the layer that answers about this table.")
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            metavar="URL",
+            help="Attack this server, where DATA is the name of a table. Answers are charged; the token is read from "
+            "PRIVET_TOKEN.",
+        ),
     ] = None,
     domain: Annotated[
         Path | None,
@@ -59,13 +71,16 @@ def verify(
 
     --attacks runs all known attacks on the layer that answers questions about a table, both with
     the default access and with statements that run where the rows are. It uses ledgers of its
-    own, which it deletes with all answers; nothing is charged.
+    own, which it deletes with all answers; nothing is charged. With --server the table is asked as
+    any analyst asks it, and charged.
 
     \b
     Examples:
       privet verify diffpid3 --epsilon 1
+      privet verify integer-gaussian --epsilon 1 --delta 1e-6
       privet verify --all --html report.html
       privet verify --attacks adult.csv -d adult.toml
+      privet verify --attacks patients --server https://host:8000
       privet verify --hours 8 --record overnight.jsonl
     """
     from privet import verification
@@ -78,19 +93,23 @@ def verify(
         )
     if hours is not None and not hours < float("inf"):
         raise QuestionError(f"--hours is a number of hours, not {hours}.")
-    check_output(html, reads=(attacks, domain))
+    if server is not None and (attacks is None or domain is not None):
+        raise QuestionError("--server is for --attacks TABLE, whose domain the server has; leave out what is too much.")
+    check_output(html, reads=(None if server else attacks, domain))
     if listed:
         _list(as_json)
         return
     with Console(stderr=True).status("verifying") as status:
-        if attacks is not None:
+        if attacks is not None and server is not None:
+            report = verification.attack_server(server, token_of_environment(), attacks, progress=status.update)
+        elif attacks is not None:
             report = verification.attack_table(attacks, _domain(attacks, domain), progress=status.update)
         elif hours is not None:
             report = verification.search(hours, record, progress=status.update)
         elif everything:
             report = verification.verify_all(effort=effort, progress=status.update)
         else:
-            verdict = verification.verify(subject, epsilon, effort=effort, progress=status.update)
+            verdict = verification.verify(subject, epsilon, delta=delta, effort=effort, progress=status.update)
             report = verification.Report((verdict,))
     if html is not None:
         write_text(html, report.to_html())

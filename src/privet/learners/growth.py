@@ -799,6 +799,11 @@ def _level_reporter(
 
 def _check(table: ProtectedTable, plan: Plan, epsilon: Fraction) -> None:
     """Refuse a plan that the table cannot answer or pay."""
+    if table.unit.delta is not None:
+        raise QuestionError(
+            f"{plan.name} divides a pure epsilon among its levels; this table is counted in rho: fit boosted tables, "
+            "naive Bayes or the prior to it, or open the data without a delta."
+        )
     domain = table.domain
     check_target(domain)
     check_attributes(domain)

@@ -82,6 +82,7 @@ _ERRORS: dict[str, type[PrivetError]] = {
 }
 _AGAIN = {408, 409, 429, 502, 503, 504}  # replies after which the same request is sent again
 _UNSENT = ("epsilon", "domain", "unsafe", "verbose")  # parameters of classifiers
+_OWN_KEY = "request "  # how keys begin that the client makes where an analyst gives none
 _LONGEST_WAIT = 20.0  # seconds between two tries
 
 
@@ -298,6 +299,8 @@ class Connection:
         query: Mapping[str, int],
         headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
+        if self._client.is_closed:
+            raise ServerError("this connection was closed; connect again.")
         pause, lost = 0.1, False
         for number in range(self._tries):
             last = number == self._tries - 1
@@ -484,7 +487,7 @@ class RemoteBackend:
         body: dict[str, Json] = {
             "question": question.to_json(),
             "epsilon": amounts.to_json(str),
-            "key": _new_id() if key is None else key,
+            "key": _OWN_KEY + _new_id() if key is None else key,
         }
         reply = self._about(sets, "answers", body)
         answers = Answers(reply["answer"], mechanisms, losses, reply["private"], reply["entry"], unit)
@@ -524,7 +527,8 @@ class RemoteBackend:
             page = self.connection.get(f"/v1/tables/{quote(self.name, safe='')}/entries", after=after)
             for line in page["entries"]:
                 texts = (line["scope"], line["question"], line["epsilon"], Fraction(line["loss"]))
-                entries.append(Entry(line["id"], self.described["analyst"], *texts, line["key"], line["at"], None))
+                key = None if str(line["key"]).startswith(_OWN_KEY) else line["key"]  # nobody has given one
+                entries.append(Entry(line["id"], self.described["analyst"], *texts, key, line["at"], None))
             if page["next"] is None:
                 return entries
             after = page["next"]
@@ -537,7 +541,8 @@ class RemoteBackend:
         try:
             yield replace(self, held=identity)
         finally:
-            self._post(f"holds/{identity}/end", {"sitting": self.sitting})
+            with contextlib.suppress(ServerError):  # a server that is gone has ended it
+                self._post(f"holds/{identity}/end", {"sitting": self.sitting})
 
     def refine(self, question: Question[Any], sets: RowSets, releases: Sequence[Refinable]) -> None:
         """Let the releases of a question be refined."""

@@ -7,6 +7,7 @@ its way is what a local fit tells, without times, and changes at ticks alone.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -184,6 +185,11 @@ class Jobs:
         job = self._jobs.get(identity)
         return job if job is not None and job.analyst == analyst else None
 
+    def cancel_of(self, analyst: str) -> None:
+        """Cancel every fit of an analyst, whose grant has ended."""
+        for job in list(self._jobs.values()):
+            job.cancelled |= job.analyst == analyst
+
     def close(self) -> None:
         """Cancel what waits, let what runs stop at its next question, and wait for it."""
         for job in list(self._jobs.values()):
@@ -231,7 +237,7 @@ class Jobs:
             problem = clean(str(error))
         except Exception as error:
             problem = "an unexpected error stopped it."
-            print(f"privet: {type(error).__name__} in a fit", flush=True)
+            print(f"privet: {type(error).__name__} in a fit", file=sys.stderr, flush=True)
         job.tell(state="failed", charged=self._charged(job, before), problem=problem)
 
     @staticmethod

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import signal
 import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -241,8 +242,9 @@ class Running:
             await asyncio.get_running_loop().run_in_executor(
                 self.service.clerks, self.service.reload, fresh.analysts, fresh.owners
             )
+            print("privet: grants were read again", file=sys.stderr, flush=True)
         except PrivetError as error:
-            print(f"privet: grants stay as they were: {error}", flush=True)
+            print(f"privet: grants stay as they were: {error}", file=sys.stderr, flush=True)
 
     def stop(self) -> None:
         """Let `run` end, from any thread."""

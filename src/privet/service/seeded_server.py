@@ -38,8 +38,13 @@ class Served:
         return self.running.service
 
     def token(self, name: str = "ada", role: str = ANALYST, tables: tuple[str, ...] | None = None) -> str:
-        """Return a new token for an analyst, who is granted all tables if they have no grant yet."""
+        """Return a new token for an analyst, who is granted all tables if they have no grant yet.
+
+        Of two that a ledger has from earlier servers the older is revoked.
+        """
         service = self.service
+        for token in [own for own in service.access.tokens.all() if (own.name, own.role) == (name, role)][:-1]:
+            service.access.tokens.revoke(token.id)
         if role == OWNER:
             owners = tuple({*service.config.owners, name})
             service.config = replace(service.config, owners=owners)

@@ -370,6 +370,7 @@ class Service:
         self.access.announce(self._amount)
         for name in lost:
             self.sittings.close_of(name)
+            self.jobs.cancel_of(name)
 
     def close(self) -> None:
         """Finish what was charged, end all sittings, and let go of the engines."""

@@ -11,14 +11,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from privet.errors import QuestionError
-from privet.kernel import Domain, as_epsilon
+from privet.kernel import Domain, as_delta, as_epsilon
 from privet.learners.estimator import PrivateClassifier
-from privet.verification import estimators, functions, mechanisms, membership, reconstruction
+from privet.verification import estimators, functions, mechanisms, membership, reconstruction, with_delta
 from privet.verification.attacks import AttackResult, attack, attack_by_paths
 from privet.verification.checks import Check
 from privet.verification.layer import Layer, LocalLayer
@@ -34,6 +36,7 @@ __all__ = [
     "LocalLayer",
     "Report",
     "Verdict",
+    "attack_server",
     "attack_table",
     "registry",
     "search",
@@ -48,6 +51,7 @@ def verify(
     subject: Any,
     epsilon: Any = 1.0,
     *,
+    delta: Any = None,
     pairs: Sequence[tuple[Any, Any]] | None = None,
     alpha: float = 1e-8,
     effort: float = 1.0,
@@ -59,8 +63,8 @@ def verify(
     estimator with scikit-learn's fit and predict, a mechanism of the kernel, or a function
     of a table. A function, and an estimator if its default tables do not suit it, takes
     `pairs` of neighbouring tables: for a function whatever it takes, for an estimator (X, y)
-    and the same with one row more, its last. The bound is wrong with probability
-    `alpha` at most; `effort` multiplies the runs.
+    and the same with one row more, its last. With a `delta` the claim is (epsilon, delta).
+    The bound is wrong with probability `alpha` at most; `effort` multiplies the runs.
 
     >>> import random
     >>> verify(lambda count: count + random.gauss(0, 1), epsilon=1, pairs=[(0, 9)]).passed
@@ -74,7 +78,26 @@ def verify(
     found = _subject(subject, pairs)
     if pairs is not None and found.kind not in TAKES_PAIRS:
         raise QuestionError(f"{found.name} brings its own tables; leave out pairs.")
+    if delta is not None:
+        found = _with_delta(found, as_delta(delta))
     return found.verify(claim, alpha, _effort(effort), progress)
+
+
+def _with_delta(subject: Subject, delta: Fraction) -> Subject:
+    """Return a subject whose claim is (epsilon, delta)."""
+    if subject.delta is not None:
+        if delta != subject.delta:
+            raise QuestionError(f"{subject.name} is verified with delta {float(subject.delta):g}; leave out delta.")
+        return subject
+
+    def checks(claim: Fraction, effort: Effort) -> list[Check]:
+        found = [with_delta.approximate(check, delta) for check in subject.checks(claim, effort)]
+        kept = [check for check in found if check is not None]
+        if not kept:
+            raise QuestionError(f"{subject.name} claims a pure epsilon, which arithmetic holds it to; leave out delta.")
+        return kept
+
+    return replace(subject, checks=checks, delta=delta)
 
 
 def _effort(times: float) -> Effort:
@@ -148,6 +171,23 @@ def attack_curves(progress: Progress = lambda text: None) -> tuple[dict[str, Any
 
 
 PATHS = {"by the default path": "auto", "by push-down": "push-down"}
+
+
+def attack_server(url: str, token: str, table: str, *, progress: Progress = lambda text: None) -> Report:
+    """The attacks on a privacy layer, against a table that somebody serves: its answers are charged to the caller.
+
+    Rows that an attack needs are made here and served on this machine, by a server of this version.
+    """
+    import pandas as pd
+
+    from privet.service.client import connect
+    from privet.verification.served_layer import ServedLayer
+
+    with connect(url, token) as connection:
+        domain = connection.table(table).domain
+        frame = pd.DataFrame({name: [] for name in domain.stored_names})
+        with ServedLayer(frame, domain, connection=connection, table=table) as layer:
+            return Report(attacks=tuple(attack(layer, progress)), layer=layer.name)
 
 
 def attack_table(data: Any, domain: Domain | str | Path, *, progress: Progress = lambda text: None) -> Report:

@@ -76,6 +76,10 @@ class Layer(Protocol):
         """A file that `store` made, opened with the settings of `privet.open`; its ledger lies beside it."""
         ...
 
+    def clock(self, plain: pd.DataFrame, neighbour: pd.DataFrame, domain: Domain) -> float | None:
+        """How likely the times of answers about two tables would differ so if they were alike; None without ticks."""
+        ...
+
 
 class LocalLayer:
     """A frame, a .csv or .parquet file or a duckdb:/// address, opened in this process.
@@ -153,6 +157,10 @@ class LocalLayer:
     def reopen(self, file: Path, domain: Domain, **settings: Any) -> Any:
         """A file that `store` made, by its address."""
         return open_table(self._address(file), domain, access=self.access, **settings)
+
+    def clock(self, plain: pd.DataFrame, neighbour: pd.DataFrame, domain: Domain) -> float | None:
+        """None: here nothing hides how long an answer takes, and steps are counted instead."""
+        return None
 
     def close(self) -> None:
         """Close the table under attack and remove all that was written."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from privet.verification import estimators, fixtures, mechanisms, questions
+from privet.verification import estimators, fixtures, mechanisms, questions, with_delta
 from privet.verification.subject import Effort, Subject
 
 ONE = Fraction(1)
@@ -20,7 +20,7 @@ FALSE_ALARM = 1e-6  # of everything honest together
 @lru_cache
 def registry() -> dict[str, Subject]:
     """Every subject by name: mechanisms, questions, presets, and what is known to be bad."""
-    rooms = (mechanisms, questions, estimators, fixtures)
+    rooms = (mechanisms, questions, estimators, fixtures, with_delta)
     found = [subject for room in rooms for subject in room.subjects()]
     names = [subject.name for subject in found]
     assert len(set(names)) == len(names), "two subjects have one name"

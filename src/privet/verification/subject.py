@@ -39,6 +39,7 @@ class Subject:
     line: str
     checks: Checks
     must_fail: bool = False
+    delta: Fraction | None = None  # of the claim; None: pure epsilon
 
     def verify(
         self,
@@ -55,4 +56,4 @@ class Subject:
             for place, check in enumerate(checks):
                 progress(f"{self.name}: check {place + 1} of {len(checks)}")
                 findings.append(check.find(float(claim), alpha / sampled if check.sampled else 0.0))
-        return Verdict(self.name, self.kind, self.line, claim, tuple(findings), self.must_fail)
+        return Verdict(self.name, self.kind, self.line, claim, tuple(findings), self.must_fail, self.delta)

@@ -61,6 +61,7 @@ class Verdict:
     claim: Fraction
     findings: tuple[Finding, ...]
     must_fail: bool = False  # a known-bad fixture: the bench works if this is caught
+    delta: Fraction | None = None  # of the claim; None: pure epsilon
 
     @property
     def worst(self) -> Finding:
@@ -115,6 +116,7 @@ class Verdict:
             "kind": self.kind,
             "line": self.line,
             "claim": decimal_text(self.claim),
+            "delta": None if self.delta is None else str(self.delta),
             "lower_bound": _plain(self.lower_bound),
             "outcome": self.outcome,
             "passed": self.passed,
@@ -132,14 +134,15 @@ class Verdict:
             Finding(**{**finding, **{name: float(finding[name]) for name in ("bound", "power", "rarity")}})
             for finding in facts["findings"]
         )
-        return cls(
-            facts["subject"], facts["kind"], facts["line"], Fraction(facts["claim"]), findings, facts["must_fail"]
-        )
+        named = facts["subject"], facts["kind"], facts["line"], Fraction(facts["claim"])
+        delta = facts.get("delta")
+        return cls(*named, findings, facts["must_fail"], None if delta is None else Fraction(delta))
 
     def __str__(self) -> str:
         claim = decimal_text(self.claim)
         lines = [f"{self.subject}: {HEADLINES[self.outcome]}"]
-        lines.append(f"  claims epsilon {claim}, loses at least {number(self.lower_bound)}")
+        delta = "" if self.delta is None else f" with delta {float(self.delta):g}"
+        lines.append(f"  claims epsilon {claim}{delta}, loses at least {number(self.lower_bound)}")
         for finding in sorted(self.findings, key=lambda finding: -finding.bound):
             shown = number(max(0.0, finding.bound))
             lines.append(f"  {shown:>8}  {finding.method} ({finding.runs} runs), {finding.tables}: {finding.event}")

@@ -1,0 +1,222 @@
+"""The life of a server: listeners, TLS, ticks, replies that are lost, grants read again, and a clean end."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import threading
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from kernel.people import DOMAIN, FRAME
+from service.server_process import serving
+
+import privet
+from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.service.client import connect
+from privet.service.config import Limits
+from privet.service.running import default_tick
+from privet.service.seeded_server import UNLIMITED, serve_seeded, serve_sessions
+
+CONFIG = """\
+[server]
+address = "127.0.0.1:0"
+{more}
+[tables.people]
+data = "people.csv"
+domain = "people.toml"
+budget = 1
+tick = 0
+
+[analysts.{analyst}]
+tables = ["people"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    FRAME.to_csv(tmp_path / "people.csv", index=False)
+    DOMAIN.save(tmp_path / "people.toml")
+    return tmp_path
+
+
+def token(folder: Path, name: str) -> str:
+    from command import run
+
+    made = run("token", "create", "privet.toml", "--analyst", name, cwd=folder)
+    assert made.returncode == 0, made.stderr
+    return made.stdout.strip()
+
+
+def test_health_readiness_and_counts_have_a_listener_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="people")._session
+    with serve_sessions({"people": session}, operations=("127.0.0.1", 0)) as served:
+        there = served.running.operations_url
+        assert httpx2.get(f"{there}/healthz").text == "ok\n"
+        assert httpx2.get(f"{there}/readyz").text == "ready\n"
+        with served.connect("somebody") as connection:
+            connection.table("people").count(1)
+        counts = httpx2.get(f"{there}/metrics").text
+        assert 'privet_requests_total{status="2xx"} 3' in counts and "privet_late_answers_total 0" in counts
+        assert not any(word in counts for word in ("people", "somebody", "seconds", "bytes"))
+        for path in ("/healthz", "/readyz", "/metrics"):
+            assert httpx2.get(f"{served.url}{path}").status_code == 404
+        assert httpx2.get(f"{there}/v1/tables").status_code == 404
+
+        def fails(*words: Any) -> Any:
+            raise privet.errors.LedgerError("out of reach")
+
+        monkeypatch.setattr(type(served.service.ledger), "events", fails)
+        assert httpx2.get(f"{there}/readyz").status_code == 503
+
+
+def test_a_server_speaks_tls_and_its_client_checks_it(folder: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl to make a certificate with")
+    words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
+    names = ["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", "key.pem", "-out", "cert.pem"]
+    subprocess.run(["openssl", *words.split(), *names], cwd=folder, check=True, capture_output=True)
+    more = 'certificate = "cert.pem"\nprivate_key = "key.pem"'
+    (folder / "privet.toml").write_text(CONFIG.format(more=more, analyst="ada"))
+    secret = token(folder, "ada")
+    with serving("privet.toml", cwd=folder) as server:
+        assert server.url.startswith("https://")
+        with pytest.raises(privet.errors.ServerError, match="cannot be reached"):
+            connect(server.url, secret, tries=1)  # nobody vouches for the certificate
+        with connect(server.url, secret, verify=str(folder / "cert.pem")) as connection:
+            assert connection.table("people").count("0.1") is not None
+            reply = connection._client.get("/v1/tables")
+            assert "max-age" in reply.headers["strict-transport-security"]
+        assert server.stop() == 0
+
+
+def test_grants_are_read_again_at_a_signal_and_a_mistake_changes_nothing(folder: Path) -> None:
+    (folder / "privet.toml").write_text(CONFIG.format(more="", analyst="ada"))
+    secret, other = token(folder, "ada"), token(folder, "grace")
+    with serving("privet.toml", cwd=folder) as server:
+        with connect(server.url, secret) as connection, pytest.raises(privet.errors.ServerError):
+            assert connection.tables() == ["people"]
+            connect(server.url, other, tries=1)
+        (folder / "privet.toml").write_text("[server]\nadress = 1\n")
+        server.process.send_signal(signal.SIGHUP)
+        assert "line 2" in server._until("grants stay as they were")
+        with connect(server.url, secret) as connection:
+            assert connection.tables() == ["people"]
+        (folder / "privet.toml").write_text(CONFIG.format(more="", analyst="grace"))
+        server.process.send_signal(signal.SIGHUP)
+        server._until("grants were read again")
+        with connect(server.url, other) as connection:
+            assert connection.tables() == ["people"]
+        with pytest.raises(privet.errors.ServerError, match="token"):
+            connect(server.url, secret)
+        assert server.stop() == 0
+
+
+def test_a_stop_finishes_what_was_charged_and_ends_reservations(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+    counts = MemoryEngine.exact_counts
+
+    def paused(self: Any, query: Any) -> Any:
+        asked.set()
+        assert go_on.wait(60)
+        return counts(self, query)
+
+    session = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="people")._session
+    answers: list[Any] = []
+    with serve_sessions({"people": session}) as served:
+        connection = served.connect()
+        table = connection.table("people")
+        held = table.reserve(2)
+        held.__enter__()
+        assert len(session.ledger.holds("people")) == 1
+        monkeypatch.setattr(MemoryEngine, "exact_counts", paused)
+        thread = threading.Thread(target=lambda: answers.append(table.count(1)))
+        thread.start()
+        assert asked.wait(60)
+        served.running.stop()
+        go_on.set()
+        thread.join()
+    assert len(answers) == 1 and session.ledger.entries("people")[0].answer is not None
+    assert session.ledger.holds("people") == [] and session.engine.closed
+    connection.close()
+
+
+class Lossy(httpx2.BaseTransport):
+    """A network that loses every second reply, after the server has answered."""
+
+    def __init__(self, real: httpx2.BaseTransport) -> None:
+        self._real, self._number, self.sent = real, 0, 0
+
+    def close(self) -> None:
+        self._real.close()
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        reply = self._real.handle_request(request)
+        reply.read()
+        self._number += 1
+        self.sent += 1
+        if self._number % 2:
+            raise httpx2.ReadError("the reply was lost")
+        return reply
+
+
+def test_a_question_whose_reply_was_lost_is_sent_again_and_paid_once() -> None:
+    with serve_seeded(FRAME, DOMAIN, 10, seed=1) as served, served.connect() as connection:
+        table = connection.table("people")
+        connection._sleep = lambda seconds: None
+        lossy = connection._client._transport = Lossy(connection._client._transport)
+        parts = table.partition("sex")
+        assert len(parts.count(1)) == 4 and lossy.sent == 2
+        with table.reserve(1) as scope:
+            scope.monitor("0.5", 1)
+        parts.count(1)[0].refine(2)
+        lossy._number = 1  # what follows is not lost
+        assert table.budget.spent == Fraction(4) and served.service.ledger.holds("people") == []
+        assert [entry.question for entry in table.budget.entries] == [
+            "count",
+            "monitor(0.5)",
+            "count",
+            "refine count to 2",
+        ]
+
+
+def test_a_sitting_that_is_gone_begins_anew_where_the_client_stands() -> None:
+    session = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="people")._session
+    with serve_sessions({"people": session}) as served, served.connect() as connection:
+        parts = connection.table("people").partition("income")
+        parts["low"].count(1)
+        served.service.sittings.sweep(all_of_them=True)
+        parts["high"].count(1)  # its steps are sent again, in full
+        assert session.ledger.spent("people") == 2  # dearer: parts share nothing with the sitting before
+
+
+# -- ticks ------------------------------------------------------------------------------------------
+
+
+def test_an_answer_leaves_at_a_tick_whatever_it_took() -> None:
+    with serve_seeded(FRAME, DOMAIN, 10, seed=1) as served:
+        service, now = served.service, [0.0]
+        service.clock = lambda: now[0]
+        left = []
+        for taken in (0.0, 0.001, 0.0999, 0.1):
+            now[0] = 5 + taken
+            left.append(service._leaves(5.0, 0.1))
+        assert set(left) == {5.1} and service.counts["late", ""] == 0
+        late = []
+        for taken in (0.11, 3.0, 9.99, 10.5):
+            now[0] = 5 + taken
+            late.append(service._leaves(5.0, 0.1))
+        assert late == [15.0, 15.0, 15.0, 25.0] and service.counts["late", ""] == 4
+
+
+def test_ticks_follow_from_the_public_bound_of_the_rows() -> None:
+    assert default_tick(DOMAIN) == pytest.approx(0.021) and default_tick(DOMAIN.with_rows(None, 10**6)) == 0.52
+    limits = Limits(rate=1e9, burst=10**6, refresh=0)
+    with serve_seeded(FRAME, DOMAIN, 10, seed=1, limits=limits, tick=0.01) as served, served.connect() as connection:
+        assert connection.table("people")._backend.described["tick"] == 0.01
+        connection.table("people").count(1)
+        assert served.service.limits == limits != UNLIMITED
