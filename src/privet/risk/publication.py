@@ -372,7 +372,8 @@ class Publication:
             if whole and size > people + parts + ROUNDED:
                 raise DataError(f"{where} says it has {size:g} rows, but only {people} people of the table are there.")
             exact = self.tree.source == SCIKIT  # its counts may have been behind weights, whose largest is the label
-            if not exact and self.share(leaf) < 1 / self.classes - 1e-9:
+            loose = 1e-9 if whole else 2 * ROUNDED / size
+            if not exact and self.share(leaf) < 1 / self.classes - loose:
                 label = self.tree.values[self.label(leaf)]
                 raise DataError(
                     f"{where} says that {label} is most frequent with a share of {self.share(leaf):.3g}, which is less "
