@@ -215,6 +215,38 @@ def test_a_promise_that_says_little_is_no_reason_to_publish() -> None:
     assert privet.audit(tight, frame, sensitive="income").verdict.kind == "publish"
 
 
+# -- rows that are an unknown part of the people ------------------------------------------------
+
+
+@pytest.mark.parametrize(("people", "rows", "ill"), [(4, 2, 1), (5, 3, 3), (6, 2, 2)])
+def test_an_unknown_part_of_the_people_against_all_parts_and_worlds(people: int, rows: int, ill: int) -> None:
+    """Every choice of the rows, and every assignment of values whose rows have the leaf's counts, is as likely."""
+    worlds = worlds_of(people, 2)
+    parts = list(itertools.combinations(range(people), rows))
+    shares = [world for world in worlds for part in parts if world[list(part)].sum() == ill]
+    text = f": {'ill' if 2 * ill >= rows else 'well'} ({rows}.0/{min(ill, rows - ill)}.0)".replace("/0.0", "")
+    frame = pd.DataFrame({"q": ["x"] * people})
+    even = {"well": 0.5, "ill": 0.5}
+    asked: dict[str, Any] = {"sensitive": "y", "values": ["well", "ill"], "baseline": even, "remedies": False}
+    found = privet.audit(text + "\n", frame, training="unknown", **asked)
+    believed = found.beliefs["possible worlds"].shares[0, 1]
+    assert believed == pytest.approx(np.mean(shares), abs=1e-9)
+    known = privet.audit(text + "\n", frame.iloc[:rows], **asked)
+    assert found.own.largest < known.own.largest  # whoever may not have been in it gives away less
+
+
+def test_a_share_of_the_people_is_stated_where_leaves_do_not_say_it() -> None:
+    text, frame = "x = a: ill\nx = b: well\n", pd.DataFrame({"x": ["a"] * 2 + ["b"] * 40})
+    asked: dict[str, Any] = {"sensitive": "y", "training": "unknown", "remedies": False}
+    whole, half = (privet.audit(text, frame, **asked, share=share) for share in (1, 0.5))
+    assert half.own.by_profile[0] <= whole.own.by_profile[0]
+    assert half.beliefs["possible worlds"].shares.max() < whole.beliefs["possible worlds"].shares.max() + 0.5
+    assert "an unknown 0.5 of these people" in " ".join(half.assumptions)
+    for wrong in ({"share": 0}, {"share": 0.5, "training": None}):
+        with pytest.raises(DataError, match="share is the part of people"):
+            privet.audit(text, frame, **{**asked, **wrong})
+
+
 # -- options ------------------------------------------------------------------------------------
 
 

@@ -120,10 +120,10 @@ def shown_rho(left: np.ndarray, right: np.ndarray, alpha: float) -> float:
 
 
 def test_neighbours_lose_no_more_than_rho_and_a_looser_mechanism_is_caught() -> None:
-    """n = 400,000 a table, alpha 1e-6 over all thresholds: noise for 1.25^2 rho sold as rho is caught every time.
+    """n = 400,000 a table, alpha 1e-6 over all thresholds.
 
-    A shift by one of noise with rho = 1/2 shows 0.64 of it by the sign of the middle, and 1.25^2 * 0.64 = 1.0 is not
-    enough: with rho = 1/8 in four numbers the sum is asked, which shows as much. So the mutant is 25% in scale, twice.
+    One event shows at most 0.64 of the rho of a shift, so that the mutant here has a scale 1.56 times too small. Noise
+    whose scale is 25% off is rejected by its distribution, above, and by arithmetic (`privet verify`).
     """
     count, alpha = draws(400_000), 1e-6 / 60
     for factor, caught in ((1, False), (Fraction(25, 16) * Fraction(25, 16), True)):

@@ -63,6 +63,9 @@ def audit(
         str | None,
         typer.Option(metavar="COLUMN", help="The column that says which rows the tree was grown on, or unknown."),
     ] = None,
+    share: Annotated[
+        float | None, typer.Option(help="With --training unknown: the share of the people whose rows were drawn.")
+    ] = None,
     measure: Annotated[
         str, typer.Option(help="What counts: disclosure, what the own row adds, or posterior (Zhu and Du).")
     ] = "disclosure",
@@ -139,6 +142,7 @@ def audit(
         "marginal": None if marginal is None else _marginal(marginal, "--marginal"),
         "baseline": None if baseline is None else _marginal(baseline, "--baseline"),
         "training": training,
+        "share": share,
         "remedies": remedies,
         "top": top,
     }

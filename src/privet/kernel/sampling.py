@@ -208,7 +208,7 @@ def discrete_gaussian(variances: Sequence[Fraction], which: NDArray[np.intp], en
     Canonne, Kamath and Steinke (2020), algorithm 3. With t = floor(sqrt(v)) + 1 a number y of probability proportional
     to exp(-|y| / t), the difference of two geometric numbers, is kept with probability
     exp(-(|y| - v / t)^2 / (2 v)); else another is drawn. The product of the two is exp(-y^2 / (2 v)) times a constant.
-    Of each number that is drawn 76% or more are kept where v is large, and a third or more anywhere.
+    About 76% of what is drawn is kept where v is large, and at least 44% for any v.
     """
     scales = [math.isqrt(variance.numerator // variance.denominator) + 1 for variance in variances]
     if max(scales) > 2**40 or min(variances) < Fraction(1, 2**200):  # beyond what a float tells apart

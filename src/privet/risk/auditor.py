@@ -64,6 +64,9 @@ class AuditOptions:
         The quasi-identifiers; else all columns but the sensitive one.
     training : str or sequence, optional
         The column that says which rows the tree was grown on, or those marks, or "unknown"; else all rows.
+    share : float, optional
+        With training "unknown": the share of the people whose rows were drawn, each as likely as any other. Leaves that
+        say how many rows they have are taken at their word.
     worlds, remedies : bool, default True
         Count possible worlds; try what would help.
     names : bool, default False
@@ -83,6 +86,7 @@ class AuditOptions:
     stopping: str | None = None
     columns: Sequence[str] | None = None
     training: Any = None
+    share: float | None = None
     worlds: bool = True
     remedies: bool = True
     names: bool = False
@@ -98,6 +102,10 @@ class AuditOptions:
             raise DataError(f"the threshold is a probability above 0 and at most 1, not {self.threshold}.")
         if self.top < 0:
             raise DataError(f"top is how many of the most exposed to name, 0 or more, not {self.top}.")
+        if self.share is not None:
+            part = number_of(self.share)
+            if part is None or not 0 < part <= 1 or not _is_unknown(self.training):
+                raise DataError("share is the part of people, above 0 and at most 1, of training that is unknown.")
         return number
 
 
@@ -177,7 +185,8 @@ def audit(
         people = People.of(frame, columns)
         texts = found.values
         given = None if asked.marginal is None else marginal_of(asked.marginal, texts)
-        publication = Publication.of(found, people, asked.published, given, _is_unknown(asked.training))
+        unknown = _is_unknown(asked.training)
+        publication = Publication.of(found, people, asked.published, given, unknown, asked.share)
         found = publication.tree
     counts = _counts(people, answers, texts, sensitive)
     beliefs: dict[str, Belief] = {"uniform": uniform(people, len(texts))}
@@ -586,7 +595,7 @@ def _notes(
             "The leaves have a label alone, chosen with noise: it excludes nothing, and how likely it makes a value is "
             "not computed; whoever does that knows more than the adversaries here."
         )
-    if publication.sampled and publication.level == LABELS:
+    if publication.sampled and publication.level == LABELS and publication.drawn_share is None:
         notes.append("Labels do not say how many rows there were: everybody is taken to be among them.")
     if sensitive in frame.columns and truth is None:
         notes.append(
@@ -616,6 +625,9 @@ def _assumptions(
     said = [f"The adversary knows {', '.join(columns[:12])}{', …' * (len(columns) > 12)} of everybody in the table."]
     if training is None:
         said.append("The model was grown on exactly these people, and the adversary knows that.")
+    elif _is_unknown(training) and publication is not None and publication.drawn_share is not None:
+        part = f"{publication.drawn_share:.3g}"
+        said.append(f"The model was grown on an unknown {part} of these people; any part is as likely as any other.")
     elif _is_unknown(training):
         said.append("The model was grown on an unknown part of these people; any part is as likely as any other.")
     else:

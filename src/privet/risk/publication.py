@@ -47,6 +47,9 @@ class Publication:
     level: str
     marginal: Floats | None = None  # the share of each value among all people, where published
     sampled: bool = False
+    drawn_share: float | None = (
+        None  # of the people whose rows it was grown on, where leaves do not say how many they have
+    )
 
     @classmethod
     def of(
@@ -56,6 +59,7 @@ class Publication:
         level: str = "auto",
         marginal: Floats | None = None,
         sampled: bool = False,
+        share: float | None = None,
     ) -> Publication:
         """The tree over the people, if they fit together."""
         missing = [name for name in tree.columns if name not in people.names]
@@ -73,7 +77,7 @@ class Publication:
             raise ModelError(f"the tree publishes {most}, not {level}; its leaves do not say more.")
         if level == "auto" or (level == RATES and tree.epsilon is not None):  # noisy rates are not told from counts
             level = most
-        found = cls(tree, people, level, marginal, sampled)
+        found = cls(tree, people, level, marginal, sampled, share)
         found._check()
         return found
 
@@ -337,6 +341,8 @@ class Publication:
     def inside(self, leaf: int) -> float:
         """The share of a leaf's people whose rows the tree was grown on; everybody where nothing says how many."""
         size = self.published_size(leaf)
+        if self.sampled and size is None and self.drawn_share is not None:
+            return self.drawn_share
         if not self.sampled or size is None:
             return 1.0
         return min(max(size / max(int(self.sizes[leaf]), 1), 0.0), 1.0)  # noise can go below 0 and above all
@@ -366,7 +372,8 @@ class Publication:
             if whole and size > people + parts + ROUNDED:
                 raise DataError(f"{where} says it has {size:g} rows, but only {people} people of the table are there.")
             exact = self.tree.source == SCIKIT  # its counts may have been behind weights, whose largest is the label
-            if not exact and self.share(leaf) < 1 / self.classes - 1e-9:
+            loose = 1e-9 if whole else 2 * ROUNDED / size
+            if not exact and self.share(leaf) < 1 / self.classes - loose:
                 label = self.tree.values[self.label(leaf)]
                 raise DataError(
                     f"{where} says that {label} is most frequent with a share of {self.share(leaf):.3g}, which is less "
