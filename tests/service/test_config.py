@@ -93,6 +93,9 @@ def test_no_token_crosses_a_network_in_the_clear(tmp_path: Path) -> None:
     path.write_text(WHOLE.replace('proxies = ["10.0.0.1"]\n', "").replace("127.0.0.1:8443", "0.0.0.0:8443"))
     with pytest.raises(QuestionError, match=r"line 2: .*in the clear"):
         load(path)
+    path.write_text(WHOLE.replace('hosts = ["privet.example.org"]\n', "").replace("127.0.0.1:8443", "0.0.0.0:8443"))
+    with pytest.raises(QuestionError, match=r"line 2: .*name the hosts"):
+        load(path)
     path.write_text("")
     with pytest.raises(QuestionError, match="at least one table"):
         load(path)

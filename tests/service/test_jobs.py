@@ -150,6 +150,23 @@ def test_a_job_shows_its_steps_at_ticks_alone() -> None:
     assert seen[0] == seen[1] == [Snapshot(), *[Snapshot("running", "level 1")] * 2]
 
 
+def test_events_of_a_job_go_on_where_they_were_left_and_end_with_it(served: Served) -> None:
+    with served.connect() as connection:
+        connection.fit("people", privet.PriorClassifier(epsilon=1), key="mine")
+        (job,) = served.service.jobs._jobs
+        token = {"Authorization": connection._client.headers["Authorization"]}
+        path = f"{served.url}/v1/jobs/{job}/events"
+        whole = httpx2.get(path, headers=token)
+        assert whole.headers["content-type"].startswith("text/event-stream") and '"state":"done"' in whole.text
+        last = whole.text.rpartition("id: ")[2].split("\n")[0]
+        assert httpx2.get(path, headers={**token, "Last-Event-ID": last}).text == ""
+        assert served.service._streams["ada"] == 0
+        served.service._streams["ada"] = 8
+        assert httpx2.get(path, headers=token).status_code == 429
+        served.service._streams["ada"] = 0
+        assert connection._watched({"id": job, "state": "running"}, None)["state"] == "done"
+
+
 def test_an_analyst_has_so_many_fits_at_a_time(served: Served) -> None:
     jobs = served.service.jobs
     for number in range(4):

@@ -92,6 +92,11 @@ class Config:
                 f"'{self.host}' is not this machine alone, and tokens would cross the network in the clear; give a "
                 "certificate and private_key, or name the proxies that speak TLS for this server."
             )
+        if not is_loopback(self.host) and not self.hosts:
+            raise QuestionError(
+                f"'{self.host}' is not this machine alone; name the hosts under which the server answers, as "
+                'hosts = ["privet.example.org"].'
+            )
         if self.operations is not None and self.operations[1] == self.port != 0 and self.operations[0] == self.host:
             raise QuestionError("operations must listen at another address than the server itself.")
         return self

@@ -146,6 +146,7 @@ class Service:
         self.clerks = ThreadPoolExecutor(2, "privet-ledger")  # what asks no engine waits for no engine
         self.jobs = Jobs(self.clock, limits.jobs)
         self._asking: Counter[str] = Counter()
+        self._streams: Counter[str] = Counter()
         self._keys: set[tuple[str, str, str]] = set()
         self._logged_in: set[str] = set()
 
@@ -557,19 +558,25 @@ class Service:
 
     def _events_of(self, call: Call, request: Request) -> Response:
         """Send what is told of a job as server-sent events, until it has ended."""
-        job, last = self._job(call), request.headers.get("last-event-id", "")
+        job, last, name = self._job(call), request.headers.get("last-event-id", ""), call.caller.name
+        if self._streams[name] >= 2 * self.limits.jobs:
+            raise Refusal("too-many", "you follow as many jobs as one may; poll them.", {"Retry-After": "10"})
         after = int(last) if re.fullmatch(r"[0-9]{1,9}", last) else -1
 
         async def events() -> AsyncIterator[bytes]:
             sent = after
-            while not self.stopping:
-                number, seen = job.visible()
-                if number > sent:
-                    yield b"id: %d\ndata: %s\n\n" % (number, _encoded(job.reply()))
-                    sent = number
-                if seen.ended:
-                    return
-                await asyncio.sleep(max(0.05, TICKS * job.tick))
+            self._streams[name] += 1
+            try:
+                while not self.stopping:
+                    number, seen = job.visible()
+                    if number > sent:
+                        yield b"id: %d\ndata: %s\n\n" % (number, _encoded(job.reply()))
+                        sent = number
+                    if seen.ended:
+                        return
+                    await asyncio.sleep(max(0.05, TICKS * job.tick))
+            finally:
+                self._streams[name] -= 1
 
         return StreamingResponse(events(), media_type="text/event-stream")
 
