@@ -3,7 +3,8 @@
 The budget buys class counts first, then steps. A step does three things:
 
 1. It chooses the table of one or two attributes in which the model so far errs most
-   (permute-and-flip on monotone scores).
+   (permute-and-flip on monotone scores). Where there are steps for most attributes, the first ones choose among
+   attributes that no table has yet.
 2. It buys noisy sums of the residuals in the cells of this table.
 3. It adds what the sums tell about the cells to the model.
 
@@ -64,33 +65,18 @@ class Constants:
     major_slack: float = 0.25  # residuals are cut at 1 - share of the class + slack: for the largest class,
     minor_slack: float = 0.10  # and for the others
     rate: float = 0.8  # learning rate of all steps but the first
-    # every attribute is visited once before tables are chosen if there are at least pass_steps steps for
-    # each attribute, and if less than the share pass_fit of all pairs is small enough to be a candidate
-    pass_steps: float = 0.6
-    pass_fit: float = 0.5
+    # steps add an attribute each that no table has yet if there are at least new_steps steps for each attribute,
+    # and if less than the share new_fit of all pairs is small enough, in its declared bins, to be a candidate
+    new_steps: float = 0.6
+    new_fit: float = 0.5
+    looks: int = 2  # at most so many steps look closer at one number,
+    look_steps: int = 9  # one in this many,
+    look_weight: float = 2.0  # and cost this many times as much as others
+    totals_below: float = 200.0  # below this signal the first table also says how large the classes are
 
 
 CONSTANTS = Constants()
 MOST_ROWS = 10**10  # a plan is made for at most this many rows
-
-
-@dataclass(frozen=True)
-class PlannedStep:
-    """One step of a plan.
-
-    Parameters
-    ----------
-    epsilon : Fraction
-        What the sums of the residuals cost.
-    choice : Fraction, default 0
-        What the choice of the table costs; 0 if none is bought.
-    columns : tuple of str, optional
-        The table, where no choice is bought.
-    """
-
-    epsilon: Fraction
-    choice: Fraction = Fraction(0)
-    columns: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -99,32 +85,46 @@ class BoostPlan:
 
     Parameters
     ----------
-    steps : tuple of PlannedStep
+    new : int
+        How many steps come first, each of which adds an attribute that no table has yet.
+    looks : int
+        How many steps come next, each of which looks closer at one number.
+    free : int
+        How many steps follow, each of which may choose any candidate.
+    choice : Fraction
+        What the choice of a table costs.
     candidates : tuple of tuple of str
-        The columns of each candidate table.
+        The attributes of each candidate table.
     """
 
-    steps: tuple[PlannedStep, ...]
+    new: int
+    looks: int
+    free: int
+    choice: Fraction
     candidates: tuple[tuple[str, ...], ...]
 
     @property
-    def loss(self) -> Fraction:
-        """What all steps cost together."""
-        return sum((step.choice + step.epsilon for step in self.steps), Fraction(0))
+    def steps(self) -> int:
+        """How many steps there are."""
+        return self.new + self.looks + self.free
 
 
-def plan(domain: Domain, rows: float, epsilon: Fraction, rng: np.random.Generator, constants: Constants) -> BoostPlan:
-    """Divide `epsilon` into steps. The last step takes the remainder, so that the shares add up exactly.
+def plan(
+    domain: Domain, sizes: Mapping[str, int], looks: int, rows: float, epsilon: Fraction, constants: Constants
+) -> BoostPlan:
+    """Divide `epsilon` into steps.
 
     Parameters
     ----------
     domain : Domain
+    sizes : mapping of str to int
+        How many cells each attribute has in a table of two.
+    looks : int
+        How many numbers can be looked at more closely.
     rows : float
         The number of rows, public or released.
     epsilon : Fraction
         What all steps may cost together, per person.
-    rng : numpy.random.Generator
-        Public coins for the order in which attributes are visited.
     constants : Constants
 
     Returns
@@ -132,7 +132,6 @@ def plan(domain: Domain, rows: float, epsilon: Fraction, rng: np.random.Generato
     BoostPlan
     """
     names = domain.attributes
-    sizes = {name: domain[name].size for name in names}
     budget = float(epsilon) / domain.rows_per_person  # of a record, which is what noise depends on
     steps = min(max(1.0, (rows * budget / constants.scale) ** constants.power), constants.max_steps)
 
@@ -141,42 +140,26 @@ def plan(domain: Domain, rows: float, epsilon: Fraction, rng: np.random.Generato
         return min(constants.max_cells, share * rows / constants.cell_signal)
 
     pairs = list(combinations(names, 2))
-    fits = [sizes[a] * sizes[b] <= largest(0.6 * budget / steps) for a, b in pairs]
-    visits: list[tuple[str | None, float]] = []  # an attribute, None for a choice, and the weight of the step
-    if steps >= constants.pass_steps * len(names) and np.mean(fits or [False]) < constants.pass_fit:
-        weights = np.array([sizes[name] for name in names]) ** (1 / 3)
-        visits = [(names[index], float(weights[index] / weights.mean())) for index in rng.permutation(len(names))]
-        steps -= len(names)
-    visits += [(None, 1.0)] * max(0, round(steps))
-    unit = budget / sum(weight for _, weight in visits)
+    fits = [domain[a].size * domain[b].size <= largest(0.6 * budget / steps) for a, b in pairs]
+    many = steps >= constants.new_steps * len(names) and np.mean(fits or [False]) < constants.new_fit
+    new = min(round(steps), len(names)) if many else 0
+    looks = min(looks, constants.looks, int(steps / constants.look_steps), max(0, round(steps) - new))
+    unit = budget / round(steps)
     choice = max(min(constants.choice_share * unit, constants.choice_cap / max(rows, 1.0)), 0.001 * unit)
-    small = [pair for pair in pairs if sizes[pair[0]] * sizes[pair[1]] <= largest(unit - choice)]
-    small = sorted(small, key=lambda pair: sizes[pair[0]] * sizes[pair[1]])
+
+    def cells(pair: tuple[str, str]) -> int:
+        return sizes[pair[0]] * sizes[pair[1]]
+
+    small = sorted((pair for pair in pairs if cells(pair) <= largest(unit - choice)), key=cells)
     # with many classes fewer pairs: all candidates together have at most the cells of one question
     small = small[: min(constants.max_pairs, MAX_CELLS // 2 // max(1, constants.max_cells * len(domain.classes)))]
     candidates = (*((name,) for name in names), *(_ordered(domain, pair) for pair in small))
-    parts = [
-        (name, weight * unit / budget, choice / budget if name is None and len(candidates) > 1 else 0.0)
-        for name, weight in visits
-    ]
-    return BoostPlan(_steps(parts, epsilon), candidates)
+    return BoostPlan(new, looks, round(steps) - new - looks, _share(epsilon, choice / budget), candidates)
 
 
-def _steps(parts: Sequence[tuple[str | None, float, float]], epsilon: Fraction) -> tuple[PlannedStep, ...]:
-    """Return the steps; a part is an attribute or None, and the shares of epsilon of the step and of its choice."""
-
-    def share(part: float) -> Fraction:
-        """Round to millionths of epsilon, which a ledger can show."""
-        return epsilon * max(1, round(part * 10**6)) / 10**6
-
-    remaining = epsilon
-    steps = []
-    for index, (name, part, choice_part) in enumerate(parts):
-        whole = share(part) if index < len(parts) - 1 else remaining
-        remaining -= whole
-        choice = share(choice_part) if choice_part else Fraction(0)
-        steps.append(PlannedStep(whole - choice, choice, None if name is None else (name,)))
-    return tuple(steps)
+def _share(epsilon: Fraction, part: float) -> Fraction:
+    """Return a part of epsilon, rounded down to millionths of it, which a ledger can show."""
+    return epsilon * max(1, int(part * 10**6)) / 10**6
 
 
 def _ordered(domain: Domain, pair: tuple[str, str]) -> tuple[str, ...]:
@@ -190,7 +173,6 @@ def _ordered(domain: Domain, pair: tuple[str, str]) -> tuple[str, ...]:
 def boost(
     table: ProtectedTable,
     epsilon: Fraction,
-    rng: np.random.Generator,
     constants: Constants = CONSTANTS,
     meter: Meter | None = None,
     counts: Histogram | None = None,
@@ -203,8 +185,6 @@ def boost(
         May spend what `counts` leave of `epsilon`.
     epsilon : Fraction
         What the whole fit costs, `counts` included.
-    rng : numpy.random.Generator
-        Public coins.
     constants : Constants, optional
     meter : Meter, optional
         Where progress is reported.
@@ -216,24 +196,16 @@ def boost(
     Learned
         The class shares alone if there is too little signal for a table; its note says so.
     """
-    return _Fit(table, epsilon, rng, constants, meter or Meter(ignore_progress, table.domain)).run(counts)
+    return _Fit(table, epsilon, constants, meter or Meter(ignore_progress, table.domain)).run(counts)
 
 
 class _Fit:
     """One fit of boosted tables, and what it has asked so far."""
 
-    def __init__(
-        self,
-        table: ProtectedTable,
-        epsilon: Fraction,
-        rng: np.random.Generator,
-        constants: Constants,
-        meter: Meter,
-    ) -> None:
+    def __init__(self, table: ProtectedTable, epsilon: Fraction, constants: Constants, meter: Meter) -> None:
         self._table, self._domain, self._epsilon = table, table.domain, epsilon
-        self._rng, self._constants, self._meter = rng, constants, meter
+        self._constants, self._meter = constants, meter
         self._target = table.domain.target_column.name
-        self._classes = len(table.domain.classes)
         self._asked: list[AskedQuestion] = []
 
     def run(self, counts: Histogram | None) -> Learned:
@@ -252,26 +224,52 @@ class _Fit:
             )
         # a cell needs rows, and no epsilon makes more of them
         self._finer = FinerTable(self._table, signal(self._domain, rows, min(self._epsilon, Fraction(1))))
-        shares = class_shares(counts)
-        planned = plan(self._domain, rows, self._epsilon - counts.epsilon, self._rng, self._constants)
-        intercept = centred_log(shares)
-        model = AdditiveModel(tuple(round(logit * LOGIT_GRID) for logit in intercept))
-        # by the names that the kernel gives them; a column called "a, b" wins over the pair of a and b
-        candidates = {", ".join(columns): columns for columns in map(self._finer.columns, reversed(planned.candidates))}
-        tables: list[Table] = []
-        steps = len(planned.steps)
-        for number, step in enumerate(planned.steps):
-            self._meter.at(f"table {number + 1} of {steps}", number, steps, asked=len(self._asked))
-            table = self._step(model, step, candidates, shares, number)
-            tables.append(table)
-            grid = np.rint(table.values * LOGIT_GRID).astype(np.int32)
-            model = AdditiveModel(model.intercept, (*model.terms, (table.columns, grid)))
+        self._budget = self._epsilon - counts.epsilon  # of all steps
+        names = self._domain.attributes
+        paired = zip(names, self._finer.paired(names), strict=True)
+        sizes = {name: self._finer.domain[column].size for name, column in paired}
+        self._plan = plan(self._domain, sizes, len(self._finer.looks), rows, self._budget, self._constants)
+        weak = signal(self._domain, rows, self._epsilon) < self._constants.totals_below
+        table, self._shares = self._first_step(counts, weak)
+        intercept, tables = centred_log(self._shares), [table]
+        while len(tables) < self._plan.steps:
+            tables.append(self._step(intercept, tables))
         domain, merged = self._finer.merged(tables)
         return Learned(intercept, merged, tuple(self._asked), domain=domain)
 
-    def _record(self, question: str, release: Any, table: int) -> None:
-        """Write down a question that was asked."""
-        self._asked.append(AskedQuestion(question, release, table))
+    def _candidates(self, tables: Sequence[Table]) -> dict[str, tuple[str, ...]]:
+        """Return what the next step chooses from, by the names that the kernel gives the tables."""
+        used = {table.columns for table in tables}
+        if len(tables) < self._plan.new:
+            columns = [
+                column for name in self._domain.attributes if (column := self._finer.columns([name])) not in used
+            ]
+        elif len(tables) < self._plan.new + self._plan.looks:
+            columns = [column for column in self._finer.looks if column not in used]
+        else:
+            columns = [self._finer.columns(names) for names in self._plan.candidates]
+        # a column called "a, b" wins over the pair of a and b
+        return {", ".join(names): names for names in reversed(columns)}
+
+    def _price(
+        self, columns: tuple[str, ...], candidates: Mapping[str, tuple[str, ...]], tables: Sequence[Table]
+    ) -> Fraction:
+        """Return what a step costs that takes these columns. The last takes the remainder: prices add up exactly.
+
+        A new attribute of many cells gets more than one of few: by the cubic root of their number, on average the
+        same as any other step.
+        """
+        remaining = self._budget - sum((table.epsilon for table in tables), Fraction(0))
+        left = self._plan.steps - len(tables)
+        if left == 1:
+            return remaining
+        weight = 1.0
+        if len(tables) < self._plan.new:
+            roots = {names: self._finer.domain[names[0]].size ** (1 / 3) for names in candidates.values()}
+            weight = roots[columns] / float(np.mean(list(roots.values())))
+        elif len(tables) < self._plan.new + self._plan.looks:
+            weight = self._constants.look_weight
+        return _share(self._budget, min(weight / left, 0.5) * float(remaining / self._budget))
 
     def _caps(self, shares: Floats, first: bool) -> tuple[int, ...]:
         """Return where residuals are cut.
@@ -282,30 +280,51 @@ class _Fit:
         caps = np.minimum(1.0, 1 - shares + (0.0 if first else slack))
         return tuple(int(cap) for cap in np.clip(np.ceil(caps * RESIDUAL_GRID), 1, RESIDUAL_GRID))
 
-    def _step(
-        self,
-        model: AdditiveModel,
-        step: PlannedStep,
-        candidates: Mapping[str, tuple[str, ...]],
-        shares: Floats,
-        number: int,
-    ) -> Table:
-        """Take one step: return the table that it adds to the model."""
-        first = number == 0
-        caps = self._caps(shares, first)
-        table = self._finer.table
-        columns = next(iter(candidates.values())) if step.columns is None else self._finer.columns(step.columns)
-        if step.choice:
-            choice = table.select_residuals(model, list(candidates.values()), caps, step.choice)
-            self._record("choice of a table", choice, number + 1)
+    def _choose(
+        self, model: AdditiveModel, tables: Sequence[Table], caps: tuple[int, ...]
+    ) -> tuple[tuple[str, ...], Fraction, Fraction]:
+        """Return the columns of the next table, what the step costs, and what is left of that for the sums."""
+        number, steps = len(tables) + 1, self._plan.steps
+        self._meter.at(f"table {number} of {steps}", number - 1, steps, asked=len(self._asked))
+        candidates = self._candidates(tables)
+        prices = {columns: self._price(columns, candidates, tables) for columns in candidates.values()}
+        (columns, price), paid = next(iter(prices.items())), Fraction(0)
+        if len(candidates) > 1:
+            paid = min(self._plan.choice, min(prices.values()) / 2)
+            choice = self._finer.table.select_residuals(model, list(prices), caps, paid)
+            self._record("choice of a table", choice, number)
             columns = candidates[str(choice)]
-        if first and self._classes > 2:
-            counts = table.histogram(*columns, self._target, epsilon=step.epsilon)
-            self._record(table_title(self._finer.names(columns)), counts, number + 1)
-            values, deviation = from_counts(self._finer.domain, columns, counts, shares)
-        else:
-            sums = table.residual_sums(model, columns, caps, step.epsilon)
-            self._record(table_title(self._finer.names(columns)), sums, number + 1)
-            values, deviation = from_residuals(self._finer.domain, columns, sums, caps)
-        rate = 1.0 if first or step.columns else self._constants.rate
-        return Table(columns, rate * values, rate * deviation, step.choice + step.epsilon)
+            price = prices[columns]
+        return columns, price, price - paid
+
+    def _first_step(self, counts: Histogram, weak: bool) -> tuple[Table, Floats]:
+        """Return the first table and the class shares. The model errs by the counts of the cells, which it asks for."""
+        shares = class_shares(counts)
+        model = _on_grid(centred_log(shares), ())
+        columns, price, epsilon = self._choose(model, (), self._caps(shares, first=True))
+        cells = self._finer.table.histogram(*columns, self._target, epsilon=epsilon)
+        self._record(table_title(self._finer.names(columns)), cells, 1)
+        if weak:  # class counts alone say little
+            shares = class_shares(counts, cells)
+        return Table(columns, *from_counts(self._finer.domain, columns, cells, shares), price), shares
+
+    def _step(self, intercept: tuple[float, ...], tables: Sequence[Table]) -> Table:
+        """Return the table that a later step adds to the model."""
+        model = _on_grid(intercept, tables)
+        caps = self._caps(self._shares, first=False)
+        columns, price, epsilon = self._choose(model, tables, caps)
+        sums = self._finer.table.residual_sums(model, columns, caps, epsilon)
+        self._record(table_title(self._finer.names(columns)), sums, len(tables) + 1)
+        values, deviation = from_residuals(self._finer.domain, columns, sums, caps)
+        rate = 1.0 if len(tables) < self._plan.new else self._constants.rate
+        return Table(columns, rate * values, rate * deviation, price)
+
+    def _record(self, question: str, release: Any, table: int) -> None:
+        """Write down a question that was asked."""
+        self._asked.append(AskedQuestion(question, release, table))
+
+
+def _on_grid(intercept: Sequence[float], tables: Sequence[Table]) -> AdditiveModel:
+    """Return a model on the kernel's grid of log odds."""
+    terms = tuple((table.columns, np.rint(table.values * LOGIT_GRID).astype(np.int32)) for table in tables)
+    return AdditiveModel(tuple(round(logit * LOGIT_GRID) for logit in intercept), terms)

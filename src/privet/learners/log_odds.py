@@ -84,23 +84,30 @@ class Learned:
 # -- class shares -----------------------------------------------------------------------------
 
 
-def class_shares(counts: Histogram) -> Floats:
-    """Return the share of each class, estimated from noisy class counts.
+def class_shares(*histograms: Histogram) -> Floats:
+    """Return the share of each class, estimated from noisy counts.
 
     The shares are shrunk towards even ones, the more the larger the noise.
 
     Parameters
     ----------
-    counts : Histogram
-        Released class counts.
+    *histograms : Histogram
+        Released class counts, and counts of other columns with the class last, which have these as totals. They are
+        averaged by their accuracy.
 
     Returns
     -------
     array of float
         Positive shares that add up to 1.
     """
-    positive = np.maximum(counts.values.astype(np.float64), 0)
-    noise = 2 * math.sqrt(2) * counts.noise.scale
+    totals = [histogram.values.reshape(-1, histogram.values.shape[-1]).astype(np.float64) for histogram in histograms]
+    scales = [
+        histogram.noise.scale * math.sqrt(len(cells)) for histogram, cells in zip(histograms, totals, strict=True)
+    ]
+    weights = 1 / np.array(scales) ** 2
+    counts = np.average([cells.sum(axis=0) for cells in totals], axis=0, weights=weights)
+    positive = np.maximum(counts, 0)
+    noise = 2 * math.sqrt(2) / math.sqrt(weights.sum())
     shares = (positive + noise) / (positive.sum() + len(positive) * noise)
     clipped = np.clip(shares, 0.05 if len(positive) == 2 else 0.001, 0.95)
     return np.asarray(clipped / clipped.sum())
