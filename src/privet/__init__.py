@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Any
 from privet import datasets, errors, testing
 from privet.draft import draft_domain
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
-from privet.kernel import AdditiveModel, Date, Domain, Nominal, Numeric, Public, Quality, Release, Releases, WeightedMax
+from privet.kernel import (
+    AdditiveModel,
+    Date,
+    Domain,
+    Nominal,
+    Numeric,
+    Public,
+    Quality,
+    Release,
+    Releases,
+    Rho,
+    WeightedMax,
+)
 from privet.open_table import open_table as open
 from privet.table import Budget, Parts, ProtectedTable
 from privet.version import __version__ as __version__
@@ -74,6 +86,7 @@ __all__ = [
     "Public",
     "Quality",
     "Release",
+    "Rho",
     "SNRForestClassifier",
     "SuLQID3Classifier",
     "Tables",

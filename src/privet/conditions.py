@@ -39,6 +39,7 @@ from privet.kernel import (
 )
 from privet.kernel.questions.numbers import FINEST_RANK
 from privet.kernel.questions.released_models import Competitor
+from privet.kernel.questions.residual_tables import MergedColumn, MergedTable
 from privet.kernel.questions.splits import Candidate, Candidates
 
 _LISTED = 20  # values that a text names
@@ -320,6 +321,34 @@ def tables(wanted: object) -> tuple[tuple[str, ...], ...]:
         if isinstance(columns, str) or not isinstance(columns, Sequence):
             raise QuestionError("a table is a tuple of one or two different columns.")
     return tuple(tuple(str(name) for name in columns) for columns in wanted)
+
+
+def merged_tables(wanted: object) -> tuple[MergedTable, ...]:
+    """Return tables whose columns are names, or pairs of a name and the merged cell of each of its cells."""
+    if isinstance(wanted, str) or not isinstance(wanted, Sequence):
+        raise QuestionError("name at least one table of columns.")
+    return tuple(tuple(_merged_column(column) for column in _columns_of(table)) for table in wanted)
+
+
+def _columns_of(table: object) -> Sequence[object]:
+    if isinstance(table, str) or not isinstance(table, Sequence):
+        raise QuestionError("a table is a tuple of at most two different columns.")
+    return table
+
+
+def _merged_column(column: object) -> MergedColumn:
+    if isinstance(column, str):
+        return MergedColumn(str(column))
+    if isinstance(column, Sequence) and len(column) == 2 and isinstance(column[0], str):
+        codes = column[1].tolist() if isinstance(column[1], np.ndarray) else column[1]
+        if isinstance(codes, Sequence) and not isinstance(codes, str):
+            return MergedColumn(str(column[0]), tuple(int(c) if isinstance(c, np.integer) else c for c in codes))
+    raise QuestionError("a column of a table is its name, or its name with the merged cell of each of its cells.")
+
+
+def wholes(wanted: Sequence[object]) -> tuple[Any, ...]:
+    """Return whole numbers as Python's; others are left for the check."""
+    return tuple(int(value) if isinstance(value, int | np.integer) else value for value in wanted)
 
 
 def caps(wanted: Sequence[int]) -> tuple[int, ...]:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from privet.kernel import Domain, Ledger, open_session
-from privet.table import Epsilon, InProcess, ProtectedTable
+from privet.table import InProcess, ProtectedTable
 
 
 def open_table(
     data: Any,
     domain: Domain | str | Path,
-    budget: Epsilon | None = None,
+    budget: int | float | str | Fraction | None = None,
     ledger: str | Path | Ledger | None = None,
     name: str | None = None,
     analyst: str = "local",
     access: str = "auto",
     snapshot_limit: int | str | None = None,
     ignore_spending: bool = False,
+    delta: int | float | str | Fraction | None = None,
 ) -> ProtectedTable:
     """Open a private table to an analyst.
 
@@ -47,6 +49,10 @@ def open_table(
         64 MB for a file, nothing for a table on a server.
     ignore_spending : bool, default False
         Open although another ledger records spending on the data, which is then not counted. For the owner.
+    delta : number or str, optional
+        With one, far below one over the number of rows, the budget is (epsilon, delta): spending is counted in rho
+        (zero-concentrated differential privacy), numbers get discrete Gaussian noise, and an epsilon that is asked for
+        means what that answer alone would cost with this delta. The ledger records it at the first opening.
 
     Returns
     -------
@@ -59,7 +65,8 @@ def open_table(
     LedgerError
         If there is no budget yet, or the ledger cannot be used.
     PrivacyError
-        If spending would not be counted, the domain is not the recorded one, or the budget is above the recorded one.
+        If spending would not be counted, the domain or the delta is not the recorded one, or the budget is above the
+        recorded one.
 
     >>> import pandas as pd
     >>> from privet.kernel import Nominal
@@ -69,9 +76,22 @@ def open_table(
     True
     >>> table.budget.remaining
     Fraction(1, 2)
+    >>> smooth = open_table(frame, table.domain, budget="1.0", delta="1e-6")
+    >>> smooth.count(0.5).delta, smooth.budget
+    (Fraction(1, 1000000), <budget: rho 0.00664152 spent, rho 0.0177144 left: one answer of epsilon 0.843417 with \
+delta 1e-06>)
     """
     session = open_session(
-        data, domain, budget, ledger, name, analyst, access, snapshot_limit, ignore_spending=ignore_spending
+        data,
+        domain,
+        budget,
+        ledger,
+        name,
+        analyst,
+        access,
+        snapshot_limit,
+        ignore_spending=ignore_spending,
+        delta=delta,
     )
     return ProtectedTable(InProcess(session), session.whole_table())
 
@@ -79,19 +99,20 @@ def open_table(
 def open_seeded(
     data: Any,
     domain: Domain | str | Path,
-    budget: Epsilon | None = None,
+    budget: int | float | str | Fraction | None = None,
     *,
     seed: int,
     name: str | None = None,
     analyst: str = "local",
     access: str = "auto",
     snapshot_limit: int | str | None = None,
+    delta: int | float | str | Fraction | None = None,
 ) -> ProtectedTable:
     """Open a table with noise that a seed repeats, its ledger in memory. For tests: nothing made with it is private.
 
     Parameters
     ----------
-    data, domain, budget, name, analyst, access, snapshot_limit
+    data, domain, budget, name, analyst, access, snapshot_limit, delta
         As for `privet.open`.
     seed : int
         At or above 0.
@@ -105,5 +126,5 @@ def open_seeded(
     PrivacyError
         Where a ledger lies beside the data: its rows are somebody's, and seeded noise hides nothing of them.
     """
-    session = open_session(data, domain, budget, None, name, analyst, access, snapshot_limit, seed)
+    session = open_session(data, domain, budget, None, name, analyst, access, snapshot_limit, seed, delta=delta)
     return ProtectedTable(InProcess(session), session.whole_table())

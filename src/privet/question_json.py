@@ -25,7 +25,7 @@ from privet.kernel import (
     fraction_of,
     json_forms,
 )
-from privet.kernel.questions import choose, counts, numbers, released_models, splits
+from privet.kernel.questions import choose, counts, numbers, released_models, residual_tables, splits
 
 QUESTIONS: dict[str, type[Question[Any]]] = {
     question.kind: question
@@ -43,6 +43,8 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
         released_models.ResidualSumsQuestion,
         released_models.CountCorrectQuestion,
         released_models.BestQuestion,
+        residual_tables.ResidualTablesQuestion,
+        residual_tables.TopTablesQuestion,
         choose.ChooseQuestion,
     )
 }
@@ -161,6 +163,20 @@ def _term(value: object) -> tuple[tuple[str, ...], Any] | None:
     return columns, np.array(table).reshape(shape)
 
 
+def _merged_column(value: object) -> residual_tables.MergedColumn | None:
+    """Read a column of a table, in its own cells or merged ones."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("column"), str):
+        return None
+    if set(value) == {"column"}:
+        return residual_tables.MergedColumn(value["column"])
+    codes = _wholes(value.get("codes"))
+    return (
+        None
+        if codes is None or set(value) != {"column", "codes"}
+        else residual_tables.MergedColumn(value["column"], codes)
+    )
+
+
 def _candidate(value: object) -> splits.Candidate | None:
     """Read what competes to split a part: a column, or a column and a grid index."""
     if isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str) and type(value[1]) is int:
@@ -211,6 +227,8 @@ READERS: dict[str, Reader] = {  # by the names of the forms, which errors quote
     "a whole number": _whole,
     "a list of whole numbers": _wholes,
     "a fraction in a text, such as 1/3": _fraction,
+    "a list of fractions in texts": _list_of(_fraction),
+    "a list of tables of columns": _list_of(_list_of(_merged_column)),
     "a model": _model,
     "a criterion": criterion_from_json,
     "lists of columns for each part": _per_part(_list_of(_texts)),

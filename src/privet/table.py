@@ -43,28 +43,32 @@ from privet.kernel import (
     Refinable,
     Releases,
     ResidualSums,
+    ResidualTables,
+    Rho,
     RowSets,
     Scatter,
     Session,
     Step,
     Sum,
-    as_epsilon,
+    TopTables,
+    Unit,
     as_share,
     check_model,
     criterion,
-    decimal_text,
     protected,
     quoted,
     selection,
+    short_text,
     whole_of,
 )
-from privet.kernel.questions import counts, numbers, released_models, splits
+from privet.kernel.questions import counts, numbers, released_models, residual_tables, splits
 from privet.kernel.questions.choose import ChooseQuestion
 
-Epsilon = int | float | str | Fraction
+Epsilon = int | float | str | Fraction | Rho
 Epsilons = Epsilon | Sequence[Epsilon]
 SplitLike = str | Choice | tuple[str, int | float | Fraction] | None
 Candidate = str | tuple[str, int | float | Fraction]
+TableLike = Sequence[str | tuple[str, Sequence[int]]]
 Competitor = AdditiveModel | Mapping[str, object]
 
 P = ParamSpec("P")
@@ -80,6 +84,20 @@ class InProcess:
     @property
     def domain(self) -> Domain:
         return self.session.domain
+
+    @property
+    def unit(self) -> Unit:
+        """What the data set is counted in."""
+        return self.session.unit
+
+    @property
+    def choice(self) -> str:
+        """The selection that has the least error for what it loses in this unit."""
+        return "permute-and-flip" if self.unit.delta is None else "exponential"
+
+    def amount(self, epsilon: object) -> Fraction:
+        """Return what one set of rows is charged for an epsilon."""
+        return self.session.amounts(epsilon, 1)[0]
 
     def ask(self, question: Question[R], sets: RowSets, epsilon: object, key: str | None) -> Releases[R]:
         """Ask a question of disjoint sets of rows."""
@@ -165,6 +183,11 @@ class Questions:
         """The public description of the table."""
         return self._backend.domain
 
+    @property
+    def unit(self) -> Unit:
+        """What the data set is counted in: epsilon, or rho with a delta."""
+        return self._backend.unit
+
     # -- counting ---------------------------------------------------------------------------
 
     @asks
@@ -173,8 +196,9 @@ class Questions:
 
         Parameters
         ----------
-        epsilon : number or str
-            What is paid for it; of parts also a list with one for each.
+        epsilon : number, str or Rho
+            What is paid for it; of parts also a list with one for each. In a data set with a delta it is what this
+            answer alone would cost with that delta, or a `Rho`.
         key : str, optional
             The same question under the same key is answered once and paid once.
         """
@@ -232,7 +256,7 @@ class Questions:
         *,
         attributes: Sequence[Candidate] | Sequence[Sequence[Candidate]] | None = None,
         thresholds: bool = False,
-        mechanism: str = "permute-and-flip",
+        mechanism: str | None = None,
         monotone: bool = True,
         key: str | None = None,
     ) -> Asked[Choice]:
@@ -249,12 +273,14 @@ class Questions:
             `column <= threshold`. Default: all attributes.
         thresholds : bool, default False
             Let numeric attributes compete with every threshold of their grid instead of their bins.
-        mechanism : {"permute-and-flip", "exponential", "noisy-max"}
+        mechanism : {"permute-and-flip", "exponential", "noisy-max"}, optional
+            Default: "permute-and-flip", and in a data set that is counted in rho "exponential", which loses a quarter.
         monotone : bool, default True
             With False the choice is twice as noisy as need be, as some published algorithms have it.
         """
         rule = self._criterion(criterion)
         candidates = syntax.attributes(attributes, len(self._sets), self.domain)
+        mechanism = self._backend.choice if mechanism is None else mechanism
         if thresholds:
             selection(mechanism)  # it decides nothing, but must be one
             return Asked(splits.SelectThresholdQuestion(rule, candidates.map(syntax.plain), monotone), epsilon, key)
@@ -332,6 +358,73 @@ class Questions:
         )
 
     # -- released models --------------------------------------------------------------------
+
+    @asks
+    def residual_tables(
+        self,
+        model: AdditiveModel,
+        tables: Sequence[TableLike],
+        rhos: Sequence[Epsilon],
+        *,
+        cap: int = 512,
+        signs_apart: bool = False,
+        key: str | None = None,
+    ) -> Asked[ResidualTables]:
+        """Return noisy residual sums of a released model for several tables at once, in a data set with a delta.
+
+        Parameters
+        ----------
+        model : AdditiveModel
+        tables : sequence of tuples
+            Each of no, one or two columns, where () stands for all rows. A column is its name, or a pair of its name
+            and a list with the merged cell of each of its cells.
+        rhos : sequence of numbers
+            What each table costs, as rho; the answer costs their sum.
+        cap : int, default 512
+            What bounds a record's residual of its own class, in multiples of 1 / `RESIDUAL_GRID`.
+        signs_apart : bool, default False
+            Whether to sum positive and negative residuals apart.
+        key : str, optional
+            As for `count`.
+        """
+        check_model(model)
+        own = tuple(Rho(rho).value for rho in rhos)
+        question = residual_tables.ResidualTablesQuestion(model, syntax.merged_tables(tables), own, cap, signs_apart)
+        return Asked(question, Rho(sum(own, Fraction(0))) if own else "rhos", key)
+
+    @asks
+    def top_residual_tables(
+        self,
+        model: AdditiveModel,
+        tables: Sequence[TableLike],
+        k: int,
+        epsilon: Epsilons,
+        *,
+        cap: int = 512,
+        penalties: Sequence[int] | None = None,
+        key: str | None = None,
+    ) -> Asked[TopTables]:
+        """Return the k tables of one or two columns in which a released model errs most, noisily.
+
+        The score of a table is the sum over its cells of the length of its residual sums, minus its penalty.
+
+        Parameters
+        ----------
+        model, tables, cap
+            As for `residual_tables`.
+        k : int
+            How many are chosen, one after the other.
+        epsilon : number, str or Rho
+            What all of them cost together.
+        penalties : sequence of int, optional
+            Public, in multiples of 1 / `RESIDUAL_GRID`. Default: none.
+        key : str, optional
+            As for `count`.
+        """
+        check_model(model)
+        offered = syntax.merged_tables(tables)
+        own = (0,) * len(offered) if penalties is None else syntax.wholes(penalties)
+        return Asked(residual_tables.TopTablesQuestion(model, offered, k, cap, own), epsilon, key)
 
     @asks
     def count_correct(self, model: AdditiveModel, epsilon: Epsilons, *, key: str | None = None) -> Asked[Count]:
@@ -430,7 +523,10 @@ class Parts(Questions):
 
     @property
     def remaining(self) -> list[Fraction]:
-        """What each part may still be charged: a part may use what its siblings have already made the table pay."""
+        """What each part may still be charged, in the unit of the data set.
+
+        A part may use what its siblings have already made the table pay.
+        """
         return list(self._backend.remaining(self._sets))
 
     def histograms(
@@ -544,6 +640,16 @@ class Budget:
     _sets: RowSets
 
     @property
+    def unit(self) -> Unit:
+        """What these are counted in: epsilon, or rho with a delta."""
+        return self._session.unit
+
+    @property
+    def buys(self) -> Fraction:
+        """The largest epsilon that one answer can be asked for now."""
+        return self.unit.buys(self.remaining)
+
+    @property
     def spent(self) -> Fraction:
         """What this analyst has charged to the table, now and before; on a part of it, what the part has cost."""
         if self._sets.scopes.is_root:
@@ -552,7 +658,7 @@ class Budget:
 
     @property
     def remaining(self) -> Fraction:
-        """The largest epsilon that can be charged here now."""
+        """The largest loss that can be charged here now: an epsilon, or in a data set with a delta a rho."""
         return self._session.headroom(self._sets)[0]
 
     @property
@@ -566,7 +672,15 @@ class Budget:
         return self._session.ledger.entries(self._session.dataset, self._session.analyst)
 
     def __repr__(self) -> str:
-        return f"<budget: {decimal_text(self.spent)} spent, {decimal_text(self.remaining)} left>"
+        return f"<budget: {self.unit.text(self.spent)} spent, {self.left}>"
+
+    @property
+    def left(self) -> str:
+        """What is left, in words."""
+        left = f"{self.unit.text(self.remaining)} left"
+        if self.unit.delta is None:
+            return left
+        return f"{left}: one answer of epsilon {short_text(self.buys)} with delta {float(self.unit.delta):g}"
 
 
 class ProtectedTable(Questions, OpenTable):
@@ -589,12 +703,24 @@ class ProtectedTable(Questions, OpenTable):
     def explain(self) -> str:
         """Return how questions reach the rows and why so, and whom epsilon protects: no row is looked at."""
         whom = protected(self.domain.person, self.domain.rows_per_person)
-        return f"{self._session.engine.name} engine, {self._session.access or 'in memory'}\nepsilon is {whom}"
+        counted = "" if self.unit.delta is None else f", with delta {float(self.unit.delta):g}"
+        how = f"{self._session.engine.name} engine, {self._session.access or 'in memory'}"
+        return f"{how}\nepsilon{counted} is {whom}"
 
     def allot(self, epsilon: Epsilon) -> Self:
         """Return the same table with at most `epsilon` to spend, in all its parts together."""
-        step = Allot(as_epsilon(epsilon))
+        step = Allot(self._backend.amount(epsilon))
         return type(self)(self._backend, self._backend.divide(self._sets, step))
+
+    def spending(self, epsilon: Epsilon) -> Self:
+        """Return the same table for a fit that divides `epsilon` among its questions.
+
+        In a data set that is counted in rho, an epsilon e that is asked for inside costs the share e / `epsilon` of the
+        rho of `epsilon`. So what adds up to `epsilon` along every path of the fit adds up to that rho. Elsewhere it is
+        `allot`.
+        """
+        scope = self.allot(epsilon)
+        return scope._with(self._session.exchanging(epsilon), scope._sets)
 
     @contextmanager
     def reserve(self, epsilon: Epsilon) -> Iterator[Self]:
@@ -603,7 +729,7 @@ class ProtectedTable(Questions, OpenTable):
         What was not spent then returns to everybody. An algorithm that chooses between
         branches knows before it starts that the dearest fits.
         """
-        held = as_epsilon(epsilon)
+        held = self._backend.amount(epsilon)
         with self._backend.hold(self._sets, held) as backend:
             yield type(self)(backend, backend.divide(self._sets, Allot(held)))
 
@@ -697,5 +823,5 @@ class ProtectedTable(Questions, OpenTable):
         )
         return (
             f"<ProtectedTable '{session.dataset}' ({self._sets.name}), {len(self.domain.columns)} columns, analyst "
-            f"'{session.analyst}', {decimal_text(self.budget.remaining)} left, {ledger}>"
+            f"'{session.analyst}', {self.budget.left}, {ledger}>"
         )

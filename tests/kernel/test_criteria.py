@@ -39,6 +39,7 @@ from privet.kernel import (
     WeightedMax,
     criteria,
     install,
+    unit_with,
 )
 from privet.kernel.column import Column, Nominal, Numeric
 from privet.kernel.criteria import GRID, Gini, LargestCell, criterion, criterion_from_json
@@ -609,7 +610,7 @@ def asked(
     question: Question[Any], rows: Iterable[Record], domain: Domain, epsilon: Fraction
 ) -> tuple[ExponentialOverRanges, Ranges]:
     """The mechanism that a question has, and what it is applied to."""
-    (mechanism,) = question.mechanisms(domain, PerPart.same(epsilon, 1))
+    (mechanism,) = question.mechanisms(domain, PerPart.same(epsilon, 1), unit_with(None))
     (ranges,) = question.exact(engine_of(rows, domain), Rows(), domain)
     assert isinstance(mechanism, ExponentialOverRanges)
     return mechanism, ranges

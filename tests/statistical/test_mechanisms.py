@@ -26,6 +26,7 @@ from sizes import draws, sized
 
 import privet
 from privet.kernel import (
+    PURE,
     Exponential,
     ExponentialOverRanges,
     IntegerLaplace,
@@ -33,7 +34,6 @@ from privet.kernel import (
     PermuteAndFlip,
     Ranges,
     ResidualLaplace,
-    SumAndCount,
     sampling,
 )
 from privet.kernel.column import Nominal, Numeric
@@ -206,11 +206,11 @@ def test_the_noise_of_a_mean_follows_its_distribution(assert_follows: Follows) -
     pmf = {(x, y): sums.probability(x) * counts.probability(y) for x, y in near}
 
     def sample(factor: Fraction) -> Iterable[tuple[int, int]]:
-        noise = SumAndCount(Fraction(2) / factor, 3).release(exact) - exact
+        noise = PURE.sum_and_count(Fraction(2) / factor, 3).release(exact) - exact
         return [(int(x), int(y)) for x, y in noise]
 
     assert_follows(sample, pmf)
-    whole = SumAndCount(Fraction(2), 3)
+    whole = PURE.sum_and_count(Fraction(2), 3)
     assert (whole.sums, whole.counts, whole.loss) == (sums, counts, 2)
 
 

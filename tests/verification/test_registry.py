@@ -30,6 +30,7 @@ import privet
 from privet.choice import auto, catalog
 from privet.errors import NotPrivate
 from privet.kernel import (
+    PURE,
     SYSTEM,
     Criterion,
     Entropy,
@@ -39,7 +40,6 @@ from privet.kernel import (
     NoisyMax,
     PermuteAndFlip,
     ResidualLaplace,
-    SumAndCount,
     criteria,
     criterion,
     mechanisms,
@@ -343,7 +343,7 @@ LOOSER = Fraction(5, 4)  # for what does not show all of its claim on the tables
         IntegerLaplace(LOOSE, 3),
         ResidualLaplace(LOOSE, (3, 5)),
         ResidualLaplace(LOOSE, (2, 2, 2)),
-        SumAndCount(LOOSE, 3),
+        PURE.sum_and_count(LOOSE, 3),
         PermuteAndFlip(LOOSE, 1, True),
         PermuteAndFlip(LOOSE, 1, False),
         Exponential(LOOSE, 1, True),

@@ -39,6 +39,9 @@ from privet.kernel.date import iso_text as iso_text
 from privet.kernel.domain import Domain as Domain
 from privet.kernel.engines.addresses import source_of as source_of
 from privet.kernel.engines.contract import Engine as Engine
+from privet.kernel.gaussian import GaussianTables as GaussianTables
+from privet.kernel.gaussian import IntegerGaussian as IntegerGaussian
+from privet.kernel.gaussian import ResidualGaussian as ResidualGaussian
 from privet.kernel.inspection import print_outside as print_outside
 from privet.kernel.ledger import Charge as Charge
 from privet.kernel.ledger import Entry as Entry
@@ -75,6 +78,7 @@ from privet.kernel.mechanisms import Ranges as Ranges
 from privet.kernel.mechanisms import Refinement as Refinement
 from privet.kernel.mechanisms import ResidualLaplace as ResidualLaplace
 from privet.kernel.mechanisms import SumAndCount as SumAndCount
+from privet.kernel.mechanisms import TopK as TopK
 from privet.kernel.mechanisms import release_all as release_all
 from privet.kernel.mechanisms import selection as selection
 from privet.kernel.monitor import Monitor as Monitor
@@ -105,7 +109,10 @@ from privet.kernel.release import Refinable as Refinable
 from privet.kernel.release import Release as Release
 from privet.kernel.release import Releases as Releases
 from privet.kernel.release import ResidualSums as ResidualSums
+from privet.kernel.release import ResidualTable as ResidualTable
+from privet.kernel.release import ResidualTables as ResidualTables
 from privet.kernel.release import Sum as Sum
+from privet.kernel.release import TopTables as TopTables
 from privet.kernel.release import known as known
 from privet.kernel.rows import MAX_PARTS as MAX_PARTS
 from privet.kernel.rows import Condition as Condition
@@ -129,3 +136,10 @@ from privet.kernel.session import json_forms as json_forms
 from privet.kernel.shadow import Raced as Raced
 from privet.kernel.shadow import keyed_run as keyed_run
 from privet.kernel.shadow import race as race
+from privet.kernel.unit import PURE as PURE
+from privet.kernel.unit import Unit as Unit
+from privet.kernel.unit import unit_with as unit_with
+from privet.kernel.zcdp import Rho as Rho
+from privet.kernel.zcdp import as_delta as as_delta
+from privet.kernel.zcdp import epsilon_of as epsilon_of
+from privet.kernel.zcdp import rho_of as rho_of

@@ -1,4 +1,4 @@
-"""The rule that adds losses: sequence adds, a partition charges its dearest part.
+"""The rule that adds losses, epsilons or rhos: sequence adds, a partition charges its dearest part.
 
 A *scope* is a set of rows that pays. Its losses add up. `divide` splits it into disjoint parts,
 each a scope of its own; a record lies in one part only, so the scope pays the maximum over its
@@ -84,25 +84,6 @@ def as_epsilon(value: object, name: str = "epsilon") -> Fraction:
         bounds = f"{decimal_text(SMALLEST_EPSILON)} and {decimal_text(LARGEST_EPSILON)}"
         raise QuestionError(f"{name} must be a number between {bounds}, not {quoted(value)}; write it as 0.1 or 1/10.")
     return Fraction(math.floor(number * GRAIN), GRAIN)
-
-
-def as_epsilons(value: object, parts: int) -> PerPart[Fraction]:
-    """Return the epsilon of each part from what people write: one for all, or one for each.
-
-    Raises
-    ------
-    QuestionError
-        One of them is no epsilon, or there are not as many as parts.
-    """
-    if not isinstance(value, list | tuple | np.ndarray | PerPart):
-        return PerPart.same(as_epsilon(value), parts)
-    if len(value) != parts:
-        raise QuestionError(f"{len(value)} epsilons were given for {parts} parts; give one, or one for each.")
-    try:
-        written = PerPart.of((type(epsilon), epsilon) for epsilon in value)  # by type: True is no 1
-    except TypeError:  # what has no hash is no number, and is refused below
-        written = PerPart.of((type(epsilon), quoted(epsilon)) for epsilon in value)
-    return written.map(lambda typed: as_epsilon(typed[1]))
 
 
 def as_share(value: object, name: str) -> Fraction:
@@ -323,7 +304,13 @@ def _unpaid(level: _Level) -> _Level:
     return _Level(above, level.divided, level.division)
 
 
-def charge(scopes: Scopes, losses: Losses | Fraction, commit: Callable[[Fraction], T], version: int = 0) -> T:
+def charge(
+    scopes: Scopes,
+    losses: Losses | Fraction,
+    commit: Callable[[Fraction], T],
+    version: int = 0,
+    unit: str = "epsilon",
+) -> T:
     """Charge different scopes of a table as one step, for answers about a version of its rows.
 
     `commit` receives the loss that reaches the table's root and writes it down; if
@@ -340,6 +327,8 @@ def charge(scopes: Scopes, losses: Losses | Fraction, commit: Callable[[Fraction
     commit : callable
     version : int, default 0
         Of the rows.
+    unit : str, default "epsilon"
+        What an error calls a loss.
 
     Returns
     -------
@@ -377,5 +366,5 @@ def charge(scopes: Scopes, losses: Losses | Fraction, commit: Callable[[Fraction
         what = f"the rows may have changed since the connection was lost, parts share nothing paid before, and {what}"
     mend = "Begin again" if capped.renewed else "Lower epsilon, or allot more"
     raise BudgetExceeded(
-        f"cannot charge epsilon={decimal_text(asked)}: {what}. {mend}.", requested=asked, remaining=capped.left
+        f"cannot charge {unit}={decimal_text(asked)}: {what}. {mend}.", requested=asked, remaining=capped.left
     )

@@ -21,11 +21,10 @@ from typing import NoReturn
 import numpy as np
 
 from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
-from privet.kernel.accounting import as_epsilon
 from privet.kernel.additive import AdditiveModel, check_model
 from privet.kernel.engines.contract import CorrectQuery, CountQuery, Engine
 from privet.kernel.limits import Json, decimal_text
-from privet.kernel.mechanisms import AboveThreshold, Watch
+from privet.kernel.mechanisms import Watch
 from privet.kernel.session import RowSets, Session
 
 
@@ -54,11 +53,12 @@ class Monitor:
             raise QuestionError("a monitor needs a target with at least two classes.")
         self._session, self._rows, self._accuracy = session, sets.rows, accuracy
         rise, fall = accuracy.denominator - accuracy.numerator, accuracy.numerator  # of the score, for one record
-        per_record = as_epsilon(epsilon) / session.domain.rows_per_person
-        self._mechanism = AboveThreshold(per_record, max(rise, fall), rise + fall)
+        (amount,) = session.amounts(epsilon, 1)
+        per_record = session.unit.of_record(amount, session.domain.rows_per_person)
+        self._mechanism = session.unit.watch(per_record, max(rise, fall), rise + fall)
         # the version of the rows, where other parts share what it pays
         self._paid_for = session.engine.version if sets.scopes.shares else None
-        loss = self._mechanism.loss * session.domain.rows_per_person
+        loss = session.loss_of(self._mechanism)
         identity: Json = {"monitor": str(accuracy), "version": 1}
         self._about = session.begin(f"monitor({decimal_text(accuracy)})", identity, sets, loss)
         self._checks = 0
@@ -150,10 +150,9 @@ class Monitor:
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"
-        note = "" if self.private else ", NOT PRIVATE"
         return (
             f"<monitor of '{self._session.dataset}': accuracy {decimal_text(self.accuracy)}, {self.checks} checks, "
-            f"{state}, epsilon {decimal_text(self.epsilon)}{note}>"
+            f"{state}, {self._about.words}>"
         )
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from privet.errors import DataError, PrivacyError, QuestionError, UndeclaredDomain
-from privet.kernel.accounting import as_epsilon
 from privet.kernel.domain import Domain
 from privet.kernel.engines.access import IN_MEMORY, SNAPSHOT, STREAM, Access, check, choose, size_of
 from privet.kernel.engines.addresses import source_of, spark_frame
@@ -25,6 +24,8 @@ from privet.kernel.ledger import MEMORY, Ledger, no_budget
 from privet.kernel.limits import LONGEST_NAME, is_name, is_path, quoted
 from privet.kernel.sampling import SYSTEM, Entropy, SeededEntropy
 from privet.kernel.session import Session
+from privet.kernel.unit import unit_with
+from privet.kernel.zcdp import as_delta
 
 # Read when a frame is opened, and by nothing else: a table that is open keeps the source that it has.
 _seeded: ContextVar[SeededEntropy | None] = ContextVar("seeded", default=None)
@@ -60,6 +61,7 @@ def open_session(
     snapshot_limit: int | str | None,
     seed: int | None = None,
     ignore_spending: bool = False,
+    delta: int | float | str | Fraction | None = None,
 ) -> Session:
     """Open a private table to an analyst: `privet.open` lists the parameters, and what is refused.
 
@@ -78,7 +80,8 @@ def open_session(
             raise QuestionError(f"{word} must be a printable text of 1 to {LONGEST_NAME} characters.")
     if ledger is not None and not isinstance(ledger, str | Path | Ledger):
         raise QuestionError(f"ledger is the path of a file or the address of a server, not {quoted(ledger)}.")
-    allowed = None if budget is None else as_epsilon(budget, "budget")
+    unit = unit_with(None if delta is None else as_delta(delta))
+    allowed = None if budget is None else unit.amount(budget, "budget")
     largest = None if snapshot_limit is None else size_of(snapshot_limit)
     source = source_of(data) if isinstance(data, str | Path) else spark_frame(data)
     if source is None:
@@ -105,7 +108,7 @@ def open_session(
             aliases = _aliases(beside, address, book, links=not ignore_spending)
         if name is None:
             dataset = book.name_of([address, *aliases]) or dataset
-        terms = book.register(dataset, source=address, budget=allowed, domain=domain, aliases=aliases)
+        terms = book.register(dataset, source=address, budget=allowed, domain=domain, aliases=aliases, delta=unit.delta)
         if beside is not None and book.durable:
             with suppress(OSError):  # a link for whoever opens the data again, where one can be made
                 beside.symlink_to(Ledger.identity_of(book))
@@ -116,7 +119,7 @@ def open_session(
         raise
     recorded = book.cap(dataset)
     limit = allowed if allowed is not None and recorded is not None and allowed < recorded else None
-    return Session(domain, engine, book, dataset, address, analyst, entropy, limit, access=way, terms=terms)
+    return Session(domain, engine, book, dataset, address, analyst, entropy, limit, access=way, terms=terms, unit=unit)
 
 
 def _refuse_owned(data: Any) -> None:
@@ -135,7 +138,12 @@ def _is_there(ledger: str | Path) -> bool:
 
 
 def session_in_memory(
-    frame: Any, domain: Domain, budget: Fraction, entropy: Entropy | None = None, name: str = "frame"
+    frame: Any,
+    domain: Domain,
+    budget: Fraction,
+    entropy: Entropy | None = None,
+    name: str = "frame",
+    delta: Fraction | None = None,
 ) -> Session:
     """Return a session about a frame that the caller made, its ledger in memory. For `privet.lab` alone.
 
@@ -148,14 +156,16 @@ def session_in_memory(
         Default: that of the block of a test, else the operating system's.
     name : str, default "frame"
         Of the data set.
+    delta : Fraction, optional
+        With one it is counted in rho, and so is `budget`.
     """
     if isinstance(frame, str | Path) or spark_frame(frame) is not None:
         raise QuestionError("this is for rows that you made; pass them as a frame.")
     _check_frame(frame)
     book = Ledger.open(MEMORY)
-    terms = book.register(name, source=name, budget=budget, domain=domain)
-    entropy = entropy or _seeded.get() or SYSTEM
-    return Session(domain, _coded_frame(frame, domain), book, name, name, "local", entropy, terms=terms)
+    terms = book.register(name, source=name, budget=budget, domain=domain, delta=delta)
+    entropy, unit = entropy or _seeded.get() or SYSTEM, unit_with(delta)
+    return Session(domain, _coded_frame(frame, domain), book, name, name, "local", entropy, terms=terms, unit=unit)
 
 
 def _entropy_here(dataset: str, source: Source | None, ledger: str | Path | Ledger) -> Entropy:

@@ -16,6 +16,10 @@ to e2, where e2 is charged. So an answer is refined only in the opening, and the
 which it was drawn. Everywhere else, where it was found again by its key, `refine` is refused
 whatever the level. A refinement whose process died is never finished: budget is wasted, not
 leaked.
+
+In a data set that is counted in rho a refinement is a fresh draw of Gaussian noise, which costs the difference of the
+two rhos as any other answer does, and the mean of all draws, weighted by their rhos, is released: its variance is that
+of the sum of the rhos. Nothing is drawn from the noise before, so no more than composition is needed for the proof.
 """
 
 from __future__ import annotations
@@ -29,17 +33,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privet.errors import KeyReused, QuestionError
-from privet.kernel.mechanisms import IntegerLaplace, Paired, Refinement, release_all
+from privet.kernel.gaussian import AveragedGaussian, IntegerGaussian
+from privet.kernel.mechanisms import IntegerLaplace, Mechanism, Paired, Refinement, release_all
 from privet.kernel.per_part import PerPart
-from privet.kernel.release import About, Refinable
+from privet.kernel.release import About, IntegerNoise, Refinable
 from privet.kernel.rows import Keep
 from privet.kernel.session import Question, Request, RowSets, Session, listed
 
 
 class ChainLevel(NamedTuple):
-    """What a part has at one epsilon: a value as it is stored, its entry, and whether all noise so far was real."""
+    """What a part has for one loss: a value as it is stored, its entry, and whether all noise so far was real.
 
-    epsilon: Fraction
+    In rho it is the mean of all answers so far, as a float.
+    """
+
+    loss: Fraction
     value: Any
     entry: int
     private: bool
@@ -69,30 +77,43 @@ class Chain:
         # what was read of the record: the last level of each part, after so many refinements
         self._known: tuple[list[ChainLevel], int] | None = None
 
-    def refined(self, parts: Sequence[int], epsilons: PerPart[Fraction]) -> list[Any]:
-        """Return releases of some parts, each with at least this epsilon."""
+    def refined(self, parts: Sequence[int], epsilon: object) -> list[Any]:
+        """Return releases of some parts, each with at least this epsilon, or each with its own."""
+        losses = self._session.amounts(epsilon, len(parts))
         with self._lock:
             levels = self._read()
-            while wanted := _missing(levels, parts, epsilons):
+            while wanted := _missing(levels, parts, losses):
                 try:
                     levels = self._step(_written(wanted))
                 except KeyReused:  # another refinement came between
                     levels = self._read()
         releases = []
-        notes = PerPart.of((level.epsilon, level.entry, level.private) for level in map(levels.__getitem__, parts))
+        notes = PerPart.of((level.loss, level.entry, level.private) for level in map(levels.__getitem__, parts))
         for part, (noise, about) in zip(parts, notes.map(lambda note: self._note(*note)), strict=True):
-            release = self._question.release(levels[part].value, noise, about, self._session.domain, part)
+            value = levels[part].value
+            if isinstance(noise, AveragedGaussian):
+                value = np.rint(value).astype(np.int64).tolist()
+            release = self._question.release(value, noise, about, self._session.domain, part)
             release._chain, release._part = self._own, part
             releases.append(release)
         return releases
 
-    @property
-    def _sensitivity(self) -> int:
-        return self._releases[0].noise.sensitivity
+    def _note(self, loss: Fraction, entry: int, private: bool) -> tuple[IntegerNoise, About]:
+        noise, session = self._releases[0].noise, self._session
+        own = session.unit.of_record(loss, session.domain.rows_per_person)
+        about = session.about(self._question.words, loss, private, entry)
+        if isinstance(noise, IntegerLaplace):
+            return IntegerLaplace(own, noise.sensitivity), about
+        kind = type(noise) if entry == self._entry else AveragedGaussian
+        return kind(own, noise.squared), about
 
-    def _note(self, epsilon: Fraction, entry: int, private: bool) -> tuple[IntegerLaplace, About]:
-        noise = IntegerLaplace(epsilon / self._session.domain.rows_per_person, self._sensitivity)
-        return noise, About(self._question.words, epsilon, private, entry)
+    def _finer(self, before: Fraction, after: Fraction) -> Mechanism:
+        """Return what a person with one record less or more sees between two levels."""
+        noise, session = self._releases[0].noise, self._session
+        records = session.domain.rows_per_person
+        if isinstance(noise, IntegerLaplace):
+            return Refinement(before / records, after / records, noise.sensitivity)
+        return IntegerGaussian(session.unit.of_record(after - before, records), noise.squared)
 
     # -- the record in the ledger -------------------------------------------------------------
 
@@ -113,7 +134,7 @@ class Chain:
             private = bool(first["private"]) and session.private_rows
             values = zip(self._releases, first["answer"], strict=True)
             self._drawn = stored.opening_token
-            self._known = [ChainLevel(release.epsilon, value, self._entry, private) for release, value in values], 0
+            self._known = [ChainLevel(release.about.loss, value, self._entry, private) for release, value in values], 0
         session.check_drawn(f"refine {self._question.words}", self._drawn, session.engine.version)
         while (content := self._content(self._known[1] + 1)) is not None:
             self._step(content)
@@ -121,7 +142,7 @@ class Chain:
 
     def _check_pairing(self) -> None:
         """Refuse what is not the question, the rows and the epsilons of the entry: their difference is no noise."""
-        session, losses = self._session, PerPart.of(release.epsilon for release in self._releases)
+        session, losses = self._session, PerPart.of(release.about.loss for release in self._releases)
         request = Request(self._question.words, self._question.identity(), self._sets, losses)
         if session.fingerprint(request) != session.ledger.fingerprint(self._entry):
             raise QuestionError(
@@ -142,16 +163,15 @@ class Chain:
         every = len(parts) == len(self._sets)  # in rising order, as `_parsed` has them
         sets = self._sets if every else self._sets.divide(Keep(tuple(parts)))
         records = session.domain.rows_per_person
-        after, before = PerPart.of(wanted.values()), PerPart.of(levels[part].epsilon for part in parts)
-        mechanisms = before.combine(
-            lambda low, high: Refinement(low / records, high / records, self._sensitivity), after
-        )
-        released = np.array([levels[part].value for part in parts], dtype=np.int64)
+        after, before = PerPart.of(wanted.values()), PerPart.of(levels[part].loss for part in parts)
+        mechanisms = before.combine(self._finer, after)
+        fresh = isinstance(mechanisms[0], IntegerGaussian)
+        released = np.array([levels[part].value for part in parts])
         request = Request(
-            f"refine {question.words} to {listed(after)}",
+            f"refine {question.words} to {listed(after.map(session.unit.epsilon))}",
             {"refinement": steps + 1, "of": self._entry},
             sets,
-            mechanisms.map(lambda mechanism: mechanism.loss * records),
+            mechanisms.map(lambda mechanism: session.unit.of_person(session.unit.loss(mechanism), records)),
             self._key(steps + 1),
             content,
             self._drawn,
@@ -159,25 +179,28 @@ class Chain:
 
         def noisy_answer() -> list[Any]:
             exact_values = np.asarray(question.exact(session.engine, sets.rows, session.domain))
-            return release_all(mechanisms, Paired(exact_values, released), session.entropy)
+            return release_all(mechanisms, exact_values if fresh else Paired(exact_values, released), session.entropy)
 
         values, private, entry = session.answer(request, noisy_answer)
         assert entry is not None
         known = list(levels)
-        for (part, epsilon), value in zip(wanted.items(), values, strict=True):
-            known[part] = ChainLevel(epsilon, value, entry, private and levels[part].private)
+        for (part, loss), value in zip(wanted.items(), values, strict=True):
+            if fresh:
+                share = float(levels[part].loss / loss)
+                value = share * np.asarray(levels[part].value) + (1 - share) * np.asarray(value)
+            known[part] = ChainLevel(loss, value, entry, private and levels[part].private)
         self._known = known, steps + 1  # at once: an interrupt must not leave half a step
         return known
 
 
-def _missing(levels: Sequence[ChainLevel], parts: Sequence[int], epsilons: PerPart[Fraction]) -> dict[int, Fraction]:
-    """Return the parts that were not released at this epsilon yet."""
+def _missing(levels: Sequence[ChainLevel], parts: Sequence[int], losses: PerPart[Fraction]) -> dict[int, Fraction]:
+    """Return the parts that were not released for this loss yet."""
     missing: dict[int, Fraction] = {}
-    known = PerPart.of(levels[part].epsilon for part in parts)
-    finer = epsilons.combine(lambda wanted, now: wanted if wanted > now else None, known)
-    for part, epsilon in zip(parts, finer, strict=True):
-        if epsilon is not None and epsilon > missing.get(part, Fraction(0)):
-            missing[part] = epsilon
+    known = PerPart.of(levels[part].loss for part in parts)
+    finer = losses.combine(lambda wanted, now: wanted if wanted > now else None, known)
+    for part, loss in zip(parts, finer, strict=True):
+        if loss is not None and loss > missing.get(part, Fraction(0)):
+            missing[part] = loss
     return missing
 
 

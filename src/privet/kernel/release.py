@@ -17,25 +17,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import PrivacyError, QuestionError, did_you_mean
-from privet.kernel.accounting import as_epsilon, as_epsilons
 from privet.kernel.column import Numeric
 from privet.kernel.date import Date, iso_text
+from privet.kernel.gaussian import IntegerGaussian, ResidualGaussian
 from privet.kernel.limits import decimal_text, quoted
-from privet.kernel.mechanisms import IntegerLaplace, ResidualLaplace, Selection
-from privet.kernel.per_part import PerPart
+from privet.kernel.mechanisms import IntegerLaplace, ResidualLaplace, Selection, TopK
+from privet.kernel.zcdp import epsilon_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+IntegerNoise = IntegerLaplace | IntegerGaussian
+ResidualNoise = ResidualLaplace | ResidualGaussian
+
 
 @dataclass(frozen=True)
 class About:
-    """What a release answers, what was charged for it, and whether its noise was real."""
+    """What a release answers, what was charged for it, and whether its noise was real.
+
+    Parameters
+    ----------
+    question : str
+    loss : Fraction
+        What was charged: an epsilon or, with a delta, a rho.
+    private : bool, default True
+    entry : int, optional
+        Of the ledger.
+    delta : Fraction, optional
+        Of a data set that is counted in rho.
+    """
 
     question: str
-    epsilon: Fraction
+    loss: Fraction
     private: bool = True
     entry: int | None = None
+    delta: Fraction | None = None
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What was charged; of a rho what it is alone as epsilon, with delta, rounded up."""
+        return self.loss if self.delta is None else epsilon_of(self.loss, self.delta)
+
+    @property
+    def words(self) -> str:
+        """Epsilon, and delta where there is one."""
+        delta = "" if self.delta is None else f", delta {float(self.delta):g}"
+        return f"epsilon {decimal_text(self.epsilon)}{delta}{'' if self.private else ', NOT PRIVATE'}"
+
+    def share(self, releases: int) -> About:
+        """Return the same for one of so many releases that share what was charged."""
+        return replace(self, loss=self.loss / releases)
 
 
 class Release:
@@ -45,8 +76,18 @@ class Release:
 
     @property
     def epsilon(self) -> Fraction:
-        """What this part of the table was charged for it."""
+        """What this part of the table was charged for it; of a rho what it is alone as epsilon, with `delta`."""
         return self.about.epsilon
+
+    @property
+    def rho(self) -> Fraction | None:
+        """What this part was charged, where the data set is counted in rho."""
+        return None if self.about.delta is None else self.about.loss
+
+    @property
+    def delta(self) -> Fraction | None:
+        """The delta of a data set that is counted in rho."""
+        return self.about.delta
 
     @property
     def private(self) -> bool:
@@ -77,7 +118,7 @@ class Release:
         return Derived(function(self.value, *(known(other) for other in others)), (self, *others))
 
     def _note(self, error: str) -> str:
-        return f"({error}, epsilon {decimal_text(self.epsilon)}{'' if self.private else ', NOT PRIVATE'})"
+        return f"({error}, {self.about.words})"
 
 
 class Derived(Release):
@@ -90,9 +131,10 @@ class Derived(Release):
         entries = {about.entry for about in own}
         self.about = About(
             ", ".join(dict.fromkeys(about.question for about in own)),
-            max(about.epsilon for about in own),
+            max(about.loss for about in own),
             all(about.private for about in own),
             entries.pop() if len(entries) == 1 else None,
+            max((about.delta for about in own if about.delta is not None), default=None),
         )
 
     @property
@@ -145,17 +187,17 @@ def _share(confidence: float) -> float:
 class Refiner(Protocol):
     """What a release can be refined by: the record of all that was released from one question (see `refinement`)."""
 
-    def refined(self, parts: Sequence[int], epsilons: PerPart[Fraction]) -> list[Any]: ...
+    def refined(self, parts: Sequence[int], epsilon: object) -> list[Any]: ...
 
 
 class Refinable(Release):
-    """A release whose noise can be made smaller later, for the difference in epsilon.
+    """A release whose noise can be made smaller later, for the difference in epsilon, or in rho.
 
     It holds its noisy value and a way to ask for more. Noise is nowhere in it, and a copy
     cannot ask: of one answer there is one chain of refinements.
     """
 
-    noise: IntegerLaplace
+    noise: IntegerNoise
     _chain: Callable[[], Refiner] | None = None  # the one record of refinements, made when somebody refines
     _part: int = 0
 
@@ -165,8 +207,7 @@ class Refinable(Release):
         All that was released from one question costs together what its finest level costs.
         An answer is refined in the opening of the table in which it was drawn, and nowhere else.
         """
-        level = as_epsilon(epsilon)
-        (finer,) = self._asks()().refined([self._part], PerPart.same(level, 1))
+        (finer,) = self._asks()().refined([self._part], epsilon)
         assert isinstance(finer, type(self))
         return finer
 
@@ -174,7 +215,7 @@ class Refinable(Release):
         if self._chain is not None:
             return self._chain
         kind = type(self).__name__
-        if not isinstance(self.noise, IntegerLaplace):
+        if not isinstance(self.noise, IntegerLaplace | IntegerGaussian):
             raise QuestionError(f"this {kind} is of public rows, without noise that could be refined; ask anew.")
         raise QuestionError(
             f"this {kind} cannot be refined, as it is a copy or a part of another answer; refine what the table's own "
@@ -197,7 +238,7 @@ class Count(Refinable, int):
     def __new__(cls, value: int, *_: object) -> Self:
         return super().__new__(cls, value)
 
-    def __init__(self, value: int, noise: IntegerLaplace, about: About) -> None:
+    def __init__(self, value: int, noise: IntegerNoise, about: About) -> None:
         self.noise, self.about, self._chain, self._part = noise, about, None, 0
 
     def interval(self, confidence: float = 0.95) -> tuple[int, int]:
@@ -225,7 +266,7 @@ class _Number(Release, float):
 class Sum(Refinable, _Number):
     """A noisy sum of bounded values."""
 
-    def __init__(self, value: float, noise: IntegerLaplace, unit: Fraction, about: About) -> None:
+    def __init__(self, value: float, noise: IntegerNoise, unit: Fraction, about: About) -> None:
         self.noise, self.unit, self.about = noise, unit, about
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
@@ -242,7 +283,7 @@ class Mean(_Number):
 
     def __init__(self, value: float, deviation: Sum, count: Count, column: Numeric) -> None:
         self.deviation, self.count, self.column = deviation, count, column
-        self.about = replace(deviation.about, epsilon=deviation.epsilon + count.epsilon)
+        self.about = replace(deviation.about, loss=deviation.about.loss + count.about.loss)
 
     @classmethod
     def of(cls, deviation: Sum, count: Count, column: Numeric) -> Mean:
@@ -321,7 +362,7 @@ class Histogram(Refinable):
         values: NDArray[np.int64],
         columns: tuple[str, ...],
         labels: tuple[tuple[str, ...], ...],
-        noise: IntegerLaplace,
+        noise: IntegerNoise,
         about: About,
     ) -> None:
         self.values, self.columns, self.labels = values, columns, labels
@@ -428,7 +469,7 @@ class ResidualSums(Release):
     """Noisy sums of clipped residuals: [cells..., class], in multiples of 1 / RESIDUAL_GRID."""
 
     def __init__(
-        self, own: NDArray[np.int64], others: NDArray[np.int64] | None, noise: ResidualLaplace, about: About
+        self, own: NDArray[np.int64], others: NDArray[np.int64] | None, noise: ResidualNoise, about: About
     ) -> None:
         self.own, self.others = own, others
         self.noise, self.about = noise, about
@@ -442,6 +483,70 @@ class ResidualSums(Release):
 
     def __repr__(self) -> str:
         return f"residual sums over {self.own.shape[:-1]} cells {self._note('noise scales in .noise')}"
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualTable:
+    """Noisy residual sums of one table, in multiples of 1 / RESIDUAL_GRID.
+
+    Parameters
+    ----------
+    positive : array
+        [cells..., number]; signed sums where signs are not apart. One number with two classes, else one a class.
+    negative : array, optional
+        The sums of what is negative, where signs are apart.
+    noise : IntegerGaussian
+        Of every number.
+    """
+
+    positive: NDArray[np.int64]
+    negative: NDArray[np.int64] | None
+    noise: IntegerGaussian
+
+    @property
+    def sums(self) -> NDArray[np.int64]:
+        """The signed sums."""
+        return self.positive if self.negative is None else self.positive - self.negative
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise of every number that was drawn."""
+        return self.noise.deviation
+
+
+class ResidualTables(Release):
+    """Noisy residual sums of several tables."""
+
+    def __init__(self, tables: tuple[ResidualTable, ...], about: About) -> None:
+        self.tables, self.about = tables, about
+
+    @property
+    def value(self) -> list[NDArray[np.int64]]:
+        return [table.sums for table in self.tables]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"tables": [table.sums.tolist() for table in self.tables]}
+
+    def __repr__(self) -> str:
+        return f"residual sums of {len(self.tables)} tables {self._note('noise in .tables')}"
+
+
+class TopTables(Release):
+    """Tables that were chosen one after the other: `indices` among those that were offered, in the order drawn."""
+
+    def __init__(self, indices: tuple[int, ...], names: tuple[str, ...], mechanism: TopK, about: About) -> None:
+        self.indices, self.names = indices, tuple(names[index] for index in indices)
+        self.mechanism, self.candidates, self.about = mechanism, len(names), about
+
+    @property
+    def value(self) -> list[int]:
+        return list(self.indices)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"indices": list(self.indices), "tables": list(self.names)}
+
+    def __repr__(self) -> str:
+        return f"{'; '.join(self.names)} {self._note(f'the best {len(self.names)} of {self.candidates} tables')}"
 
 
 R = TypeVar("R")
@@ -460,7 +565,6 @@ class Releases(tuple[R, ...], Generic[R]):
 
     def refine(self, epsilon: object) -> Releases[R]:
         """Refine every part, to one epsilon or each to its own: one charge, one query to the engine."""
-        levels = as_epsilons(epsilon, len(self))
         parts: dict[Callable[[], Refiner], list[int]] = {}
         for release in self:
             if not isinstance(release, Refinable):
@@ -468,4 +572,4 @@ class Releases(tuple[R, ...], Generic[R]):
             parts.setdefault(release._asks(), []).append(release._part)
         if len(parts) > 1:
             raise QuestionError("these are answers to several questions; refine those of each question by themselves.")
-        return Releases(finer for chain, own in parts.items() for finer in chain().refined(own, levels))
+        return Releases(finer for chain, own in parts.items() for finer in chain().refined(own, epsilon))

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -125,7 +126,13 @@ def geometric(rate: Fraction, count: int, entropy: Entropy) -> NDArray[Any]:
     words = entropy.words(count)
     if rate * 2**40 < 1:  # beyond what a float tells apart
         return np.array([_exact_geometric(rate, int(word), entropy) for word in words], dtype=object)
-    scale = float_above(1 / rate)
+    return _floors(words, float_above(1 / rate), lambda _: rate, entropy)
+
+
+def _floors(
+    words: NDArray[np.uint64], scale: float | NDArray[np.float64], rate_of: Callable[[int], Fraction], entropy: Entropy
+) -> Integers:
+    """floor(-ln(u) / rate) for uniforms that begin with these words; `scale` is 1 / rate, or one for each of them."""
     drawn = np.maximum(words.astype(np.float64), 1)
     values = (64 * math.log(2) - np.log(drawn)) * scale
     # rounding of the conversion, the logarithm and the product: some units in the last place of 1 + |ln u|, or
@@ -135,7 +142,7 @@ def geometric(rate: Fraction, count: int, entropy: Entropy) -> NDArray[Any]:
     unsure = np.flatnonzero((values - floors < margin) | (floors + 1 - values < margin) | (words == 0))
     numbers = floors.astype(np.int64)
     for index in unsure.tolist():
-        numbers[index] = _exact_geometric(rate, int(words[index]), entropy)
+        numbers[index] = _exact_geometric(rate_of(index), int(words[index]), entropy)
     return numbers
 
 
@@ -163,13 +170,19 @@ def accepts(gap: int, rate: Fraction, entropy: Entropy) -> bool:
     """
     if gap == 0:
         return True
-    bits, drawn = 64, entropy.bits(64)
+    drawn = entropy.bits(64)
     approximate = _float(rate)
     if approximate and gap.bit_length() <= 100:
         chance = math.exp(-gap * approximate)
         point = drawn / 2**64
         if abs(point - chance) > _MARGIN:
             return point < chance
+    return _below(drawn, gap, rate, entropy)
+
+
+def _below(drawn: int, gap: int, rate: Fraction, entropy: Entropy) -> bool:
+    """Whether a uniform number that begins with these 64 bits lies below exp(-gap * rate)."""
+    bits = 64
     while True:
         bits, drawn = bits + 64, (drawn << 64) | entropy.bits(64)
         certain = _lies_below(drawn, bits, gap, rate)
@@ -187,6 +200,56 @@ def _lies_below(drawn: int, bits: int, gap: int, rate: Fraction) -> bool | None:
         if Decimal(drawn) / 2**bits > chance + margin:
             return False
     return None
+
+
+def discrete_gaussian(variances: Sequence[Fraction], which: NDArray[np.intp], entropy: Entropy) -> NDArray[Any]:
+    """Numbers k with probability exactly proportional to exp(-k^2 / (2 v)); of the i-th v is `variances[which[i]]`.
+
+    Canonne, Kamath and Steinke (2020), algorithm 3. With t = floor(sqrt(v)) + 1 a number y of probability proportional
+    to exp(-|y| / t), the difference of two geometric numbers, is kept with probability
+    exp(-(|y| - v / t)^2 / (2 v)); else another is drawn. The product of the two is exp(-y^2 / (2 v)) times a constant.
+    Of each number that is drawn 76% or more are kept where v is large, and a third or more anywhere.
+    """
+    scales = [math.isqrt(variance.numerator // variance.denominator) + 1 for variance in variances]
+    if max(scales) > 2**40 or min(variances) < Fraction(1, 2**200):  # beyond what a float tells apart
+        return np.array([_one_gaussian(variances[v], scales[v], entropy) for v in which.tolist()], dtype=object)
+    scale, double = np.array(scales, dtype=np.float64), np.array([float(2 * v) for v in variances])
+    middle = np.array([float(v / t) for v, t in zip(variances, scales, strict=True)])
+    numbers, waiting = np.zeros(len(which), dtype=np.int64), np.arange(len(which))
+    while len(waiting):
+        mine = which[waiting]
+        words = entropy.words(3 * len(mine)).reshape(3, -1)
+        both, index = np.tile(scale[mine], 2), np.tile(mine, 2)
+        rates = partial(_rate_at, scales, index)
+        up, down = _floors(words[:2].ravel(), both, rates, entropy).reshape(2, -1)
+        drawn = up - down
+        # |y| is exact in a float and v / t < sqrt(v), so that the error of the chance is a few units of 2^-50
+        chance = np.exp(-((np.abs(drawn) - middle[mine]) ** 2) / double[mine])
+        point = words[2] / 2.0**64
+        kept = point < chance
+        for at in np.flatnonzero(np.abs(point - chance) <= _MARGIN).tolist():
+            rate = _distance(int(drawn[at]), variances[mine[at]], scales[mine[at]])
+            kept[at] = _below(int(words[2, at]), 1, rate, entropy)
+        numbers[waiting[kept]] = drawn[kept]
+        waiting = waiting[~kept]
+    return numbers
+
+
+def _rate_at(scales: Sequence[int], which: NDArray[np.intp], at: int) -> Fraction:
+    return Fraction(1, scales[which[at]])
+
+
+def _distance(drawn: int, variance: Fraction, scale: int) -> Fraction:
+    """(|y| - v / t)^2 / (2 v)."""
+    return (abs(drawn) - variance / scale) ** 2 / (2 * variance)
+
+
+def _one_gaussian(variance: Fraction, scale: int, entropy: Entropy) -> int:
+    """Draw one number of `discrete_gaussian`, in Python's integers."""
+    while True:
+        up, down = geometric(Fraction(1, scale), 2, entropy).tolist()
+        if accepts(1, _distance(up - down, variance, scale), entropy):
+            return int(up - down)
 
 
 def weighted_choice(sizes: Sequence[int] | NDArray[Any], gaps: NDArray[Any], rate: Fraction, entropy: Entropy) -> int:

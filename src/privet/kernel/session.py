@@ -33,6 +33,8 @@ from privet.kernel.per_part import PerPart, Positions
 from privet.kernel.release import About, Releases
 from privet.kernel.rows import Divide, Keep, Rows, Scatter
 from privet.kernel.sampling import Entropy
+from privet.kernel.unit import PURE, Unit
+from privet.kernel.zcdp import Rho
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -45,7 +47,7 @@ class Question(ABC, Generic[R]):
 
     kind: ClassVar[str]  # its name in JSON, which never changes
     version: ClassVar[int] = 1  # of the JSON form of all questions
-    refinable: ClassVar[bool] = False  # whether answers can be refined: one vector with integer Laplace noise
+    refinable: ClassVar[bool] = False  # whether answers can be refined: one vector with noise of one kind
 
     @property
     @abstractmethod
@@ -62,8 +64,8 @@ class Question(ABC, Generic[R]):
         """
 
     @abstractmethod
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
-        """Return the mechanism of each part, for its epsilon per record."""
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
+        """Return the mechanism of each part, for what each record loses, in the unit of the data set."""
 
     @abstractmethod
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Iterable[Any]:
@@ -235,6 +237,11 @@ class Session:
     # release that a race has chosen cannot be refined, because that would lose more than the difference.
     writes: bool = True
 
+    unit: Unit = PURE  # what losses are counted in
+    # Within a fit, where losses are counted in rho: what an epsilon of 1 costs. A plan that divides epsilon then
+    # divides the rho of the whole fit in the same proportions.
+    exchange: Fraction | None = None
+
     private_rows: ClassVar[bool] = True
 
     def opening_token(self, version: int) -> str:
@@ -290,16 +297,31 @@ class Session:
         """Return what this analyst may still charge to the ledger."""
         return self.ledger.remaining(self.dataset, self.analyst, self.limit, self.hold)
 
+    def amounts(self, epsilon: object, parts: int) -> PerPart[Fraction]:
+        """Return what each part is charged for an epsilon, or for one of each; see `Unit.amount`."""
+        return self.unit.amounts(epsilon, parts, self.exchange)
+
+    def exchanging(self, epsilon: object) -> Session:
+        """Return a session for a fit that divides `epsilon`: where losses are counted in rho it divides that rho."""
+        (amount,) = self.amounts(epsilon, 1)
+        if self.unit.delta is None or isinstance(epsilon, Rho):
+            return self
+        return replace(self, exchange=amount / accounting.as_epsilon(epsilon))
+
+    def about(self, words: str, loss: Fraction, private: bool, entry: int | None) -> About:
+        """Return what a release says about itself."""
+        return About(words, loss, private, entry, self.unit.delta)
+
     def headroom(self, sets: RowSets) -> PerPart[Fraction]:
-        """Return the largest epsilon that can be charged to each set now."""
+        """Return the largest loss that can be charged to each set now."""
         return sets.scopes.headroom(self.remaining())
 
     @contextmanager
-    def reserved(self, sets: RowSets, epsilon: Fraction) -> Iterator[Session]:
-        """Hold what `epsilon` in a scope would make the ledger pay, until the block ends; yield a session that has it.
+    def reserved(self, sets: RowSets, loss: Fraction) -> Iterator[Session]:
+        """Hold what `loss` in a scope would make the ledger pay, until the block ends; yield a session that has it.
 
         What reaches the root grows with what the scope spends and shrinks as its siblings
-        pay. So charges of `epsilon` in all need no more than is held, whatever the
+        pay. So charges of `loss` in all need no more than is held, whatever the
         siblings do meanwhile. There is one exception: the analyst may charge these rows, or
         rows that contain them, outside the block. That may use up what the siblings had paid,
         or an allotment. What the hold then lacks is charged as without a hold, or refused.
@@ -309,13 +331,11 @@ class Session:
 
         def write(reaches_root: Fraction) -> NoReturn:
             ledger = self.ledger
-            raise _Held(
-                ledger.hold(self.dataset, self.analyst, reaches_root, self.limit, asked=epsilon, within=self.hold)
-            )
+            raise _Held(ledger.hold(self.dataset, self.analyst, reaches_root, self.limit, asked=loss, within=self.hold))
 
         try:
             # A rehearsal in an allotment of its own: nothing is paid, and an interrupt marks no other scope.
-            accounting.charge(sets.scopes.allot(epsilon), epsilon, write, self.engine.version)
+            accounting.charge(sets.scopes.allot(loss), loss, write, self.engine.version, self.unit.name)
         except _Held as held:
             hold = held.hold
         process = os.getpid()
@@ -328,9 +348,14 @@ class Session:
 
     # -- asking -----------------------------------------------------------------------------
 
-    def mechanisms(self, question: Question[R], epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
-        """Return the mechanism of each part, for epsilons of a person: of their records each gets its share."""
-        return question.mechanisms(self.domain, epsilons.map(lambda epsilon: epsilon / self.domain.rows_per_person))
+    def mechanisms(self, question: Question[R], losses: PerPart[Fraction]) -> PerPart[Mechanism]:
+        """Return the mechanism of each part, for losses of a person: of their records each gets its share."""
+        records = self.domain.rows_per_person
+        return question.mechanisms(self.domain, losses.map(lambda loss: self.unit.of_record(loss, records)), self.unit)
+
+    def loss_of(self, mechanism: Mechanism) -> Fraction:
+        """Return what a person loses with a mechanism: with every record what it says."""
+        return self.unit.of_person(self.unit.loss(mechanism), self.domain.rows_per_person)
 
     def ask(self, question: Question[R], sets: RowSets, epsilon: object, key: str | None = None) -> Releases[R]:
         """Ask a question of disjoint sets of rows: one charge, one query to the engine, one release for each.
@@ -341,8 +366,8 @@ class Session:
         ----------
         question : Question
         sets : RowSets
-        epsilon : number, str, or one for each set
-            What each set pays, for a person.
+        epsilon : number, str, Rho, or one for each set
+            What each set pays, for a person: see `Unit.amount`.
         key : str, optional
             The same key with the same question finds the stored answer, or finishes under the standing charge.
 
@@ -351,13 +376,12 @@ class Session:
         PrivetError
             In every case in one sentence that depends on no row; `errors` lists them.
         """
-        epsilons = accounting.as_epsilons(epsilon, len(sets))
+        amounts = self.amounts(epsilon, len(sets))
         question.check(self.domain, sets.rows)
         if not len(sets):
             return Releases(())
-        mechanisms = self.mechanisms(question, epsilons)
-        # a person loses with every record what the mechanism says
-        losses = mechanisms.map(lambda mechanism: mechanism.loss * self.domain.rows_per_person)
+        mechanisms = self.mechanisms(question, amounts)
+        losses = mechanisms.map(self.loss_of)
         request = Request(question.words, question.identity(), sets, losses, key)
 
         def noisy_answer() -> list[Any]:
@@ -365,14 +389,14 @@ class Session:
             return release_all(mechanisms, exact_values, self.entropy)
 
         noisy, private, entry = self.answer(request, noisy_answer)
-        about = losses.map(lambda loss: About(question.words, loss, private, entry))
+        about = losses.map(lambda loss: self.about(question.words, loss, private, entry))
         return Releases(question.releases(noisy, mechanisms, about, self.domain))
 
     def begin(self, words: str, identity: Json, sets: RowSets, loss: Fraction) -> About:
         """Charge for something that is opened here and answers later: a monitor, a race."""
         request = Request(words, identity, sets, PerPart.same(loss, len(sets)))
         _, private, entry = self.answer(request, lambda: ["begun"])
-        return About(words, loss, private, entry)
+        return self.about(words, loss, private, entry)
 
     def answer(self, request: Request, noisy_answer: Callable[[], list[Any]]) -> tuple[list[Any], bool, int | None]:
         """Charge a request, then let `noisy_answer` ask the engine; return the answer as stored.
@@ -491,7 +515,7 @@ class Session:
                 question_json=request.content or canonical(request.identity),
                 fingerprint=fingerprint,
                 scope=request.sets.name,
-                epsilon=listed(request.losses),
+                epsilon=listed(request.losses.map(self.unit.epsilon)),
                 loss=reaches_root,
                 key=request.key,
                 opening_token=self.opening_token(version),
@@ -507,7 +531,7 @@ class Session:
             self.check_drawn(request.words, request.drawn, version)
         self.last_entry.entry = None
         try:
-            entry = accounting.charge(request.sets.scopes, request.losses, write, version)
+            entry = accounting.charge(request.sets.scopes, request.losses, write, version, self.unit.name)
         except _Stands as stands:
             return stands.entry
         self.last_entry.entry = entry.id

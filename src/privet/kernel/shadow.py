@@ -28,16 +28,17 @@ from privet.kernel.limits import Json, fraction_of
 from privet.kernel.per_part import PerPart
 from privet.kernel.release import Public, Release, known
 from privet.kernel.session import LastEntry, OpenTable, Request, Session
+from privet.kernel.unit import PURE, Unit
 
 Score = Release | Public
 T = TypeVar("T", bound=OpenTable)
 
 
-def shadow_table(table: T, lease: Lease, epsilon: Fraction) -> T:
-    """Return the same rows behind a ledger of their own, in memory: what is asked there costs at most `epsilon`."""
+def shadow_table(table: T, lease: Lease, budget: Fraction, unit: Unit) -> T:
+    """Return the same rows behind a ledger of their own, in memory: what is asked there costs at most `budget`."""
     session = table._session
     ledger = Ledger.open(MEMORY)
-    ledger.register(session.dataset, source=session.source, budget=epsilon)
+    ledger.register(session.dataset, source=session.source, budget=budget, delta=unit.delta)
     shadow = replace(
         session,
         engine=cast(Engine, lease),
@@ -47,6 +48,8 @@ def shadow_table(table: T, lease: Lease, epsilon: Fraction) -> T:
         terms=None,
         last_entry=LastEntry(),
         writes=False,
+        unit=unit,
+        exchange=None,
     )
     return table._with(shadow, replace(table._sets, scopes=Scopes()))
 
@@ -116,6 +119,9 @@ def race(
     number, it returns the first run whose score reaches it, or None where the coin says stop
     before: that is charged twice `epsilon`.
 
+    In a data set that is counted in rho a run is pure, too: its shadow is counted in epsilon, and whatever
+    loses three times `epsilon` loses half of the square of that as rho.
+
     Proof. Write g for `stop`. One run, of a candidate drawn at random, is an experiment that
     loses e1 = `epsilon`; runs are independent, and of equal scores the first wins. Let a be the
     chance that a run makes the outcome o, B that it scores worse than o, and E that it scores
@@ -161,7 +167,9 @@ def race(
     goal = None if target is None else _number(target, "a target")
     if table._session.entropy.script is not None:
         raise PrivacyError("a race has no end of outcomes, so they cannot be enumerated; sample it instead.")
-    charged = share * (3 if goal is None else 2)
+    unit, whole = table._session.unit, share * (3 if goal is None else 2)
+    # A run is pure in every data set, and so is the race: what loses epsilon loses epsilon^2 / 2 as rho.
+    charged = whole if unit is PURE else whole**2 / 2
     version = table._session.engine.version
     # One entry for the whole race: it says that there was one, and nothing of any run.
     identity: Json = {
@@ -172,7 +180,7 @@ def race(
         "target": None if goal is None else str(goal),
     }
     table._session.begin(f"race({len(candidates)} candidates)", identity, table._sets, charged)
-    ended = _run(table, list(candidates), share, chance, goal, charged)
+    ended = _run(table, list(candidates), share, chance, goal, unit.epsilon(charged))
     if table._session.engine.version != version:  # runs on different rows are not alike, as the proof has them
         ended = EngineFailed("the rows may have changed during the race; its charge stands, a new race is a new one.")
     if isinstance(ended, PrivetError):
@@ -212,7 +220,7 @@ def _one(
     lease = Lease(table._session.engine)
     problem: PrivetError = EngineFailed("a candidate of the race failed; the charge of the race stands.")
     try:
-        result = candidate(shadow_table(table, lease, epsilon))
+        result = candidate(shadow_table(table, lease, epsilon, PURE))
         if not isinstance(result, tuple) or len(result) != 2:
             raise QuestionError("a candidate of a race returns an output and its score.")
         output, score = result
@@ -301,11 +309,12 @@ def keyed_run(
         raise QuestionError("public rows cost nothing, so there is nothing to pay once; leave out the key.")
     if sets.scopes.shares:
         raise QuestionError("a key is for a fit of a whole table, not of a part of a partition; leave it out.")
-    request = Request(words, identity, sets, PerPart.same(epsilon, len(sets)), key)
+    (loss,) = session.amounts(epsilon, 1)
+    request = Request(words, identity, sets, PerPart.same(loss, len(sets)), key)
     payment = _Payment(session, request, session._standing(request))
     stored, text = payment.entry.answer if payment.entry is not None else None, None
     if stored is None:
-        outcome = _outcome(table, run, epsilon, payment)
+        outcome = _outcome(table, run, loss, payment)
         entry, private = payment.pay(), session.entropy.private
         text = json.dumps({"answer": outcome, "private": private}, separators=(",", ":"))
         token = session.opening_token(session.engine.version)
@@ -359,13 +368,13 @@ class _ShadowSession(Session):
         return super()._charge(request)
 
 
-def _outcome(table: T, run: Callable[[T], str], epsilon: Fraction, payment: _Payment) -> list[Json]:
+def _outcome(table: T, run: Callable[[T], str], loss: Fraction, payment: _Payment) -> list[Json]:
     """Return [result, None], or [None, why there is none]; raise what may be tried again."""
     lease = Lease(table._session.engine)
     problem: str | None = None
     stopped: type[BaseException] | None = None
     try:
-        shadow = shadow_table(table, lease, epsilon)
+        shadow = shadow_table(table, lease, loss, table._session.unit)
         values: dict[str, Any] = {field.name: getattr(shadow._session, field.name) for field in fields(Session)}
         session = _ShadowSession(**values, payment=payment)
         return [run(table._with(session, shadow._sets)), None]

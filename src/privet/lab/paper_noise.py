@@ -27,6 +27,7 @@ class ExactValues:
     scale: ClassVar[float] = 0.0
     deviation: ClassVar[float] = 0.0
     loss: ClassVar[Fraction] = Fraction(0)
+    rho: ClassVar[Fraction] = Fraction(0)
     together: ClassVar[bool] = True
 
     def release(self, exact_values: NDArray[Any], entropy: Entropy = SYSTEM) -> Integers:
@@ -58,6 +59,11 @@ class RoundedLaplace:
     def loss(self) -> Fraction:
         """What the paper charges. The true loss is not bounded."""
         return self.epsilon
+
+    @property
+    def rho(self) -> Fraction:
+        """What the paper would charge as rho."""
+        return self.epsilon**2 / 2
 
     @property
     def scale(self) -> float:
@@ -106,6 +112,7 @@ class ExactChoice:
     """Releases the candidate with the largest score, the first of equals."""
 
     loss: ClassVar[Fraction] = Fraction(0)
+    rho: ClassVar[Fraction] = Fraction(0)
     together: ClassVar[bool] = False
 
     def release(self, exact_scores: NDArray[Any] | Ranges, entropy: Entropy = SYSTEM) -> int:

@@ -69,20 +69,20 @@ class PublicSession(Session):
 
     private_rows: ClassVar[bool] = False
 
-    def mechanisms(self, question: Question[R], epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
+    def mechanisms(self, question: Question[R], losses: PerPart[Fraction]) -> PerPart[Mechanism]:
         """Return the mechanisms of a question, with the errors of papers that this session repeats.
 
         Parameters
         ----------
         question : Question
-        epsilons : PerPart of Fraction
+        losses : PerPart of Fraction
             What each part pays.
 
         Returns
         -------
         PerPart of Mechanism
         """
-        mechanisms = super().mechanisms(question, epsilons)
+        mechanisms = super().mechanisms(question, losses)
         if self.errors.rounded_noise and isinstance(question, CountQuestion | HistogramQuestion | CountCorrectQuestion):
             return mechanisms.map(_rounded)
         if self.errors.printed_ranges and isinstance(question, SelectThresholdQuestion):

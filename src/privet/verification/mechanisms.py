@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from privet.kernel import (
+    PURE,
     SYSTEM,
     AboveThreshold,
     Entropy,
@@ -42,7 +43,7 @@ MECHANISMS: tuple[tuple[str, str, Callable[[Fraction], Any]], ...] = (
     ("integer-laplace-vector", "the same on a vector of sensitivity 3", lambda e: IntegerLaplace(e, 3)),
     ("refinement", "noise on a count, refined later", lambda e: Refinement(e / 4, e)),
     ("refinement-vector", "the same on a vector of sensitivity 3", lambda e: Refinement(e / 2, e, 3)),
-    ("sum-and-count", "noise on a sum and on the number of its rows", lambda e: SumAndCount(e, 3)),
+    ("sum-and-count", "noise on a sum and on the number of its rows", lambda e: PURE.sum_and_count(e, 3)),
     ("residual-laplace", "noise on residual sums of two classes", lambda e: ResidualLaplace(e, (3, 5))),
     ("residual-laplace-classes", "noise on residual sums of three", lambda e: ResidualLaplace(e, (2, 2, 2))),
     ("above-threshold", "the first score to reach a hidden threshold", lambda e: AboveThreshold(e, 1)),
@@ -82,7 +83,7 @@ def checks(mechanism: Any, effort: Effort) -> list[Check]:
         release = _noise(mechanism) if isinstance(mechanism, IntegerLaplace) else _refined(mechanism)
         return _checks(release, ([0] * len(near), near), effort.of(RUNS))
     if isinstance(mechanism, SumAndCount):  # a record with as large a value as can be
-        return _checks(_noise(mechanism), ([0, 0], [mechanism.reach, 1]), effort.of(RUNS))
+        return _checks(_noise(mechanism), ([0, 0], [mechanism.sums.sensitivity, 1]), effort.of(RUNS))
     if isinstance(mechanism, ResidualLaplace):
         return _checks(_residuals(mechanism), _one_record(mechanism), effort.of(RUNS // 2))
     if isinstance(mechanism, ExponentialOverRanges):

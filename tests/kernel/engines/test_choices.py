@@ -11,7 +11,7 @@ import pytest
 from kernel.engines.comparison import PEOPLE, PEOPLE_TYPES, assert_same, each_storage, each_storage_and_spark, people
 
 import privet
-from privet.kernel import About, InfoGain, Max, PerPart, Quality, SelectQuestion
+from privet.kernel import PURE, About, InfoGain, Max, PerPart, Quality, SelectQuestion
 from privet.kernel.criteria import Gini
 from privet.kernel.engines.contract import CountQuery
 from privet.kernel.engines.reference import ReferenceEngine
@@ -39,7 +39,7 @@ def test_candidates_are_scored_as_by_counting_rows(stores: Any, storage: str, ru
         question = SelectQuestion(RULES[rule], PerPart.of(tuple(mine) for mine in own))
         question.check(PEOPLE, where)
         scores = [exact.tolist() for exact in question.exact(engine, where, PEOPLE)]
-        mechanisms = question.mechanisms(PEOPLE, PerPart.same(Fraction(1), where.parts))
+        mechanisms = question.mechanisms(PEOPLE, PerPart.same(Fraction(1), where.parts), PURE)
         about = About(question.words, Fraction(1), private=False)
         chosen = [question.release(0, mechanism, about, PEOPLE, part) for part, mechanism in enumerate(mechanisms)]
         reference = ReferenceEngine(PEOPLE, held)

@@ -31,7 +31,7 @@ from privet.kernel.domain import Domain
 from privet.kernel.ledger import replay
 from privet.kernel.ledger.log import Account, Answer, Charge, Entry, Hold, Line, Log, Terms, cells_of, terms_of
 from privet.kernel.ledger.store import MEMORY, READ, Purpose, SQLiteStore, Store
-from privet.kernel.limits import canonical, decimal_text, is_path, shown
+from privet.kernel.limits import canonical, is_path, shown
 
 if TYPE_CHECKING:
     from privet.kernel.ledger.postgres import PostgresStore
@@ -161,6 +161,7 @@ class Ledger:
         budget: Fraction | None,
         domain: Domain | None = None,
         aliases: Sequence[str] = (),
+        delta: Fraction | None = None,
     ) -> int:
         """Record a data set at its first opening; check its terms and the budget at later ones.
 
@@ -176,6 +177,8 @@ class Ledger:
         domain : Domain, optional
         aliases : sequence of str, default ()
             Other sources that are the same data.
+        delta : Fraction, optional
+            With one, the budget and all charges are counted in rho.
 
         Returns
         -------
@@ -185,7 +188,8 @@ class Ledger:
         Raises
         ------
         PrivacyError
-            If the domain is not the one that the data set's charges were made under, or the budget is larger.
+            If the domain or the delta is not the one that the data set's charges were made under, or the budget is
+            larger.
         LedgerError
             If the ledger knows the source under another name, or there is no budget yet.
         """
@@ -200,18 +204,21 @@ class Ledger:
             terms, recorded = log.terms(dataset), log.cap(dataset)
             if terms is not None:
                 terms.refuse_unknown()
+                terms.refuse_unit(None if delta is None else str(delta))
                 if domain is not None:
                     terms.refuse_others(domain)
             elif budget is None:
                 raise no_budget(dataset)
             if budget is not None and recorded is not None and budget > recorded:
+                assert terms is not None
                 raise PrivacyError(
-                    f"the budget {decimal_text(budget)} asked for '{dataset}' is above the {decimal_text(recorded)} in "
+                    f"the budget {terms.words(budget)} asked for '{dataset}' is above the {terms.words(recorded)} in "
                     "its ledger; open it with that or less, or let its owner raise it with `privet budget grant`."
                 )
             sources = [log.new_source_id(dataset, text) for text, name in datasets.items() if name is None]
             if terms is None:
-                terms = Terms.read(log.append("register", dataset, None, {**terms_of(domain), "sources": sources}))
+                pins = terms_of(domain, None if delta is None else str(delta))
+                terms = Terms.read(log.append("register", dataset, None, {**pins, "sources": sources}))
                 log.append("cap", dataset, None, {"cap": str(budget)})
             elif sources:
                 log.append("source", dataset, None, {"sources": sources})
@@ -221,9 +228,9 @@ class Ledger:
         """Record a changed domain and re-price what was spent so far. For the owner of the data.
 
         A person with k rows instead of j has lost k/j times what was written: each of their records has lost the
-        same. So an entry for every analyst adds (k/j - 1) times what they have spent, even if that is more than a cap
-        leaves. Other cells change no price: releases under the old and the new ones are about the same people, whose
-        losses add.
+        same. Of a rho it is (k/j)^2. So an entry for every analyst adds (k/j - 1) times what they have spent, or
+        (k/j)^2 - 1 times, even if that is more than a cap leaves. Other cells change no price: releases under the old
+        and the new ones are about the same people, whose losses add.
 
         Parameters
         ----------
@@ -247,13 +254,13 @@ class Ledger:
             before.refuse_weaker(domain)
             if (before.rows_per_person, before.cells) == (rows, cells_of(domain)):
                 return added
-            terms = Terms.read(log.append("register", dataset, None, {**terms_of(domain), "sources": []}))
+            terms = Terms.read(log.append("register", dataset, None, {**terms_of(domain, before.delta), "sources": []}))
             what = f"re-price for {rows} rows per person, not {before.rows_per_person}"
             for analyst in log.analysts(dataset) if rows > before.rows_per_person else ():
                 accounts = [*log.accounts(dataset, analyst, (), None, None)]
-                more = (Fraction(rows, before.rows_per_person) - 1) * accounts[1].spent
+                more = (before.dearer(rows) - 1) * accounts[1].spent
                 if more:
-                    charge = Charge(what, canonical({"question": what}), "", "all rows", decimal_text(more), more)
+                    charge = Charge(what, canonical({"question": what}), "", "all rows", before.words(more), more)
                     log.write_charge(analyst, charge, terms, accounts)
                     added += more
             return added
@@ -386,8 +393,9 @@ class Ledger:
         BudgetExceeded
             If a cap, or the outer hold, leaves less than `epsilon`, or the outer hold has ended.
         """
-        text = f"reserve epsilon={decimal_text(epsilon if asked is None else asked)}"
         with self._transaction(_HOLD) as log:
+            wanted = log.known_terms(dataset, "open the table again").words(epsilon if asked is None else asked)
+            text = f"reserve {wanted}" if wanted.startswith("rho") else f"reserve epsilon={wanted}"
             holds = log.open_holds(dataset)
             outer = _open_hold(holds, dataset, analyst, within, epsilon, text)
             for account in log.accounts(dataset, analyst, holds.values(), limit, outer):
@@ -418,6 +426,12 @@ class Ledger:
         """Return the lines of the log after a number, in order, at most so many."""
         with self._transaction() as log:
             return log.lines("number > ? ORDER BY number LIMIT ?", after, most)
+
+    def delta(self, dataset: str) -> Fraction | None:
+        """Return the delta of a data set that is counted in rho; None for one that is counted in epsilon."""
+        with self._transaction() as log:
+            text = log.known_terms(dataset).delta
+            return None if text is None else Fraction(text)
 
     def spent(self, dataset: str, analyst: str | None = None) -> Fraction:
         """Return what was charged to a data set, by everybody or by one analyst."""

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 from privet.errors import BudgetExceeded, KeyReused, LedgerError, PrivacyError
 from privet.kernel.domain import Domain
 from privet.kernel.ledger.store import Run, Store
-from privet.kernel.limits import Json, canonical, decimal_text, digest
+from privet.kernel.limits import Json, canonical, decimal_text, digest, short_text
 from privet.version import __version__
 
 # What each kind of line says: docs/ledger.md#the-format. The kinds in OWNER_KINDS are the data owner's. Lines of the
@@ -39,7 +39,7 @@ KINDS = ("register", "source", "cap", "charge", "answer", "model", "hold", "end"
 # These are written after rows were asked, so their time of day would tell how long that took. An answer has not even
 # a day of its own, but that of its charge.
 WITHOUT_TIME = ("answer", "model", "end")
-EPSILON, RHO = "epsilon", "rho"  # units of a budget; only the first can be charged today
+EPSILON, RHO = "epsilon", "rho"  # units of a budget
 UNKNOWN = ""  # the id of an analyst whom no line names
 ZERO = Fraction(0)
 _COLUMNS = "number, kind, serial, dataset, analyst, key, reference, line, note, leaf"
@@ -116,12 +116,13 @@ def cells_of(domain: Domain) -> dict[str, str]:
     return {column.name: digest(column.cells()) for column in domain}
 
 
-def terms_of(domain: Domain | None) -> dict[str, Json]:
-    """Return the terms of tables with a domain, as a register line says them."""
+def terms_of(domain: Domain | None, delta: str | None) -> dict[str, Json]:
+    """Return the terms of tables with a domain, as a register line says them; with a delta they count in rho."""
     cells = {} if domain is None else cells_of(domain)
     rows, person = (1, None) if domain is None else (domain.rows_per_person, domain.person)
     persons: dict[str, Json] = {"rows_per_person": rows, "person": person}
-    return {"unit": EPSILON, "delta": None, **persons, "cells": cells, "domain": digest(cells)}
+    unit: dict[str, Json] = {"unit": EPSILON if delta is None else RHO, "delta": delta}
+    return {**unit, **persons, "cells": cells, "domain": digest(cells)}
 
 
 @dataclass(frozen=True)
@@ -152,13 +153,30 @@ class Terms:
 
     def refuse_unknown(self) -> None:
         """Raise LedgerError if only a later version of privet can charge the data set."""
-        if self.unit != EPSILON or self.others:
-            counted = f"its budget is counted in {self.unit}"
-            what = counted if self.unit != EPSILON else f"it pins '{self.others[0]}'"
+        known = self.unit in (EPSILON, RHO)
+        if not known or self.others:
+            what = f"it pins '{self.others[0]}'" if known else f"its budget is counted in {self.unit}"
             raise LedgerError(
                 f"the data set '{self.dataset}' cannot be used: {what}, which this version of privet does not know; "
                 "open it with the version that registered it."
             )
+
+    def refuse_unit(self, delta: str | None) -> None:
+        """Raise PrivacyError if a table is opened with another delta than the charges have, or with none."""
+        if delta == self.delta:
+            return
+        if self.delta is None:
+            counted, mend = "epsilon, without a delta", "without one"
+        else:
+            shown = f"{float(Fraction(self.delta)):g}"
+            counted, mend = f"rho, with delta {shown}", f"with delta {shown} (--delta, in Python delta=)"
+        raise PrivacyError(
+            f"the budget of '{self.dataset}' is counted in {counted}; open it {mend}, or begin a new ledger."
+        )
+
+    def words(self, loss: Fraction) -> str:
+        """Return an amount of its budget in words."""
+        return decimal_text(loss) if self.unit == EPSILON else f"{self.unit} {short_text(loss)}"
 
     def refuse_weaker(self, domain: Domain) -> None:
         """Raise PrivacyError if a domain breaks the promise of the charges so far.
@@ -180,6 +198,10 @@ class Terms:
                 "domain file."
             )
 
+    def dearer(self, rows: int) -> Fraction:
+        """Return how many times as much a person with so many rows has lost: in rho the square of that in epsilon."""
+        return Fraction(rows, self.rows_per_person) ** (1 if self.unit == EPSILON else 2)
+
     def refuse_others(self, domain: Domain) -> None:
         """Raise PrivacyError if a domain says anything that only `Ledger.declare` may change, or nobody."""
         self.refuse_weaker(domain)
@@ -188,7 +210,7 @@ class Terms:
             raise PrivacyError(
                 f"the charges on '{self.dataset}' were made for persons with up to {self.rows_per_person} row(s), and "
                 f"the domain says {domain.rows_per_person}: what was spent so far costs such a person "
-                f"{decimal_text(Fraction(domain.rows_per_person, self.rows_per_person))} times as much; {mend}"
+                f"{decimal_text(self.dearer(domain.rows_per_person))} times as much; {mend}"
             )
         cells = cells_of(domain)
         for name in sorted({*self.cells, *cells}) if self.cells else ():  # none: it was registered without a domain
@@ -286,16 +308,17 @@ class Account(NamedTuple):
     limit: Fraction = ZERO  # the cap, or less in this opening of the data; a hold had to pass it when it was made
     left: Fraction = ZERO
     reserved: Fraction = ZERO  # by others
+    words: Callable[[Fraction], str] = decimal_text  # an amount in words
 
     def refuse_beyond(self, loss: Fraction, asked: str) -> None:
         """Raise BudgetExceeded if too little is left for a loss."""
         if self.cap is not None and loss > self.left:
             left = max(self.left, ZERO)
-            reserved = f" beside {decimal_text(self.reserved)} in reservations" if self.reserved else ""
+            reserved = f" beside {self.words(self.reserved)} in reservations" if self.reserved else ""
             mend = "Lower epsilon, or ask" if left else "Ask"
             raise BudgetExceeded(
-                f"cannot {asked}: {decimal_text(loss)} of it reaches {self.whose}, which has {decimal_text(left)} left "
-                f"of {decimal_text(self.limit)}{reserved}. {mend} the data owner for more.",
+                f"cannot {asked}: {self.words(loss)} of it reaches {self.whose}, which has {self.words(left)} left "
+                f"of {self.words(self.limit)}{reserved}. {mend} the data owner for more.",
                 requested=loss,
                 remaining=left,
             )
@@ -457,13 +480,14 @@ class Log:
         `holds` are the open ones of the data set, `held` is the one that pays, and `limit` caps the data set's total
         in this opening of the data.
         """
+        words = self.known_terms(dataset, "open the table again").words
         for who, whose in ((None, f"ledger '{dataset}'"), (analyst, f"the budget of '{analyst}' on '{dataset}'")):
             cap, spent = self.cap(dataset, who), self.spent(dataset, who)
             if cap is not None:
                 lower = cap if who is not None or limit is None else min(cap, limit)
                 reserved = sum((hold.left for hold in holds if who in (None, hold.analyst) and hold != held), ZERO)
                 inside = min(held.left, cap - spent) if held else min(ZERO, lower - spent)
-                yield Account(whose, spent, cap, lower, max(inside, lower - spent - reserved), reserved)
+                yield Account(whose, spent, cap, lower, max(inside, lower - spent - reserved), reserved, words)
             elif who is not None:
                 yield Account(whose, spent)
             else:

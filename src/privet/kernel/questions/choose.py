@@ -22,6 +22,7 @@ from privet.kernel.questions.fields import TEXT, WHOLE, cell_sum, check_cells
 from privet.kernel.release import About, Choice
 from privet.kernel.rows import Rows
 from privet.kernel.session import JsonField, Question
+from privet.kernel.unit import Unit
 
 LARGEST_BOUND = 2**31
 
@@ -114,9 +115,8 @@ class ChooseQuestion(Question[Choice]):
         numbers = [value for _, quality in self.candidates for value in quality.table]
         return min(numbers) >= 0 or max(numbers) <= 0
 
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
-        kind = selection(self.mechanism)
-        return epsilons.map(lambda epsilon: kind(epsilon, self.bound, self.monotone))
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
+        return losses.map(lambda loss: unit.choice(loss, self.bound, self.monotone, self.mechanism))
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> NDArray[Any]:
         groups = tuple(dict.fromkeys(quality.columns for _, quality in self.candidates))

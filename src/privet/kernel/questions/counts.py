@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar
 
@@ -14,12 +14,13 @@ from privet.errors import QuestionError
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, Counts, Engine
 from privet.kernel.limits import MAX_CELLS, MAX_RELEASED
-from privet.kernel.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip
+from privet.kernel.mechanisms import IndexSelection, Mechanism
 from privet.kernel.per_part import PerPart
 from privet.kernel.questions.fields import TEXT, TEXTS, cell_sum, check_cells, per_part
-from privet.kernel.release import About, Choice, Count, Histogram
+from privet.kernel.release import About, Choice, Count, Histogram, IntegerNoise
 from privet.kernel.rows import Rows
 from privet.kernel.session import Question
+from privet.kernel.unit import Unit
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,14 @@ class CountQuestion(Question[Count]):
     def check(self, domain: Domain, rows: Rows) -> None:
         """Every table has a number of rows."""
 
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
-        return epsilons.map(IntegerLaplace)
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
+        return losses.map(unit.noise)
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:
         (exact,) = engine.exact_counts(CountQuery(rows, ((),)))
         return exact
 
-    def release(self, noisy: int, mechanism: IntegerLaplace, about: About, domain: Domain, part: int) -> Count:
+    def release(self, noisy: int, mechanism: IntegerNoise, about: About, domain: Domain, part: int) -> Count:
         return Count(noisy, mechanism, about)
 
 
@@ -67,14 +68,14 @@ class HistogramQuestion(Question[Histogram]):
             raise QuestionError("a histogram takes the names of different columns, one after the other.")
         check_cells(rows.parts * cell_sum(domain, [self.columns]), MAX_RELEASED)
 
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
-        return epsilons.map(IntegerLaplace)
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
+        return losses.map(unit.noise)
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:
         (exact,) = engine.exact_counts(CountQuery(rows, (self.columns,)))
         return exact
 
-    def release(self, noisy: Any, mechanism: IntegerLaplace, about: About, domain: Domain, part: int) -> Histogram:
+    def release(self, noisy: Any, mechanism: IntegerNoise, about: About, domain: Domain, part: int) -> Histogram:
         labels = tuple(domain[name].labels for name in self.columns)
         return Histogram(np.array(noisy, dtype=np.int64), self.columns, labels, mechanism, about)
 
@@ -95,7 +96,7 @@ class HistogramsQuestion(Question[tuple[Histogram, ...]]):
     """Several histograms of each part; together they cost epsilon, each the same.
 
     The counts of all groups of a part are one vector. A record lies in one cell of each group, so
-    the sensitivity is the number of groups.
+    the sensitivity is the number of groups, and so is its square in the L2 norm.
     """
 
     groups: Annotated[PerPart[Groups], per_part("lists of columns")]
@@ -122,8 +123,8 @@ class HistogramsQuestion(Question[tuple[Histogram, ...]]):
         cells = [cell_sum(domain, own) for own in distinct.values]
         check_cells(sum(cells[number] for number in distinct.which.tolist()), MAX_RELEASED)
 
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
-        return epsilons.combine(lambda epsilon, own: IntegerLaplace(epsilon, len(own)), self.groups)
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
+        return losses.combine(lambda loss, own: unit.noise(loss, len(own), len(own)), self.groups)
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Iterator[Counts]:
         wanted = self._wanted
@@ -132,11 +133,10 @@ class HistogramsQuestion(Question[tuple[Histogram, ...]]):
             yield np.concatenate([exact_tables[group][part].ravel() for group in own])
 
     def release(
-        self, noisy: Any, mechanism: IntegerLaplace, about: About, domain: Domain, part: int
+        self, noisy: Any, mechanism: IntegerNoise, about: About, domain: Domain, part: int
     ) -> tuple[Histogram, ...]:
         own = self.groups[part]
-        about = replace(about, epsilon=about.epsilon / len(own))
-        noise = IntegerLaplace(mechanism.epsilon / len(own))
+        about, noise = about.share(len(own)), mechanism.share(len(own))
         shapes = [tuple(domain[name].size for name in group) for group in own]
         ends = np.cumsum([math.prod(shape) for shape in shapes])
         values = np.split(np.array(noisy, dtype=np.int64), ends[:-1])
@@ -162,13 +162,13 @@ class MajorityQuestion(Question[Choice]):
     def check(self, domain: Domain, rows: Rows) -> None:
         check_cells(rows.parts * cell_sum(domain, [[self.column]]), MAX_CELLS)
 
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
-        return epsilons.map(lambda epsilon: PermuteAndFlip(epsilon, 1, monotone=True))
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
+        return losses.map(lambda loss: unit.choice(loss, 1, monotone=True))
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:
         (exact,) = engine.exact_counts(CountQuery(rows, ((self.column,),)))
         return exact
 
-    def release(self, noisy: int, mechanism: PermuteAndFlip, about: About, domain: Domain, part: int) -> Choice:
+    def release(self, noisy: int, mechanism: IndexSelection, about: About, domain: Domain, part: int) -> Choice:
         labels = domain[self.column].labels
         return Choice(labels[noisy], None, mechanism, len(labels), 1, about)

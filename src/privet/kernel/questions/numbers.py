@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -16,12 +16,13 @@ from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import Counts, Engine, GridCounts, GridQuery, SumQuery, index_count
 from privet.kernel.limits import decimal_text, quoted
-from privet.kernel.mechanisms import ExponentialOverRanges, IntegerLaplace, Mechanism, Ranges, SumAndCount
+from privet.kernel.mechanisms import ExponentialOverRanges, Mechanism, Ranges, SumAndCount
 from privet.kernel.per_part import PerPart
 from privet.kernel.questions.fields import FRACTION, TEXT
-from privet.kernel.release import About, Count, DateQuantile, Mean, Quantile, Sum
+from privet.kernel.release import About, Count, DateQuantile, IntegerNoise, Mean, Quantile, Sum
 from privet.kernel.rows import Rows
 from privet.kernel.session import Question
+from privet.kernel.unit import Unit
 
 R = TypeVar("R")
 
@@ -53,10 +54,10 @@ class SumQuestion(_NumericQuestion[Sum]):
     def check(self, domain: Domain, rows: Rows) -> None:
         _refuse_dates(self.column, domain)
 
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
         column = domain.numeric(self.column)
         reach = int(max(abs(column.low), abs(column.top)) / column.unit)
-        return epsilons.map(lambda epsilon: IntegerLaplace(epsilon, reach))
+        return losses.map(lambda loss: unit.noise(loss, reach))
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> NDArray[Any]:
         column = domain.numeric(self.column)
@@ -66,7 +67,7 @@ class SumQuestion(_NumericQuestion[Sum]):
         exact = [low * int(n) + step * int(index) for n, index in zip(exact_rows, exact_indices, strict=True)]
         return np.array(exact, dtype=object)
 
-    def release(self, noisy: int, mechanism: IntegerLaplace, about: About, domain: Domain, part: int) -> Sum:
+    def release(self, noisy: int, mechanism: IntegerNoise, about: About, domain: Domain, part: int) -> Sum:
         unit = domain.numeric(self.column).unit
         return Sum(float(noisy * unit), mechanism, unit, about)
 
@@ -76,7 +77,7 @@ class MeanQuestion(_NumericQuestion[Mean]):
     """The mean of a numeric column over the rows that have a value.
 
     The sum of deviations from the middle of the bounds, in half steps, over the number of rows: a record
-    adds at most grid_size - 1 to the one and one to the other. Half of epsilon goes to each.
+    adds at most grid_size - 1 to the one and one to the other. Half of the loss goes to each.
     """
 
     kind = "mean"
@@ -84,9 +85,9 @@ class MeanQuestion(_NumericQuestion[Mean]):
     def check(self, domain: Domain, rows: Rows) -> None:
         _refuse_dates(self.column, domain)
 
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
         reach = domain.numeric(self.column).grid_size - 1
-        return epsilons.map(lambda epsilon: SumAndCount(epsilon, reach))
+        return losses.map(lambda loss: unit.sum_and_count(loss, reach))
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> NDArray[Any]:
         last = domain.numeric(self.column).grid_size - 1
@@ -97,7 +98,7 @@ class MeanQuestion(_NumericQuestion[Mean]):
     def release(self, noisy: Sequence[int], mechanism: SumAndCount, about: About, domain: Domain, part: int) -> Mean:
         column = domain.numeric(self.column)
         total, rows = noisy
-        half = replace(about, epsilon=about.epsilon / 2)
+        half = about.share(2)
         deviation = Sum(float(total * column.step / 2), mechanism.sums, column.step / 2, half)
         return Mean.of(deviation, Count(rows, mechanism.counts, half), column)
 
@@ -131,9 +132,9 @@ class QuantileQuestion(_NumericQuestion[Quantile | DateQuantile]):
         if not 0 <= self.rank <= 1 or self.rank.denominator > FINEST_RANK:
             raise QuestionError(f"the rank of a quantile lies between 0 and 1, not at {quoted(self.rank)}.")
 
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
         reach = max(self.rank.numerator, self.rank.denominator - self.rank.numerator)
-        return epsilons.map(lambda epsilon: ExponentialOverRanges(epsilon, reach, monotone=False))
+        return losses.map(lambda loss: unit.ranges(loss, reach, monotone=False))
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Iterator[Ranges]:
         points = domain.numeric(self.column).grid_size

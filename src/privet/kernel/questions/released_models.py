@@ -22,12 +22,13 @@ from privet.kernel.engines.contract import (
     Residuals,
 )
 from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, Json, is_name
-from privet.kernel.mechanisms import IntegerLaplace, Mechanism, PermuteAndFlip, ResidualLaplace
+from privet.kernel.mechanisms import IndexSelection, Mechanism
 from privet.kernel.per_part import PerPart
 from privet.kernel.questions.fields import GROUPS, MODEL, TEXTS, WHOLES, cell_sum, check_cells
-from privet.kernel.release import About, Choice, Count, ResidualSums
+from privet.kernel.release import About, Choice, Count, IntegerNoise, ResidualNoise, ResidualSums
 from privet.kernel.rows import Condition, Rows
 from privet.kernel.session import JsonField, Question
+from privet.kernel.unit import Unit
 
 Tables = tuple[tuple[str, ...], ...]
 
@@ -55,15 +56,15 @@ class ResidualChoiceQuestion(Question[Choice]):
         target = domain.target_column.name
         check_cells(rows.parts * cell_sum(domain, [(*columns, target) for columns in self.tables]), MAX_CELLS)
 
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
         reach = max(self.caps) * (2 if len(self.caps) > 2 else 1)
-        return epsilons.map(lambda epsilon: PermuteAndFlip(epsilon, reach, monotone=True))
+        return losses.map(lambda loss: unit.choice(loss, reach, monotone=True))
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:
         query = ResidualQuery(rows, self.model, self.tables, domain.target_column.name, self.caps)
         return np.stack([residual_scores(exact) for exact in engine.exact_residuals(query)], axis=1)
 
-    def release(self, noisy: int, mechanism: PermuteAndFlip, about: About, domain: Domain, part: int) -> Choice:
+    def release(self, noisy: int, mechanism: IndexSelection, about: About, domain: Domain, part: int) -> Choice:
         return Choice(", ".join(self.tables[noisy]), None, mechanism, len(self.tables), RESIDUAL_GRID, about)
 
 
@@ -120,8 +121,8 @@ class ResidualSumsQuestion(Question[ResidualSums]):
         check_residuals(self.model, (self.table,), self.caps, domain)
         check_cells(rows.parts * cell_sum(domain, [(*self.table, domain.target_column.name)]), MAX_RELEASED)
 
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
-        return epsilons.map(lambda epsilon: ResidualLaplace(epsilon, self.caps))
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
+        return losses.map(lambda loss: unit.residual_noise(loss, self.caps))
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Iterator[tuple[Counts, Counts | None]]:
         query = ResidualQuery(rows, self.model, (self.table,), domain.target_column.name, self.caps)
@@ -129,7 +130,7 @@ class ResidualSumsQuestion(Question[ResidualSums]):
         for part in range(rows.parts):
             yield exact.exact_own[part], None if exact.exact_others is None else exact.exact_others[part]
 
-    def release(self, noisy: Any, mechanism: ResidualLaplace, about: About, domain: Domain, part: int) -> ResidualSums:
+    def release(self, noisy: Any, mechanism: ResidualNoise, about: About, domain: Domain, part: int) -> ResidualSums:
         shape = (*(domain[name].size for name in self.table), len(self.caps))
         own, others = (None if sums is None else np.array(sums, dtype=np.int64).reshape(shape) for sums in noisy)
         assert own is not None
@@ -152,13 +153,13 @@ class CountCorrectQuestion(Question[Count]):
     def check(self, domain: Domain, rows: Rows) -> None:
         self.model.check(domain)
 
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
-        return epsilons.map(IntegerLaplace)
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
+        return losses.map(unit.noise)
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:
         return engine.exact_correct(CorrectQuery(rows, self.model, domain.target_column.name))
 
-    def release(self, noisy: int, mechanism: IntegerLaplace, about: About, domain: Domain, part: int) -> Count:
+    def release(self, noisy: int, mechanism: IntegerNoise, about: About, domain: Domain, part: int) -> Count:
         return Count(noisy, mechanism, about)
 
 
@@ -207,8 +208,8 @@ class BestQuestion(Question[Choice]):
                     condition.check(domain)
                 rows.keep(range(rows.parts), candidate)  # too many steps from the table are refused here
 
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
-        return epsilons.map(lambda epsilon: PermuteAndFlip(epsilon, 1, monotone=True))
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
+        return losses.map(lambda loss: unit.choice(loss, 1, monotone=True))
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:
         exact_scores = []
@@ -220,5 +221,5 @@ class BestQuestion(Question[Choice]):
             exact_scores.append(exact)
         return np.stack(exact_scores, axis=1)
 
-    def release(self, noisy: int, mechanism: PermuteAndFlip, about: About, domain: Domain, part: int) -> Choice:
+    def release(self, noisy: int, mechanism: IndexSelection, about: About, domain: Domain, part: int) -> Choice:
         return Choice(self.candidates[noisy][0], None, mechanism, len(self.candidates), 1, about)

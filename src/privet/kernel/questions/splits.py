@@ -25,6 +25,7 @@ from privet.kernel.questions.numbers import Grid, grids
 from privet.kernel.release import About, Choice
 from privet.kernel.rows import Rows, Split
 from privet.kernel.session import Question
+from privet.kernel.unit import Unit
 
 Candidate = str | tuple[str, int]  # a column by its cells; a numeric one and the grid index from which rows go right
 Candidates = tuple[Candidate, ...]
@@ -56,9 +57,9 @@ class SelectQuestion(Question[Choice]):
         target = domain.target_column.name
         check_cells(rows.parts * cell_sum(domain, [(name, target) for name in self._names]), MAX_CELLS)
 
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
-        kind, reach = selection(self.mechanism), self.criterion.sensitivity
-        return epsilons.map(lambda epsilon: kind(epsilon, reach, self.monotone))
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
+        reach = self.criterion.sensitivity
+        return losses.map(lambda loss: unit.choice(loss, reach, self.monotone, self.mechanism))
 
     @property
     def _every(self) -> list[Candidate]:
@@ -177,9 +178,9 @@ class SelectThresholdQuestion(Question[Choice]):
         check_candidates(self.attributes, domain, rows.parts)
         check_cells(rows.parts * domain.target_column.size, MAX_CELLS)  # keys of points, too, fit 64 bits then
 
-    def mechanisms(self, domain: Domain, epsilons: PerPart[Fraction]) -> PerPart[Mechanism]:
+    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
         reach = self.criterion.sensitivity
-        return epsilons.map(lambda epsilon: ExponentialOverRanges(epsilon, reach, self.monotone))
+        return losses.map(lambda loss: unit.ranges(loss, reach, self.monotone))
 
     @property
     def _names(self) -> tuple[str, ...]:
