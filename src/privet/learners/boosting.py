@@ -58,7 +58,7 @@ class Constants:
     power: float = 0.45
     max_steps: float = 500.0
     choice_share: float = 0.40  # of a step, for the choice of its table ...
-    choice_cap: float = 300.0  # ... but never more than choice_cap / rows
+    choice_cap: float = 150.0  # ... but never more than choice_cap / rows, twice that with more than two classes
     max_cells: int = 128  # of a table of two attributes ...
     cell_signal: float = 20.0  # ... which needs at least this signal for each cell
     max_pairs: int = 5000  # candidate pairs, the smallest first
@@ -93,6 +93,8 @@ class BoostPlan:
         How many steps follow, each of which may choose any candidate.
     choice : Fraction
         What the choice of a table costs.
+    merge : bool
+        Whether numbers enter tables of two in merged bins.
     candidates : tuple of tuple of str
         The attributes of each candidate table.
     """
@@ -101,6 +103,7 @@ class BoostPlan:
     looks: int
     free: int
     choice: Fraction
+    merge: bool
     candidates: tuple[tuple[str, ...], ...]
 
     @property
@@ -118,7 +121,7 @@ def plan(
     ----------
     domain : Domain
     sizes : mapping of str to int
-        How many cells each attribute has in a table of two.
+        How many cells each attribute has in merged bins.
     looks : int
         How many numbers can be looked at more closely.
     rows : float
@@ -145,7 +148,10 @@ def plan(
     new = min(round(steps), len(names)) if many else 0
     looks = min(looks, constants.looks, int(steps / constants.look_steps), max(0, round(steps) - new))
     unit = budget / round(steps)
-    choice = max(min(constants.choice_share * unit, constants.choice_cap / max(rows, 1.0)), 0.001 * unit)
+    enough = constants.choice_cap * (1 if len(domain.classes) == 2 else 2) / max(rows, 1.0)
+    choice = max(min(constants.choice_share * unit, enough), 0.001 * unit)
+    if not many:  # with few steps pairs must be small as they are declared
+        sizes = {name: domain[name].size for name in names}
 
     def cells(pair: tuple[str, str]) -> int:
         return sizes[pair[0]] * sizes[pair[1]]
@@ -154,7 +160,7 @@ def plan(
     # with many classes fewer pairs: all candidates together have at most the cells of one question
     small = small[: min(constants.max_pairs, MAX_CELLS // 2 // max(1, constants.max_cells * len(domain.classes)))]
     candidates = (*((name,) for name in names), *(_ordered(domain, pair) for pair in small))
-    return BoostPlan(new, looks, round(steps) - new - looks, _share(epsilon, choice / budget), candidates)
+    return BoostPlan(new, looks, round(steps) - new - looks, _share(epsilon, choice / budget), many, candidates)
 
 
 def _share(epsilon: Fraction, part: float) -> Fraction:
@@ -226,7 +232,7 @@ class _Fit:
         self._finer = FinerTable(self._table, signal(self._domain, rows, min(self._epsilon, Fraction(1))))
         self._budget = self._epsilon - counts.epsilon  # of all steps
         names = self._domain.attributes
-        paired = zip(names, self._finer.paired(names), strict=True)
+        paired = zip(names, self._finer.merged_columns(names), strict=True)
         sizes = {name: self._finer.domain[column].size for name, column in paired}
         self._plan = plan(self._domain, sizes, len(self._finer.looks), rows, self._budget, self._constants)
         weak = signal(self._domain, rows, self._epsilon) < self._constants.totals_below
@@ -247,7 +253,7 @@ class _Fit:
         elif len(tables) < self._plan.new + self._plan.looks:
             columns = [column for column in self._finer.looks if column not in used]
         else:
-            columns = [self._finer.columns(names) for names in self._plan.candidates]
+            columns = [self._finer.columns(names, self._plan.merge) for names in self._plan.candidates]
         # a column called "a, b" wins over the pair of a and b
         return {", ".join(names): names for names in reversed(columns)}
 

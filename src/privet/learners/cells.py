@@ -121,14 +121,14 @@ class FinerTable:
         }
         self._attribute_of = attribute_of
 
-    def columns(self, names: Sequence[str]) -> tuple[str, ...]:
+    def columns(self, names: Sequence[str], merge: bool = True) -> tuple[str, ...]:
         """Return in which columns a table over these attributes is asked for."""
-        return (
-            tuple(self._copies["single"].get(name, name) for name in names) if len(names) == 1 else self.paired(names)
-        )
+        if len(names) == 1:
+            return (self._copies["single"].get(names[0], names[0]),)
+        return self.merged_columns(names) if merge else tuple(names)
 
-    def paired(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return in which columns attributes enter a table of two."""
+    def merged_columns(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return these attributes in merged bins."""
         return tuple(self._copies["pair"].get(name, name) for name in names)
 
     @property
