@@ -166,7 +166,7 @@ def _boosted(
     pairs: bool = True,
 ) -> Learned:
     """Learn boosted tables, of two attributes too if `pairs` is true."""
-    return boost(table, epsilon, CONSTANTS if pairs else replace(CONSTANTS, max_cells=0), meter, counts)
+    return boost(table, epsilon, rng, CONSTANTS if pairs else replace(CONSTANTS, max_cells=0), meter, counts)
 
 
 def _naive_bayes(

@@ -58,7 +58,7 @@ class Constants:
     power: float = 0.45
     max_steps: float = 500.0
     choice_share: float = 0.40  # of a step, for the choice of its table ...
-    choice_cap: float = 150.0  # ... but never more than choice_cap / rows, twice that with more than two classes
+    choice_cap: float = 300.0  # ... but never more than choice_cap / rows
     max_cells: int = 128  # of a table of two attributes ...
     cell_signal: float = 20.0  # ... which needs at least this signal for each cell
     max_pairs: int = 5000  # candidate pairs, the smallest first
@@ -66,8 +66,10 @@ class Constants:
     minor_slack: float = 0.10  # and for the others
     rate: float = 0.8  # learning rate of all steps but the first
     # steps add an attribute each that no table has yet if there are at least new_steps steps for each attribute,
-    # and if less than the share new_fit of all pairs is small enough, in its declared bins, to be a candidate
+    # and if less than the share new_fit of all pairs is small enough, in its declared bins, to be a candidate;
+    # from all_steps steps on for each attribute all of them have their turn, and none is chosen
     new_steps: float = 0.6
+    all_steps: float = 0.9
     new_fit: float = 0.5
     looks: int = 2  # at most so many steps look closer at one number,
     look_steps: int = 9  # one in this many,
@@ -87,6 +89,8 @@ class BoostPlan:
     ----------
     new : int
         How many steps come first, each of which adds an attribute that no table has yet.
+    order : tuple of str
+        These attributes, if all of them have their turn; else they are chosen.
     looks : int
         How many steps come next, each of which looks closer at one number.
     free : int
@@ -100,6 +104,7 @@ class BoostPlan:
     """
 
     new: int
+    order: tuple[str, ...]
     looks: int
     free: int
     choice: Fraction
@@ -113,7 +118,13 @@ class BoostPlan:
 
 
 def plan(
-    domain: Domain, sizes: Mapping[str, int], looks: int, rows: float, epsilon: Fraction, constants: Constants
+    domain: Domain,
+    sizes: Mapping[str, int],
+    looks: int,
+    rows: float,
+    epsilon: Fraction,
+    rng: np.random.Generator,
+    constants: Constants,
 ) -> BoostPlan:
     """Divide `epsilon` into steps.
 
@@ -128,6 +139,8 @@ def plan(
         The number of rows, public or released.
     epsilon : Fraction
         What all steps may cost together, per person.
+    rng : numpy.random.Generator
+        Public coins for the order of attributes.
     constants : Constants
 
     Returns
@@ -145,11 +158,13 @@ def plan(
     pairs = list(combinations(names, 2))
     fits = [domain[a].size * domain[b].size <= largest(0.6 * budget / steps) for a, b in pairs]
     many = steps >= constants.new_steps * len(names) and np.mean(fits or [False]) < constants.new_fit
+    every = many and steps >= constants.all_steps * len(names)
+    steps = max(steps, len(names)) if every else steps
     new = min(round(steps), len(names)) if many else 0
-    looks = min(looks, constants.looks, int(steps / constants.look_steps), max(0, round(steps) - new))
+    looks = min(looks, constants.looks, int(steps / constants.look_steps), round(steps) - new) if many else 0
+    order = tuple(names[index] for index in rng.permutation(len(names))) if every else ()
     unit = budget / round(steps)
-    enough = constants.choice_cap * (1 if len(domain.classes) == 2 else 2) / max(rows, 1.0)
-    choice = max(min(constants.choice_share * unit, enough), 0.001 * unit)
+    choice = max(min(constants.choice_share * unit, constants.choice_cap / max(rows, 1.0)), 0.001 * unit)
     if not many:  # with few steps pairs must be small as they are declared
         sizes = {name: domain[name].size for name in names}
 
@@ -160,7 +175,7 @@ def plan(
     # with many classes fewer pairs: all candidates together have at most the cells of one question
     small = small[: min(constants.max_pairs, MAX_CELLS // 2 // max(1, constants.max_cells * len(domain.classes)))]
     candidates = (*((name,) for name in names), *(_ordered(domain, pair) for pair in small))
-    return BoostPlan(new, looks, round(steps) - new - looks, _share(epsilon, choice / budget), many, candidates)
+    return BoostPlan(new, order, looks, round(steps) - new - looks, _share(epsilon, choice / budget), many, candidates)
 
 
 def _share(epsilon: Fraction, part: float) -> Fraction:
@@ -179,6 +194,7 @@ def _ordered(domain: Domain, pair: tuple[str, str]) -> tuple[str, ...]:
 def boost(
     table: ProtectedTable,
     epsilon: Fraction,
+    rng: np.random.Generator,
     constants: Constants = CONSTANTS,
     meter: Meter | None = None,
     counts: Histogram | None = None,
@@ -191,6 +207,8 @@ def boost(
         May spend what `counts` leave of `epsilon`.
     epsilon : Fraction
         What the whole fit costs, `counts` included.
+    rng : numpy.random.Generator
+        Public coins.
     constants : Constants, optional
     meter : Meter, optional
         Where progress is reported.
@@ -202,15 +220,22 @@ def boost(
     Learned
         The class shares alone if there is too little signal for a table; its note says so.
     """
-    return _Fit(table, epsilon, constants, meter or Meter(ignore_progress, table.domain)).run(counts)
+    return _Fit(table, epsilon, rng, constants, meter or Meter(ignore_progress, table.domain)).run(counts)
 
 
 class _Fit:
     """One fit of boosted tables, and what it has asked so far."""
 
-    def __init__(self, table: ProtectedTable, epsilon: Fraction, constants: Constants, meter: Meter) -> None:
+    def __init__(
+        self,
+        table: ProtectedTable,
+        epsilon: Fraction,
+        rng: np.random.Generator,
+        constants: Constants,
+        meter: Meter,
+    ) -> None:
         self._table, self._domain, self._epsilon = table, table.domain, epsilon
-        self._constants, self._meter = constants, meter
+        self._rng, self._constants, self._meter = rng, constants, meter
         self._target = table.domain.target_column.name
         self._asked: list[AskedQuestion] = []
 
@@ -234,7 +259,7 @@ class _Fit:
         names = self._domain.attributes
         paired = zip(names, self._finer.merged_columns(names), strict=True)
         sizes = {name: self._finer.domain[column].size for name, column in paired}
-        self._plan = plan(self._domain, sizes, len(self._finer.looks), rows, self._budget, self._constants)
+        self._plan = plan(self._domain, sizes, len(self._finer.looks), rows, self._budget, self._rng, self._constants)
         weak = signal(self._domain, rows, self._epsilon) < self._constants.totals_below
         table, self._shares = self._first_step(counts, weak)
         intercept, tables = centred_log(self._shares), [table]
@@ -247,9 +272,8 @@ class _Fit:
         """Return what the next step chooses from, by the names that the kernel gives the tables."""
         used = {table.columns for table in tables}
         if len(tables) < self._plan.new:
-            columns = [
-                column for name in self._domain.attributes if (column := self._finer.columns([name])) not in used
-            ]
+            unused = [name for name in self._domain.attributes if self._finer.columns([name]) not in used]
+            columns = [self._finer.columns([name]) for name in self._plan.order[len(tables) :][:1] or unused]
         elif len(tables) < self._plan.new + self._plan.looks:
             columns = [column for column in self._finer.looks if column not in used]
         else:
@@ -257,9 +281,7 @@ class _Fit:
         # a column called "a, b" wins over the pair of a and b
         return {", ".join(names): names for names in reversed(columns)}
 
-    def _price(
-        self, columns: tuple[str, ...], candidates: Mapping[str, tuple[str, ...]], tables: Sequence[Table]
-    ) -> Fraction:
+    def _price(self, columns: tuple[str, ...], tables: Sequence[Table]) -> Fraction:
         """Return what a step costs that takes these columns. The last takes the remainder: prices add up exactly.
 
         A new attribute of many cells gets more than one of few: by the cubic root of their number, on average the
@@ -271,7 +293,9 @@ class _Fit:
             return remaining
         weight = 1.0
         if len(tables) < self._plan.new:
-            roots = {names: self._finer.domain[names[0]].size ** (1 / 3) for names in candidates.values()}
+            used = {table.columns for table in tables}
+            unused = {column for name in self._domain.attributes if (column := self._finer.columns([name])) not in used}
+            roots = {column: self._finer.domain[column[0]].size ** (1 / 3) for column in unused}
             weight = roots[columns] / float(np.mean(list(roots.values())))
         elif len(tables) < self._plan.new + self._plan.looks:
             weight = self._constants.look_weight
@@ -293,10 +317,11 @@ class _Fit:
         number, steps = len(tables) + 1, self._plan.steps
         self._meter.at(f"table {number} of {steps}", number - 1, steps, asked=len(self._asked))
         candidates = self._candidates(tables)
-        prices = {columns: self._price(columns, candidates, tables) for columns in candidates.values()}
+        prices = {columns: self._price(columns, tables) for columns in candidates.values()}
         (columns, price), paid = next(iter(prices.items())), Fraction(0)
         if len(candidates) > 1:
-            paid = min(self._plan.choice, min(prices.values()) / 2)
+            # among new attributes a second best does little harm: the best is still there for the next step
+            paid = min(self._plan.choice / (2 if len(tables) < self._plan.new else 1), min(prices.values()) / 2)
             choice = self._finer.table.select_residuals(model, list(prices), caps, paid)
             self._record("choice of a table", choice, number)
             columns = candidates[str(choice)]

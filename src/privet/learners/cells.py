@@ -54,7 +54,7 @@ def cells_for_learning(domain: Domain, signal: float) -> Domain:
     [10, 20, 40, 40]
     """
     most = max((cells for least, cells in FINEST if signal >= least), default=0)
-    finer = tuple(_divided(column, most // column.bin_count) if _coarse(column) else column for column in domain)
+    finer = tuple(divided(column, most // column.bin_count) if _coarse(column) else column for column in domain)
     cells = sum(column.size for column in finer) * len(domain.classes)
     if finer == domain.columns or cells > MOST_TOGETHER or len(finer) > MOST_COLUMNS:
         return domain
@@ -98,7 +98,7 @@ class FinerTable:
             bins = {
                 "single": single,
                 "pair": _merged(column, PAIRED),
-                "look": _divided(single, CLOSEST // single.bin_count * closer),
+                "look": divided(single, CLOSEST // single.bin_count * closer),
             }
             for kind, other in bins.items():
                 if (
@@ -195,7 +195,7 @@ def _coarse(column: object) -> TypeGuard[Numeric]:
     return isinstance(column, Numeric) and column.bin_count <= min(COARSE, column.grid_size - 1)
 
 
-def _divided(column: Numeric, pieces: int) -> Numeric:
+def divided(column: Numeric, pieces: int) -> Numeric:
     """Return the column with each bin divided into so many cells, or into its grid points if these are fewer."""
     if pieces < 2:
         return column
