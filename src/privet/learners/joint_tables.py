@@ -59,10 +59,10 @@ class JointConstants:
     cap: int = 512  # of a residual, in units of 1 / RESIDUAL_GRID
     damping: float = 0.75  # a step moves a cell by log(1 + signal / noise) / (damping * steps) of the whole way ...
     most: float = 0.3  # ... but by no more than this
-    tau_one: float = 0.5  # how large effects are expected, in log odds: of attributes, divided by sqrt(levels)
+    tau_one: float = 0.25  # how large effects are expected, in log odds: of attributes, divided by sqrt(levels)
     tau_pair: float = 0.2  # of pairs
     tau_zero: float = 0.2  # of the intercept
-    tau_deviation: float = 1.2  # how unsure their logarithms are
+    tau_deviation: float = 0.7  # how unsure their logarithms are
     level_weight: float = 1.69  # of all levels of an ordered attribute, where one without an order has 1
     least_run: int = 6  # ordered cells of an attribute that has levels
     reallocated: float = 0.9  # part of a step's budget that follows its expected use
