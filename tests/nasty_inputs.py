@@ -27,7 +27,7 @@ from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.access import size_of
 from privet.question_text import TextQuestion
-from privet.risk.reading import read_tree
+from privet.risk.readers import read_tree
 
 MEMORY = 2**30  # bytes beyond what the imports take
 SECONDS = 120  # of the processor, for all of them together

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from privet.risk.conditions import Equals
 from privet.risk.people import People
-from privet.risk.tree import ENTROPY, GINI, Node, PublishedTree
+from privet.risk.tree import ENTROPY, GINI, Equals, Node, PublishedTree
 
 LOW, HIGH = "<=50K", ">50K"
 COLUMNS = ["age", "education"]

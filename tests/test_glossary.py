@@ -41,7 +41,7 @@ CLASSES_LATER = {
     *("Panel", "Part", "Parts", "Runs", "Split", "Tree", "Trial"),
 }
 MODULES_LATER = {
-    *("catalog", "choice", "conditions", "drawing", "findings", "learners", "memory", "page", "people"),
+    *("catalog", "choice", "drawing", "findings", "learners", "memory", "page", "people"),
     *("read", "rows", "runs", "tree", "trees", "words"),
 }
 BANNED = {
@@ -49,9 +49,9 @@ BANNED = {
     *("steady", "told", "values", "way", "words"),
 }
 BANNED_LATER = {
-    *("risk/lines.py", "risk/values.py", "risk/words.py", "studies/crew.py", "studies/pages/words.py"),
+    *("risk/words.py", "studies/crew.py", "studies/pages/words.py"),
     *("studies/part.py", "studies/specimen.py", "studies/crew.py Crew", "studies/papers/hanisch/random.py Found"),
-    *("risk/values.py Values", "studies/part.py Part", "risk/tree_drawing.py Part", "risk/world_parts.py Part"),
+    *("risk/tree.py Values", "studies/part.py Part", "risk/tree_drawing.py Part", "risk/world_pieces.py Part"),
 }
 # Classes that end with a word of the glossary and are something else.
 OTHERWISE = {

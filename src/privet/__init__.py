@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from privet import datasets, errors, testing
+from privet.domain_file import METHODS
 from privet.draft import draft_domain
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
 from privet.kernel import (
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from privet.models.tables import Tables
     from privet.models.tree import Ensemble
     from privet.risk import Audit, audit
+    from privet.service.client import connect
     from privet.verification import verify
 
 __all__ = [
@@ -93,6 +95,7 @@ __all__ = [
     "UndeclaredDomain",
     "WeightedMax",
     "audit",
+    "connect",
     "datasets",
     "draft_domain",
     "errors",
@@ -112,7 +115,8 @@ def _picture(value: object) -> str:
 _NOTEBOOK_METHOD = "_repr_html_"
 for _kind in (Budget, Domain, Parts, Release, Releases):
     setattr(_kind, _NOTEBOOK_METHOD, _picture)
-Domain.draft = staticmethod(draft_domain)
+for _name, _method in {**METHODS, "draft": staticmethod(draft_domain)}.items():
+    setattr(Domain, _name, _method)
 
 
 _MODULES = {
@@ -125,6 +129,7 @@ _MODULES = {
     "NoisyIf": "privet.choice",
     "Tables": "privet.models.tables",
     "audit": "privet.risk",
+    "connect": "privet.service.client",
     "verify": "privet.verification",
 }
 

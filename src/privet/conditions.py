@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from privet.calendar_cells import FIRST, LAST
 from privet.errors import QuestionError, did_you_mean
 from privet.kernel import (
     MAX_COLUMN_CELLS,
@@ -25,22 +26,25 @@ from privet.kernel import (
     Column,
     Condition,
     Date,
+    Divide,
     Domain,
+    Keep,
     Numeric,
     PerPart,
+    Positions,
     Releases,
+    Scatter,
     Split,
-    decimal_text,
+    day_of,
     fraction_of,
     is_name,
-    quoted,
-    shown,
     text_of,
 )
 from privet.kernel.questions.numbers import FINEST_RANK
 from privet.kernel.questions.released_models import Competitor
 from privet.kernel.questions.residual_tables import MergedColumn, MergedTable
 from privet.kernel.questions.splits import Candidate, Candidates
+from privet.text import decimal_text, quoted, shown
 
 _LISTED = 20  # values that a text names
 
@@ -53,11 +57,75 @@ def conditions(wanted: Mapping[str, object], domain: Domain) -> tuple[tuple[Cond
     UndeclaredDomain, QuestionError
         A column is not declared, or a value is none of its column.
     """
-    parsed = [_condition(domain[name], value) for name, value in wanted.items()]
-    return tuple(condition for condition, _ in parsed), " and ".join(text for _, text in parsed)
+    parsed = tuple(_condition(domain[name], value) for name, value in wanted.items())
+    return parsed, conditions_text(parsed, domain)
 
 
-def _condition(column: Column, value: object) -> tuple[Condition, str]:
+def conditions_text(wanted: Sequence[Condition], domain: Domain) -> str:
+    """Return how conditions read; the domain has checked them."""
+    return " and ".join(_condition_text(condition, domain[condition.column]) for condition in wanted)
+
+
+def _condition_text(condition: Condition, column: Column) -> str:
+    if condition.codes is not None:
+        labels = [column.labels[code] for code in condition.codes]
+        shortened = ", ".join(labels[:_LISTED]) + f", ... ({len(labels)} values)" * (len(labels) > _LISTED)
+        return f"{column.name} = {labels[0]}" if len(labels) == 1 else f"{column.name} in {{{shortened}}}"
+    assert isinstance(column, Numeric)
+    low, high = condition.low, condition.high
+    if high - low == 1:
+        return f"{column.name} = {column.text(column.value_at(low))}"
+    if low >= high:
+        return f"{column.name} in no value"
+    sides = (
+        "" if low == 0 else _shown(column, column.value_at(low)),
+        "" if high == column.grid_size else _shown(column, column.value_at(high)),
+    )
+    return f"{column.name} in [{sides[0]}, {sides[1]})"
+
+
+def step_names(
+    step: Keep | Divide | Scatter, parts: int, domain: Domain
+) -> tuple[Positions, PerPart[str], PerPart[str]]:
+    """Return how the parts that a step makes of others are called.
+
+    Parameters
+    ----------
+    step : Keep, Divide or Scatter
+        One that the domain has checked.
+    parts : int
+        How many there are before it.
+    domain : Domain
+
+    Returns
+    -------
+    parents : array of int
+        For each new part, the one that it was made from.
+    labels : PerPart of str
+        The cell that each stands for; of kept parts "".
+    texts : PerPart of str
+        What its path has more than that of its parent.
+    """
+    if isinstance(step, Keep):
+        kept = np.asarray(step.parts, dtype=np.intp)
+        text = f" where {conditions_text(step.conditions, domain)}" if step.conditions else ""
+        return kept, PerPart.same("", len(kept)), PerPart.same(text, len(kept))
+    if isinstance(step, Scatter):
+        number = np.tile(np.arange(step.parts), parts)
+        labels = PerPart([f"coin {coin + 1} of {step.parts}" for coin in range(step.parts)], number)
+        return np.repeat(np.arange(parts), step.parts), labels, labels.map(" / {}".format)
+    splits = step.splits.compact()
+    texts = [([], []) if split is None else split_texts(split, domain) for split in splits.values]
+    counts = np.array([len(labels) for labels, _ in texts], dtype=np.intp)
+    children = counts[splits.which] if len(splits) else np.zeros(0, dtype=np.intp)
+    parents = np.repeat(np.arange(parts), children)
+    within = np.arange(len(parents)) - np.repeat(np.cumsum(children) - children, children)
+    number = (np.cumsum(counts) - counts)[splits.which[parents]] + within
+    labels = PerPart([label for labels, _ in texts for label in labels], number)
+    return parents, labels, PerPart([f" / {path}" for _, paths in texts for path in paths], number)
+
+
+def _condition(column: Column, value: object) -> Condition:
     if isinstance(column, Numeric) and isinstance(value, tuple):
         if len(value) != 2:
             raise QuestionError(f"a range of '{column.name}' is a pair (low, high), either of them None for open.")
@@ -67,11 +135,10 @@ def _condition(column: Column, value: object) -> tuple[Condition, str]:
                 f"the range of '{column.name}' from {_shown(column, low)} to {_shown(column, high)} is reversed, so "
                 "that no value lies in it; write the lower bound first."
             )
-        sides = ["" if side is None else _shown(column, side) for side in (low, high)]
         first = 0 if low is None else column.index_at_or_above(low)
         end = column.grid_size if high is None else column.index_at_or_above(high)
         inside = max(0, min(first, column.grid_size)), max(0, min(end, column.grid_size))
-        return Condition(column.name, None, *inside), f"{column.name} in [{sides[0]}, {sides[1]})"
+        return Condition(column.name, None, *inside)
     if isinstance(column, Numeric) and (not isinstance(value, str | AbstractSet | list) or _is_day(column, value)):
         number = _number(column, value)
         index, off_grid = divmod(number - column.low, column.step)
@@ -82,18 +149,14 @@ def _condition(column: Column, value: object) -> tuple[Condition, str]:
                 f"column '{column.name}' has no value {_shown(column, number)}: it has {column.text(column.low)} to "
                 f"{column.text(column.top)}{steps}; use a range (low, high){' of dates' * dated}."
             )
-        return Condition(column.name, None, index, index + 1), f"{column.name} = {column.text(number)}"
+        return Condition(column.name, None, index, index + 1)
     values = list(value) if isinstance(value, AbstractSet | list | tuple) else [value]
     if len(values) > MAX_COLUMN_CELLS:
         raise QuestionError(
             f"a condition on '{column.name}' lists at most {MAX_COLUMN_CELLS} values, not {len(values)}."
         )
     code_of = {label: code for code, label in enumerate(column.labels)}
-    codes = tuple(sorted({_cell(column, listed, code_of) for listed in values}))
-    labels = [column.labels[code] for code in codes]
-    shortened = ", ".join(labels[:_LISTED]) + f", ... ({len(labels)} values)" * (len(labels) > _LISTED)
-    text = f"{column.name} = {labels[0]}" if len(labels) == 1 else f"{column.name} in {{{shortened}}}"
-    return Condition(column.name, codes), text
+    return Condition(column.name, tuple(sorted({_cell(column, listed, code_of) for listed in values})))
 
 
 def _cell(column: Column, value: object, code_of: Mapping[str, int]) -> int:
@@ -111,13 +174,23 @@ def _cell(column: Column, value: object, code_of: Mapping[str, int]) -> int:
     return code_of[text]
 
 
+def point_of(column: Numeric, value: object) -> Fraction | None:
+    """Return a value of a numeric column that somebody wrote in a program; None for what is none."""
+    if not isinstance(column, Date):
+        return None if isinstance(value, str) else fraction_of(value)
+    if isinstance(value, Fraction):  # of a choice, or the day after one that somebody wrote
+        return value if FIRST <= value <= LAST + 1 else None
+    day = day_of(value)
+    return None if day is None else Fraction(day)
+
+
 def _is_day(column: Numeric, value: object) -> bool:
     """Is it a day of a column of dates, and no label of its cells?"""
-    return isinstance(column, Date) and value not in column.labels and column.point_of(value) is not None
+    return isinstance(column, Date) and value not in column.labels and point_of(column, value) is not None
 
 
 def _number(column: Numeric, value: object) -> Fraction:
-    number = column.point_of(value)
+    number = point_of(column, value)
     if number is not None:
         return number
     if isinstance(column, Date):

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from privet import datasets
 from privet.errors import QuestionError
-from privet.kernel import Count, Domain, Mean, decimal_text, short_text
+from privet.kernel import Count, Domain, Mean
 from privet.models.epsilon import PAGE, sentence
 from privet.models.model import Model
 from privet.models.tables import Tables
@@ -27,6 +27,7 @@ from privet.models.tree import Ensemble
 from privet.open_table import open_table
 from privet.risk import Audit, audit
 from privet.table import Budget, ProtectedTable
+from privet.text import decimal_text, short_text
 from privet.trees.drawing import svg
 from privet.trees.table_drawing import STYLE as TABLES_STYLE
 from privet.trees.table_drawing import panels, picture

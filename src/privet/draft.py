@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from privet.calendar_cells import iso_text
 from privet.delimited import DelimitedFile
 from privet.errors import DataError, DomainError
 from privet.kernel import (
@@ -41,12 +42,11 @@ from privet.kernel import (
     Numeric,
     as_series,
     day_of,
-    iso_text,
     number_of,
-    quoted,
     text_of,
     whole_of,
 )
+from privet.text import quoted
 
 MOST_VALUES = 50  # values of a text column that are listed, the most frequent ones; the others are <other>
 MOST_CLASSES = 100  # values of a target

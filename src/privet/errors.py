@@ -11,7 +11,8 @@
     ├── DataError               the table cannot be opened (also a ValueError)
     ├── ModelError              a model file cannot be read or used (also a ValueError)
     ├── LedgerError             the ledger cannot be read or written
-    └── EngineFailed            the engine gave up; the charge stands
+    ├── EngineFailed            the engine gave up; the charge stands
+    └── ServerError             a server cannot be reached, or does not answer as one
 
 A message says what was asked, what stands in the way and what to do next. It depends on public facts
 alone, never on a row.
@@ -58,6 +59,8 @@ def did_you_mean(name: object, names: Iterable[str]) -> str:
 
 class PrivetError(Exception):
     """Base of all errors raised on purpose; its text is safe to show to an analyst."""
+
+    charged: bool | str | None = None  # what a server says: whether the request was charged, or "unknown"
 
 
 class PrivacyError(PrivetError):
@@ -125,6 +128,10 @@ class LedgerError(PrivetError):
 
 class EngineFailed(PrivetError):
     """The engine could not answer. Its own message may quote a row, so it is not shown."""
+
+
+class ServerError(PrivetError):
+    """A server cannot be reached, takes no such token, or does not answer as a server of privet does."""
 
 
 class PrivacyLeakWarning(UserWarning):

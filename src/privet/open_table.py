@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from privet.domain_file import load
 from privet.kernel import Domain, Ledger, open_session
 from privet.table import InProcess, ProtectedTable
 
@@ -81,9 +82,10 @@ def open_table(
     (Fraction(1, 1000000), <budget: rho 0.00664152 spent, rho 0.0177144 left: one answer of epsilon 0.843417 with \
 delta 1e-06>)
     """
+    declared = load(domain) if isinstance(domain, str | Path) else domain
     session = open_session(
         data,
-        domain,
+        declared,
         budget,
         ledger,
         name,
@@ -126,5 +128,6 @@ def open_seeded(
     PrivacyError
         Where a ledger lies beside the data: its rows are somebody's, and seeded noise hides nothing of them.
     """
-    session = open_session(data, domain, budget, None, name, analyst, access, snapshot_limit, seed, delta=delta)
+    declared = load(domain) if isinstance(domain, str | Path) else domain
+    session = open_session(data, declared, budget, None, name, analyst, access, snapshot_limit, seed, delta=delta)
     return ProtectedTable(InProcess(session), session.whole_table())

@@ -1,4 +1,4 @@
-"""Questions from JSON that somebody sent. Not trusted: the kernel checks what is read as it checks every question.
+"""Questions, and steps to rows, from JSON that somebody sent. Not trusted: the kernel checks all of it.
 
 A question of the kernel says for each of its fields how it is written, and calls that form by its name. Here is how
 the forms are read: JSON becomes a question of the list, or is refused in one sentence. Nothing is evaluated.
@@ -7,6 +7,7 @@ the forms are read: JSON becomes a question of the list, or is refused in one se
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -17,13 +18,24 @@ from privet.errors import QuestionError
 from privet.kernel import (
     MAX_PARTS,
     AdditiveModel,
+    Allot,
     Condition,
+    Criterion,
+    Divide,
+    InfoGain,
+    Json,
+    Keep,
     PerPart,
     Quality,
     Question,
-    criterion_from_json,
+    Scatter,
+    Split,
+    Step,
+    WeightedMax,
+    as_epsilon,
     fraction_of,
     json_forms,
+    named,
 )
 from privet.kernel.questions import choose, counts, numbers, released_models, residual_tables, splits
 
@@ -85,6 +97,128 @@ def question_from_json(content: object) -> Question[Any]:
     return QUESTIONS[kind](**values)
 
 
+def step_from_json(content: object) -> Step:
+    """Return the step from some rows to others that its JSON form describes; `Step.check` holds it against a domain.
+
+    Parameters
+    ----------
+    content : object
+        What `json.loads` returns.
+
+    Returns
+    -------
+    Keep, Divide, Scatter or Allot
+
+    Raises
+    ------
+    QuestionError
+        It is none.
+
+    >>> step_from_json({"keep": [0], "where": [{"column": "sex", "codes": [1]}]})
+    Keep(parts=(0,), conditions=(Condition(column='sex', codes=(1,), low=0, high=0),))
+    >>> step_from_json({"allot": "1/2"})
+    Allot(cap=Fraction(1, 2))
+    """
+    names = set(content) if isinstance(content, Mapping) else set()
+    for name, (fields, read) in _STEPS.items():
+        if isinstance(content, Mapping) and names == {name, *fields}:
+            step = read(content)
+            if step is not None:
+                return step
+    raise QuestionError(f"the JSON form of a step to rows names one of {', '.join(_STEPS)}, and what it needs.")
+
+
+def step_to_json(step: Step) -> dict[str, Json]:
+    """Return the JSON form of a step, which `step_from_json` reads."""
+    if isinstance(step, Allot):
+        return {"allot": str(step.cap)}
+    content = step.to_json()
+    assert isinstance(content, Mapping)
+    return dict(content)
+
+
+def amounts_from_json(content: object, parts: int) -> PerPart[Fraction]:
+    """Return the epsilon of each part; the kernel checks their size.
+
+    Raises
+    ------
+    QuestionError
+        They are none, or not as many as parts.
+    """
+    amounts: PerPart[Fraction] | None = _per_part(_amount)(content)
+    if amounts is None or len(amounts) != parts:
+        raise QuestionError(f"epsilon is a fraction in a text, such as 1/3, for each of the {parts} parts.")
+    return amounts
+
+
+def model_from_json(content: object) -> AdditiveModel:
+    """Return the additive model that its JSON form describes. QuestionError if it is none."""
+    model = _model(content)
+    if model is None:
+        raise QuestionError("a model is an additive one, with its intercept and its terms.")
+    return model
+
+
+def _keep(content: Mapping[str, Any]) -> Keep | None:
+    parts, conditions = _wholes(content["keep"]), _list_of(_condition)(content["where"])
+    if parts is None or conditions is None or not all(0 <= part < MAX_PARTS for part in parts):
+        return None
+    return Keep(parts, conditions)
+
+
+def _divide(content: Mapping[str, Any]) -> Divide | None:
+    splits = _per_part(_split)(content["divide"])
+    return None if splits is None else Divide(splits.map(lambda split: None if split is _CLOSED else split))
+
+
+def _split(value: object) -> Split | None:
+    """Read how a part is divided; None in JSON closes it."""
+    if value is None:
+        return _CLOSED
+    if not isinstance(value, Mapping) or set(value) != {"column", "thresholds"} or _text(value["column"]) is None:
+        return None
+    if value["thresholds"] is None:
+        return Split(value["column"])
+    thresholds = _numbers(value["thresholds"])
+    return None if thresholds is None else Split(value["column"], thresholds)
+
+
+def _scatter(content: Mapping[str, Any]) -> Scatter | None:
+    seed, parts = _fraction(content["seed"]), _whole(content["scatter"])
+    if parts is None or seed is None or seed.denominator != 1:
+        return None
+    return Scatter(parts, int(seed))
+
+
+def _allot(content: Mapping[str, Any]) -> Allot | None:
+    return None if (cap := _amount(content["allot"])) is None else Allot(as_epsilon(cap))
+
+
+def amount_from_json(content: object) -> Fraction:
+    """Return an epsilon; the kernel checks its size. QuestionError if it is none."""
+    if (amount := _amount(content)) is None:
+        raise QuestionError("epsilon is a fraction in a text, such as 1/3.")
+    return amount
+
+
+def _amount(value: object) -> Fraction | None:
+    """Read an exact epsilon: multiples of 1 / GRAIN have up to 61 digits on either side."""
+    if not isinstance(value, str) or not _AMOUNT.fullmatch(value):
+        return None
+    number = Fraction(value)
+    return number if str(number) == value else None  # one text for one number
+
+
+_AMOUNT = re.compile(r"[0-9]{1,70}(/[1-9][0-9]{0,69})?")
+_CLOSED = Split("")  # in the place of None, which readers return for what they refuse
+_STEPS: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any]], Step | None]]] = {
+    "keep": (("where",), _keep),
+    "divide": ((), _divide),
+    "scatter": (("seed",), _scatter),
+    "allot": ((), _allot),
+}
+
+
 # -- readers: each returns None for what it refuses ---------------------------------------------
 
 Reader = Callable[[object], Any]
@@ -141,6 +275,19 @@ def _numbers(value: object) -> tuple[int, ...] | None:
     """Read a list of whole numbers that 64 bits hold, at least one."""
     numbers: tuple[int, ...] | None = _wholes(value)
     return numbers if numbers and all(abs(number) < 2**63 for number in numbers) else None
+
+
+def criterion_from_json(content: object) -> Criterion | None:
+    """Return the criterion that a JSON form names, or None. Only what is on the kernel's list can be named."""
+    if not isinstance(content, Mapping) or content.get("version") != Criterion.version:
+        return None
+    name = content.get("criterion")
+    fields = {key: value for key, value in content.items() if key not in ("criterion", "version")}
+    if name == WeightedMax.name and set(fields) == {"weights"} and isinstance(fields["weights"], list | tuple):
+        return WeightedMax(tuple(fields["weights"]))
+    if name == InfoGain.name and set(fields) == {"max_rows"} and type(fields["max_rows"]) is int:
+        return InfoGain(fields["max_rows"]) if 1 <= fields["max_rows"] <= InfoGain.largest else None
+    return named(name) if not fields else None
 
 
 def _model(value: object) -> AdditiveModel | None:

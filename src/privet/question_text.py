@@ -20,9 +20,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from privet.conditions import point_of
 from privet.errors import QuestionError, did_you_mean
-from privet.kernel import LONGEST_QUESTION, Date, Domain, Numeric, Release, fraction_of, quoted, shown
+from privet.kernel import LONGEST_QUESTION, Date, Domain, Numeric, Release, fraction_of
 from privet.table import ProtectedTable
+from privet.text import quoted, shown
 
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[{},=]|<=|>=|<|>|[^\s{},=<>"]+)')
 _VERBS = ("count", "sum", "mean", "median", "quantile", "histogram", "select")
@@ -228,7 +230,7 @@ def _where_value(domain: Domain, name: str, sign: str, values: tuple[str, ...]) 
 
 def _point(column: Numeric, text: str) -> Fraction | None:
     """Return the number or date that a word of a question is."""
-    return column.point_of(text) if isinstance(column, Date) else fraction_of(text)
+    return point_of(column, text) if isinstance(column, Date) else fraction_of(text)
 
 
 def _refuse_empty(column: Numeric, low: Fraction | None, high: Fraction | None) -> None:

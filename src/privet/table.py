@@ -1,18 +1,18 @@
 """Tables and their parts: what an analyst holds instead of the rows. Not trusted: the kernel checks what they ask.
 
 Every question is a method that is written once, here, and works on a table and on all parts of a
-partition at once. A table calls its backend and knows nothing of what is behind it: here it is a session in
-this process (`InProcess`).
+partition at once. A table calls its backend and knows nothing of what is behind it: a session in
+this process (`InProcess`), or a server (`privet.service.client`).
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Protocol, Self, TypeVar, overload
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from privet.kernel import (
     Domain,
     Entry,
     Histogram,
+    Json,
     Keep,
     Mean,
     Monitor,
@@ -55,14 +56,13 @@ from privet.kernel import (
     as_share,
     check_model,
     criterion,
-    protected,
-    quoted,
+    keyed_run,
     selection,
-    short_text,
     whole_of,
 )
 from privet.kernel.questions import counts, numbers, released_models, residual_tables, splits
 from privet.kernel.questions.choose import ChooseQuestion
+from privet.text import protected, quoted, short_text
 
 Epsilon = int | float | str | Fraction | Rho
 Epsilons = Epsilon | Sequence[Epsilon]
@@ -73,6 +73,74 @@ Competitor = AdditiveModel | Mapping[str, object]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class Backend(Protocol):
+    """What is behind a table: whatever answers, charges and divides."""
+
+    @property
+    def session(self) -> Session:
+        """The session, where it is in this process; QuestionError elsewhere."""
+
+    @property
+    def domain(self) -> Domain:
+        """The public description of the table."""
+
+    @property
+    def dataset(self) -> str:
+        """The name of the data set."""
+
+    @property
+    def ledger_path(self) -> str:
+        """Where the spending is written down."""
+
+    @property
+    def unit(self) -> Unit:
+        """What the data set is counted in."""
+
+    def amount(self, epsilon: object) -> Fraction:
+        """Return what one set of rows is charged for an epsilon."""
+
+    def describe(self) -> tuple[str, str]:
+        """Return who asks, and where the spending is written down, for a repr."""
+
+    def explain(self) -> str:
+        """Return how questions reach the rows."""
+
+    def ask(self, question: Question[R], sets: RowSets, epsilon: object, key: str | None) -> Releases[R]:
+        """Ask a question of disjoint sets of rows."""
+
+    def divide(self, sets: RowSets, step: Step, paths: Paths | None = None) -> RowSets:
+        """Return the sets of rows that a step makes of these; `paths` names them where names change."""
+
+    def in_cells(self, sets: RowSets, domain: Domain, copies: Mapping[str, str]) -> tuple[Backend, RowSets]:
+        """Return what answers about the same rows in other cells, and these rows."""
+
+    def remaining(self, sets: RowSets) -> PerPart[Fraction]:
+        """Return the largest epsilon that can be charged to each set now."""
+
+    def spent(self, sets: RowSets) -> Fraction:
+        """Return what the analyst has charged to the table, now and before; of a part, what it has cost."""
+
+    def entries(self) -> list[Entry]:
+        """Return the analyst's charges to the table."""
+
+    def hold(self, sets: RowSets, epsilon: Fraction) -> AbstractContextManager[Backend]:
+        """Reserve budget for a set until the block ends."""
+
+    def refine(self, question: Question[Any], sets: RowSets, releases: Sequence[Refinable]) -> None:
+        """Let the releases of a question be refined."""
+
+    def monitor(self, sets: RowSets, accuracy: Fraction, epsilon: object) -> Monitor:
+        """Begin to ask of one released model after the other whether it is so accurate."""
+
+    def keyed_run(
+        self, table: Any, run: Callable[[Any], str], epsilon: Fraction, key: str, words: str, identity: Json
+    ) -> tuple[str, int | None, bool]:
+        """Run a function of a table under one charge; see `privet.kernel.keyed_run`."""
+
+    def close(self) -> None:
+        """Let go of what answers."""
 
 
 @dataclass(frozen=True)
@@ -90,14 +158,27 @@ class InProcess:
         """What the data set is counted in."""
         return self.session.unit
 
-    @property
-    def choice(self) -> str:
-        """The selection that has the least error for what it loses in this unit."""
-        return "permute-and-flip" if self.unit.delta is None else "exponential"
-
     def amount(self, epsilon: object) -> Fraction:
         """Return what one set of rows is charged for an epsilon."""
         return self.session.amounts(epsilon, 1)[0]
+
+    @property
+    def dataset(self) -> str:
+        return self.session.dataset
+
+    @property
+    def ledger_path(self) -> str:
+        return self.session.ledger.path
+
+    def describe(self) -> tuple[str, str]:
+        """Return who asks, and where the spending is written down."""
+        ledger = self.session.ledger
+        where = f"ledger '{ledger.path}'" if ledger.durable else "ledger in memory, gone with the process"
+        return f"analyst '{self.session.analyst}'", where
+
+    def explain(self) -> str:
+        """Return how questions reach the rows."""
+        return f"{self.session.engine.name} engine, {self.session.access or 'in memory'}"
 
     def ask(self, question: Question[R], sets: RowSets, epsilon: object, key: str | None) -> Releases[R]:
         """Ask a question of disjoint sets of rows."""
@@ -116,6 +197,16 @@ class InProcess:
         """Return the largest epsilon that can be charged to each set now."""
         return self.session.headroom(sets)
 
+    def spent(self, sets: RowSets) -> Fraction:
+        """Return what the analyst has charged to the table, now and before; of a part, what it has cost."""
+        if sets.scopes.is_root:
+            return self.session.ledger.spent(self.session.dataset, self.session.analyst)
+        return sets.scopes.spent
+
+    def entries(self) -> list[Entry]:
+        """Return the analyst's charges to the table."""
+        return self.session.ledger.entries(self.session.dataset, self.session.analyst)
+
     @contextmanager
     def hold(self, sets: RowSets, epsilon: Fraction) -> Iterator[InProcess]:
         """Reserve budget for a set until the block ends."""
@@ -133,6 +224,16 @@ class InProcess:
     def monitor(self, sets: RowSets, accuracy: Fraction, epsilon: object) -> Monitor:
         """Begin to ask of one released model after the other whether it is so accurate."""
         return Monitor(self.session, sets, accuracy, epsilon)
+
+    def keyed_run(
+        self, table: Any, run: Callable[[Any], str], epsilon: Fraction, key: str, words: str, identity: Json
+    ) -> tuple[str, int | None, bool]:
+        """Run a function of a table under one charge; see `privet.kernel.keyed_run`."""
+        return keyed_run(table, run, epsilon, key, words, identity)
+
+    def close(self) -> None:
+        """Let go of the engine and its scratch files."""
+        self.session.engine.close()
 
 
 @dataclass(frozen=True)
@@ -175,7 +276,7 @@ class asks(Generic[P, R]):
 class Questions:
     """The questions that tables and parts answer."""
 
-    _backend: InProcess
+    _backend: Backend
     _sets: RowSets
 
     @property
@@ -280,7 +381,7 @@ class Questions:
         """
         rule = self._criterion(criterion)
         candidates = syntax.attributes(attributes, len(self._sets), self.domain)
-        mechanism = self._backend.choice if mechanism is None else mechanism
+        mechanism = self.unit.selection if mechanism is None else mechanism
         if thresholds:
             selection(mechanism)  # it decides nothing, but must be one
             return Asked(splits.SelectThresholdQuestion(rule, candidates.map(syntax.plain), monotone), epsilon, key)
@@ -471,7 +572,7 @@ class Questions:
 class Parts(Questions):
     """Disjoint parts of a protected table: a partition, or a level of a tree."""
 
-    def __init__(self, backend: InProcess, sets: RowSets, labels: PerPart[str]) -> None:
+    def __init__(self, backend: Backend, sets: RowSets, labels: PerPart[str]) -> None:
         self._backend, self._sets, self._labels = backend, sets, labels
 
     def _answer(self, asked: Asked[R]) -> Releases[R]:
@@ -519,7 +620,7 @@ class Parts(Questions):
 
     def __repr__(self) -> str:
         shown = ", ".join(self._labels[:8]) + ", ..." * (len(self) > 8)
-        return f"<{len(self)} parts of '{self._session.dataset}': {shown}>"
+        return f"<{len(self)} parts of '{self._backend.dataset}': {shown}>"
 
     @property
     def remaining(self) -> list[Fraction]:
@@ -564,11 +665,7 @@ class Parts(Questions):
         """
         step = Scatter(parts, random_state)
         step.check(self.domain, len(self))
-        step = Scatter(int(parts), int(random_state))
-        number = np.tile(np.arange(parts), len(self))
-        labels = PerPart([f"coin {coin + 1} of {parts}" for coin in range(parts)], number)
-        paths = self._sets.paths.below(np.repeat(np.arange(len(self)), parts), labels.map(" / {}".format))
-        return self._parts(self._backend.divide(self._sets, step, paths), labels)
+        return self._divided(Scatter(int(parts), int(random_state)))
 
     def where(self, conditions: Mapping[str, object] | None = None, /, **more: object) -> Self:
         """Return the rows of each part that meet all conditions; they pay as the parts they come from.
@@ -608,18 +705,13 @@ class Parts(Questions):
         splits = syntax.splits(by, len(self)).map(lambda split: syntax.split(split, edges, self.domain)).compact()
         step = Divide(splits)
         step.check(self.domain, len(self))
-        texts = [([], []) if split is None else syntax.split_texts(split, self.domain) for split in splits.values]
-        counts = np.array([len(labels) for labels, _ in texts], dtype=np.intp)
-        children = counts[splits.which]
-        parents = np.repeat(np.arange(len(self)), children)
-        within = np.arange(len(parents)) - np.repeat(np.cumsum(children) - children, children)
-        number = (np.cumsum(counts) - counts)[splits.which[parents]] + within
-        labels = PerPart([label for labels, _ in texts for label in labels], number)
-        steps = PerPart([f" / {path}" for _, paths in texts for path in paths], number)
-        paths = self._sets.paths.below(parents, steps)
-        return self._parts(self._backend.divide(self._sets, step, paths), labels)
+        return self._divided(step)
 
     # -- what these share -------------------------------------------------------------------
+
+    def _divided(self, step: Divide | Scatter) -> Self:
+        parents, labels, texts = syntax.step_names(step, len(self), self.domain)
+        return self._parts(self._backend.divide(self._sets, step, self._sets.paths.below(parents, texts)), labels)
 
     def _kept(self, parts: list[int]) -> RowSets:
         """Return some of the sets of rows."""
@@ -636,13 +728,13 @@ class Parts(Questions):
 class Budget:
     """What was spent and what is left, read from the ledger."""
 
-    _session: Session
+    _backend: Backend
     _sets: RowSets
 
     @property
     def unit(self) -> Unit:
         """What these are counted in: epsilon, or rho with a delta."""
-        return self._session.unit
+        return self._backend.unit
 
     @property
     def buys(self) -> Fraction:
@@ -652,24 +744,22 @@ class Budget:
     @property
     def spent(self) -> Fraction:
         """What this analyst has charged to the table, now and before; on a part of it, what the part has cost."""
-        if self._sets.scopes.is_root:
-            return self._session.ledger.spent(self._session.dataset, self._session.analyst)
-        return self._sets.scopes.spent
+        return self._backend.spent(self._sets)
 
     @property
     def remaining(self) -> Fraction:
         """The largest loss that can be charged here now: an epsilon, or in a data set with a delta a rho."""
-        return self._session.headroom(self._sets)[0]
+        return self._backend.remaining(self._sets)[0]
 
     @property
     def ledger_path(self) -> str:
         """Where the spending is written down."""
-        return self._session.ledger.path
+        return self._backend.ledger_path
 
     @property
     def entries(self) -> list[Entry]:
         """This analyst's lines of the ledger."""
-        return self._session.ledger.entries(self._session.dataset, self._session.analyst)
+        return self._backend.entries()
 
     def __repr__(self) -> str:
         return f"<budget: {self.unit.text(self.spent)} spent, {self.left}>"
@@ -686,26 +776,31 @@ class Budget:
 class ProtectedTable(Questions, OpenTable):
     """A private table that answers noisy questions within a budget and shows nothing else."""
 
-    def __init__(self, backend: InProcess, sets: RowSets) -> None:
+    def __init__(self, backend: Backend, sets: RowSets) -> None:
         self._backend, self._sets = backend, sets
 
     def _with(self, session: Session, sets: RowSets) -> Self:
+        assert isinstance(self._backend, InProcess)
         return type(self)(type(self._backend)(session), sets)
 
     def _answer(self, asked: Asked[R]) -> R:
         return self._ask(asked)[0]
 
     @property
+    def name(self) -> str:
+        """The name by which the ledger knows the table."""
+        return self._backend.dataset
+
+    @property
     def budget(self) -> Budget:
         """What was spent on this table, or on this part of it, and what is left."""
-        return Budget(self._session, self._sets)
+        return Budget(self._backend, self._sets)
 
     def explain(self) -> str:
         """Return how questions reach the rows and why so, and whom epsilon protects: no row is looked at."""
         whom = protected(self.domain.person, self.domain.rows_per_person)
-        counted = "" if self.unit.delta is None else f", with delta {float(self.unit.delta):g}"
-        how = f"{self._session.engine.name} engine, {self._session.access or 'in memory'}"
-        return f"{how}\nepsilon{counted} is {whom}"
+        counted = "" if self.unit.delta is None else f", with delta {float(self.unit.delta):g},"
+        return f"{self._backend.explain()}\nepsilon{counted} is {whom}"
 
     def allot(self, epsilon: Epsilon) -> Self:
         """Return the same table with at most `epsilon` to spend, in all its parts together."""
@@ -796,7 +891,7 @@ class ProtectedTable(Questions, OpenTable):
 
     def close(self) -> None:
         """Let go of the engine and its scratch files; the ledger stays."""
-        self._session.engine.close()
+        self._backend.close()
 
     def __enter__(self) -> Self:
         return self
@@ -817,11 +912,8 @@ class ProtectedTable(Questions, OpenTable):
         return True
 
     def __repr__(self) -> str:
-        session = self._session
-        ledger = (
-            f"ledger '{session.ledger.path}'" if session.ledger.durable else "ledger in memory, gone with the process"
-        )
+        who, where = self._backend.describe()
         return (
-            f"<ProtectedTable '{session.dataset}' ({self._sets.name}), {len(self.domain.columns)} columns, analyst "
-            f"'{session.analyst}', {self.budget.left}, {ledger}>"
+            f"<ProtectedTable '{self._backend.dataset}' ({self._sets.name}), {len(self.domain.columns)} columns, "
+            f"{who}, {self.budget.left}, {where}>"
         )

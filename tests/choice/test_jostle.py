@@ -13,7 +13,7 @@ import privet
 from privet import Branch, NoisyIf
 from privet.kernel import as_epsilon
 from privet.lab import open_public
-from privet.learners.grow import grow
+from privet.learners.growth import grow
 from privet.learners.plan import NODE_SITES, RUN_SITES, Plan
 from privet.learners.presets import PRESETS
 

@@ -13,6 +13,7 @@ import privet
 from privet import Branch, NoisyIf
 from privet.choice import AccuracyFirst, Fixed, Probe, Race, Score
 from privet.choice.cheapest import Counts, cheapest_model
+from privet.choice.derive import total
 from privet.errors import BudgetExceeded, PrivacyError, QuestionError
 from privet.models.tables import Tables
 
@@ -34,9 +35,7 @@ BRANCHES = {"cheap": counting("0.1"), "dear": counting("0.4")}
 
 
 def probing(**more: Any) -> NoisyIf:
-    probe = Probe(
-        lambda part: part.histogram("sex", epsilon="0.2"), "0.2", lambda found: {"rows": found.map(lambda v: v.sum())}
-    )
+    probe = Probe(lambda part: part.histogram("sex", epsilon="0.2"), "0.2", lambda found: {"rows": total(found)})
     return NoisyIf("size", BRANCHES, default="cheap", mode=probe, **more)
 
 
@@ -103,7 +102,7 @@ def racing(target: float | None = None) -> NoisyIf:
         "men": Branch(lambda part: part.where(sex="Male").count("0.2"), cost="0.2"),
         "old": Branch(lambda part: part.where(age=(80, None)).count("0.1"), cost="0.1"),
     }
-    judge = Race(lambda part, value: value.map(lambda n: n), "0.1", stop=F(1, 20), target=target)
+    judge = Race(lambda part, value: value.map(float), "0.1", stop=F(1, 20), target=target)
     return NoisyIf("who", branches, default="men", mode=judge)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from fractions import Fraction
 from typing import Any
 
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 
 import privet
 from privet import Branch, NoisyIf, Public
-from privet.choice import Advice, Fixed
+from privet.choice import Advice, Fixed, derive
 from privet.errors import BudgetExceeded, PrivacyError, QuestionError
+from privet.kernel import Derived, derivation
 from privet.kernel.engines.contract import CountQuery
 from privet.kernel.rows import Rows
 from privet.lab import worst_loss
@@ -73,6 +75,60 @@ def test_made_of_releases_stays_a_release(table: Any) -> None:
     assert share.private and share.about.question == "count"
     with pytest.raises(PrivacyError):
         men.map(lambda some, all_of_them: some / all_of_them, 500)  # type: ignore[arg-type]
+
+
+def test_what_unknown_code_makes_of_a_release_is_marked_and_refused(table: Any) -> None:
+    rows, secret = table.count(0.1), 0.8312345
+    made: list[Any] = [
+        rows.map(lambda _: secret),
+        rows.map(functools.partial(max, secret)),
+        rows.map(secret.__add__),
+        rows.map(lambda _: secret).map(float),  # a clean function does not wash it
+        rows.map(derive._ratio, rows.map(lambda _: secret)),
+        Derived(secret, (rows,)),
+    ]
+    for value in made:
+        assert not value.clean and "by unknown code" in repr(value)
+        for refused in (
+            lambda value=value: choice(context={"rows": value}),
+            lambda value=value: choice().pick({"rows": value}),
+            lambda value=value: privet.History().append("s", {}, "a", value, run="r"),
+            lambda value=value: privet.History().append("s", {"x": value}, "a", Public(1, "public: p"), run="r"),
+        ):
+            with pytest.raises(PrivacyError, match="code of your own") as error:
+                refused()
+            assert "8312" not in str(error.value)
+    vouched = Public(made[0].value, origin="the number of rows, declared in the catalogue")
+    assert choice(context={"rows": vouched}).known() == {"rows": secret}  # one word to search for
+
+
+def test_named_functions_of_releases_are_clean(table: Any) -> None:
+    rows, ages = table.count(0.1), table.histogram("age", epsilon=0.1)
+    made = {
+        "ratio": derive.ratio(rows, Public(2)),
+        "percent": derive.percent(rows, rows),
+        "product": derive.product(rows, Public(0.5)),
+        "difference": derive.difference(rows, Public(1)),
+        "log": derive.log(rows),
+        "total": derive.total(ages),
+        "largest share": derive.largest_share(ages),
+        "root": rows.map(np.sqrt),
+    }
+    assert all(value.clean and value.private for value in made.values())
+    known = choice(context=made).known()
+    assert known["percent"] == 100 and known["ratio"] == known["product"] == int(rows) / 2
+    assert known["log"] == pytest.approx(np.log(max(int(rows), 1))) and known["difference"] == int(rows) - 1
+    assert known["total"] == max(ages.value.sum(), 1) and 0 < known["largest share"] <= 1
+
+
+def test_only_functions_of_privet_can_be_derivations() -> None:
+    def closure() -> Any:
+        secret = 3
+        return lambda _: secret
+
+    for function in (lambda x: x, closure(), print, functools.partial(max, 3)):
+        with pytest.raises(PrivacyError, match="only functions of privet's modules"):
+            derivation(function)
 
 
 def test_seeded_releases_say_so_when_they_are_made_into_others() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from privet import Branch, History, NoisyIf, Public
-from privet.choice import BayesianLinear, CautiousForest, Fixed, Floor
+from privet.choice import CautiousForest, Fixed, Floor
 from privet.choice.arms import ARMS, DEFAULT
 from privet.choice.auto import shipped
 from privet.choice.features import FEATURES
@@ -248,7 +248,7 @@ print(len(margins))
     assert done.stdout.strip() == str(len(ARMS))
 
 
-# -- lines ----------------------------------------------------------------------------------------
+# -- histories ------------------------------------------------------------------------------------
 
 
 def _history(runs: Runs) -> History:
@@ -266,40 +266,6 @@ def test_histories_become_runs_again() -> None:
     assert (again.features == runs.features).all() and (again.rewards == runs.rewards).all()
     with pytest.raises(QuestionError, match="no run in which every branch"):
         runs_of([], list(BRANCHES), ("signal",))
-
-
-def test_a_line_learns_from_a_history() -> None:
-    policy = BayesianLinear.fit(_history(worlds(200)).rows("world"), ("signal", "noise"))
-    choice = NoisyIf("world", {name: Branch.of(name) for name in BRANCHES}, default="default", policy=policy)
-    assert choice.decide({"signal": Public(-1.5), "noise": Public(0.0)}) == "low"
-    assert choice.decide({"signal": Public(1.5), "noise": Public(0.0)}) == "high"
-    assert choice.decide({"signal": Public(1.5)}) == "default"
-
-
-def test_thompson_explores_what_it_is_unsure_of_and_no_more() -> None:
-    """A public simulation: each run tries one branch and learns from its reward."""
-    world = worlds(400, seed=5)
-    history = History()
-    coins = np.random.default_rng(0)
-    taken = []
-    for place in range(400):
-        rows = history.rows("world")
-        policy: Any = Fixed(list(BRANCHES)[place % 3])
-        if len(rows) > 5:
-            policy = BayesianLinear.fit(rows, ("signal", "noise"), thompson=coins)
-        context = {"signal": Public(world.features[place, 0]), "noise": Public(world.features[place, 1])}
-        branches = {name: Branch.of(name) for name in BRANCHES}
-        picked = NoisyIf("world", branches, default="default", policy=policy).pick(context)
-        reward = float(world.rewards[place, list(BRANCHES).index(picked.branch)] - world.rewards[place, 2])
-        history.append("world", context, picked.branch, Public(reward, "synthetic: world"), run=str(place))
-        taken.append(picked.branch == ("low" if world.features[place, 0] < 0 else "high"))
-    assert np.mean(taken[200:]) > np.mean(taken[:50])
-    assert np.mean(taken[200:]) > 0.75
-
-
-def test_an_empty_history_teaches_nothing() -> None:
-    with pytest.raises(QuestionError, match="the history is empty"):
-        BayesianLinear.fit([], ("signal",))
 
 
 def test_a_fixed_policy_takes_a_branch_that_is_there() -> None:

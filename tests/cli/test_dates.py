@@ -85,8 +85,8 @@ def test_from_a_sample_with_dates_to_an_audited_model(folder: Path) -> None:
 
 
 def test_a_weka_tree_has_no_dates() -> None:
-    from privet.risk.conditions import OnSide
-    from privet.risk.weka import _written
+    from privet.risk.readers.weka import _written
+    from privet.risk.tree import OnSide
 
     column = privet.Date("day", "2020-01-01", "2020-12-31")
     with pytest.raises(privet.errors.ModelError, match="the test 'day <= 2020-01-31' cannot be written as a Weka tree"):

@@ -148,7 +148,7 @@ COMMANDS: list[tuple[str, str, int]] = [
     ("fit", "fit needs DATA, as in `privet fit adult.csv -d adult.toml", 2),
     ("query people.csv", "query needs QUESTION, as in `privet query", 2),
     ("query people.csv count -d people.toml", "query needs --epsilon, as in `privet query", 2),
-    ("query people.csv count -e 0.1", "query needs --domain, as in `privet query", 2),
+    ("query people.csv count -e 0.1", "give --domain FILE, or --server URL", 1),
     ("fit people.csv -d people.toml -e 0.1", "fit needs --output, as in `privet fit", 2),
     ("predict model.json", "predict needs DATA, as in `privet predict", 2),
     ("audit model.json --qi new.csv", "audit needs --sensitive, as in `privet audit", 2),

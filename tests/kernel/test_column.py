@@ -40,7 +40,7 @@ from privet.kernel.column import (
 )
 from privet.kernel.date import Date
 from privet.kernel.domain import Domain
-from privet.kernel.limits import decimal_text
+from privet.text import decimal_text
 
 PROPERTY = settings(derandomize=True, deadline=None)
 BRIEF = settings(PROPERTY, max_examples=size("examples of a container"))  # of each of a hundred containers

@@ -42,7 +42,7 @@ from privet.kernel import (
     unit_with,
 )
 from privet.kernel.column import Column, Nominal, Numeric
-from privet.kernel.criteria import GRID, Gini, LargestCell, criterion, criterion_from_json
+from privet.kernel.criteria import GRID, Gini, LargestCell, criterion
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import ResidualQuery, Residuals
 from privet.kernel.engines.memory.engine import MemoryEngine
@@ -52,7 +52,7 @@ from privet.kernel.questions.splits import SelectThresholdQuestion, threshold_ra
 from privet.kernel.rows import Rows
 from privet.lab import Unrounded, distributions
 from privet.lab import worst_loss as enumerated
-from privet.question_json import question_from_json
+from privet.question_json import criterion_from_json, question_from_json
 
 PROPERTY = settings(derandomize=True, deadline=None)
 

@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privet
+from privet.calendar_cells import iso_text
 from privet.errors import DomainError, QuestionError
 from privet.kernel.column import Nominal
-from privet.kernel.date import Date, date_at, day_of, iso_text
+from privet.kernel.date import Date, date_at, day_of
 from privet.kernel.domain import Domain
 
 PROPERTY = settings(derandomize=True, deadline=None)

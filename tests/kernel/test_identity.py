@@ -35,7 +35,7 @@ from privet.kernel import (
     digest,
     json_forms,
 )
-from privet.kernel.criteria import Gini, LargestCell, criterion_from_json
+from privet.kernel.criteria import Gini, LargestCell
 from privet.kernel.limits import canonical
 from privet.kernel.questions.choose import ChooseQuestion
 from privet.kernel.questions.counts import CountQuestion, HistogramQuestion, HistogramsQuestion, MajorityQuestion
@@ -46,10 +46,11 @@ from privet.kernel.questions.released_models import (
     ResidualChoiceQuestion,
     ResidualSumsQuestion,
 )
+from privet.kernel.questions.residual_tables import MergedColumn, ResidualTablesQuestion, TopTablesQuestion
 from privet.kernel.questions.splits import SelectQuestion, SelectThresholdQuestion
 from privet.kernel.rows import Condition, Split
 from privet.learners.presets import PRESETS
-from privet.question_json import QUESTIONS, READERS, question_from_json
+from privet.question_json import QUESTIONS, READERS, criterion_from_json, question_from_json
 
 GOLDEN = Path(__file__).parent / "golden" / "identities.json"
 
@@ -86,6 +87,10 @@ ASKED: tuple[Question[Any], ...] = (
     ResidualSumsQuestion(MODEL, ("age",), (1024, 5)),
     CountCorrectQuestion(MODEL),
     BestQuestion((("model", MODEL), ("the old", (Condition("age", None, 60, 100),)))),
+    ResidualTablesQuestion(
+        MODEL, ((), (MergedColumn("age", (0, 0, 1, 1)),)), (Fraction(1, 3), Fraction(1, 100)), 512, signs_apart=True
+    ),
+    TopTablesQuestion(MODEL, ((MergedColumn("age"),), (MergedColumn("age"), MergedColumn("job"))), 1, 512, (0, 7)),
     ChooseQuestion((("few", Quality(["ill"], [0, 1])), ("many", Quality(["job"], [3, 0, -2]))), 2),
 )
 

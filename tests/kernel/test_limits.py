@@ -24,9 +24,10 @@ from privet.errors import PrivetError
 from privet.kernel import as_epsilon, column, limits, rows, source_of
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
-from privet.kernel.limits import fraction_of, is_host, is_path, quoted, read_text, shown
+from privet.kernel.limits import fraction_of
 from privet.question_text import TextQuestion
-from privet.risk.reading import read_tree
+from privet.risk.readers import read_tree
+from privet.text import LONGEST_ADDRESS, SHOWN, is_host, is_path, quoted, read_text, shown
 
 FUZZ = settings(derandomize=True, deadline=None, max_examples=300)
 LONGEST_SENTENCE = 2500  # characters: of quoted names there may be two
@@ -285,7 +286,12 @@ def test_the_page_of_limits_has_the_figures_of_the_code() -> None:
     page = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
     names = [name for name in vars(limits) if name.startswith(("LONGEST_", "LARGEST_", "MOST_", "DEEPEST_"))]
     figures = {name: getattr(limits, name) for name in names}
-    figures |= {"SHOWN": limits.SHOWN, "MAX_CELLS": limits.MAX_CELLS, "MAX_RELEASED": limits.MAX_RELEASED}
+    figures |= {
+        "SHOWN": SHOWN,
+        "LONGEST_ADDRESS": LONGEST_ADDRESS,
+        "MAX_CELLS": limits.MAX_CELLS,
+        "MAX_RELEASED": limits.MAX_RELEASED,
+    }
     figures |= {"MAX_PARTS": rows.MAX_PARTS, "MAX_CELLS of a column": column.MAX_COLUMN_CELLS}
     assert len(figures) > 15
     assert [name for name, figure in figures.items() if f" {figure:,}" not in page] == []

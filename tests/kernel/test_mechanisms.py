@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 import privet
 from privet.kernel import (
+    PURE,
     SYSTEM,
     AboveThreshold,
     Entropy,
@@ -37,7 +38,6 @@ from privet.kernel import (
     Refinement,
     ResidualLaplace,
     SeededEntropy,
-    SumAndCount,
     SystemEntropy,
     sampling,
 )
@@ -657,7 +657,7 @@ def draw(source: Entropy = SYSTEM) -> list[Any]:
         ],
         *([kind(wide, 1, True).release(zeros, source) for _ in range(8)] for kind in PLAIN),
         [ExponentialOverRanges(wide, 1, True).release(Ranges(zeros[:50], [10**30] * 50), source)],
-        SumAndCount(wide, 3).release(zeros[:4].reshape(2, 2), source).tolist(),
+        PURE.sum_and_count(wide, 3).release(zeros[:4].reshape(2, 2), source).tolist(),
         [watches, source.below(10**30)],
     ]
 

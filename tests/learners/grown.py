@@ -12,13 +12,13 @@ import privet
 from privet.kernel.accounting import as_epsilon
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.limits import decimal_text
 from privet.lab import open_public
-from privet.learners.grow import grow
+from privet.learners.growth import grow
 from privet.learners.plan import Plan
 from privet.learners.presets import PRESETS
 from privet.models.tree import Ensemble
 from privet.table import ProtectedTable
+from privet.text import decimal_text
 
 PRIVATE = [name for name in PRESETS if name not in ("id3", "c45")]
 FORESTS = ["jagannathan", "patil-singh", "snr-forest", "maxforest", "hanisch-forest"]

@@ -34,11 +34,11 @@ from privet.kernel.accounting import as_epsilon
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
 from privet.learners import splitting
+from privet.learners.algorithm import Progress
 from privet.learners.estimators import CLASSIFIERS
-from privet.learners.grow import grow, refill
+from privet.learners.growth import grow, refill
 from privet.learners.plan import Plan, leaves_only
 from privet.learners.presets import preset
-from privet.learners.progress import Progress
 from privet.learners.structure import draw
 from privet.models.tree import Ensemble, Tree
 from privet.testing import seeded_noise

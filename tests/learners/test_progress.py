@@ -18,7 +18,7 @@ import spark_session
 from postgres_server import shared_server
 
 import privet
-from privet.learners.progress import Meter, Progress, ProgressBar
+from privet.learners.algorithm import Meter, Progress, ProgressBar
 
 ROWS = privet.datasets.census(600, seed=3)
 HELD = ROWS.astype(object).where(ROWS.notna(), None).to_numpy().tolist()

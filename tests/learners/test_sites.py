@@ -26,7 +26,7 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery
 from privet.kernel.rows import Rows
 from privet.lab import open_public, worst_loss
-from privet.learners.grow import grow, refill
+from privet.learners.growth import grow, refill
 from privet.learners.plan import (
     NODE_SITES,
     RUN_SITES,
@@ -43,7 +43,7 @@ from privet.learners.plan import (
 )
 from privet.learners.presets import PRESETS, preset
 from privet.learners.sites import Site
-from privet.models.privacy_record import Decision, Privacy, Step
+from privet.models.privacy_record import Privacy, Step
 from privet.models.tree import Ensemble
 from privet.table import ProtectedTable
 from privet.testing import seeded_noise
@@ -454,17 +454,15 @@ def test_the_run_is_decided_in_order_and_each_decision_holds() -> None:
     assert len(model.trees) == 2 and model.privacy.disjoint and model.vote == "average"
     assert {tree.depth for tree in model.trees} == {1}
     assert {step.question for step in model.privacy.steps} == {"split", "label"}
-    assert model.privacy.decisions == tuple(
-        Decision(site, branch)
-        for site, branch in (
-            ("budget", "fixed"),
-            ("depth", "1"),
-            ("trees", "2"),
-            ("rows", "disjoint"),
-            ("leaf", "label"),
-            ("vote", "average"),
-        )
-    )
+    assert [(decision.site, decision.branch, decision.nodes) for decision in model.privacy.decisions] == [
+        ("budget", "fixed", 1),
+        ("depth", "1", 1),
+        ("trees", "2", 1),
+        ("rows", "disjoint", 1),
+        ("leaf", "label", 1),
+        ("vote", "average", 1),
+    ]
+    assert dict(model.privacy.decisions[0].context)["attributes"] == 4
 
 
 # -- what cannot be done --------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def test_numbers_written_in_two_ways_are_one_value() -> None:
 
 
 def test_a_choice_among_too_many_splits_is_left_out_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privet.risk.world_search.GROUPED", 100)
+    monkeypatch.setattr("privet.risk.worlds.GROUPED", 100)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.permutation(20), "b": rng.permutation(20)})
     tree = DecisionTreeClassifier(max_depth=1).fit(frame, rng.integers(0, 2, 20))

@@ -9,7 +9,7 @@ import pytest
 
 import privet
 
-FILES = sorted((Path(privet.__file__).parent / "risk").glob("*.py"))
+FILES = sorted((Path(privet.__file__).parent / "risk").rglob("*.py"))
 ALLOWED = {
     *("Column", "Date", "Nominal", "Numeric", "Domain"),
     *("canonical_text", "decimal_text", "number_of", "short_text", "text_of"),

@@ -13,14 +13,12 @@ from published import COLUMNS, EXAMPLE, FIRST, HIGH, LOW, example_tree, id3, peo
 from sizes import examples
 
 from privet.errors import DataError
-from privet.risk.beliefs import mean_entropy
-from privet.risk.component import Component, Demand
 from privet.risk.constraints import Candidate, Choice, Counted, choices_of
-from privet.risk.convex_concave import solve
+from privet.risk.convex_concave import Component, Demand, solve
 from privet.risk.leaf_shares import closed_form, tilt_of
 from privet.risk.maximum_entropy import TOLERANCE, maximum_entropy
 from privet.risk.measures import individual
-from privet.risk.people import People
+from privet.risk.people import People, mean_entropy
 from privet.risk.publication import Publication
 from privet.risk.tree import ENTROPY, GINI
 

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from privet import datasets
 from privet.errors import DataError
-from privet.risk.beliefs import Belief, marginal_only, uniform
 from privet.risk.measures import FLOOR, TINY, histogram, individual, measure, most_exposed
-from privet.risk.people import People
+from privet.risk.people import Belief, People, marginal_only, uniform
 from privet.risk.tree import Floats
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=150)

@@ -13,9 +13,9 @@ import privet
 from privet.errors import ModelError
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
-from privet.risk.merging import best_merge, withheld
 from privet.risk.publication import most_published
-from privet.risk.reading import read_tree
+from privet.risk.readers import read_tree
+from privet.risk.remedies import best_merge, withheld
 from privet.risk.tree import PublishedTree
 
 NAMES = "abc"

@@ -17,15 +17,13 @@ from labels import EVIL
 
 import privet
 from privet.risk import Audit, audit
-from privet.risk.beliefs import Belief, uniform
-from privet.risk.conditions import Equals
 from privet.risk.drawing import key, level, posteriors
+from privet.risk.findings import Remedy
 from privet.risk.measures import measure
 from privet.risk.page import page
-from privet.risk.people import People
+from privet.risk.people import Belief, People, uniform
 from privet.risk.publication import Publication
-from privet.risk.remedy import Remedy
-from privet.risk.tree import Node, PublishedTree
+from privet.risk.tree import Equals, Node, PublishedTree
 from privet.risk.tree_drawing import LEAVES, exposed_tree, parts_of, spots_of
 
 TREE = """sex = f: flu (3.0/1.0)

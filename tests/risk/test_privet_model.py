@@ -16,8 +16,8 @@ from privet.kernel.domain import Domain
 from privet.models.privacy_record import Privacy, Step
 from privet.models.tree import Ensemble, Tree
 from privet.risk.people import People
-from privet.risk.privet_model import NOISY, published
 from privet.risk.publication import Publication, most_published
+from privet.risk.readers.privet_model import NOISY, published
 
 DOMAIN = Domain(
     (

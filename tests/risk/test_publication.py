@@ -13,9 +13,8 @@ import privet
 from privet.errors import DataError, ModelError
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
-from privet.risk.conditions import Equals
 from privet.risk.publication import Publication, marginal_of
-from privet.risk.tree import Node, PublishedTree
+from privet.risk.tree import Equals, Node, PublishedTree
 
 PEOPLE = pd.DataFrame({"sex": ["f"] * 6 + ["m"] * 4})
 LABELS = "sex = f: yes\nsex = m: no"

@@ -21,7 +21,7 @@ from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.models.model import Model
 from privet.models.tree import Ensemble
-from privet.risk.reading import criterion_of, read_tree
+from privet.risk.readers import criterion_of, read_tree
 from privet.risk.tree import PublishedTree
 
 X = pd.DataFrame({"age": [20, 30, 40, 50] * 5, "sex": [0, 1, 1, 0] * 5})

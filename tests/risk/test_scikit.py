@@ -13,13 +13,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, export_text
 
 from privet.errors import ModelError
-from privet.risk.lines import UNSAID
 from privet.risk.people import People
 from privet.risk.publication import Publication, most_published
-from privet.risk.scikit import WEIGHTED, parse, published
+from privet.risk.readers.scikit import WEIGHTED, parse, published
+from privet.risk.readers.text_lines import UNSAID
+from privet.risk.readers.weka import parse as parse_weka
+from privet.risk.readers.weka import write
 from privet.risk.tree import PublishedTree
-from privet.risk.weka import parse as parse_weka
-from privet.risk.weka import write
 
 COLUMNS = ["age", "hours", "height"]
 
@@ -108,7 +108,7 @@ def test_monotonic_trees_are_silent() -> None:
     assert "splitter" in published(ExtraTreeClassifier().fit(frame, sensitive)).silent
 
 
-def test_weighted_rows_publish_labels_alone() -> None:
+def test_weighted_rows_publish_weights_and_no_counts() -> None:
     frame, sensitive = people()
     weights = np.where(sensitive == "flu", 2, 1)
     forest = RandomForestClassifier(2, random_state=0).fit(frame, sensitive)
@@ -119,6 +119,7 @@ def test_weighted_rows_publish_labels_alone() -> None:
     ):
         tree = published(fitted)
         assert most_published(tree) == "labels" and tree.criterion is None and tree.silent == WEIGHTED
+        assert all(tree.nodes[leaf].weights is not None for leaf in tree.leaves)
 
 
 def test_trees_that_are_none() -> None:

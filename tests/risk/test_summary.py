@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from privet.risk import Audit, audit
-from privet.risk.remedy import Remedy
+from privet.risk.findings import Remedy
 from privet.risk.summary import show, summary
 from privet.risk.words import best, difference, measures, notes, probability, verdict
 from privet.trees.layout import width_of

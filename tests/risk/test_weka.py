@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from privet.errors import ModelError
 from privet.kernel.column import canonical_text
-from privet.risk.conditions import Above, AtMost, Condition, Equals
-from privet.risk.lines import UNSAID
 from privet.risk.people import People
 from privet.risk.publication import Publication
-from privet.risk.tree import Node, PublishedTree
-from privet.risk.weka import GAIN_RATIO, NotEquals, parse, write
+from privet.risk.readers.text_lines import UNSAID
+from privet.risk.readers.weka import GAIN_RATIO, NotEquals, parse, write
+from privet.risk.tree import Above, AtMost, Condition, Equals, Node, PublishedTree
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=300)
 

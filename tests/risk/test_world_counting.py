@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from privet.risk.world_counting import drawn_label_share, label_share, label_worlds, log_ways
+from privet.risk.world_pieces import drawn_label_share, label_share, label_worlds, log_ways
 
 
 @pytest.mark.parametrize("people", range(1, 7))
@@ -32,7 +32,7 @@ def test_the_share_of_a_label_that_is_only_known_to_be_most_frequent(people: int
     labelled = [world[0] for world in worlds if world[0] == max(world.values())]
     share, error = label_share(people, values, seed=0)
     assert share == pytest.approx(sum(labelled) / len(labelled) / people) and error == 0
-    assert sum(math.exp(log) for log in label_worlds(people, values)[1]) == pytest.approx(len(labelled))
+    assert sum(math.exp(log) for log in label_worlds(people, values).logs) == pytest.approx(len(labelled))
 
 
 @pytest.mark.parametrize(("people", "values"), [(30, 3), (150, 4), (300, 16)])

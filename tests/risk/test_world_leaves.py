@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from privet.risk.world_leaves import Quota, draw_capped, whole
+from privet.risk.world_pieces import Quota, draw_capped, whole
 
 QUOTAS = {
     "labels": Quota(6, label=1, classes=3),

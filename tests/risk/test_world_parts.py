@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from privet.risk.tree import ENTROPY, GINI
-from privet.risk.world_leaves import Quota
-from privet.risk.world_parts import Leaf, Part, Rule, drawn, listed, remaining_impurity
+from privet.risk.world_pieces import Leaf, Part, Quota, Rule, drawn, listed, remaining_impurity
 
 
 def table(*cells: list[int]) -> np.ndarray:

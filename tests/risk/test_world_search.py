@@ -6,12 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from privet.risk.conditions import Equals
 from privet.risk.people import People
 from privet.risk.publication import Publication
-from privet.risk.tree import GINI, Integers, Node, PublishedTree
-from privet.risk.world_parts import Leaf, Part
-from privet.risk.world_search import Search
+from privet.risk.tree import GINI, Equals, Integers, Node, PublishedTree
+from privet.risk.world_pieces import Leaf, Part
+from privet.risk.worlds import Search
 
 
 @dataclass(frozen=True, eq=False)

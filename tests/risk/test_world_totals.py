@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet.risk.world_leaves import Quota
-from privet.risk.world_parts import Leaf
-from privet.risk.world_totals import TooMany, conditioned, totals_of
+from privet.risk.world_pieces import Leaf, Quota
+from privet.risk.worlds import TooMany, conditioned, totals_of
 
 
 def leaf(number: int, quota: Quota) -> Leaf:

@@ -11,11 +11,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from privet.errors import DataError
-from privet.risk.conditions import Equals
 from privet.risk.constraints import choices_of
 from privet.risk.people import People
 from privet.risk.publication import COUNTS, LABELS, LEVELS, RATES, Publication
-from privet.risk.tree import ENTROPY, GINI, Integers, Node, PublishedTree
+from privet.risk.tree import ENTROPY, GINI, Equals, Integers, Node, PublishedTree
 from privet.risk.worlds import possible_worlds
 
 

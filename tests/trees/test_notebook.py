@@ -16,8 +16,9 @@ import pytest
 from labels import EVIL
 
 import privet
-from privet.kernel import Domain, Nominal, Numeric, clean
+from privet.kernel import Domain, Nominal, Numeric
 from privet.models.privacy_record import Privacy, Step
+from privet.text import clean
 from privet.trees.notebook import CELLS, ENTRIES, PARTS
 from privet.verification import Finding, Verdict
 

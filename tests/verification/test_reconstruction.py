@@ -21,7 +21,7 @@ from privet.kernel import IntegerLaplace, as_epsilon
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.learners.estimators import TreeClassifier
-from privet.learners.grow import grow
+from privet.learners.growth import grow
 from privet.learners.plan import Plan, leaves_only
 from privet.models.tree import Ensemble
 from privet.testing import seeded_noise

@@ -2,6 +2,7 @@
 
 from privet.choice.branch import Advice, Branch
 from privet.choice.history import History
+from privet.choice.learning import Learning, Reward, percent_right
 from privet.choice.linear import BayesianLinear
 from privet.choice.modes import AccuracyFirst, Free, Probe, Race, Score
 from privet.choice.noisy_if import NoisyIf
@@ -19,10 +20,13 @@ __all__ = [
     "Floor",
     "Free",
     "History",
+    "Learning",
     "NoisyIf",
     "Outcome",
     "Policy",
     "Probe",
     "Race",
+    "Reward",
     "Score",
+    "percent_right",
 ]

@@ -15,11 +15,11 @@ import numpy as np
 
 from privet.kernel import Domain, Histogram, Json, Nominal, digest
 from privet.learners.additive import LEARNERS, SHARE, learn
+from privet.learners.algorithm import ProgressCallback
 from privet.learners.boosting import CONSTANTS
-from privet.learners.grow import grow
+from privet.learners.growth import grow
 from privet.learners.plan import Plan
 from privet.learners.presets import preset
-from privet.learners.progress import ProgressCallback
 from privet.models.model import Model
 from privet.table import ProtectedTable
 

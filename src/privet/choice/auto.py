@@ -18,10 +18,9 @@ from privet.choice.noisy_if import NoisyIf
 from privet.choice.policy import CautiousForest
 from privet.errors import QuestionError
 from privet.kernel import Domain, Histogram, as_epsilon
-from privet.learners.algorithm import check_attributes, check_target
+from privet.learners.algorithm import Progress, check_attributes, check_target
 from privet.learners.estimator import PrivateClassifier
 from privet.learners.estimators import CLASSIFIERS as PLAIN
-from privet.learners.progress import Progress
 from privet.models.model import Model
 from privet.table import ProtectedTable
 

@@ -18,12 +18,13 @@ from privet.choice.modes import AccuracyFirst
 from privet.choice.noisy_if import NoisyIf
 from privet.choice.outcome import Outcome
 from privet.errors import QuestionError
-from privet.kernel import Domain, Histogram, as_epsilon, decimal_text
+from privet.kernel import Domain, Histogram, as_epsilon
 from privet.learners.additive import SHARE, naive_bayes, published_model
 from privet.learners.algorithm import check_attributes, check_target
 from privet.models.privacy_record import Step
 from privet.models.tables import Tables
 from privet.table import ProtectedTable
+from privet.text import decimal_text
 
 CHECKS = Fraction(1, 10)  # of the whole budget, for all checks together
 LEVELS = 8

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel import Derived, Domain, Histogram, Nominal
+from privet.kernel import Derived, Domain, Histogram, Nominal, Public, derivation
 
 PROBE = Fraction(1, 20)  # of epsilon, for the class counts: every arm of the shipped policy uses them
 
@@ -37,12 +37,12 @@ FEATURES = (
 
 def context(domain: Domain, epsilon: Fraction, counts: Histogram) -> dict[str, Derived]:
     """The features as releases: functions of the probe and of what is public."""
-    found = counts.map(lambda values: measured(domain, epsilon, values))
+    return {name: counts.map(_feature, Public(domain), Public(epsilon), Public(name)) for name in FEATURES}
 
-    def feature(name: str) -> Derived:
-        return found.map(lambda known: known[name])
 
-    return {name: feature(name) for name in FEATURES}
+@derivation
+def _feature(counts: NDArray[np.int64], domain: Domain, epsilon: Fraction, name: str) -> float:
+    return measured(domain, epsilon, counts)[name]
 
 
 def measured(domain: Domain, epsilon: Fraction, counts: NDArray[np.int64]) -> dict[str, float]:

@@ -8,19 +8,25 @@ neither; they cannot be written down. What a policy learned from charged rewards
 
 from __future__ import annotations
 
+import functools
 import json
+import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from privet.errors import PrivacyError, QuestionError
-from privet.kernel import Public, Release, known
+from privet.kernel import Public, Release, clean_value
 
 SYNTHETIC, PUBLIC, CHARGED = "synthetic", "public", "charged"
 ORIGINS = (SYNTHETIC, PUBLIC, CHARGED)
+
+WAIT_SECONDS = 60.0  # for other processes that write into the same file
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -29,19 +35,38 @@ CREATE TABLE IF NOT EXISTS runs (
 CREATE TABLE IF NOT EXISTS rewards (
     id INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL REFERENCES runs, branch TEXT NOT NULL,
     reward REAL NOT NULL, origin TEXT NOT NULL, source TEXT NOT NULL, UNIQUE (run, branch));
+CREATE TABLE IF NOT EXISTS costs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, reward INTEGER NOT NULL UNIQUE REFERENCES rewards, cost TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS nodes (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL REFERENCES runs, branch TEXT NOT NULL,
+    share REAL NOT NULL, context TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS nodes_run ON nodes (run);
 """
 _SCHEMA += "".join(
     f"CREATE TRIGGER IF NOT EXISTS {table}_{verb} BEFORE {verb} ON {table} "
     "BEGIN SELECT RAISE(ABORT, 'append-only'); END;\n"
-    for table in ("runs", "rewards")
+    for table in ("runs", "rewards", "costs", "nodes")
     for verb in ("UPDATE", "DELETE")
 )
 _ROWS = "FROM rewards JOIN runs ON runs.id = rewards.run"
 
 
 @dataclass(frozen=True)
+class NodeChoice:
+    """The choice at one node of a run, and the share of the run's rows that it was about."""
+
+    branch: str
+    share: float
+    context: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class HistoryRow:
-    """One branch of one run, and its reward. Rows of one `run` share their context, runs on one `data` their rows."""
+    """One branch of one run, and its reward. Rows of one `run` share their context, runs on one `data` their rows.
+
+    A run in which several nodes chose, each by itself, has one reward for all of them: its `branch` is empty, and
+    `nodes` says what they chose.
+    """
 
     site: str
     run: str
@@ -51,10 +76,25 @@ class HistoryRow:
     reward: float
     origin: str
     source: str
+    cost: Fraction | None = None
+    nodes: tuple[NodeChoice, ...] = ()
+
+    @property
+    def choices(self) -> tuple[tuple[str, float, Mapping[str, Any]], ...]:
+        """What was chosen: branch, share of the run, context."""
+        if not self.branch:
+            return tuple((node.branch, node.share, {**self.context, **node.context}) for node in self.nodes)
+        return ((self.branch, 1.0, self.context),)
+
+    @property
+    def described(self) -> str:
+        """Where the reward comes from. Synthetic rows come from thousands of seeds, and every run has its ledger entry:
+        the fingerprint of a policy tells these apart."""
+        return self.origin if self.origin == SYNTHETIC else f"{self.origin}: {self.source.split(', ledger entry')[0]}"
 
 
 class History:
-    """A history in a file, or in memory for a test.
+    """A history in a file that programs and processes may share, or in memory.
 
     >>> history = History()
     >>> context = {"log rows": Public(8.5)}
@@ -69,13 +109,51 @@ class History:
 
     def __init__(self, path: str | Path = ":memory:") -> None:
         self.path = str(path)
+        self._local = threading.local()
+        self._lock = threading.RLock()
+        self._shared = self._open() if self.path == ":memory:" else None
+        self._connection.execute("SELECT count(*) FROM runs")
+
+    def _open(self) -> sqlite3.Connection:
         try:
-            self._connection = sqlite3.connect(self.path, isolation_level=None)
-            self._connection.executescript(_SCHEMA)
+            connection = sqlite3.connect(
+                self.path, WAIT_SECONDS, isolation_level=None, check_same_thread=self.path != ":memory:"
+            )
+            connection.executescript(_SCHEMA)
         except sqlite3.Error:
             raise QuestionError(
                 f"'{self.path}' is no history and cannot become one; name a new file in a folder that can be written."
             ) from None
+        return connection
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        """The connection of this thread of this process: SQLite's must not cross a fork."""
+        if self._shared is not None:
+            return self._shared
+        if getattr(self._local, "process", None) != os.getpid():
+            self._local.connection, self._local.process = self._open(), os.getpid()
+        connection: sqlite3.Connection = self._local.connection
+        return connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Write all or nothing, after those who write now."""
+        with self._lock, self._connection as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                raise QuestionError(
+                    f"the history '{self.path}' is being written by others for {WAIT_SECONDS:.0f} seconds, or cannot "
+                    "be written; try again."
+                ) from None
+            yield connection
+
+    def __reduce__(self) -> tuple[type[History], tuple[str]]:
+        """Go to another process as the name of the file."""
+        if self._shared is not None:
+            raise QuestionError("a history in memory stays in its process; give History a file to share it.")
+        return History, (self.path,)
 
     def append(
         self,
@@ -86,9 +164,34 @@ class History:
         *,
         run: str,
         data: str = "",
+        cost: Fraction | None = None,
     ) -> None:
-        """Add the reward of one branch. A branch of a run that is there already stays as it is."""
-        self.extend(site, context, {branch: reward}, run=run, data=data)
+        """Add the reward of one branch. A branch of a run that is there already stays as it is.
+
+        Parameters
+        ----------
+        site : str
+            The name of the choice.
+        context : mapping of str to Release or Public
+            What it was made from.
+        branch : str
+        reward : Release or Public
+            Charged, or measured on public rows and with an origin.
+        run : str
+            The name of the run.
+        data : str, optional
+            The name of the rows it was about; by default they are its own.
+        cost : Fraction, optional
+            What the run was charged.
+
+        Raises
+        ------
+        PrivacyError
+            The reward or a value of the context may come from private rows. Nothing was written.
+        QuestionError
+            The run is there with another context, or the file cannot be written.
+        """
+        self.extend(site, context, {branch: reward}, run=run, data=data, cost=cost)
 
     def extend(
         self,
@@ -98,41 +201,65 @@ class History:
         *,
         run: str,
         data: str = "",
+        cost: Fraction | None = None,
+        nodes: Sequence[NodeChoice] = (),
     ) -> None:
-        """Add the rewards of several branches of one run, all or none of them."""
-        seen = json.dumps({name: _plain(known(value)) for name, value in context.items()})
+        """Add the rewards of several branches of one run, all or none of them; see `append`."""
+        seen = json.dumps({name: _plain(clean_value(value)) for name, value in context.items()})
         rows = [(branch, *_certified(branch, reward)) for branch, reward in rewards.items()]
-        with self._connection:
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.execute(
+        with self._writing() as connection:
+            connection.execute(
                 "INSERT OR IGNORE INTO runs (site, run, data, context) VALUES (?, ?, ?, ?)",
                 (site, run, data or run, seen),
             )
             query = "SELECT id, data, context FROM runs WHERE site = ? AND run = ?"
-            number, *known_as = self._connection.execute(query, (site, run)).fetchone()
+            number, *known_as = connection.execute(query, (site, run)).fetchone()
             if known_as != [data or run, seen]:
                 raise QuestionError(f"the run '{run}' of '{site}' is there with another context; give it another name.")
-            self._connection.executemany(
-                "INSERT OR IGNORE INTO rewards (run, branch, reward, origin, source) VALUES (?, ?, ?, ?, ?)",
-                [(number, *row) for row in rows],
+            for row in rows:
+                added = connection.execute(
+                    "INSERT OR IGNORE INTO rewards (run, branch, reward, origin, source) VALUES (?, ?, ?, ?, ?)",
+                    (number, *row),
+                )
+                if added.rowcount and cost is not None:
+                    connection.execute("INSERT INTO costs (reward, cost) VALUES (?, ?)", (added.lastrowid, str(cost)))
+            connection.executemany(
+                "INSERT INTO nodes (run, branch, share, context) VALUES (?, ?, ?, ?)",
+                [(number, node.branch, node.share, json.dumps(dict(node.context))) for node in nodes],
             )
 
     def rows(self, site: str | None = None) -> list[HistoryRow]:
         """All rows in the order they were written, or those of one site."""
-        columns = "site, runs.run, data, context, branch, reward, origin, source"
+        columns = "runs.id, site, runs.run, data, context, branch, rewards.reward, origin, source, cost"
+        costs = "LEFT JOIN costs ON costs.reward = rewards.id"
         where, values = ("", ()) if site is None else (" WHERE site = ?", (site,))
-        query = f"SELECT {columns} {_ROWS}{where} ORDER BY rewards.id"
-        contexts: dict[str, Mapping[str, Any]] = {}
+        read = functools.cache(json.loads)  # runs have few contexts between them
+        nodes: dict[int, list[NodeChoice]] = {}
         found = []
-        with closing(self._connection.execute(query, values)) as answer:
-            for name, run, data, text, branch, reward, origin, source in answer:
-                context = contexts.setdefault(text, json.loads(text) if text not in contexts else {})
-                found.append(HistoryRow(name, run, data, context, branch, reward, origin, source))
+        with self._lock, self._connection as connection:
+            connection.execute("BEGIN")  # both questions see the same runs
+            own = f"SELECT nodes.run, branch, share, nodes.context FROM nodes JOIN runs ON runs.id = nodes.run{where}"
+            for number, branch, share, text in connection.execute(f"{own} ORDER BY nodes.id", values):
+                nodes.setdefault(number, []).append(NodeChoice(branch, share, read(text)))
+            query = f"SELECT {columns} {_ROWS} {costs}{where} ORDER BY rewards.id"
+            for number, name, run, data, text, branch, reward, origin, source, cost in connection.execute(
+                query, values
+            ):
+                paid = None if cost is None else Fraction(cost)
+                of_run = () if branch else tuple(nodes.get(number, ()))
+                found.append(HistoryRow(name, run, data, read(text), branch, reward, origin, source, paid, of_run))
         return found
+
+    def last(self, site: str) -> int:
+        """A number that changes whenever a reward of the site is added."""
+        query = f"SELECT max(rewards.id) {_ROWS} WHERE site = ?"
+        with self._lock:
+            return int(self._connection.execute(query, (site,)).fetchone()[0] or 0)
 
     def runs(self, site: str) -> set[str]:
         """The runs that are there."""
-        return {run for (run,) in self._connection.execute("SELECT run FROM runs WHERE site = ?", (site,))}
+        with self._lock:
+            return {run for (run,) in self._connection.execute("SELECT run FROM runs WHERE site = ?", (site,))}
 
     def origins(self, site: str) -> list[str]:
         """Where the rewards of a site come from: what a policy that learns from them has to say."""
@@ -148,10 +275,13 @@ class History:
         return iter(self.rows())
 
     def __len__(self) -> int:
-        return int(self._connection.execute("SELECT count(*) FROM rewards").fetchone()[0])
+        with self._lock:
+            return int(self._connection.execute("SELECT count(*) FROM rewards").fetchone()[0])
 
     def close(self) -> None:
+        """Close the file, in this thread."""
         self._connection.close()
+        self._local = threading.local()
 
     def __repr__(self) -> str:
         return f"<history '{self.path}', {len(self)} rewards>"
@@ -173,6 +303,7 @@ def _certified(branch: str, reward: object) -> tuple[float, str, str]:
                 f"the reward for '{branch}' was released with seeded noise or from public rows; if the rows are "
                 "public, say so with Public(reward, origin=...)."
             )
+        clean_value(reward)
         about = reward.about
         source = f"{about.question} for epsilon {about.epsilon}, ledger entry {about.entry}"
         return _number(reward.value), CHARGED, source

@@ -1,99 +1,278 @@
-"""Bayesian linear regression of the rewards, a line for each branch: the learner that the Jostle paper has in mind.
+"""Bayesian regression of the rewards of a site: the learner that the Jostle paper has in mind.
 
-It learns from any history, also one where each run tried one branch. With `thompson` a branch is drawn as often as it
-may be the best: for simulations on public rows, where a reward comes back. A private run gives no clean
-reward, so exploring there would add noise and teach nothing (docs/choice.md).
+It learns from any history, also one where every run tried one branch. The model is hierarchical:
+
+    reward = level of the run + curve that all branches share + deviation of the branch + noise
+
+The curve and the deviations are quadratic in the context. The prior of a deviation has mean 0 and a scale that is
+learned, as are the scale of the curve, that of the runs and the noise: every pair of ratios on a grid is weighed by its
+marginal likelihood, with the noise integrated out. The level of the curve has a flat prior, and rewards are
+standardised first. So neither their origin nor their unit changes a choice, and a branch that was run seldom is
+compared with the others at the same context, not with 0.
+
+Advice moves the prior mean of a branch by one scale of the deviations. In a Gaussian model that moves the posterior
+mean by its variance over that of the prior: all where nothing is known, next to nothing where the branch was run often.
+
+With coins, a branch is drawn as often as it may be the best (Thompson 1933), which is how a choice that is wrong finds
+out. A run only teaches if its reward comes back, from public rows or by a charged question (docs/choice.md).
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet.choice.history import HistoryRow
-from privet.choice.policy import ADVICE_BONUS, ADVICE_ROWS, Context, Policy, Weights
+from privet.choice.policy import Advised, Context, Policy, Weights
 from privet.errors import QuestionError
+from privet.kernel import Json, digest
 
 Floats = NDArray[np.float64]
 
-PRIOR = 1.0  # standard deviation of a coefficient, over that of the rewards
+# Ratios to the noise that are weighed against each other.
+CURVES = (0.5, 4.0)  # of the curve that branches share
+DEVIATIONS = (0.2, 1.0, 5.0, 25.0)  # of a branch from it, on average over contexts
+SLOPES = (0.3, 1.5)  # of how a deviation changes with the context, over the deviation
+LEVELS = (0.0, 1.0, 10.0, 100.0)  # of what can be reached in a run at all; only runs of several branches tell
+
+FLAT = 1e6  # prior variance of the level, over that of the noise
+NOISE_SHAPE, NOISE_SCALE = 0.5, 0.001  # inverse gamma prior of the variance of the noise; rewards have variance 1
+ADVICE = 1.0  # scales of the deviations by which advice moves the mean of a branch
+FARTHEST = 2.0  # deviations from the mean of a feature: beyond, a curve would go on for ever
+NEGLIGIBLE = 1e-4  # weight below which ratios are forgotten
+
+HIGHEST, LOWEST = "highest", "lowest"
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """The posterior of one branch: mean and covariance of its coefficients, and how many rewards it is made of."""
+    """What is believed with one choice of ratios: the coefficients, in units of the standardised rewards."""
 
+    weight: float
     mean: Floats
-    covariance: Floats
-    rows: int
+    inverse: Floats  # covariance over the variance of the noise
+    noise: float
+    prior: Floats  # variances over that of the noise
 
 
 @dataclass(frozen=True)
 class BayesianLinear(Policy):
-    """Takes the branch with the highest expected reward or, with `thompson` coins, of a draw from what is believed."""
+    """Takes the branch with the highest expected reward or, with coins, of a draw from what is believed.
+
+    Made by `BayesianLinear.fit`.
+    """
 
     features: tuple[str, ...]
+    branches: tuple[str, ...]
     centre: Floats
     scale: Floats
-    lines: Mapping[str, Posterior]
-    thompson: np.random.Generator | None = None
+    unit: float
+    posteriors: tuple[Posterior, ...]
+    origins: tuple[str, ...] = ()
+    fingerprint: str = ""
+    thompson: np.random.Generator | str | None = None
 
     kind = "bayesian-linear"
 
     @classmethod
     def fit(
-        cls, rows: Sequence[HistoryRow], features: Sequence[str], thompson: np.random.Generator | None = None
+        cls,
+        rows: Sequence[HistoryRow],
+        features: Sequence[str],
+        thompson: np.random.Generator | str | None = None,
+        *,
+        best: str = HIGHEST,
+        weights: Sequence[float] | None = None,
     ) -> BayesianLinear:
-        """Learn from the rows of a history."""
+        """Learn from the rows of a history.
+
+        Parameters
+        ----------
+        rows : sequence of HistoryRow
+        features : sequence of str
+            The names in the contexts that rewards may depend on; each is a number in every row.
+        thompson : numpy.random.Generator or str, optional
+            Coins, to draw a branch as often as it may be the best. With a text they follow from it and from the
+            context, so that the same question has the same answer.
+        best : str, default "highest"
+            "lowest" if rewards are errors or costs.
+        weights : sequence of float, optional
+            How much each row counts, at most 1; rows of a run count alike.
+
+        Returns
+        -------
+        BayesianLinear
+
+        Raises
+        ------
+        QuestionError
+            There are no rows, or one lacks a feature.
+        """
         if not rows:
             raise QuestionError("the history is empty; without one use advice, or Fixed(branch).")
-        values = np.array([[float(row.context[name]) for name in features] for row in rows])
-        centre, scale = values.mean(axis=0), np.maximum(values.std(axis=0), 1e-9)
-        rewards = np.array([row.reward for row in rows])
-        # runs differ in what can be reached at all: a reward counts from the mean of its run
-        for run in {row.run for row in rows}:
-            own = [place for place, row in enumerate(rows) if row.run == run]
-            if len(own) > 1:
-                rewards[own] -= rewards[own].mean()
-        noise = max(float(rewards.std()), 1e-9)
-        lines = {}
-        for branch in dict.fromkeys(row.branch for row in rows):
-            mine = np.array([row.branch == branch for row in rows])
-            lines[branch] = _line(_design((values[mine] - centre) / scale), rewards[mine], noise)
-        return cls(tuple(features), centre, scale, lines, thompson)
+        if best not in (HIGHEST, LOWEST):
+            raise QuestionError(f"best is '{HIGHEST}' or '{LOWEST}', not {best!r}.")
+        sign = 1.0 if best == HIGHEST else -1.0
+        branches = tuple(sorted({branch for row in rows for branch, _, _ in row.choices}))
+        counts = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
+        values = [[_values(context, features) for _, _, context in row.choices] for row in rows]
+        listed = [value for own in values for value in own]
+        every = np.array(listed, dtype=np.float64).reshape(len(listed), len(features))
+        centre, scale = every.mean(axis=0), every.std(axis=0)
+        scale = np.where(scale > 1e-12 * (1 + np.abs(centre)), scale, np.inf)  # a constant tells nothing
+        rewards = sign * np.array([row.reward for row in rows])
+        level = float(np.average(rewards, weights=counts))
+        unit = math.sqrt(float(np.average((rewards - level) ** 2, weights=counts)))
+        posteriors: tuple[Posterior, ...] = ()
+        if unit > 1e-12 * (1 + abs(level)):  # else all rewards are one number, and nothing says how far apart they are
+            design = np.zeros((len(rows), (1 + 2 * len(features)) * (1 + len(branches))))
+            for place, (row, own) in enumerate(zip(rows, values, strict=True)):
+                for (branch, share, _), value in zip(row.choices, own, strict=True):
+                    at = _standard(value, centre, scale)
+                    design[place] += share * _design(at, branches.index(branch), len(branches))
+            runs = np.unique([row.run for row in rows], return_inverse=True)[1]
+            posteriors = _posteriors(design, (rewards - level) / unit, counts, runs, len(features), len(branches))
+        learned: Json = {
+            "rows": [[row.site, row.run, row.branch, repr(row.reward), row.origin, row.source] for row in rows],
+            "weights": [repr(float(count)) for count in counts],
+            "features": list(features),
+            "best": best,
+        }
+        origins = tuple(
+            f"{origin} ({count} rewards)" for origin, count in Counter(row.described for row in rows).items()
+        )
+        return cls(tuple(features), branches, centre, scale, unit, posteriors, origins, digest(learned)[:12], thompson)
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind} {self.fingerprint}"
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return self.origins
 
     def margins(self, context: Context, branches: Sequence[str], default: str, advised: Weights) -> dict[str, float]:
         values = [context.get(name, math.nan) for name in self.features]
         if not all(isinstance(value, int | float) and math.isfinite(value) for value in values):
             return dict.fromkeys(branches, 0.0)
-        # trees clip what they have not seen; a line would go on for ever
-        at = _design(np.clip((np.array(values) - self.centre) / self.scale, -3, 3)[None])[0]
-        found = {branch: self._value(branch, at, advised) for branch in branches}
-        return {branch: found[branch] - found[default] for branch in branches}
+        if not self.posteriors:
+            return Advised().margins(context, branches, default, advised)
+        at = _curve(_standard([float(value) for value in values], self.centre, self.scale))
+        towards = np.array([advised.get(branch, 0.0) for branch in branches])
+        if self.thompson is None:
+            ahead = np.zeros(len(branches))
+            for posterior in self.posteriors:
+                ahead += posterior.weight * self._believed(posterior, at, branches, towards)[0]
+        else:
+            ahead = self._drawn(self._coins(context), at, branches, towards)
+        own = list(branches).index(default)
+        # as many digits as are certain: what is equal shall be a tie
+        return {branch: round(float(ahead[place] - ahead[own]), 9) * self.unit for place, branch in enumerate(branches)}
 
-    def _value(self, branch: str, at: Floats, advised: Weights) -> float:
-        line = self.lines.get(branch)
-        weight = ADVICE_ROWS if advised else 0.0
-        bonus = weight * ADVICE_BONUS * advised.get(branch, 0.0)
-        if line is None:
-            return bonus / max(weight, 1.0)
-        mean = line.mean if self.thompson is None else self.thompson.multivariate_normal(line.mean, line.covariance)
-        return (line.rows * float(at @ mean) + bonus) / (line.rows + weight)
+    def _believed(
+        self, posterior: Posterior, at: Floats, branches: Sequence[str], towards: Floats
+    ) -> tuple[Floats, Floats]:
+        """Mean and covariance of the deviations of branches at a context, after advice."""
+        own = np.concatenate([[1.0], at])
+        size = len(own)
+        prior = posterior.prior[size : 2 * size]  # of any branch
+        variance = float(prior @ own**2)
+        pick = np.zeros((len(branches), len(posterior.mean)))
+        covariance = np.zeros((len(branches), len(branches)))
+        for place, branch in enumerate(branches):
+            if branch in self.branches:
+                start = size * (1 + self.branches.index(branch))
+                pick[place, start : start + size] = own
+            else:  # nothing is known of it but that it is a branch
+                covariance[place, place] = variance
+        covariance += pick @ posterior.inverse @ pick.T
+        shift = ADVICE * posterior.noise * towards / math.sqrt(variance)
+        return pick @ posterior.mean + covariance @ shift, posterior.noise**2 * covariance
+
+    def _drawn(self, coins: np.random.Generator, at: Floats, branches: Sequence[str], towards: Floats) -> Floats:
+        """Deviations of the branches, drawn from what is believed."""
+        weights = np.array([posterior.weight for posterior in self.posteriors])
+        posterior = self.posteriors[int(coins.choice(len(weights), p=weights))]
+        mean, covariance = self._believed(posterior, at, branches, towards)
+        size, axes = np.linalg.eigh(covariance)
+        return np.asarray(mean + axes @ (np.sqrt(np.maximum(size, 0)) * coins.standard_normal(len(mean))))
+
+    def _coins(self, context: Context) -> np.random.Generator:
+        if isinstance(self.thompson, np.random.Generator):
+            return self.thompson
+        shown = {name: repr(float(context[name])) for name in self.features}
+        return np.random.default_rng(int(digest({"seed": str(self.thompson), "context": dict(shown)})[:16], 16))
 
 
-def _design(values: Floats) -> Floats:
-    """A constant, the values and their squares."""
-    return np.concatenate([np.ones((len(values), 1)), values, values**2], axis=1)
+def _values(context: Mapping[str, object], features: Sequence[str]) -> list[float]:
+    """The features of a context."""
+    values = [context.get(name) for name in features]
+    for name, value in zip(features, values, strict=True):
+        if not isinstance(value, int | float):
+            raise QuestionError(f"a run of the history has no number '{name}' in its context; leave this feature out.")
+    return [float(value) for value in values if isinstance(value, int | float)]
 
 
-def _line(design: Floats, rewards: Floats, noise: float) -> Posterior:
-    """The posterior under a normal prior of deviation PRIOR * noise, and noise of this deviation."""
-    precision = design.T @ design / noise**2 + np.eye(design.shape[1]) / (PRIOR * noise) ** 2
-    covariance = np.linalg.inv(precision)
-    mean: Any = covariance @ (design.T @ rewards) / noise**2
-    return Posterior(np.asarray(mean), np.asarray(covariance, dtype=np.float64), len(rewards))
+def _standard(values: Sequence[float], centre: Floats, scale: Floats) -> Floats:
+    return np.asarray(np.clip((np.array(values) - centre) / scale, -FARTHEST, FARTHEST), dtype=np.float64)
+
+
+def _curve(standard: Floats) -> Floats:
+    """The values and their squares, so that a coefficient of 1 each makes a curve whose variance is about 1."""
+    terms = np.concatenate([standard, (standard**2 - 1) / math.sqrt(2)])
+    return np.asarray(terms / math.sqrt(max(len(terms), 1)))
+
+
+def _design(standard: Floats, branch: int, branches: int) -> Floats:
+    """A row of the regression: level and curve, and again in the place of the branch."""
+    own = np.concatenate([[1.0], _curve(standard)])
+    row = np.zeros(len(own) * (1 + branches))
+    row[: len(own)] = own
+    row[len(own) * (1 + branch) : len(own) * (2 + branch)] = own
+    return row
+
+
+def _posteriors(
+    design: Floats, rewards: Floats, counts: Floats, runs: NDArray[np.int64], features: int, branches: int
+) -> tuple[Posterior, ...]:
+    """The posteriors of all ratios, each with its weight."""
+    sizes = np.bincount(runs)
+    totals = np.bincount(runs, counts) / sizes
+    counts = totals[runs]  # rows of a run count alike
+    amount = float(counts.sum())
+    found: list[tuple[float, Floats, Floats, Floats, float]] = []
+    for shared in LEVELS if sizes.max() > 1 else LEVELS[:1]:
+        # rows of a run have the covariance 1 + shared^2 J: this is its inverse square root
+        shrunk = 1 - 1 / np.sqrt(1 + sizes * shared**2)
+        whitened = np.column_stack([design, rewards])
+        means = np.zeros((len(sizes), whitened.shape[1]))
+        np.add.at(means, runs, whitened / sizes[runs, None])
+        whitened = (whitened - (shrunk[:, None] * means)[runs]) * np.sqrt(counts)[:, None]
+        x, y = whitened[:, :-1], whitened[:, -1]
+        determinant = float(totals @ np.log1p(-shrunk))
+        products, moments, square = x.T @ x, x.T @ y, float(y @ y)
+        for curve, deviation, slope in product(CURVES, DEVIATIONS, SLOPES if features else SLOPES[:1]):
+            of_branch = [deviation**2, *[(deviation * slope) ** 2] * (2 * features)]
+            prior = np.array([FLAT, *[curve**2] * (2 * features), *of_branch * branches])
+            factor = np.linalg.cholesky(products + np.diag(1 / prior))
+            half = np.linalg.solve(factor, moments)
+            left = NOISE_SCALE + max(square - float(half @ half), 0.0) / 2
+            evidence = determinant - float(np.log(np.diag(factor)).sum() + np.log(prior).sum() / 2)
+            evidence -= (NOISE_SHAPE + amount / 2) * math.log(left)
+            found.append((evidence, prior, factor, half, math.sqrt(left / (NOISE_SHAPE + amount / 2))))
+    best = max(entry[0] for entry in found)
+    weights = np.array([math.exp(entry[0] - best) for entry in found])
+    kept = np.flatnonzero(weights > NEGLIGIBLE)
+    whole = float(weights[kept].sum())
+    posteriors = []
+    for place in kept.tolist():
+        _, prior, factor, half, noise = found[place]
+        root = np.linalg.inv(factor)
+        posteriors.append(Posterior(float(weights[place]) / whole, root.T @ half, root.T @ root, noise, prior))
+    return tuple(posteriors)

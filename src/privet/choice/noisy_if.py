@@ -26,18 +26,23 @@ those that were not. Other modes buy a little more knowledge first: see `privet.
 
 from __future__ import annotations
 
+import math
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from privet.choice.branch import Advice, Branch
+from privet.choice.history import History, NodeChoice
+from privet.choice.learning import Learning, Reward, data_name
 from privet.choice.modes import mode
 from privet.choice.outcome import Outcome, Picked
 from privet.choice.policy import Advised, Policy
 from privet.errors import QuestionError
-from privet.kernel import Public, Release, known
+from privet.kernel import Public, Release, clean_value
+from privet.models.model import Model
 from privet.table import ProtectedTable
 
 Context = Mapping[str, Release | Public]
@@ -47,10 +52,35 @@ Context = Mapping[str, Release | Public]
 class NoisyIf:
     """A choice between branches, as a value: it holds no table, and can be run on many.
 
-    `context` maps names to releases, `release.map(...)` or `Public(value)`. `advice` is a function of their plain
-    values that returns a branch, weights from 0 to 1, `Advice(branch, hard=True)` or None; it is a prior that
-    experience can overrule, unless it is hard. `policy` learned from earlier runs; without one the advice decides,
-    without both the default. `mode` says what is bought before the choice: "free" buys nothing.
+    Without `policy` and `history` the advice decides, without all three the default.
+
+    Parameters
+    ----------
+    site : str
+        The name of the choice, by which histories know it.
+    branches : mapping of str to Branch
+    default : str
+        The branch that is taken where nothing speaks for another.
+    context : mapping of str to Release or Public, optional
+        What the choice is made from: releases, what `privet.choice.derive` makes of them, `Public(value)`.
+    advice : callable, optional
+        A function of the plain values of the context that returns a branch, weights from 0 to 1,
+        `Advice(branch, hard=True)` or None: a prior that experience overrules, unless it is hard.
+    policy : Policy, optional
+        What was learned before.
+    mode : str or Mode, default "free"
+        What is bought before the choice: "free" buys nothing.
+    history : History or Learning, optional
+        What earlier executions came to. The choice learns from it anew whenever it has grown.
+    reward : Reward, optional
+        What an execution is judged by. It is charged, and added to the history.
+
+    Raises
+    ------
+    PrivacyError
+        A value of the context may come from private rows.
+    QuestionError
+        The parts do not fit together.
     """
 
     site: str
@@ -60,6 +90,8 @@ class NoisyIf:
     advice: Callable[[Mapping[str, Any]], Any] | None = None
     policy: Policy | None = None
     mode: Any = "free"
+    history: History | Learning | None = None
+    reward: Reward | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.site, str) or not self.site:
@@ -71,9 +103,15 @@ class NoisyIf:
         if self.default not in self.branches:
             raise QuestionError(f"the default '{self.default}' is none of {', '.join(self.branches)}.")
         for value in self.context.values():
-            known(value)  # what is neither a release nor declared public is refused
+            clean_value(value)  # what is neither a release nor declared public is refused
         if self.policy is not None and not isinstance(self.policy, Policy):
             raise QuestionError("a policy is one of privet.choice: Fixed, BayesianLinear, CautiousForest.")
+        if self.history is not None and not isinstance(self.history, Learning):
+            object.__setattr__(self, "history", Learning(self.history))
+        if self.history is not None and self.policy is not None:
+            raise QuestionError("a NoisyIf has a policy that was learned before, or a history to learn from, not both.")
+        if self.reward is not None and (self.history is None or not isinstance(self.reward, Reward)):
+            raise QuestionError("a reward is a Reward(ask, epsilon), and goes with a history that it is kept in.")
         object.__setattr__(self, "mode", mode(self.mode))
 
     # -- choosing ---------------------------------------------------------------------------
@@ -84,32 +122,49 @@ class NoisyIf:
         advised, hard = self._advised(values)
         if hard is not None:
             return Picked(hard, {}, "as advised, whatever the policy says")
-        policy = self.policy or Advised()
+        policy = self._policy_now()
         margins = policy.margins(values, list(self.branches), self.default, advised)
         ruled = policy.rule(values)
+        said = "" if self.policy is None and self.history is None else policy.name
+        deciding, learned = policy.deciding(values), policy.learned
         if ruled is not None:
-            return Picked(ruled[0], margins, ruled[1], policy.deciding(values))
+            return Picked(ruled[0], margins, ruled[1], deciding, said, learned)
         # the default wins a tie
         branch = max(self.branches, key=lambda name: (margins[name], name == self.default))
         if branch == self.default:
             why = "the default" if not any(margins.values()) else "stayed with the default"
         else:
             why = f"ahead of the default '{self.default}' by {margins[branch]:.2f} points"
-        return Picked(branch, margins, why, policy.deciding(values))
+        return Picked(branch, margins, why, deciding, said, learned)
+
+    def _policy_now(self) -> Policy:
+        """What was given, or learned by now."""
+        learned = None if self._learning is None else self._learning.policy(self.site)
+        return self.policy or learned or Advised()
+
+    @property
+    def _learning(self) -> Learning | None:
+        assert not isinstance(self.history, History)
+        return self.history
 
     def known(self, more: Context | None = None) -> dict[str, Any]:
         """The plain values of the context."""
-        return {name: known(value) for name, value in {**self.context, **(more or {})}.items()}
+        return {name: clean_value(value) for name, value in {**self.context, **(more or {})}.items()}
 
     def decide(self, view: Context) -> Any:
         """The value of the branch for what a grower knows at one place: as a site of a tree's plan."""
-        picked = self.pick({name: value for name, value in view.items() if name not in self.context})
+        return self.outcome_at(view).value
+
+    def outcome_at(self, view: Context) -> Outcome:
+        """What is chosen for what a grower knows at one place, and from what."""
+        more = {name: value for name, value in view.items() if name not in self.context}
+        picked = self.pick(more)
         branch = self.branches[picked.branch]
         if branch.cost:
             raise QuestionError(
                 f"the branch '{picked.branch}' of '{self.site}' has a cost; in a plan it must have none."
             )
-        return branch.run(view)
+        return self.outcome(picked, branch.run(view), Fraction(0), more)
 
     def _advised(self, values: Mapping[str, Any]) -> tuple[dict[str, float], str | None]:
         """Weights of branches, or the one that is taken without asking the policy."""
@@ -134,13 +189,86 @@ class NoisyIf:
     def reservation(self) -> Fraction:
         """What has to be free before anything starts: the dearest way through."""
         found: Fraction = self.mode.reservation(self)
-        return found
+        return found if self.reward is None else found + Fraction(self.reward.epsilon)
 
-    def run(self, table: ProtectedTable) -> Outcome:
-        """Choose and run. The dearest way is reserved first; what was not spent is free again afterwards."""
+    def run(self, table: ProtectedTable, *, data: str = "") -> Outcome:
+        """Choose and run. The dearest way is reserved first; what was not spent is free again afterwards.
+
+        Parameters
+        ----------
+        table : ProtectedTable
+        data : str, optional
+            The name of the rows in the history, for its cap on what one data set teaches. By default executions on
+            one table of one ledger file are about the same rows, others about rows of their own.
+
+        Returns
+        -------
+        Outcome
+            With a reward, what came of it is judged, and the history has one execution more.
+
+        Raises
+        ------
+        BudgetExceeded
+            The dearest way does not fit. Nothing was charged.
+        PrivacyError
+            The reward is not clean. What ran until then stays charged, and the history is as it was.
+        """
         with self._reserved(table) as scope:
             outcome: Outcome = self.mode.run(self, scope)
+            if self.reward is None or not outcome.branch:
+                return outcome
+            judged = scope.allot(self.reward.epsilon)
+            reward = self.reward.ask(judged, outcome.value)
+            outcome = replace(outcome, reward=reward, spent=outcome.spent + judged.budget.spent)
+        run = uuid.uuid4().hex
+        seen = {name: Public(value) for name, value in outcome.context.items() if _is_plain(value)}
+        about = data or data_name(table, run)
+        self._kept.append(self.site, seen, outcome.branch, reward, run=run, data=about, cost=outcome.spent)
         return outcome
+
+    @property
+    def _kept(self) -> History:
+        if self._learning is None:
+            raise QuestionError("this NoisyIf has no history; give it one with history=History(...).")
+        return self._learning.history
+
+    def learn(self, model: Model, reward: Release | Public, *, data: str = "", field: str = "") -> None:
+        """Keep what came of a model in whose plan this choice was: all of its nodes share the reward.
+
+        A node counts by its rows, where they are known, so that the levels of a tree count alike.
+
+        Parameters
+        ----------
+        model : Model
+        reward : Release or Public
+            As for `History.append`; `privet.choice.percent_right` buys one.
+        data : str, optional
+            The name of the rows that it was grown on; by default they are its own.
+        field : str, optional
+            The field of the plan that the choice was for, if it is not called like the choice.
+
+        Raises
+        ------
+        PrivacyError
+            The reward is not clean.
+        QuestionError
+            The choice has no history, or the model did not ask it.
+        """
+        history = self._kept
+        decisions = [decision for decision in model.privacy.decisions if decision.site == (field or self.site)]
+        found = [(decision.branch, context) for decision in decisions for context in decision.at_nodes()]
+        if not found or not {branch for branch, _ in found} <= set(self.branches):
+            raise QuestionError(f"the model did not ask the choice '{self.site}'; name the field of its plan.")
+        sizes = [context.get("rows") for _, context in found]
+        rows = [max(size, 1.0) if isinstance(size, int | float) else 0.0 for size in sizes]
+        amounts = rows if all(rows) else [1.0] * len(rows)
+        whole = sum(amounts)
+        nodes = [
+            NodeChoice(branch, amount / whole, context)
+            for (branch, context), amount in zip(found, amounts, strict=True)
+        ]
+        run, cost = uuid.uuid4().hex, model.privacy.spent
+        history.extend(self.site, {}, {"": reward}, run=run, data=data, cost=cost, nodes=nodes)
 
     @contextmanager
     def _reserved(self, table: ProtectedTable) -> Iterator[ProtectedTable]:
@@ -159,7 +287,7 @@ class NoisyIf:
         return self.outcome(picked, value, spent, more)
 
     def outcome(self, picked: Picked, value: Any, spent: Fraction, more: Context | None = None) -> Outcome:
-        policy = "" if self.policy is None else self.policy.name
+        policy = picked.policy or ("" if self.policy is None else self.policy.name)
         return Outcome(
             self.site,
             picked.branch,
@@ -170,4 +298,10 @@ class NoisyIf:
             policy,
             picked.why,
             picked.deciding,
+            picked.learned,
         )
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a history can keep it."""
+    return isinstance(value, str) or (isinstance(value, int | float) and math.isfinite(value))

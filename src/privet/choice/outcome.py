@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from privet.kernel import decimal_text
+from privet.kernel import Public, Release
 from privet.models.privacy_record import Decision
+from privet.text import decimal_text
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,17 @@ class Picked:
     margins: Mapping[str, float]
     why: str
     deciding: tuple[str, ...] = ()
+    policy: str = field(default="", compare=False)
+    learned: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was chosen, why, what came of it and what it cost. All but `value` is published with what is made of it."""
+    """What was chosen, why, what came of it and what it cost. All but `value` is published with what is made of it.
+
+    `policy` has a fingerprint of what the choice was learned from, and `learned` says where that came from. `reward`
+    is what the execution was judged by, if it was.
+    """
 
     site: str
     branch: str
@@ -35,6 +42,8 @@ class Outcome:
     policy: str = ""
     why: str = ""
     deciding: tuple[str, ...] = ()
+    learned: tuple[str, ...] = ()
+    reward: Release | Public | None = None
 
     @property
     def decision(self) -> Decision:
@@ -47,6 +56,7 @@ class Outcome:
             tuple((name, _short(value)) for name, value in self.context.items()),
             self.policy,
             self.why,
+            self.learned,
         )
 
     def explain(self) -> str:
@@ -55,6 +65,8 @@ class Outcome:
         if self.deciding:
             shown = (f"{name} {_short(self.context[name])}" for name in self.deciding if name in self.context)
             lines.append(f"decided mostly by {', '.join(shown)}")
+        if self.learned:
+            lines.append(f"learned from {'; '.join(self.learned)}")
         ranked = sorted(self.margins.items(), key=lambda item: -item[1])
         lines += [f"  {name:<16} {points:+.2f} points" for name, points in ranked]
         return "\n".join(lines)

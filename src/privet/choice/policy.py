@@ -48,6 +48,11 @@ class Policy(ABC):
         """What a model says about the policy that chose it."""
         return self.kind
 
+    @property
+    def learned(self) -> tuple[str, ...]:
+        """Where the rewards come from that it learned from."""
+        return ()
+
 
 @dataclass(frozen=True)
 class Fixed(Policy):

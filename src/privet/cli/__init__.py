@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import privet
-from privet.cli import audit, budget, domain, models, query, study, verify
+from privet.cli import audit, budget, domain, models, query, serve, study, token, verify
 from privet.cli.common import STYLE, say, with_options
 from privet.cli.usage import usage_sentence
 from privet.errors import PrivetError, QuestionError
@@ -38,9 +38,11 @@ app.command()(models.predict)
 app.command(short_help="Show a model, what it promises and what it cost.")(models.show)
 app.command(short_help="Try to prove that something loses more than it claims.")(verify.verify)
 app.command()(audit.audit)
+app.command(short_help="Serve tables to analysts over HTTP.")(serve.serve)
 app.add_typer(budget.app, name="budget")
 app.add_typer(domain.app, name="domain")
 app.add_typer(study.app, name="study")
+app.add_typer(token.app, name="token")
 
 
 @app.command()

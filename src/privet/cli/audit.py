@@ -17,7 +17,8 @@ import privet
 from privet.cli.common import JsonOption, print_json, say
 from privet.cli.outputs import check_output, write_text, written_whole
 from privet.errors import QuestionError
-from privet.kernel import LONGEST_DOMAIN, Domain, number_of, read_text
+from privet.kernel import LONGEST_DOMAIN, Domain, number_of
+from privet.text import read_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +52,9 @@ def audit(
     ] = None,
     criterion: Annotated[
         str | None, typer.Option(help="What chose the splits: gini, entropy, gain-ratio or none; else the tree's own.")
+    ] = None,
+    stopping: Annotated[
+        str | None, typer.Option(help="Was a text of scikit-learn grown until its leaves were pure? full, or none.")
     ] = None,
     truth: Annotated[
         Path | None, typer.Option(metavar="FILE", help="For the owner: the sensitive column, row by row as in --qi.")
@@ -108,6 +112,7 @@ def audit(
         "values": None if values is None else _values(values),
         "published": published,
         "criterion": criterion,
+        "stopping": stopping,
         "truth": answers,
         "threshold": threshold,
         "columns": None if columns is None else _split(columns),
@@ -250,7 +255,7 @@ def _refit(
 ) -> Callable[[float], Any] | None:
     """Return a function that fits a private tree on the same people; None unless the tree is a plain privet model."""
     from privet.models.tree import Ensemble
-    from privet.risk.reading import read_tree
+    from privet.risk.readers import read_tree
     from privet.risk.tree import PublishedTree
 
     published = read_tree(tree)
@@ -320,8 +325,8 @@ def _write_fixed(result: Audit, tree: Path, output: Path) -> str:
 
     Raises `QuestionError` if merging leaves is not enough; its sentence says what is.
     """
-    from privet.risk.merging import withheld
-    from privet.risk.weka import write
+    from privet.risk.readers.weka import write
+    from privet.risk.remedies import withheld
     from privet.risk.words import best
 
     if result.publication is not None:

@@ -22,7 +22,8 @@ from privet.cli.common import (
     warn_if_large,
 )
 from privet.errors import LedgerError, did_you_mean
-from privet.kernel import Domain, Ledger, as_epsilon, decimal_text, source_of
+from privet.kernel import Domain, Ledger, as_epsilon, source_of
+from privet.text import decimal_text
 
 app = typer.Typer(help="What was spent and who may spend how much.", **STYLE)
 
@@ -37,7 +38,7 @@ def show(
 
     Example: privet budget show adult.csv --entries
     """
-    book = _book(ledger)
+    book = open_book(ledger)
     state = {name: _state(book, name, entries) for name in book.datasets()}
     if as_json:
         print_json(state)
@@ -83,7 +84,7 @@ def grant(
     """
     if analyst is not None and not analyst.strip():
         raise LedgerError("--analyst needs a name, as --analyst ada; leave it out to set what the data set may spend.")
-    book = _book(ledger)
+    book = open_book(ledger)
     dataset = _dataset(book, name)
     cap = as_epsilon(epsilon, "the budget")
     warn_if_large(budget=cap)
@@ -102,7 +103,7 @@ def revoke(
 
     Example: privet budget revoke adult.csv --analyst ada
     """
-    book = _book(ledger)
+    book = open_book(ledger)
     dataset = _dataset(book, name)
     known = book.analysts(dataset)
     if analyst is not None and analyst not in known:
@@ -123,7 +124,7 @@ def declare(ledger: LedgerArgument, domain: DomainOption, name: DatasetOption = 
 
     Example: privet budget declare adult.csv -d adult.toml
     """
-    book = _book(ledger)
+    book = open_book(ledger)
     dataset = _dataset(book, name)
     declared = Domain.load(domain)
     more = book.declare(dataset, declared)
@@ -141,7 +142,7 @@ def release(
 
     Example: privet budget release adult.csv 3
     """
-    freed = _book(ledger).end(reservation)
+    freed = open_book(ledger).end(reservation)
     say(f"reservation {reservation} has ended; {decimal_text(freed)} is free again")
 
 
@@ -161,7 +162,7 @@ def _entry_lines(entries: Sequence[dict[str, Any]], width: int) -> list[str]:
     return lines
 
 
-def _book(target: str) -> Ledger:
+def open_book(target: str) -> Ledger:
     """Open the ledger that is named, or the one beside the data."""
     is_ledger = target.endswith(".ledger") or Ledger.on_server(target)
     return Ledger.open(target if is_ledger else source_of(target).ledger, create=False)

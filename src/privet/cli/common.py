@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -10,15 +11,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import privet
-from privet.errors import LedgerError
-from privet.kernel import Domain, as_epsilon, decimal_text
+from privet.errors import LedgerError, QuestionError
+from privet.kernel import Domain, as_epsilon
 from privet.models.epsilon import belief, factor, percent
 from privet.table import ProtectedTable
+from privet.text import decimal_text
+
+if TYPE_CHECKING:
+    from privet.service.client import Connection
 
 STYLE: dict[str, Any] = {
     "no_args_is_help": True,
@@ -32,6 +37,17 @@ DataArgument = Annotated[
         metavar="DATA",
         help="A .csv or .parquet file, or an address: duckdb:///file.db?table=NAME, postgresql://host/db?table=NAME "
         "or mssql://host/db?table=NAME.",
+    ),
+]
+OptionalDomainOption = Annotated[
+    Path | None, typer.Option("--domain", "-d", metavar="FILE", help="The public domain file; a server has its own.")
+]
+ServerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="Ask this server, where DATA is the name of a table; the token is read from PRIVET_TOKEN.",
     ),
 ]
 DomainOption = Annotated[Path, typer.Option("--domain", "-d", metavar="FILE", help="The public domain file.")]
@@ -80,6 +96,8 @@ class TableOptions:
         A file or an address.
     budget, analyst, ledger, name, access, snapshot_limit, ignore_spending
         As in `privet.open`.
+    server : str or None
+        The address of a server, whose table `data` names.
     """
 
     data: str
@@ -90,13 +108,36 @@ class TableOptions:
     name: str | None
     access: str
     snapshot_limit: str | None
+    server: str | None = None
 
-    def open(self, domain: Domain) -> ProtectedTable:
+    def load_domain(self, path: Path | None) -> Domain | None:
+        """Return the domain of a file; None for a server, which has its own."""
+        if self.server is None:
+            if path is None:
+                raise QuestionError("a table is opened with its public domain; give --domain FILE, or --server URL.")
+            return Domain.load(path)
+        given = {
+            "--domain": path,
+            "--budget": self.budget,
+            "--ledger": self.ledger,
+            "--name": self.name,
+            "--snapshot-limit": self.snapshot_limit,
+            "--ignore-spending": self.ignore_spending or None,
+            "--access": None if self.access == "auto" else self.access,
+            "--analyst": None if self.analyst == "local" else self.analyst,
+        }
+        for option, value in given.items():
+            if value is not None:
+                raise QuestionError(f"a server has its own domain, ledger and analysts; leave out {option}.")
+        return None
+
+    def open(self, domain: Domain | None) -> ProtectedTable:
         """Open the table.
 
         Parameters
         ----------
-        domain : Domain
+        domain : Domain or None
+            None for the table of a server.
 
         Returns
         -------
@@ -107,6 +148,9 @@ class TableOptions:
         LedgerError
             The ledger ends with the command, and the owner does not insist.
         """
+        if self.server is not None:
+            return connection_to(self.server).table(self.data)
+        assert domain is not None
         if self.budget is not None:
             as_epsilon(self.budget, "--budget")
         return privet.open(
@@ -120,6 +164,20 @@ class TableOptions:
             snapshot_limit=self.snapshot_limit,
             ignore_spending=self.ignore_spending,
         )
+
+
+def connection_to(server: str) -> Connection:
+    """Return a connection to a server, with the token of the environment.
+
+    Raises
+    ------
+    QuestionError
+        There is no token.
+    """
+    token = os.environ.get("PRIVET_TOKEN", "")
+    if not token:
+        raise QuestionError("a server needs a token; put the one that its owner gave you into PRIVET_TOKEN.")
+    return privet.connect(server, token)
 
 
 def lasting_ledger(ledger: str | None, ignore_spending: bool) -> str | None:

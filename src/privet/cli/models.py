@@ -17,12 +17,13 @@ from privet.cli.common import (
     AnalystOption,
     BudgetOption,
     DataArgument,
-    DomainOption,
     IgnoreSpendingOption,
     JsonOption,
     LedgerOption,
     LimitOption,
     NameOption,
+    OptionalDomainOption,
+    ServerOption,
     TableOptions,
     print_json,
     progress_shown,
@@ -31,7 +32,8 @@ from privet.cli.common import (
 )
 from privet.cli.outputs import check_model_output, check_output, write_paid_model, write_text, written_whole
 from privet.errors import QuestionError, did_you_mean
-from privet.kernel import Domain, decimal_text, refuse_spent
+from privet.kernel import Domain, refuse_spent
+from privet.text import decimal_text
 
 if TYPE_CHECKING:
     from privet.models.model import Model
@@ -63,13 +65,15 @@ FIT_HELP = f"""Fit a private model and write it as a file.
       privet fit adult.csv -d adult.toml -e 0.5 -a boosted --html m.html -o m.json
       privet fit adult.csv -d adult.toml -e 0.5 --key monday -o model.json
       privet fit public.csv -d adult.toml -a c45 --unsafe -o raw.json
+      privet fit patients -e 0.5 --server https://host:8000 -o model.json
     """
 
 
 def fit(
     data: DataArgument,
-    domain: DomainOption,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model goes.")],
+    domain: OptionalDomainOption = None,
+    server: ServerOption = None,
     epsilon: Annotated[
         str | None, typer.Option("--epsilon", "-e", help="What the whole fit may cost, as 0.5 or 1/2.")
     ] = None,
@@ -134,7 +138,7 @@ def fit(
             "objective": objective,
             "policy": policy,
         },
-        table=TableOptions(data, budget, analyst, ledger, ignore_spending, name, access, snapshot_limit),
+        table=TableOptions(data, budget, analyst, ledger, ignore_spending, name, access, snapshot_limit, server),
         output=output,
         html=html,
         key=key,
@@ -200,21 +204,23 @@ class _Fitted:
 _OPTIONS = {"max_depth": "depth", "n_estimators": "trees", "max_leaves": "max-leaves"}
 
 
-def _fit(request: _FitRequest, domain: Path, *, quiet: bool) -> _Fitted:
+def _fit(request: _FitRequest, domain: Path | None, *, quiet: bool) -> _Fitted:
     """Check a request, open its table and fit."""
     algorithm = algorithm_of(request.algorithm)
     if not algorithm.private and not request.unsafe:
         raise QuestionError(f"{request.algorithm} is not private; if the rows are public, say so with --unsafe.")
     if request.epsilon is None and algorithm.private:
         raise QuestionError("fit needs --epsilon, what the whole fit may cost, as --epsilon 0.5.")
-    declared = Domain.load(domain)
     table = request.table
+    declared = table.load_domain(domain)
+    if request.unsafe and table.server is not None:
+        raise QuestionError("the rows of a server are private; leave out --unsafe.")
     if request.unsafe and request.key is not None:
         raise QuestionError("rows that are public cost nothing; leave out --key.")
     if request.unsafe and (table.access != "auto" or table.snapshot_limit is not None):
         raise QuestionError("rows that are public are read as they are; leave out --access and --snapshot-limit.")
     classifier = _classifier(request, algorithm.name)
-    if not request.unsafe:
+    if not request.unsafe and declared is not None:
         classifier.check(declared)  # before a table is opened, which makes a ledger
     with progress_shown(f"opening {table.data}", quiet=quiet) as report:
         return _fit_table(classifier, request, declared, report)
@@ -237,11 +243,14 @@ def _classifier(request: _FitRequest, name: str) -> Any:
     )
 
 
-def _fit_table(classifier: Any, request: _FitRequest, declared: Domain, report: Callable[[object], None]) -> _Fitted:
+def _fit_table(
+    classifier: Any, request: _FitRequest, declared: Domain | None, report: Callable[[object], None]
+) -> _Fitted:
     """Fit a classifier to the table of a request."""
     classifier.set_params(verbose=report)
     options = request.table
     if request.unsafe:
+        assert declared is not None
         if not options.ignore_spending:
             refuse_spent(options.data)
         return _Fitted(classifier, _fit_public(classifier, options.data, declared), None)

@@ -11,26 +11,29 @@ from privet.cli.common import (
     AnalystOption,
     BudgetOption,
     DataArgument,
-    DomainOption,
     IgnoreSpendingOption,
     JsonOption,
     LedgerOption,
     LimitOption,
     NameOption,
+    OptionalDomainOption,
+    ServerOption,
     TableOptions,
     print_json,
     say,
     warn_if_large,
 )
-from privet.kernel import Domain, as_epsilon, decimal_text
+from privet.kernel import as_epsilon
 from privet.question_text import TextQuestion
+from privet.text import decimal_text
 
 
 def query(
     data: DataArgument,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to ask; see above.")],
-    domain: DomainOption,
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="What the answer may cost, as 0.1 or 1/10.")],
+    domain: OptionalDomainOption = None,
+    server: ServerOption = None,
     budget: BudgetOption = None,
     analyst: AnalystOption = "local",
     ledger: LedgerOption = None,
@@ -63,11 +66,12 @@ def query(
       privet query adult.csv "histogram sex, income" -d adult.toml -e 0.1 --json
       privet query stays.csv "count where admitted in 2020-01-01..2020-07-01" -d stays.toml -e 0.1
       privet query "duckdb:///census.db?table=people" "quantile wage 0.9" -d census.toml -e 0.1
+      privet query patients "mean age by sex" -e 0.1 --server https://host:8000
     """
     parsed = TextQuestion.parse(question)
     as_epsilon(epsilon)
-    declared = Domain.load(domain)
-    options = TableOptions(data, budget, analyst, ledger, ignore_spending, name, access, snapshot_limit)
+    options = TableOptions(data, budget, analyst, ledger, ignore_spending, name, access, snapshot_limit, server)
+    declared = options.load_domain(domain)
     with options.open(declared) as table:
         warn_if_large(epsilon=epsilon, budget=budget)
         answers = parsed.ask(table, epsilon, key)

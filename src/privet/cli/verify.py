@@ -13,7 +13,8 @@ from rich.table import Table
 from privet.cli.common import JsonOption, print_json, say
 from privet.cli.outputs import check_output, write_text
 from privet.errors import QuestionError
-from privet.kernel import Domain, decimal_text
+from privet.kernel import Domain
+from privet.text import decimal_text
 
 if TYPE_CHECKING:
     from privet.verification import Report, Verdict

@@ -38,8 +38,9 @@ from typing import TypeVar
 import numpy as np
 
 from privet.errors import BudgetExceeded, PrivacyError, QuestionError
-from privet.kernel.limits import decimal_text, fraction_of, quoted
+from privet.kernel.limits import fraction_of
 from privet.kernel.per_part import PerPart, Positions, numbered
+from privet.text import decimal_text, quoted
 
 # Below this no answer is useful and noise would leave 64-bit integers; above it
 # an answer is exact for all purposes and epsilon is no longer a promise.
@@ -304,6 +305,25 @@ def _unpaid(level: _Level) -> _Level:
     return _Level(above, level.divided, level.division)
 
 
+def quote(scopes: Scopes, losses: Losses | Fraction, version: int = 0, unit: str = "epsilon") -> Fraction:
+    """Return what a charge would make the root pay now; no scope changes. Parameters as for `charge`.
+
+    >>> left, right = Scopes().divide(2)
+    >>> charge(right, Fraction(1), print)
+    1
+    >>> quote(left, Fraction(3)), quote(left, Fraction(1))
+    (Fraction(2, 1), Fraction(0, 1))
+    """
+    scopes.check_process()
+    with scopes.lock:
+        scopes._level.root.version = version
+        try:
+            return _Step({}, {}).add(scopes._level, scopes._at, _losses(scopes, losses))
+        except _CapReached as error:
+            capped = error
+    raise _beyond_allotment(_losses(scopes, losses), capped, unit)
+
+
 def charge(
     scopes: Scopes,
     losses: Losses | Fraction,
@@ -360,11 +380,15 @@ def charge(
                 raise
             step.apply()
             return written
-    asked = max(own.compact().values)
+    raise _beyond_allotment(own, capped, unit)
+
+
+def _beyond_allotment(losses: Losses, capped: _CapReached, unit: str) -> BudgetExceeded:
+    asked = max(losses.compact().values)
     what = f"the allotment of this part of the table has {decimal_text(capped.left)} left"
     if capped.renewed:
         what = f"the rows may have changed since the connection was lost, parts share nothing paid before, and {what}"
     mend = "Begin again" if capped.renewed else "Lower epsilon, or allot more"
-    raise BudgetExceeded(
+    return BudgetExceeded(
         f"cannot charge {unit}={decimal_text(asked)}: {what}. {mend}.", requested=asked, remaining=capped.left
     )

@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import DomainError
-from privet.kernel.limits import Json, decimal_text, fraction_of, quoted, whole_of
+from privet.kernel.limits import Json, fraction_of, whole_of
+from privet.text import decimal_text, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -246,6 +247,8 @@ class Nominal:
     ordered: bool = False
     other: bool = False
     missing: bool = False
+
+    kind = "nominal"
 
     def __post_init__(self) -> None:
         if isinstance(self.values, str) or not isinstance(self.values, Iterable):
@@ -520,10 +523,6 @@ class Numeric:
     def text(self, value: Fraction) -> str:
         """Return a value of this column as it is written."""
         return decimal_text(value)
-
-    def point_of(self, value: object) -> Fraction | None:
-        """Return a value of this column that somebody wrote in a program; None for what is none."""
-        return None if isinstance(value, str) else fraction_of(value)
 
     @property
     def bin_count(self) -> int:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any, ClassVar
@@ -32,8 +32,6 @@ from privet.kernel.limits import Json
 Counts = NDArray[np.int64]
 
 GRID = 2**10
-
-_VERSION = 1  # of the JSON form of criteria
 
 
 def roomy(exact_sums: NDArray[Any], factor: int, axes: tuple[int, ...] = (-1, -2)) -> NDArray[Any]:
@@ -63,6 +61,7 @@ class Criterion(ABC):
 
     name: ClassVar[str]
     grid: ClassVar[int] = 1
+    version: ClassVar[int] = 1  # of the JSON form
 
     @property
     @abstractmethod
@@ -75,7 +74,7 @@ class Criterion(ABC):
 
     def to_json(self) -> Json:
         """Return the canonical JSON form."""
-        return {"criterion": self.name, "version": _VERSION}
+        return {"criterion": self.name, "version": self.version}
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class WeightedMax(Criterion):
         return max(self.weights)
 
     def to_json(self) -> Json:
-        return {"criterion": self.name, "version": _VERSION, "weights": self.weights}
+        return {"criterion": self.name, "version": self.version, "weights": self.weights}
 
     def exact_scores(self, exact_counts: Counts) -> Counts:
         weighted = roomy(exact_counts, GRID) * np.array(self.weights, dtype=np.int64)
@@ -172,13 +171,14 @@ class InfoGain(Criterion):
     max_rows: int
     name: ClassVar[str] = "infogain"
     grid: ClassVar[int] = GRID
+    largest: ClassVar[int] = 2**62  # of `max_rows`
 
     @property
     def sensitivity(self) -> int:
         return max(1, len(_increments(self.max_rows)[0]))
 
     def to_json(self) -> Json:
-        return {"criterion": self.name, "version": _VERSION, "max_rows": self.max_rows}
+        return {"criterion": self.name, "version": self.version, "max_rows": self.max_rows}
 
     def exact_scores(self, exact_counts: Counts) -> Counts:
         exact_counts = roomy(exact_counts, self.sensitivity)
@@ -189,13 +189,10 @@ class InfoGain(Criterion):
         """Return the sum of g over 0, ..., x - 1: each unit step of g at b adds x - b."""
         steps, sums, exact_sums = _increments(self.max_rows)
         if x.dtype == object:
-            below = np.searchsorted(steps, np.minimum(x, _LARGEST).astype(np.int64), side="left")
+            below = np.searchsorted(steps, np.minimum(x, InfoGain.largest).astype(np.int64), side="left")
             return np.asarray(below.astype(object) * x - exact_sums[below])
         below = np.searchsorted(steps, x, side="left")
         return np.asarray(below * x - sums[below])
-
-
-_LARGEST = 2**62
 
 
 @lru_cache(maxsize=16)
@@ -204,7 +201,7 @@ def _increments(max_rows: int) -> tuple[Counts, Counts, NDArray[Any]]:
 
     The sums come twice: cut to 64 bits, for counts so small that none that was cut is looked up, and uncut.
     """
-    max_rows = min(max_rows, _LARGEST)
+    max_rows = min(max_rows, InfoGain.largest)
     exact = min(max_rows, 2**16)
     x = np.arange(1, exact, dtype=np.float64)
     g = np.rint(GRID * ((x + 1) * np.log2(x + 1) - x * np.log2(x))).astype(np.int64)
@@ -217,7 +214,7 @@ def _increments(max_rows: int) -> tuple[Counts, Counts, NDArray[Any]]:
         far = np.ceil(2.0 ** ((levels - 0.5) / GRID - 1 / np.log(2)) - 0.5).astype(np.int64)
         steps = np.maximum.accumulate(np.concatenate([steps, np.clip(far, exact, max_rows - 1)]))
     sums = np.concatenate([[0], np.cumsum(steps.astype(object))])
-    return steps, np.minimum(sums, _LARGEST).astype(np.int64), sums
+    return steps, np.minimum(sums, InfoGain.largest).astype(np.int64), sums
 
 
 _SIMPLE: dict[str, Criterion] = {rule.name: rule for rule in (Max(), Gini(), LargestCell())}
@@ -287,17 +284,9 @@ def check_criterion(rule: object, domain: Domain) -> None:
     raise QuestionError(f"there is no criterion '{rule}'; choose {', '.join(_SIMPLE)} or infogain.")
 
 
-def criterion_from_json(content: object) -> Criterion | None:
-    """Return the criterion that a JSON form names, or None. Only what is on the list can be named."""
-    if not isinstance(content, Mapping) or content.get("version") != _VERSION:
-        return None
-    name = content.get("criterion")
-    fields = {key: value for key, value in content.items() if key not in ("criterion", "version")}
-    if name == WeightedMax.name and set(fields) == {"weights"} and isinstance(fields["weights"], list | tuple):
-        return WeightedMax(tuple(fields["weights"]))
-    if name == InfoGain.name and set(fields) == {"max_rows"} and type(fields["max_rows"]) is int:
-        return InfoGain(fields["max_rows"]) if 1 <= fields["max_rows"] <= _LARGEST else None
-    return {**_SIMPLE, **_INSTALLED}.get(str(name)) if not fields else None
+def named(name: object) -> Criterion | None:
+    """Return the criterion of a list that has no fields of its own, or None."""
+    return {**_SIMPLE, **_INSTALLED}.get(str(name))
 
 
 def install(rule: Criterion, rows: int = 4, cells: int = 2, classes: int = 3) -> None:

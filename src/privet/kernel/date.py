@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet import calendar_cells
+from privet.calendar_cells import EPOCH, FIRST, LAST, iso_text
 from privet.errors import DomainError
 from privet.kernel.column import MAX_COLUMN_CELLS, Numeric
-from privet.kernel.limits import quoted
+from privet.text import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,15 +33,6 @@ _MONTH_DAY = "(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0
 DATE = rf"[ ]*(({_YEAR})-({_MONTH_DAY})|({_LEAP})-02-29)([T ][0-9]{{2}}:[0-9]{{2}}[ -~]*|[ ]*)"
 LONGEST_DATE = 64  # characters: a longer text is no date
 _date = re.compile(DATE)
-
-_EPOCH = date(1970, 1, 1).toordinal()
-FIRST, LAST = date.min.toordinal() - _EPOCH, date.max.toordinal() - _EPOCH  # the years 0001 to 9999
-
-_UNITS = ("days", "months", "years")
-_step = re.compile(r"(?:([1-9][0-9]{0,4}) )?(day|month|year)s?")
-_MOST = 20  # cells where no step is declared
-_STEPS = ((1, "days"), (1, "months"), (3, "months"), (6, "months"))
-_STEPS += tuple((digit * 10**power, "years") for power in range(4) for digit in (1, 2, 5))
 
 
 def day_of(value: object) -> int | None:
@@ -54,25 +47,20 @@ def day_of(value: object) -> int | None:
         if isinstance(value, str):
             if len(value) > LONGEST_DATE or not _date.fullmatch(value):
                 return None
-            return date.fromisoformat(value.strip(" ")[:10]).toordinal() - _EPOCH
+            return date.fromisoformat(value.strip(" ")[:10]).toordinal() - EPOCH
         if isinstance(value, np.datetime64):
             day = int(value.astype("datetime64[D]").astype(np.int64))  # of no time: the least number
             return day if FIRST <= day <= LAST else None
         if isinstance(value, datetime) and value.tzinfo is not None:
             value = value.astimezone(UTC)
-        return value.toordinal() - _EPOCH if isinstance(value, date) else None
+        return value.toordinal() - EPOCH if isinstance(value, date) else None
     except Exception:  # of 30 February, of no time, of foreign objects: it would tell that such a row exists
         return None
 
 
 def date_at(day: int | None) -> date | None:
     """Return a day that `day_of` gave as a date; None for none."""
-    return None if day is None else date.fromordinal(int(day) + _EPOCH)
-
-
-def iso_text(day: int) -> str:
-    """Return a day as YYYY-MM-DD, also beyond the years that have four digits."""
-    return str(np.datetime64(day, "D"))
+    return None if day is None else date.fromordinal(int(day) + EPOCH)
 
 
 class Date(Numeric):
@@ -126,11 +114,18 @@ class Date(Numeric):
         if isinstance(step, str) and (days is not None or bins is not None):
             raise DomainError(f"column '{name}' declares a step and edges or bins; keep one of them.")
         if days is None and bins is None and first < last:
-            size, unit = _finest(int(first), int(last)) if step is None else _parsed(name, step)
-            periods = _periods(int(first), int(last), size, unit)
-            if len(periods) >= MAX_COLUMN_CELLS:
+            if isinstance(step, Fraction) and step == 1:
+                step = "days"
+            written = step if step is None or isinstance(step, str) else ""
+            starts = calendar_cells.starts(int(first), int(last), written, MAX_COLUMN_CELLS)
+            if starts is None:
+                raise DomainError(
+                    f'column \'{name}\' needs a step of days, months or years, such as "months" or "3 months", not '
+                    f"{quoted(step)}."
+                )
+            if len(starts) == MAX_COLUMN_CELLS:
                 raise DomainError(f"column '{name}' has more than {MAX_COLUMN_CELLS} cells; declare a longer step.")
-            days = tuple(Fraction(_first_day(period, unit)) for period in periods)
+            days = tuple(map(Fraction, starts))
         super().__init__(name, first, last, Fraction(1), days, bins, missing)
 
     def __repr__(self) -> str:
@@ -138,13 +133,7 @@ class Date(Numeric):
 
     def declared_step(self) -> str | None:
         """Return the step that makes these cells; None where there is none."""
-        edges = self.edges or ()
-        for unit in reversed(_UNITS):
-            size = _period(int(edges[0]), unit) - _period(int(self.low), unit) if edges else 0
-            periods = _periods(int(self.low), int(self.high), size, unit) if size else range(0)
-            if size and edges == tuple(_first_day(period, unit) for period in periods[: len(edges) + 1]):
-                return unit if size == 1 else f"{size} {unit}"
-        return None
+        return calendar_cells.step_of(int(self.low), int(self.high), self.edges or ())
 
     def number(self, value: Fraction) -> str:
         """Return a day as people, and models, write it."""
@@ -152,12 +141,6 @@ class Date(Numeric):
 
     def text(self, value: Fraction) -> str:
         return iso_text(int(value))
-
-    def point_of(self, value: object) -> Fraction | None:
-        if isinstance(value, Fraction):  # of a choice, or the day after one that somebody wrote
-            return value if FIRST <= value <= LAST + 1 else None
-        day = day_of(value)
-        return None if day is None else Fraction(day)
 
     def read(self, value: object) -> float | None:
         return day_of(value)
@@ -180,7 +163,8 @@ class Date(Numeric):
         """Return labels of ranges: a day, a month or a year, or from one to another, both included."""
         starts = [0, *thresholds, self.grid_size]
         return [
-            _span(int(self.value_at(first)), int(self.value_at(end)) - 1) for first, end in itertools.pairwise(starts)
+            calendar_cells.span(int(self.value_at(first)), int(self.value_at(end)) - 1)
+            for first, end in itertools.pairwise(starts)
         ]
 
 
@@ -198,54 +182,3 @@ def _declared(name: str, setting: str, value: object) -> Fraction:
     if day is None or day != int(day) or not FIRST <= day <= LAST:
         raise DomainError(f"column '{name}' needs a date for {setting}, as 2020-12-31, not {quoted(value)}.")
     return Fraction(day)
-
-
-def _parsed(name: str, step: str | Fraction) -> tuple[int, str]:
-    if isinstance(step, Fraction) and step == 1:
-        return 1, "days"
-    parts = _step.fullmatch(step) if isinstance(step, str) else None
-    if parts is None:
-        raise DomainError(
-            f'column \'{name}\' needs a step of days, months or years, such as "months" or "3 months", not '
-            f"{quoted(step)}."
-        )
-    return int(parts[1] or 1), next(unit for unit in _UNITS if unit.startswith(parts[2]))
-
-
-def _finest(low: int, high: int) -> tuple[int, str]:
-    """Return the finest round step of which there are few cells between two days."""
-    return next((size, unit) for size, unit in _STEPS if (_period(high, unit) - _period(low, unit)) // size < _MOST)
-
-
-def _period(day: int, unit: str) -> int:
-    """Return the number of the day, month or year in which a day lies."""
-    if unit == "days":
-        return day
-    when = date.fromordinal(day + _EPOCH)
-    return when.year if unit == "years" else 12 * when.year + when.month - 1
-
-
-def _periods(low: int, high: int, size: int, unit: str) -> range:
-    """Return the days, months or years in which cells but the first begin, where each has so many."""
-    return range(_period(low, unit) + size, _period(high, unit) + 1, size)
-
-
-def _first_day(period: int, unit: str) -> int:
-    """Return the first day of a day, month or year."""
-    year, month = (period, 0) if unit == "years" else divmod(period, 12)
-    return period if unit == "days" else date(year, month + 1, 1).toordinal() - _EPOCH
-
-
-def _span(first: int, last: int) -> str:
-    """Return a range of days in words: of whole years or months where it is one.
-
-    >>> _span(0, 364), _span(0, 30), _span(0, 58), _span(5, 5), _span(5, 58)
-    ('1970', '1970-01', '1970-01 to 1970-02', '1970-01-06', '1970-01-06 to 1970-02-28')
-    """
-    begin, end = iso_text(first), iso_text(last)
-    after = iso_text(last + 1)
-    for letters, rest in ((4, "-01-01"), (7, "-01")):
-        if begin.endswith(rest) and after.endswith(rest):
-            begin, end = begin[:letters], end[:letters]
-            break
-    return begin if begin == end else f"{begin} to {end}"

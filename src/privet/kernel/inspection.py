@@ -17,7 +17,7 @@ from privet.kernel.column import MISSING, OTHER, Column, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.addresses import source_of
 from privet.kernel.engines.duckdb.engine import DuckDBEngine
-from privet.kernel.limits import shown
+from privet.text import shown
 
 _EXAMPLES = 5
 _LONGEST = 100  # characters of an example

@@ -22,10 +22,13 @@ import numpy as np
 
 from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
 from privet.kernel.additive import AdditiveModel, check_model
+from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CorrectQuery, CountQuery, Engine
-from privet.kernel.limits import Json, decimal_text
-from privet.kernel.mechanisms import Watch
+from privet.kernel.limits import Json
+from privet.kernel.mechanisms import AboveThreshold, Watch
 from privet.kernel.session import RowSets, Session
+from privet.kernel.unit import Unit
+from privet.text import decimal_text
 
 
 def exact_lead(engine: Engine, query: CorrectQuery, accuracy: Fraction) -> int:
@@ -36,6 +39,14 @@ def exact_lead(engine: Engine, query: CorrectQuery, accuracy: Fraction) -> int:
     (exact_right,) = engine.exact_correct(query).tolist()
     ((exact_rows,),) = (exact.tolist() for exact in engine.exact_counts(CountQuery(query.rows, ((),))))
     return int(accuracy.denominator * exact_right - accuracy.numerator * exact_rows)
+
+
+def monitor_mechanism(domain: Domain, accuracy: Fraction, loss: Fraction, unit: Unit) -> AboveThreshold:
+    """Return the mechanism of a monitor for a loss of a person; QuestionError if the domain has no classes."""
+    if len(domain.classes) < 2:
+        raise QuestionError("a monitor needs a target with at least two classes.")
+    rise, fall = accuracy.denominator - accuracy.numerator, accuracy.numerator  # of the score, for one record
+    return unit.watch(unit.of_record(loss, domain.rows_per_person), max(rise, fall), rise + fall)
 
 
 class Monitor:
@@ -49,13 +60,9 @@ class Monitor:
 
     def __init__(self, session: Session, sets: RowSets, accuracy: Fraction, epsilon: object) -> None:
         """Charge `epsilon`, of a person, for a monitor of one set of rows."""
-        if len(session.domain.classes) < 2:
-            raise QuestionError("a monitor needs a target with at least two classes.")
         self._session, self._rows, self._accuracy = session, sets.rows, accuracy
-        rise, fall = accuracy.denominator - accuracy.numerator, accuracy.numerator  # of the score, for one record
         (amount,) = session.amounts(epsilon, 1)
-        per_record = session.unit.of_record(amount, session.domain.rows_per_person)
-        self._mechanism = session.unit.watch(per_record, max(rise, fall), rise + fall)
+        self._mechanism = monitor_mechanism(session.domain, accuracy, amount, session.unit)
         # the version of the rows, where other parts share what it pays
         self._paid_for = session.engine.version if sets.scopes.shares else None
         loss = session.loss_of(self._mechanism)

@@ -21,11 +21,12 @@ from privet.kernel.engines.duckdb.engine import DuckDBEngine
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.sql.statement import Source
 from privet.kernel.ledger import MEMORY, Ledger, no_budget
-from privet.kernel.limits import LONGEST_NAME, is_name, is_path, quoted
+from privet.kernel.limits import LONGEST_NAME, is_name
 from privet.kernel.sampling import SYSTEM, Entropy, SeededEntropy
 from privet.kernel.session import Session
 from privet.kernel.unit import unit_with
 from privet.kernel.zcdp import as_delta
+from privet.text import is_path, quoted
 
 # Read when a frame is opened, and by nothing else: a table that is open keeps the source that it has.
 _seeded: ContextVar[SeededEntropy | None] = ContextVar("seeded", default=None)
@@ -52,7 +53,7 @@ def seeded_noise(seed: int) -> Iterator[None]:
 
 def open_session(
     data: Any,
-    domain: Domain | str | Path,
+    domain: Domain,
     budget: int | float | str | Fraction | None,
     ledger: str | Path | Ledger | None,
     name: str | None,
@@ -71,8 +72,6 @@ def open_session(
     if seed is not None:
         _refuse_owned(data)
         ledger = MEMORY
-    if isinstance(domain, str | Path):
-        domain = Domain.load(domain)
     if not isinstance(domain, Domain):
         raise UndeclaredDomain("a table is opened with a public domain; pass a Domain or the path of a domain file.")
     for word, text in (("analyst", analyst), ("name", name)):

@@ -52,19 +52,6 @@ def person_text(value: object) -> str | None:
     return match[1] if match else text
 
 
-def protected(person: str | None, rows_per_person: int) -> str:
-    """Return whom a promise is for, in words.
-
-    >>> protected(None, 1)
-    'per person, if no person has more than 1 row'
-    >>> protected("patient_id", 5)
-    "per person, whom 'patient_id' names, with all their rows"
-    """
-    if person:
-        return f"per person, whom '{person}' names, with all their rows"
-    return f"per person, if no person has more than {rows_per_person} row{'s' * (rows_per_person > 1)}"
-
-
 def digest(text: str) -> str:
     """Return the SHA-256 of a text in hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -33,12 +33,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privet.errors import KeyReused, QuestionError
+from privet.kernel.domain import Domain
 from privet.kernel.gaussian import AveragedGaussian, IntegerGaussian
 from privet.kernel.mechanisms import IntegerLaplace, Mechanism, Paired, Refinement, release_all
 from privet.kernel.per_part import PerPart
-from privet.kernel.release import About, IntegerNoise, Refinable
 from privet.kernel.rows import Keep
 from privet.kernel.session import Question, Request, RowSets, Session, listed
+from privet.kernel.unit import IntegerNoise, Unit
+from privet.release import About, Refinable
 
 
 class ChainLevel(NamedTuple):
@@ -78,8 +80,16 @@ class Chain:
         self._known: tuple[list[ChainLevel], int] | None = None
 
     def refined(self, parts: Sequence[int], epsilon: object) -> list[Any]:
-        """Return releases of some parts, each with at least this epsilon, or each with its own."""
-        losses = self._session.amounts(epsilon, len(parts))
+        """Return releases of some parts, each with at least this epsilon: one for all, or one for each."""
+        levels = self.levels(parts, self._session.amounts(epsilon, len(parts)))
+        session = self._session
+        releases = refined_releases(self._question, session.domain, self._releases[0], parts, levels, session.unit)
+        for part, release in zip(parts, releases, strict=True):
+            release._chain, release._part = self._own, part
+        return releases
+
+    def levels(self, parts: Sequence[int], losses: PerPart[Fraction]) -> list[ChainLevel]:
+        """Refine some parts to at least these losses; return what each then has, in plain values."""
         with self._lock:
             levels = self._read()
             while wanted := _missing(levels, parts, losses):
@@ -87,25 +97,7 @@ class Chain:
                     levels = self._step(_written(wanted))
                 except KeyReused:  # another refinement came between
                     levels = self._read()
-        releases = []
-        notes = PerPart.of((level.loss, level.entry, level.private) for level in map(levels.__getitem__, parts))
-        for part, (noise, about) in zip(parts, notes.map(lambda note: self._note(*note)), strict=True):
-            value = levels[part].value
-            if isinstance(noise, AveragedGaussian):
-                value = np.rint(value).astype(np.int64).tolist()
-            release = self._question.release(value, noise, about, self._session.domain, part)
-            release._chain, release._part = self._own, part
-            releases.append(release)
-        return releases
-
-    def _note(self, loss: Fraction, entry: int, private: bool) -> tuple[IntegerNoise, About]:
-        noise, session = self._releases[0].noise, self._session
-        own = session.unit.of_record(loss, session.domain.rows_per_person)
-        about = session.about(self._question.words, loss, private, entry)
-        if isinstance(noise, IntegerLaplace):
-            return IntegerLaplace(own, noise.sensitivity), about
-        kind = type(noise) if entry == self._entry else AveragedGaussian
-        return kind(own, noise.squared), about
+        return [levels[part] for part in parts]
 
     def _finer(self, before: Fraction, after: Fraction) -> Mechanism:
         """Return what a person with one record less or more sees between two levels."""
@@ -113,6 +105,7 @@ class Chain:
         records = session.domain.rows_per_person
         if isinstance(noise, IntegerLaplace):
             return Refinement(before / records, after / records, noise.sensitivity)
+        assert isinstance(noise, IntegerGaussian)
         return IntegerGaussian(session.unit.of_record(after - before, records), noise.squared)
 
     # -- the record in the ledger -------------------------------------------------------------
@@ -187,10 +180,39 @@ class Chain:
         for (part, loss), value in zip(wanted.items(), values, strict=True):
             if fresh:
                 share = float(levels[part].loss / loss)
-                value = share * np.asarray(levels[part].value) + (1 - share) * np.asarray(value)
+                value = (share * np.asarray(levels[part].value) + (1 - share) * np.asarray(value)).tolist()
             known[part] = ChainLevel(loss, value, entry, private and levels[part].private)
         self._known = known, steps + 1  # at once: an interrupt must not leave half a step
         return known
+
+
+def refined_releases(
+    question: Question[Any],
+    domain: Domain,
+    first: Refinable,
+    parts: Sequence[int],
+    levels: Sequence[ChainLevel],
+    unit: Unit,
+) -> list[Any]:
+    """Return the releases of some parts from what each has, and from their first release: public values alone."""
+
+    def note(loss: Fraction, entry: int, private: bool) -> tuple[IntegerNoise, About]:
+        noise, own = first.noise, unit.of_record(loss, domain.rows_per_person)
+        about = About(question.words, loss, private, entry, None if unit.delta is None else unit)
+        if isinstance(noise, IntegerLaplace):
+            return IntegerLaplace(own, noise.sensitivity), about
+        assert isinstance(noise, IntegerGaussian)
+        kind = IntegerGaussian if entry == first.about.entry else AveragedGaussian
+        return kind(own, noise.squared), about
+
+    notes = PerPart.of((level.loss, level.entry, level.private) for level in levels).map(lambda own: note(*own))
+    releases = []
+    for part, level, (noise, about) in zip(parts, levels, notes, strict=True):
+        value = level.value
+        if isinstance(noise, AveragedGaussian):
+            value = np.rint(value).astype(np.int64).tolist()
+        releases.append(question.release(value, noise, about, domain, part))
+    return releases
 
 
 def _missing(levels: Sequence[ChainLevel], parts: Sequence[int], losses: PerPart[Fraction]) -> dict[int, Fraction]:

@@ -27,14 +27,15 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.access import Access
 from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells, cells_for
 from privet.kernel.ledger import Charge, Entry, Ledger
-from privet.kernel.limits import LONGEST_NAME, Json, canonical, decimal_text, digest, is_name
+from privet.kernel.limits import LONGEST_NAME, Json, canonical, digest, is_name
 from privet.kernel.mechanisms import Mechanism, release_all
 from privet.kernel.per_part import PerPart, Positions
-from privet.kernel.release import About, Releases
 from privet.kernel.rows import Divide, Keep, Rows, Scatter
 from privet.kernel.sampling import Entropy
 from privet.kernel.unit import PURE, Unit
 from privet.kernel.zcdp import Rho
+from privet.release import About, Releases
+from privet.text import decimal_text
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -206,6 +207,23 @@ class Request:
     drawn: str | None = None  # and the opening in which the noise was drawn that it goes on from
 
 
+class Answers(NamedTuple):
+    """Plain answers to a question, one for each part, and all else that their releases are made of: public values."""
+
+    noisy: Sequence[Any]
+    mechanisms: PerPart[Mechanism]
+    losses: PerPart[Fraction]  # of a person, for each part
+    private: bool  # whether the noise was real, and the rows private
+    entry: int | None  # in the ledger, where releases name it
+    unit: Unit = PURE  # of the losses
+
+    def releases(self, question: Question[R], domain: Domain) -> Releases[R]:
+        """Return the releases of all parts."""
+        unit = None if self.unit.delta is None else self.unit
+        about = self.losses.map(lambda loss: About(question.words, loss, self.private, self.entry, unit))
+        return Releases(question.releases(self.noisy, self.mechanisms, about, domain))
+
+
 @dataclass
 class LastEntry:
     """The entry that was charged last in one opening of a table, if nobody has tried to charge another since."""
@@ -243,6 +261,14 @@ class Session:
     exchange: Fraction | None = None
 
     private_rows: ClassVar[bool] = True
+
+    def sitting(self, analyst: str) -> Session:
+        """Return another opening of the same rows, for an analyst of a server: it shares the engine and the ledger.
+
+        Nothing that is paid is shared with other openings, and no answer or charge of another one is continued: that
+        is what `opening` stands for, and `whole_table` begins scopes of its own.
+        """
+        return replace(self, analyst=analyst, opening=secrets.token_hex(8), last_entry=LastEntry(), hold=None)
 
     def opening_token(self, version: int) -> str:
         """Return what marks a charge as made for these rows, and an answer as drawn from them, in this process."""
@@ -310,7 +336,7 @@ class Session:
 
     def about(self, words: str, loss: Fraction, private: bool, entry: int | None) -> About:
         """Return what a release says about itself."""
-        return About(words, loss, private, entry, self.unit.delta)
+        return About(words, loss, private, entry, None if self.unit.delta is None else self.unit)
 
     def headroom(self, sets: RowSets) -> PerPart[Fraction]:
         """Return the largest loss that can be charged to each set now."""
@@ -376,12 +402,13 @@ class Session:
         PrivetError
             In every case in one sentence that depends on no row; `errors` lists them.
         """
-        amounts = self.amounts(epsilon, len(sets))
-        question.check(self.domain, sets.rows)
+        return self.answers(question, sets, epsilon, key).releases(question, self.domain)
+
+    def answers(self, question: Question[Any], sets: RowSets, epsilon: object, key: str | None = None) -> Answers:
+        """Ask a question as `ask` does, and return plain values: what crosses a wire."""
+        mechanisms, losses = self.priced(question, sets, epsilon)
         if not len(sets):
-            return Releases(())
-        mechanisms = self.mechanisms(question, amounts)
-        losses = mechanisms.map(self.loss_of)
+            return Answers((), mechanisms, losses, self.entropy.private, None, self.unit)
         request = Request(question.words, question.identity(), sets, losses, key)
 
         def noisy_answer() -> list[Any]:
@@ -389,8 +416,23 @@ class Session:
             return release_all(mechanisms, exact_values, self.entropy)
 
         noisy, private, entry = self.answer(request, noisy_answer)
-        about = losses.map(lambda loss: self.about(question.words, loss, private, entry))
-        return Releases(question.releases(noisy, mechanisms, about, self.domain))
+        return Answers(noisy, mechanisms, losses, private, entry, self.unit)
+
+    def priced(
+        self, question: Question[Any], sets: RowSets, epsilon: object
+    ) -> tuple[PerPart[Mechanism], PerPart[Fraction]]:
+        """Check a question; return the mechanism of each set, and what a person there loses by it."""
+        amounts = self.amounts(epsilon, len(sets))
+        question.check(self.domain, sets.rows)
+        mechanisms = self.mechanisms(question, amounts)
+        return mechanisms, mechanisms.map(self.loss_of)
+
+    def quote(self, question: Question[Any], sets: RowSets, epsilon: object) -> Fraction:
+        """Return what a question would make the ledger pay now. No row is read, and nothing is charged."""
+        self._check_cells(sets)
+        return accounting.quote(
+            sets.scopes, self.priced(question, sets, epsilon)[1], self.engine.version, self.unit.name
+        )
 
     def begin(self, words: str, identity: Json, sets: RowSets, loss: Fraction) -> About:
         """Charge for something that is opened here and answers later: a monitor, a race."""

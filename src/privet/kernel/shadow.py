@@ -26,9 +26,9 @@ from privet.kernel.engines.contract import FIXED, Cells, Engine
 from privet.kernel.ledger import MEMORY, Entry, Ledger
 from privet.kernel.limits import Json, fraction_of
 from privet.kernel.per_part import PerPart
-from privet.kernel.release import Public, Release, known
 from privet.kernel.session import LastEntry, OpenTable, Request, Session
 from privet.kernel.unit import PURE, Unit
+from privet.release import Public, Release, clean_value
 
 Score = Release | Public
 T = TypeVar("T", bound=OpenTable)
@@ -224,7 +224,7 @@ def _one(
         if not isinstance(result, tuple) or len(result) != 2:
             raise QuestionError("a candidate of a race returns an output and its score.")
         output, score = result
-        return output, score, _number(known(score), "the score of a run")
+        return output, score, _number(clean_value(score), "the score of a run")
     except PrivetError as error:
         problem = error
     except Exception:

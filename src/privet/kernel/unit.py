@@ -18,7 +18,6 @@ import numpy as np
 from privet.errors import QuestionError
 from privet.kernel.accounting import as_epsilon
 from privet.kernel.gaussian import IntegerGaussian, ResidualGaussian
-from privet.kernel.limits import decimal_text, quoted, short_text
 from privet.kernel.mechanisms import (
     AboveThreshold,
     Exponential,
@@ -34,6 +33,10 @@ from privet.kernel.mechanisms import (
 )
 from privet.kernel.per_part import PerPart
 from privet.kernel.zcdp import Rho, epsilon_of, rho_of
+from privet.text import decimal_text, quoted, short_text
+
+IntegerNoise = IntegerLaplace | IntegerGaussian
+ResidualNoise = ResidualLaplace | ResidualGaussian
 
 _DIGITS = 12  # of an epsilon that is a square root
 
@@ -44,6 +47,7 @@ class Unit(ABC):
 
     name: ClassVar[str]
     delta: Fraction | None = None
+    selection: ClassVar[str] = "permute-and-flip"  # the one with the least error for what it loses
     power: ClassVar[int] = 1  # a person with k records loses k to this power times what one record loses
 
     def of_person(self, loss: Fraction, records: int) -> Fraction:
@@ -199,6 +203,7 @@ class Zcdp(Unit):
     """
 
     name = "rho"
+    selection = "exponential"
     power = 2
 
     def amount(self, value: object, name: str = "epsilon", exchange: Fraction | None = None) -> Fraction:

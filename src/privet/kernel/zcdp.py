@@ -22,7 +22,8 @@ from functools import lru_cache
 
 from privet.errors import QuestionError
 from privet.kernel.accounting import GRAIN
-from privet.kernel.limits import decimal_text, fraction_of, quoted
+from privet.kernel.limits import fraction_of
+from privet.text import decimal_text, quoted
 
 SMALLEST_DELTA, LARGEST_DELTA = Fraction(1, 10**15), Fraction(1, 10)
 SMALLEST_RHO, LARGEST_RHO = Fraction(1, 10**40), Fraction(10**12)

@@ -14,8 +14,17 @@ from typing import Any
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.kernel import MAX_RELEASED, SMALLEST_EPSILON, Domain, Histogram, decimal_text
-from privet.learners.algorithm import Algorithm, check_attributes, check_budget, check_target, cost_of_counts
+from privet.kernel import MAX_RELEASED, SMALLEST_EPSILON, Domain, Histogram
+from privet.learners.algorithm import (
+    Algorithm,
+    Meter,
+    ProgressCallback,
+    check_attributes,
+    check_budget,
+    check_target,
+    cost_of_counts,
+    ignore_progress,
+)
 from privet.learners.boosting import CONSTANTS, boost
 from privet.learners.log_odds import (
     AskedQuestion,
@@ -26,10 +35,10 @@ from privet.learners.log_odds import (
     prior_alone,
     table_title,
 )
-from privet.learners.progress import Meter, ProgressCallback, ignore_progress
 from privet.models.privacy_record import Privacy, Step
 from privet.models.tables import Table, Tables
 from privet.table import ProtectedTable
+from privet.text import decimal_text
 
 SHARE = Fraction(1, 20)  # of epsilon, for the class counts of naive Bayes
 

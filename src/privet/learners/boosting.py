@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from privet.kernel import LOGIT_GRID, MAX_CELLS, RESIDUAL_GRID, AdditiveModel, Domain, Histogram, as_epsilon
+from privet.learners.algorithm import Meter, ignore_progress
 from privet.learners.cells import FinerTable
 from privet.learners.log_odds import (
     AskedQuestion,
@@ -38,7 +39,6 @@ from privet.learners.log_odds import (
     table_title,
 )
 from privet.learners.plan import signal
-from privet.learners.progress import Meter, ignore_progress
 from privet.models.model import Floats
 from privet.models.tables import Table
 from privet.table import ProtectedTable

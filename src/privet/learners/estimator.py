@@ -27,9 +27,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, QuestionError, TargetNameWarning
-from privet.kernel import Domain, Json, as_epsilon, keyed_run, quoted, shown
+from privet.kernel import Domain, Json, as_epsilon
 from privet.lab import PublicTable
-from privet.learners.algorithm import check_target
+from privet.learners.algorithm import Progress, ProgressBar, check_target
 from privet.learners.inference import infer
 from privet.learners.input_rows import (
     checked_rows,
@@ -43,11 +43,11 @@ from privet.learners.input_rows import (
     rows_of,
     without_person,
 )
-from privet.learners.progress import Progress, ProgressBar
 from privet.models.model import Model
 from privet.models.privacy_record import Privacy
 from privet.open_table import open_table
 from privet.table import ProtectedTable
+from privet.text import quoted, shown
 
 Self = TypeVar("Self", bound="PrivateClassifier")
 
@@ -218,7 +218,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         chosen = {name: _plain(name, value) for name, value in self.choices().items()}
         _plain("random_state", self.random_state)
         identity: Json = {"fit": self.algorithm, "version": 1, "variant": self.variant, "choices": chosen}
-        text, entry, own = keyed_run(
+        text, entry, own = table._backend.keyed_run(
             table,
             lambda scope: silent._learn(scope, []).to_json(),
             self._checked_epsilon(),

@@ -17,7 +17,7 @@ from privet.kernel import Domain
 from privet.lab import open_public
 from privet.learners.additive import LEARNERS, learn
 from privet.learners.estimator import PrivateClassifier
-from privet.learners.grow import grow, refill
+from privet.learners.growth import grow, refill
 from privet.learners.input_rows import checked_rows, named_frame, rows_of, without_person
 from privet.learners.plan import Plan
 from privet.learners.presets import preset

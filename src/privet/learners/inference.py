@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from privet.calendar_cells import iso_text
 from privet.errors import DataError
-from privet.kernel import Column, Date, Domain, Nominal, Numeric, day_of, iso_text, text_of
+from privet.kernel import Column, Date, Domain, Nominal, Numeric, day_of, text_of
 
 FEW = 20  # a column of whole numbers with at most this many different values is read as codes
 BINS = 10  # of other numeric columns

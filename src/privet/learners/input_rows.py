@@ -31,19 +31,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from privet.errors import DataError
-from privet.kernel import (
-    LONGEST_TEXT,
-    Column,
-    Date,
-    Domain,
-    Numeric,
-    as_series,
-    number_of,
-    quoted,
-    shown,
-    text_of,
-)
+from privet.kernel import LONGEST_TEXT, Column, Date, Domain, Numeric, as_series, number_of, text_of
 from privet.table import ProtectedTable
+from privet.text import quoted, shown
 
 NUMBERS, TRUTH_VALUES = "numbers", "truth values"
 _LISTED = 5  # a warning names at most this many columns, and values of a column

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from privet.kernel import Domain, Histogram, Nominal, Public, Release
-from privet.models.privacy_record import Decision
+from privet.kernel import Domain, Histogram, Nominal, Public, Release, derivation, known
+from privet.models.privacy_record import MOST_CONTEXTS, Decision
 
 View = Mapping[str, Release | Public]
 
@@ -48,11 +50,11 @@ class Site(Protocol):
             * `site`: the name of the field;
             * `epsilon`, `attributes` and `classes` (how many), `arity` (mean logarithm of the number of cells of an
               attribute), `ordered` (share of attributes with an order);
-            * `rows`, if they are public or were bought;
+            * `rows`, if they are public or were bought, and `signal`, the logarithm of `rows` times `epsilon`;
             * `plan.depth` and so on: the fields that were decided before.
 
             A node adds `depth`, `left` (how many attributes its path has not used), `budget` (what its path has not
-            spent), and `rows` is its own number.
+            spent), `rows` is its own number, and `signal` that of `rows` times `budget`.
 
         Returns
         -------
@@ -81,7 +83,17 @@ def name_of(setting: object) -> str:
 
 def rows_in(counts: Histogram) -> Release:
     """Return the number of rows that released class counts add up to, at least 1."""
-    return counts.map(lambda values: max(float(values.sum()), 1.0))
+    return counts.map(_rows)
+
+
+@derivation
+def _rows(counts: NDArray[np.int64]) -> float:
+    return max(float(counts.sum()), 1.0)
+
+
+@derivation
+def _times(value: float, factor: float) -> float:
+    return value * factor
 
 
 def view_of(domain: Domain, epsilon: Fraction, rows: Release | Public | None) -> dict[str, Release | Public]:
@@ -107,15 +119,26 @@ def view_of(domain: Domain, epsilon: Fraction, rows: Release | Public | None) ->
         "arity": Public(float(np.mean([math.log(column.size) for column in columns]))),
         "ordered": Public(float(np.mean([not isinstance(column, Nominal) or column.ordered for column in columns]))),
     }
-    return view if rows is None else {**view, "rows": rows}
+    return view if rows is None else {**view, "rows": rows, "signal": signal_of(rows, float(epsilon))}
+
+
+def signal_of(rows: Release | Public, budget: float) -> Release | Public:
+    """Return the logarithm of rows times a budget, as a release if `rows` is one: what can be learned depends on it."""
+    if isinstance(rows, Public):
+        return Public(_signal(rows.value, budget))
+    return rows.map(_signal, Public(budget))
+
+
+@derivation
+def _signal(rows: float, budget: float) -> float:
+    return math.log(max(float(rows), 1.0) * max(budget, 1e-9))
 
 
 def estimate_of(rows: Release | Public, estimate: float) -> Release | Public:
     """Return an estimate of part of all rows, as a release if `rows` is one."""
     if isinstance(rows, Public):
         return Public(estimate)
-    share = estimate / rows.value
-    return rows.map(lambda whole: whole * share)
+    return rows.map(_times, Public(estimate / rows.value))  # an estimate is made of releases by the grower
 
 
 class Decisions:
@@ -129,7 +152,8 @@ class Decisions:
 
     def __init__(self, view: View) -> None:
         self.view = dict(view)
-        self._nodes: Counter[tuple[str, str]] = Counter()
+        self._nodes: dict[tuple[str, str], list[Decision]] = {}
+        self._counts: Counter[tuple[str, str]] = Counter()
 
     def ask(self, name: str, site: Site, check: Callable[[Any], T], more: View | None = None) -> T:
         """Ask a site for the value of a field.
@@ -149,12 +173,39 @@ class Decisions:
         object
             What `check` makes of the decision.
         """
-        decision = site.decide({**self.view, **(more or {}), "site": Public(name)})
-        value = check(decision)
-        self._nodes[name, name_of(decision)] += 1
+        view = {**self.view, **(more or {}), "site": Public(name)}
+        choose = getattr(site, "outcome_at", None)  # of a NoisyIf, which names its branches and learns
+        if choose is None:
+            decision = site.decide(view)
+            value = check(decision)
+            recorded = Decision(name, name_of(decision), context=_numbers(view))
+        else:
+            outcome = choose(view)
+            value = check(outcome.value)
+            recorded = replace(outcome.decision, site=name, margins=(), why="")
+        key = name, recorded.branch
+        self._counts[key] += 1
+        if self._counts[key] <= MOST_CONTEXTS:
+            self._nodes.setdefault(key, []).append(recorded)
         return value
 
     @property
     def record(self) -> tuple[Decision, ...]:
-        """Every decision that was made, with the number of nodes where it was."""
-        return tuple(Decision(site, branch, nodes) for (site, branch), nodes in self._nodes.items())
+        """Every decision that was made, with the number of nodes where it was and what it was made from."""
+        return tuple(_together(nodes, self._counts[key]) for key, nodes in self._nodes.items())
+
+
+def _numbers(view: View) -> tuple[tuple[str, float], ...]:
+    """The numbers of a view."""
+    values = {name: known(value) for name, value in view.items()}
+    return tuple((name, float(value)) for name, value in values.items() if isinstance(value, int | float))
+
+
+def _together(nodes: Sequence[Decision], count: int) -> Decision:
+    """One decision for all nodes that took one branch: what they share is said once."""
+    first, others = nodes[0], [dict(node.context) for node in nodes]
+    numbers = {name: value for name, value in first.context if isinstance(value, int | float)}
+    varying = tuple(name for name in numbers if any(other.get(name) != numbers[name] for other in others))
+    shared = tuple((name, value) for name, value in first.context if name in numbers and name not in varying)
+    contexts = tuple(tuple(float(other.get(name, 0.0)) for name in varying) for other in others) if varying else ()
+    return replace(first, nodes=count, context=shared, varying=varying, contexts=contexts)

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import DataError, ModelError, did_you_mean
-from privet.kernel import LONGEST_MODEL, LONGEST_TEXT, Domain, decimal_text, read_text, shown
+from privet.kernel import LONGEST_MODEL, LONGEST_TEXT, Domain
 from privet.models.privacy_record import Privacy
+from privet.text import decimal_text, read_text, shown
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -9,7 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from privet.errors import ModelError
-from privet.kernel import LONGEST_TEXT, decimal_text, protected, short_text, whole_of
+from privet.kernel import LONGEST_TEXT, whole_of
+from privet.text import decimal_text, protected, short_text
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,9 @@ class Step:
         )
 
 
+MOST_CONTEXTS = 1000  # nodes of a decision whose contexts are recorded
+
+
 @dataclass(frozen=True)
 class Decision:
     """A choice that was made during a fit. It follows from public facts and releases, so it cost nothing.
@@ -92,6 +96,12 @@ class Decision:
         The policy that made it.
     why : str, default ""
         The reason, for people.
+    learned : tuple of str, default ()
+        Where the rewards come from that the policy learned from.
+    varying : tuple of str, default ()
+        The names in the contexts of nodes that differ between them.
+    contexts : tuple of tuple of float, default ()
+        Their values at each node, those of the first `MOST_CONTEXTS`, from the root on.
     """
 
     site: str
@@ -101,9 +111,20 @@ class Decision:
     context: tuple[tuple[str, float | str], ...] = ()
     policy: str = ""
     why: str = ""
+    learned: tuple[str, ...] = ()
+    varying: tuple[str, ...] = ()
+    contexts: tuple[tuple[float, ...], ...] = ()
+
+    def at_nodes(self) -> list[dict[str, float | str]]:
+        """Return the context of each node that is recorded; of a choice for a whole run, its one context."""
+        shared = dict(self.context)
+        if not self.contexts:
+            return [shared] * min(self.nodes, MOST_CONTEXTS)
+        return [{**shared, **dict(zip(self.varying, values, strict=True))} for values in self.contexts]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the decision as a dict for JSON."""
+        nodes = {"varying": list(self.varying), "contexts": [list(values) for values in self.contexts]}
         return {
             "site": self.site,
             "branch": self.branch,
@@ -112,11 +133,19 @@ class Decision:
             "context": dict(self.context),
             "policy": self.policy,
             "why": self.why,
+            **({"learned": list(self.learned)} if self.learned else {}),
+            **(nodes if self.contexts else {}),
         }
 
     @classmethod
     def from_dict(cls, content: Any) -> Decision:
         """Read what `to_dict` wrote; anything else raises KeyError, TypeError or AttributeError."""
+        varying = tuple(text_of(name) for name in _list(content.get("varying", [])))
+        contexts = tuple(
+            tuple(_number(value) for value in _list(values)) for values in _list(content.get("contexts", []))
+        )
+        if len(contexts) > MOST_CONTEXTS or any(len(values) != len(varying) for values in contexts):
+            raise TypeError
         return cls(
             text_of(content["site"]),
             text_of(content["branch"]),
@@ -128,6 +157,9 @@ class Decision:
             ),
             text_of(content["policy"]),
             text_of(content["why"]),
+            tuple(text_of(origin) for origin in _list(content.get("learned", []))),
+            varying,
+            contexts,
         )
 
     def __str__(self) -> str:

@@ -13,17 +13,15 @@ from privet.errors import DataError, ModelError
 from privet.kernel import number_of, text_of
 from privet.models.epsilon import belief, factor, percent
 from privet.models.model import Model
-from privet.risk.beliefs import Belief, marginal_only, uniform
 from privet.risk.constraints import Counted, choices_of, silence
-from privet.risk.exposure import exposures
 from privet.risk.findings import ALONE, MAXIMUM, WORLDS, Audit
 from privet.risk.leaf_shares import closed_form, tilt_of
 from privet.risk.maximum_entropy import maximum_entropy
-from privet.risk.measures import measure
-from privet.risk.people import People
+from privet.risk.measures import exposures, measure
+from privet.risk.people import Belief, People, marginal_only, uniform
 from privet.risk.predictions import predictions
 from privet.risk.publication import COUNTS, LABELS, Publication, marginal_of
-from privet.risk.reading import criterion_of, read_tree
+from privet.risk.readers import criterion_of, read_tree, stopping_of
 from privet.risk.remedies import Refit, remedies_for
 from privet.risk.tree import Floats, PublishedTree
 from privet.risk.worlds import possible_worlds
@@ -42,6 +40,7 @@ def audit(
     values: Sequence[Any] | None = None,
     published: str = "auto",
     criterion: str | None = None,
+    stopping: str | None = None,
     truth: Any = None,
     threshold: float = 0.8,
     columns: Sequence[str] | None = None,
@@ -63,7 +62,8 @@ def audit(
 
     `published` says which numbers went out with the tree: "labels", "rates" (the error of each leaf), "counts" or
     "auto", all that it has; `marginal` the shares of the values, if they were published. `criterion` is what chose the
-    splits: "gini", "entropy" or "none"; it is known of privet's and scikit-learn's own. `values` lists the public
+    splits: "gini", "entropy" or "none"; it is known of privet's and scikit-learn's own. `stopping` says of a text of
+    scikit-learn whether it was grown until its leaves were pure ("full") or not ("none"). `values` lists the public
     values of the sensitive attribute. `training` is None if the tree was grown on the whole table, the name of the
     column that says which rows, or "unknown". `truth` holds the true values, for the owner: a frame or file with the
     sensitive column, or the values themselves, row by row. `refit(epsilon)` grows a private model to try remedies with;
@@ -91,7 +91,7 @@ def audit(
         counts = _counts(people, answers, texts, sensitive)
     else:
         _same_target(found.model, sensitive)
-        found = criterion_of(found, criterion)
+        found = stopping_of(criterion_of(found, criterion), stopping)
         frame = _named(found, frame, known)
         people = People.of(frame, known)
         texts = found.values

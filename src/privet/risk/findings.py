@@ -11,14 +11,68 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from privet.risk.beliefs import Belief
+from privet.errors import ModelError
+from privet.models.tree import Ensemble
 from privet.risk.constraints import Counted
-from privet.risk.exposure import Exposure, strongest
-from privet.risk.measures import SAME, Disclosure, individual
-from privet.risk.people import People
+from privet.risk.measures import SAME, Disclosure, Exposure, individual, strongest
+from privet.risk.people import Belief, People
 from privet.risk.publication import Publication
-from privet.risk.remedy import Remedy
-from privet.risk.tree import Floats
+from privet.risk.tree import Floats, PublishedTree
+
+# -- One way to publish less: what it does to the worst posterior, and the accuracy that it costs.
+
+
+@dataclass(frozen=True, eq=False)
+class Remedy:
+    """What to do, in a sentence, and what an audit of the result gives."""
+
+    kind: str  # "merge leaves", "withhold counts", "withhold rates", "epsilon"
+    told: str
+    enough: bool  # is every posterior below the threshold then?
+    worst: float | None = None
+    known: int | None = None
+    accuracy: float | None = None  # of the labels, for the people of the table
+    accuracy_before: float | None = None
+    merged: tuple[int, ...] = ()  # nodes of the published tree that become leaves
+    tree: PublishedTree | None = field(default=None, repr=False)  # what to publish instead
+    is_guess: bool = False  # are labels and numbers of merged leaves estimates?
+
+    @property
+    def cost(self) -> float | None:
+        """How much accuracy it costs."""
+        if self.accuracy is None or self.accuracy_before is None:
+            return None
+        return self.accuracy_before - self.accuracy
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "told": self.told,
+            "enough": self.enough,
+            "worst": self.worst,
+            "known": self.known,
+            "accuracy": self.accuracy,
+            "accuracy before": self.accuracy_before,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the safer tree: a privet model as one, any other as the text of a tree that `audit` reads again.
+
+        A privet model holds counts: where less is to be published it is written as a text too."""
+        if self.tree is None:
+            raise ModelError(f"the remedy '{self.kind}' makes no tree that could be written.")
+        if self.is_guess:
+            raise ModelError("what merged leaves say does not follow from what was published; give the truth as well.")
+        if isinstance(self.tree.model, Ensemble):
+            model = self.tree.model
+            at = np.zeros(len(model.tree), dtype=np.bool_)
+            at[list(self.merged)] = True
+            Ensemble(model.domain, (model.tree.cut(at),), model.privacy, model.vote, model.prior).save(path)
+            return
+        from privet.risk.readers.weka import write
+
+        Path(path).write_text(write(self.tree), encoding="utf-8")
+
 
 BASELINES = ("uniform", "marginal")
 MAXIMUM, ALONE, WORLDS = "maximum entropy", "leaves alone", "possible worlds"
@@ -73,9 +127,23 @@ class Audit:
         return int(self.people.sizes[self.posterior.max(axis=1) >= self.threshold - SAME].sum())
 
     @property
+    def undecided(self) -> int:
+        """How many people are in leaves of which nothing follows either way: a value may be as frequent as the
+        threshold behind weights, or everybody may have the label, if the tree was grown until its leaves were pure."""
+        publication = self.publication
+        if publication is None:
+            return 0
+        weighted = {
+            leaf
+            for leaf in publication.leaves
+            if publication.unclear(leaf) and publication.most_alike(leaf) >= self.threshold - SAME
+        }
+        return sum(int(publication.sizes[leaf]) for leaf in weighted | publication.perhaps_undivided)
+
+    @property
     def safe(self) -> bool:
-        """Is every posterior below the threshold?"""
-        return self.worst < self.threshold - SAME
+        """Is every posterior below the threshold, and is that known?"""
+        return self.worst < self.threshold - SAME and not self.undecided
 
     @property
     def individuals(self) -> pd.DataFrame:

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from privet.errors import DataError
-from privet.risk.beliefs import entropy
 from privet.risk.noisy import noisy_shares
-from privet.risk.publication import COUNTS, LABELS, Publication
+from privet.risk.people import entropy
+from privet.risk.publication import COUNTS, LABELS, MOST_PARTS, Publication
 from privet.risk.tree import Floats
 
 NEVER, FARTHEST = -700.0, 60.0  # the tilt of a value that nobody has, and the largest of others
@@ -22,12 +22,31 @@ def leaf_shares(publication: Publication, leaf: int, tilt: Floats) -> Floats:
     """The shares of the values in a leaf."""
     if publication.noisy:
         return _noisy(publication, leaf)
+    if publication.pure(leaf):
+        return np.asarray(np.eye(publication.classes)[publication.label(leaf)])
+    if publication.unclear(leaf):
+        support = list(publication.support(leaf))
+        found = np.zeros(publication.classes)
+        found[support] = np.exp(tilt[support] - tilt[support].max())
+        return np.asarray(found / found.sum())
     if publication.level == COUNTS and any(publication.tree.nodes[leaf].counts or ()):
         return publication.shares(leaf)
     label = publication.label(leaf)
     if publication.level == LABELS or not publication.published_size(leaf):
         return label_first(tilt, label)
-    return with_rate(tilt, label, publication.share(leaf))
+    rate, labelled = publication.share(leaf), publication.labelled(leaf)
+    if labelled is not None:  # rows with missing values count in it
+        people = int(publication.sizes[leaf])
+        rate = min(max(rate, labelled.people[0] / people), labelled.people[-1] / people)
+        return with_rate(tilt, label, rate) if rate >= 1 / publication.classes else _held(label, rate, len(tilt))
+    return with_rate(tilt, label, rate)
+
+
+def _held(label: int, rate: float, classes: int) -> Floats:
+    """A rate below an even share: the label is most frequent by rows that are not whole people."""
+    shares = np.full(classes, (1 - rate) / max(classes - 1, 1))
+    shares[label] = rate
+    return shares
 
 
 def _noisy(publication: Publication, leaf: int) -> Floats:
@@ -82,13 +101,31 @@ def label_first(tilt: Floats, label: int) -> Floats:
 
 
 def closed_form(publication: Publication, tilt: Floats) -> Floats:
-    """The shares of every profile [profile, value]; people without a leaf keep the marginal, or even ones."""
+    """The shares of every profile [profile, value]."""
+    shares = lost_shares(publication)
+    for leaf in publication.leaves:
+        shares[publication.profiles[leaf]] = leaf_shares(publication, leaf, tilt)
+    return shares
+
+
+def lost_shares(publication: Publication) -> Floats:
+    """What is believed of people without a leaf: the marginal if it is known, otherwise nothing; and of people with
+    missing values what the leaf says that is surest of them."""
     lost = np.full(publication.classes, 1 / publication.classes)
     if publication.marginal is not None:
         lost = publication.marginal
     shares = np.tile(lost, (len(publication.people), 1))
-    for leaf in publication.leaves:
-        shares[publication.profiles[leaf]] = leaf_shares(publication, leaf, tilt)
+    surest = np.zeros(len(publication.people))
+    for leaf, parts in publication.partial.items():
+        labelled, at = publication.labelled(leaf), 0
+        if labelled is None:
+            continue
+        for profile, _ in parts:
+            own = _held(publication.label(leaf), labelled.own[at], publication.classes)
+            at += int(publication.people.sizes[profile])
+            if len(labelled.own) <= MOST_PARTS and own.max() > max(surest[profile], float(lost.max())):
+                surest[profile] = own.max()
+                shares[profile] = own
     return shares
 
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from privet.risk.beliefs import Belief, mean_entropy
-from privet.risk.component import Component, Demand
 from privet.risk.constraints import Candidate, Choice
-from privet.risk.convex_concave import Solved, solve
+from privet.risk.convex_concave import Component, Demand, Solved, solve
 from privet.risk.leaf_shares import closed_form, tilt_of
+from privet.risk.people import Belief, mean_entropy
 from privet.risk.publication import LABELS, Publication
 from privet.risk.tree import Floats
 

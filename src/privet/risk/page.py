@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from privet.risk.drawing import STYLE, key, posteriors
-from privet.risk.exposure import Exposure
-from privet.risk.findings import BASELINES, Audit
-from privet.risk.measures import SAME
-from privet.risk.remedy import Remedy
+from privet.risk.findings import BASELINES, Audit, Remedy
+from privet.risk.measures import SAME, Exposure
 from privet.risk.tree_drawing import LEAVES, exposed_tree
 from privet.risk.words import (
     ADVERSARIES,

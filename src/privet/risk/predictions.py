@@ -8,7 +8,7 @@ import numpy as np
 
 from privet.errors import ModelError
 from privet.models.model import Model
-from privet.risk.beliefs import Belief
+from privet.risk.people import Belief
 
 
 def predictions(model: Model, profiles: Any) -> Belief:

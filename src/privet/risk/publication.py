@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 
 from privet.errors import DataError, ModelError
 from privet.kernel import number_of
-from privet.risk.conditions import AtMost, Condition, InCell, Mask, cells_of
 from privet.risk.people import Attribute, People
-from privet.risk.tree import SCIKIT, Floats, Integers, PublishedTree
-from privet.risk.values import Values
+from privet.risk.tree import (
+    SCIKIT,
+    WEKA,
+    AtMost,
+    Condition,
+    Floats,
+    InCell,
+    Integers,
+    Mask,
+    PublishedTree,
+    Stopping,
+    Values,
+    cells_of,
+)
 
 LABELS, RATES, COUNTS = "labels", "rates", "counts"
 LEVELS = (LABELS, RATES, COUNTS)  # each says all that the one before says
+ROUNDED = 0.0051  # rows are printed with two digits
+MOST_PARTS = 12  # rows with missing values in one leaf whose ways to be wrong are all listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,15 +64,32 @@ class Publication:
                 f"the tree looks at '{missing[0]}', which is not among the columns of the table "
                 f"({', '.join(people.names[:10])}{', …' * (len(people.names) > 10)})."
             )
-        most = most_published(tree)
         if level != "auto" and level not in LEVELS:
             raise DataError(f"published is auto, {', '.join(LEVELS)}, not '{level}'.")
+        if tree.source == SCIKIT:
+            tree = cls(tree, people, LABELS, sampled=sampled)._without_weights()
+        most = most_published(tree)
         if level != "auto" and LEVELS.index(level) > LEVELS.index(most):
             raise ModelError(f"the tree publishes {most}, not {level}; its leaves do not say more.")
         if level == "auto" or (level == RATES and tree.epsilon is not None):  # noisy rates are not told from counts
             level = most
         found = cls(tree, people, level, marginal, sampled)
         found._check()
+        return found
+
+    def _without_weights(self) -> PublishedTree:
+        """The tree with the counts behind its weights; whole numbers of a text that are not its people may be some."""
+        tree = self.tree
+        if any(node.weights is not None for node in tree.nodes):
+            return unweighted(tree, self.sizes)
+        counted = [leaf for leaf in tree.leaves if tree.nodes[leaf].counts is not None]
+        if self.sampled or all(sum(tree.nodes[leaf].counts or ()) == self.sizes[leaf] for leaf in counted):
+            return tree
+        nodes = tuple(replace(node, counts=None, weights=node.counts) for node in tree.nodes)
+        found = unweighted(replace(tree, nodes=nodes), self.sizes)
+        if any(node.weights is not None for node in found.nodes):  # weights of `balanced` add up to the people
+            total = sum(sum(tree.nodes[leaf].counts or ()) for leaf in counted)
+            return found if total == self.people.total else tree
         return found
 
     @property
@@ -179,6 +211,108 @@ class Publication:
         assert node.size is not None and node.wrong is not None
         return 1 - node.wrong / node.size
 
+    @cached_property
+    def undivided(self) -> frozenset[int]:
+        """The leaves that would have been divided, had their people different values: those that can be divided."""
+        return self._stopped(self.tree.stopping)
+
+    @cached_property
+    def perhaps_undivided(self) -> frozenset[int]:
+        """Those that are so only if no depth was set, which is not known."""
+        stopping = self.tree.stopping
+        if stopping is None or not stopping.is_assumed or self.level != LABELS:
+            return frozenset()
+        return self._stopped(replace(stopping, depth=None)) - self.undivided
+
+    def _stopped(self, stopping: Stopping | None) -> frozenset[int]:
+        if stopping is None or self.noisy or self.sampled:
+            return frozenset()
+        return frozenset(
+            leaf
+            for leaf in self.leaves
+            if stopping.divides(len(self.tree.ancestors(leaf)), int(self.sizes[leaf])) and self._divisible(leaf)
+        )
+
+    def _divisible(self, leaf: int) -> bool:
+        """Are there two people in a leaf whom a threshold could divide?"""
+        names = self.people.names if self.tree.features is None else self.tree.features
+        for name in names:
+            if name not in self.people.names:
+                continue
+            at = self.position(name)
+            codes = np.unique(self.people.codes[self.profiles[leaf], at])
+            if len(codes) < 2:
+                continue
+            if self.people.attributes[at].numbers is None:
+                # a column with missing numbers is divided by them too; one of other texts was never seen by the tree
+                if all(value is None or number_of(value) is not None for value in self.people.attributes[at].values):
+                    return True
+            elif self.apart(at, codes).any():
+                return True
+        return False
+
+    def unclear(self, leaf: int) -> bool:
+        """Were its rows weighted so that nothing is certain but which values it has?"""
+        node = self.tree.nodes[leaf]
+        return node.weights is not None and node.counts is None and not self.pure(leaf)
+
+    def support(self, leaf: int) -> tuple[int, ...]:
+        """The values that rows of a weighted leaf have: each of them at least one, as weights are positive."""
+        weights = self.tree.nodes[leaf].weights
+        assert weights is not None
+        return tuple(value for value, weight in enumerate(weights) if weight > 0)
+
+    def most_alike(self, leaf: int) -> float:
+        """The largest share that a value of a weighted leaf can have: all others have one person each."""
+        return (int(self.sizes[leaf]) - len(self.support(leaf)) + 1) / max(int(self.sizes[leaf]), 1)
+
+    # -- rows that count in several leaves --------------------------------------------------
+
+    @cached_property
+    def partial(self) -> dict[int, tuple[tuple[int, float], ...]]:
+        """By leaf, the profiles that miss a value on their way there, and how much of a row of theirs it counts.
+
+        C4.5 sends such a row down every branch, in proportion to the rows that have a value.
+        """
+        found: list[list[tuple[int, float]]] = [[] for _ in self.tree.nodes]
+        if self.tree.source != WEKA or self.noisy:
+            return {}
+        for number, children in enumerate(self.tree.children):
+            if not children:
+                continue
+            at = self.position(self.tree.split_column(number))
+            values = self.people.attributes[at].values
+            known = [float(self.sizes[child]) for child in children]
+            undecided = []
+            for profile, weight in found[number]:
+                code = int(self.people.codes[profile, at])
+                branch = int(self.branches[number][code])
+                if branch >= 0:
+                    found[children[branch]].append((profile, weight))
+                    known[branch] += weight * int(self.people.sizes[profile])
+                elif values[code] is None:
+                    undecided.append((profile, weight))
+            missing = [code for code, value in enumerate(values) if value is None]
+            some = self.profiles[number]
+            lacking = some[np.isin(self.people.codes[some, at], missing)]
+            undecided += [(int(profile), 1.0) for profile in lacking]
+            for child, share in zip(children, known, strict=True):
+                if share > 0:
+                    found[child] += [(profile, weight * share / sum(known)) for profile, weight in undecided]
+        return {leaf: tuple(found[leaf]) for leaf in self.tree.leaves if found[leaf]}
+
+    def labelled(self, leaf: int) -> Labelled | None:
+        """How many people of a leaf may have its label, where rows with missing values count in it; None elsewhere."""
+        node, people = self.tree.nodes[leaf], int(self.sizes[leaf])
+        if self.level != RATES or node.counts is not None or node.size is None or node.wrong is None:
+            return None
+        parts = tuple(
+            weight for profile, weight in self.partial.get(leaf, ()) for _ in range(int(self.people.sizes[profile]))
+        )
+        if not parts and float(node.size).is_integer() and float(node.wrong).is_integer():
+            return None
+        return Labelled.of(people, node.size, node.wrong, parts, self.classes)
+
     def shares(self, leaf: int) -> Floats:
         """The published shares of all values among the rows of a leaf."""
         counts = np.array(self.tree.nodes[leaf].counts, dtype=np.float64)
@@ -187,13 +321,18 @@ class Publication:
     def published_size(self, leaf: int) -> float | None:
         """How many rows a leaf says it has; a label alone does not say."""
         node = self.tree.nodes[leaf]
-        if self.level == LABELS:
+        if self.level == LABELS and node.weights is None:
             return None
         return node.size if node.counts is None else float(sum(node.counts))
 
     def pure(self, leaf: int) -> bool:
         """Does the leaf say that all of its rows have its label?"""
-        return self.level != LABELS and not self.noisy and self.share(leaf) >= 1
+        if self.noisy:
+            return False
+        weights = self.tree.nodes[leaf].weights
+        if weights is not None:  # whatever the weights, as long as they are positive
+            return sum(weight > 0 for weight in weights) == 1
+        return (self.level != LABELS and self.share(leaf) >= 1) or leaf in self.undivided
 
     def inside(self, leaf: int) -> float:
         """The share of a leaf's people whose rows the tree was grown on; everybody where nothing says how many."""
@@ -220,12 +359,14 @@ class Publication:
                     raise DataError(f"{where} says it has no rows, but {people} people of the table are there.")
                 continue
             whole = float(size).is_integer()  # rows with a missing value count in part, in several leaves
-            if whole and size != people and not self.sampled:
+            if whole and size != people and not self.sampled and leaf not in self.partial:
                 hint = " If the tree was grown on a part of the table, say so with training." if size < people else ""
                 raise DataError(f"{where} says it has {size:g} rows, but {people} people of the table are there.{hint}")
-            if whole and size > people:
+            parts = sum(weight * int(self.people.sizes[each]) for each, weight in self.partial.get(leaf, ()))
+            if whole and size > people + parts + ROUNDED:
                 raise DataError(f"{where} says it has {size:g} rows, but only {people} people of the table are there.")
-            if self.share(leaf) < 1 / self.classes - 1e-9:
+            exact = self.tree.source == SCIKIT  # its counts may have been behind weights, whose largest is the label
+            if not exact and self.share(leaf) < 1 / self.classes - 1e-9:
                 label = self.tree.values[self.label(leaf)]
                 raise DataError(
                     f"{where} says that {label} is most frequent with a share of {self.share(leaf):.3g}, which is less "
@@ -243,6 +384,94 @@ class Publication:
     def cuts_numbers(self) -> bool:
         """Does the tree divide numbers at thresholds?"""
         return any(isinstance(node.condition, AtMost) for node in self.tree.nodes)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """How many people of a leaf may have its label, and the log of in how many ways.
+
+    Everybody without missing values counts as one row. So of `wrong` rows at most that many people can be, and the rest
+    is what rows with missing values add, each all of its part or nothing.
+
+    >>> Labelled.of(49, 50.33, 0.5, (0.5, 0.83), 2).people  # who misses nothing cannot be half wrong
+    (49,)
+    >>> Labelled.of(8, 10.5, 2.9, (0.9, 0.6, 1.0), 2).people  # two of them and 0.9
+    (6, 7)
+    """
+
+    people: tuple[int, ...]
+    logs: tuple[float, ...]
+    own: tuple[float, ...]  # how likely the label is for each row with a missing value
+
+    @classmethod
+    def of(cls, people: int, size: float, wrong: float, parts: tuple[float, ...], classes: int) -> Labelled:
+        """Of some people and parts of rows; `size` and `wrong` are rounded to two digits."""
+        others = math.log(max(classes - 1, 1))
+        sums = np.zeros(1)
+        if parts and len(parts) <= MOST_PARTS:
+            for part in parts:
+                sums = np.concatenate([sums, sums + part])
+            sizes = np.array([number.bit_count() for number in range(len(sums))])
+        else:
+            sizes = np.zeros(1, dtype=np.int64)
+        found, hits = [], np.zeros(len(parts))
+        for many in range(min(people, int(wrong + ROUNDED)) + 1):
+            log = float(gammaln(people + 1) - gammaln(many + 1) - gammaln(people - many + 1)) + many * others
+            if not parts or len(parts) > MOST_PARTS:
+                if many >= wrong - max(size - people, 0.0) - ROUNDED:
+                    found.append((people - many, log, np.zeros(len(parts))))
+                continue
+            fitting = np.flatnonzero(np.abs(sums - (wrong - many)) <= ROUNDED * (1 + len(parts)) + 1e-9)
+            if len(fitting):
+                weights = np.exp(sizes[fitting] * others)
+                bits = (fitting[:, None] >> np.arange(len(parts))) & 1
+                found.append((people - many, log + float(np.log(weights.sum())), weights @ (1 - bits) / weights.sum()))
+        if not found:  # the table is not quite the one it was grown on; who is wrong in part is somebody
+            even = (1 / classes,) * len(parts)
+            return cls((people - min(math.ceil(wrong - ROUNDED), people),), (0.0,), even)
+        logs = np.array([log for _, log, _ in found])
+        likely = np.exp(logs - logs.max())
+        hits = np.sum([weight * each for weight, (_, _, each) in zip(likely, found, strict=True)], axis=0)
+        order = sorted(range(len(found)), key=lambda at: found[at][0])
+        own = tuple((hits / likely.sum()).tolist()) if len(parts) <= MOST_PARTS else (0.0,) * len(parts)
+        return cls(tuple(found[at][0] for at in order), tuple(float(logs[at]) for at in order), own)
+
+    @property
+    def mean(self) -> float:
+        """The mean number of people with the label, all assignments being alike."""
+        logs = np.array(self.logs)
+        weights = np.exp(logs - logs.max())
+        return float(weights @ np.array(self.people) / weights.sum())
+
+
+def unweighted(tree: PublishedTree, sizes: Integers) -> PublishedTree:
+    """The tree with the counts behind its weights, where they follow.
+
+    A leaf with one value has all of its rows of it, whatever the weights. If each value has one weight (`class_weight`
+    of scikit-learn), the weights of a leaf are counts times unknown factors, and the counts add up to its rows: several
+    leaves determine the factors, and whole numbers confirm them.
+    """
+    leaves = [leaf for leaf in tree.leaves if tree.nodes[leaf].weights is not None]
+    weights = np.array([tree.nodes[leaf].weights for leaf in leaves])
+    rows = np.array([sizes[leaf] if tree.nodes[leaf].size is None else tree.nodes[leaf].size for leaf in leaves])
+    used = np.flatnonzero(weights.any(axis=0))
+    counts = np.zeros_like(weights)
+    factors, _, rank, _ = np.linalg.lstsq(weights[:, used], rows, rcond=1e-9)
+    counts[:, used] = weights[:, used] * factors
+    whole = np.rint(counts)
+    follows = (
+        len(leaves) == len(tree.leaves)
+        and rank == len(used)
+        and bool((factors > 0).all())
+        and bool((np.abs(counts - whole) < 0.1).all())
+        and bool((whole.sum(axis=1) == rows).all())
+        and bool(((whole > 0) == (weights > 0)).all())
+    )
+    nodes = list(tree.nodes)
+    for at, leaf in enumerate(leaves):
+        if follows:
+            nodes[leaf] = replace(nodes[leaf], counts=tuple(whole[at].tolist()), weights=None, size=None)
+    return replace(tree, nodes=tuple(nodes))
 
 
 def most_published(tree: PublishedTree) -> str:

@@ -9,9 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from privet.risk.exposure import Exposure
-from privet.risk.findings import Audit
-from privet.risk.remedy import Remedy
+from privet.risk.findings import Audit, Remedy
+from privet.risk.measures import Exposure
 from privet.risk.words import (
     UNKNOWN,
     accuracy,

@@ -1,25 +1,229 @@
-"""A published tree as an adversary holds it, wherever it came from: tests that lead to leaves, and what leaves say."""
+"""A published tree as an adversary holds it: tests, leaves, and the values that they speak of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import ModelError
-from privet.kernel import Column
-from privet.risk.conditions import Condition
+from privet.kernel import Column, Numeric, canonical_text, number_of, text_of
+from privet.models.tree import cell_text
+from privet.text import quoted, shown
+
+# -- The tests of a published tree: which values of a column lead to a child.
+
+Mask = NDArray[np.bool_]
+
+
+class Condition(Protocol):
+    """Says of each distinct value of one column whether a row with it goes to this child; `str` tells it to people."""
+
+    @property
+    def column(self) -> str: ...
+
+    def holds(self, values: Sequence[object]) -> Mask: ...
+
+
+@dataclass(frozen=True)
+class Equals:
+    """Rows with one value of a nominal column.
+
+    >>> str(Equals("sex", "Female")), Equals("sex", "Female").holds(["Male", "Female"]).tolist()
+    ('sex = Female', [False, True])
+    """
+
+    column: str
+    value: str
+
+    def holds(self, values: Sequence[object]) -> Mask:
+        wanted = canonical_text(self.value)  # a tree writes it as the program that grew it does
+        return np.array([text_of(value) == wanted for value in values], dtype=np.bool_)
+
+    def __str__(self) -> str:
+        return cell_text(self.column, self.value)
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """Rows whose number is at most a threshold; with `single` the number is rounded to 32 bits first, as
+    scikit-learn does."""
+
+    column: str
+    threshold: float
+    single: bool = False
+
+    def holds(self, values: Sequence[object]) -> Mask:
+        return np.asarray(numbers_of(values, self.single) <= self.threshold)  # NaN is neither below nor above
+
+    def __str__(self) -> str:
+        return f"{self.column} <= {self.threshold:.6g}"
+
+
+@dataclass(frozen=True)
+class Above:
+    """Rows whose number is above a threshold."""
+
+    column: str
+    threshold: float
+    single: bool = False
+
+    def holds(self, values: Sequence[object]) -> Mask:
+        return np.asarray(numbers_of(values, self.single) > self.threshold)
+
+    def __str__(self) -> str:
+        return f"{self.column} > {self.threshold:.6g}"
+
+
+@dataclass(frozen=True)
+class InCell:
+    """Rows in one cell of a column of a public domain."""
+
+    declared: Column
+    code: int
+
+    @property
+    def column(self) -> str:
+        return self.declared.name
+
+    def holds(self, values: Sequence[object]) -> Mask:
+        return np.asarray(cells_of(self.declared, values) == self.code)
+
+    def __str__(self) -> str:
+        return cell_text(self.column, self.declared.labels[self.code])
+
+
+@dataclass(frozen=True)
+class OnSide:
+    """Rows on one side of a threshold on the grid of a numeric column: 0 below, 1 from it on, 2 without a number."""
+
+    declared: Numeric
+    at: int
+    side: int
+
+    @property
+    def column(self) -> str:
+        return self.declared.name
+
+    def holds(self, values: Sequence[object]) -> Mask:
+        grid = np.array([-1 if (index := self.declared.grid(value)) is None else index for value in values])
+        return np.asarray(np.where(grid < 0, 2, np.where(grid >= self.at, 1, 0)) == self.side)
+
+    def __str__(self) -> str:
+        if self.side == 2:
+            return cell_text(self.column, "<missing>")
+        point = self.declared.text(self.declared.value_at(self.at - 1))
+        return f"{self.column} {'>' if self.side else '<='} {point}"
+
+
+def cells_of(declared: Column, values: Sequence[object]) -> NDArray[np.int64]:
+    """The cell of each distinct value of a column, -1 where the domain has none for it."""
+    return np.array([-1 if (code := declared.code(value)) is None else code for value in values], dtype=np.int64)
+
+
+def numbers_of(values: Sequence[object], single: bool = False) -> NDArray[np.float64]:
+    """Values as numbers, NaN where there is none."""
+    numbers = np.array([np.nan if (number := number_of(value)) is None else number for value in values])
+    return numbers.astype(np.float32).astype(np.float64) if single else numbers.astype(np.float64)
+
+
+# -- The public values of the sensitive attribute, and how the labels of a published tree are found among them.
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values in their public order, as they were given.
+
+    Trees are written by programs with different habits: a class that is 1 in the table may be 1.0 in the tree, and
+    true may be True. A label is looked up as it is compared everywhere, then as Python prints it, then as a number.
+
+    >>> values = Values.of([True, False])
+    >>> values.texts, values.find("False"), values.find("maybe")
+    (('true', 'false'), 1, None)
+    >>> Values.of(["1", "2"]).find("2.0")
+    1
+    """
+
+    given: tuple[object, ...]
+
+    @classmethod
+    def of(cls, values: Iterable[object]) -> Values:
+        """The values as the caller lists them."""
+        given = tuple(values)
+        texts = [text_of(value) for value in given]
+        if not texts or None in texts:
+            raise ModelError("the sensitive attribute needs at least one value, and none of them may be missing.")
+        if len(set(texts)) < len(texts):
+            twice = next(text for text, times in Counter(texts).items() if times > 1)
+            raise ModelError(
+                f"the public values of the sensitive attribute name {quoted(twice)} twice; list each once."
+            )
+        return cls(given)
+
+    @classmethod
+    def seen(cls, labels: Iterable[str]) -> Values:
+        """The labels that occur in a text, sorted."""
+        return cls(tuple(rising(dict.fromkeys(labels))))
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(str(text_of(value)) for value in self.given)
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def __str__(self) -> str:
+        return ", ".join(shown(text) for text in self.texts[:10]) + ", …" * (len(self) > 10)
+
+    @cached_property
+    def _numbers_by_text(self) -> dict[str, int]:
+        found = {text: number for number, text in enumerate(self.texts)}
+        for number, value in enumerate(self.given):
+            found.setdefault(str(value), number)
+        return found
+
+    def find(self, label: object) -> int | None:
+        """The number of the value that a label means; None where it means none, or no single one."""
+        for text in (str(text_of(label)), str(label)):
+            if text in self._numbers_by_text:
+                return self._numbers_by_text[text]
+        wanted = number_of(label)
+        alike = [] if wanted is None else [i for i, value in enumerate(self.given) if number_of(value) == wanted]
+        return alike[0] if len(alike) == 1 else None
+
+    def number(self, label: object) -> int:
+        """The number of the value that a label of a tree means; one sentence where there is none."""
+        found = self.find(label)
+        if found is None:
+            raise ModelError(self.unknown(str(text_of(label))))
+        return found
+
+    def unknown(self, label: str) -> str:
+        return f"the tree says {quoted(label)}, which is not among the public values ({self}); list it or mend them."
+
+
+def rising(labels: Iterable[str]) -> Sequence[str]:
+    """Labels in the order in which a learner would number them: by size if all are numbers, else by letters."""
+    found = list(labels)
+    numbers = {label: number_of(label) for label in found}
+    if None in numbers.values():
+        return sorted(found)
+    return sorted(found, key=lambda label: (numbers[label], label))
+
+
+# -- A published tree as an adversary holds it, wherever it came from: tests that lead to leaves, and what leaves say.
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 GINI, ENTROPY = "gini", "entropy"
-SCIKIT = "scikit-learn"
+SCIKIT, WEKA = "scikit-learn", "Weka"
 
 
 @dataclass(frozen=True)
@@ -32,8 +236,26 @@ class Node:
     size: float | None = None  # rows, where published
     wrong: float | None = None  # rows of other values, where published
     counts: tuple[float, ...] | None = None  # rows of each value, where published
+    weights: tuple[float, ...] | None = None  # of the rows of each value, where rows were weighted: no counts
     deviation: float = 0.0  # of the noise in each count
     line: int | None = None  # where it stands in the text it was read from
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """Where scikit-learn stops dividing rows that differ in value: at a depth, or when they are few.
+
+    A leaf above that depth with enough rows, of which some threshold divides two, is pure: otherwise it would have been
+    divided. That holds whatever its criterion, and with random splits too.
+    """
+
+    depth: int | None = None
+    rows: int = 2
+    is_assumed: bool = False  # is the depth only that of the tree, as nothing says whether one was set?
+
+    def divides(self, depth: int, rows: int) -> bool:
+        """Would rows of several values have been divided at this depth, if a threshold can divide them?"""
+        return (self.depth is None or depth < self.depth) and rows >= self.rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +264,8 @@ class PublishedTree:
 
     `criterion` is "gini" or "entropy" where each split was the best of its node by it, and None otherwise; then
     `silent` says why the choice of splits tells nothing that can be used. `features` are the columns that could
-    have been chosen, where that is known.
+    have been chosen, where that is known. `order` numbers the values as the learner does: of those that are most
+    frequent in a leaf the first is its label. None where that is not known.
     """
 
     nodes: tuple[Node, ...]
@@ -52,6 +275,8 @@ class PublishedTree:
     silent: str = "the criterion that chose its splits is not known"
     features: tuple[str, ...] | None = None
     declared: tuple[Column, ...] = ()  # of a privet model: a row that fits none of the cells of these was left out
+    order: tuple[int, ...] | None = None  # the rank of each value
+    stopping: Stopping | None = None  # None where nothing follows from a leaf that was not divided
     epsilon: Fraction | None = None  # of a private model: its counts are noisy, and its choices too
     model: Any = field(default=None, repr=False)  # what it was read from, to write a safer one
 

@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from privet.risk.findings import BASELINES, WORLDS, Audit
+from privet.risk.findings import BASELINES, WORLDS, Audit, Remedy
 from privet.risk.measures import FLOOR, Disclosure
-from privet.risk.remedy import Remedy
 from privet.trees.layout import clean, shortened
 
 UNKNOWN = "—"
@@ -49,6 +48,14 @@ def verdict(audit: Audit) -> str:
     """How many are known, how well the best known is, and by whom: one sentence."""
     worst = f"the worst posterior is {_spoken(audit.worst)}, by {surest(audit)}"
     what = f"'{plain(audit.sensitive)}'"
+    if audit.undecided and audit.worst < audit.threshold:
+        weighted = audit.publication is not None and any(map(audit.publication.unclear, audit.publication.leaves))
+        why = (
+            "the rows of the tree were weighted, so the shares in their leaves are not known"
+            if weighted
+            else "their leaves are pure if the tree was grown without max_depth (say so with stopping, full or none)"
+        )
+        return f"No verdict about the {what} of {audit.undecided:,} of {audit.people.total:,} people: {why}; {worst}."
     if audit.safe:
         return f"Nobody's {what} is known with probability {audit.threshold:g}: {worst}."
     people = f"{audit.known:,} of {audit.people.total:,} people"

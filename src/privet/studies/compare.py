@@ -22,7 +22,7 @@ import pandas as pd
 
 from privet.datasets import Dataset
 from privet.errors import DataError, QuestionError, did_you_mean
-from privet.kernel import Domain, as_epsilon, decimal_text, seeded_noise
+from privet.kernel import Domain, as_epsilon, seeded_noise
 from privet.rows import read
 from privet.studies.estimate import Estimate, reached
 from privet.studies.findings import Cell, Findings, Panel
@@ -32,6 +32,7 @@ from privet.studies.part import Part, Parts
 from privet.studies.specimen import specimen
 from privet.studies.study import Study
 from privet.studies.trial import Outcome, Trial
+from privet.text import decimal_text
 
 LEAST_ROWS = 100
 SHRUNK = (16, 4, 1)  # the number of rows is divided by these, to see how many are needed

@@ -10,7 +10,7 @@ import html
 import unicodedata
 from collections.abc import Sequence
 
-from privet.kernel import clean as clean
+from privet.text import clean as clean
 
 ROW, LETTER, BOLD, GAP = 18, 6.9, 7.8, 12.0  # pixels
 LABEL, NAME, LONG = 24, 20, 1000  # letters

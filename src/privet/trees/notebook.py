@@ -14,9 +14,10 @@ from itertools import islice
 
 import numpy as np
 
-from privet.kernel import Domain, Entry, Histogram, Release, Releases, protected, short_text
+from privet.kernel import Domain, Entry, Histogram, Release, Releases
 from privet.models.privacy_record import Privacy
 from privet.table import Budget, Parts
+from privet.text import protected, short_text
 from privet.trees.axis import Axis
 from privet.trees.drawing import COLOURS
 from privet.trees.effects import more

@@ -7,9 +7,9 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import groupby
 
-from privet.kernel import short_text
 from privet.models.privacy_record import LEAF_QUESTIONS, Privacy, Step
 from privet.models.tree import Ensemble, Tree
+from privet.text import short_text
 from privet.trees.drawing import CLASSES, COLOURS, LEAVES, class_names, counts_text, marks_of, path_to, svg
 from privet.trees.layout import safe
 from privet.trees.page_parts import ROWS, budget_bar, decided, details, document, domain_table, promise

@@ -7,9 +7,10 @@ import hashlib
 from collections.abc import Sequence
 from fractions import Fraction
 
-from privet.kernel import Column, Domain, Nominal, decimal_text, short_text
+from privet.kernel import Column, Domain, Nominal
 from privet.models.epsilon import PAGE, factor, sentence
 from privet.models.privacy_record import Privacy
+from privet.text import decimal_text, short_text
 from privet.trees.drawing import CLASSES
 from privet.trees.layout import safe
 

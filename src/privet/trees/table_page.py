@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from privet.kernel import short_text
 from privet.models.model import Floats, softmax
 from privet.models.privacy_record import Privacy, Step
 from privet.models.tables import Table, Tables
+from privet.text import short_text
 from privet.trees.drawing import class_names
 from privet.trees.effects import (
     LESS,

@@ -7,6 +7,7 @@ those of docs/trees-errata.md.
 from __future__ import annotations
 
 import importlib.util
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import binom
 from sklearn.base import BaseEstimator
 
 from privet.kernel import Domain, IntegerLaplace, Nominal
@@ -33,6 +35,7 @@ def subjects() -> Iterator[Subject]:
     """Every fixture; each claims the epsilon that its authors claim."""
     for name, line, checks in (
         ("bootstrap-count", "a count over a bootstrap sample, E-1", _sampled(_bootstrap_count, 400_000)),
+        ("bootstrap-leaf", "a leaf's class counts over a bootstrap sample, charged once, E-1", _bootstrap_leaf),
         ("bootstrap-forest", "MaxForest's bootstrap as published, E-1", _bootstrap_forest),
         ("printed-ranges", "split points weighted without the sensitivity of infogain, E-4", _printed_ranges),
         ("smooth-leaves", "labels by smooth sensitivity, Fletcher and Islam 2017, E-7", _sampled(_smooth_leaf, 10_000)),
@@ -70,6 +73,28 @@ def _bootstrap_count(epsilon: Fraction, matching: int, runs: int) -> NDArray[Any
     """Of 1000 rows drawn with replacement, a row that matches comes 0, 1, 2, ... times."""
     drawn = np.random.default_rng().binomial(1000, matching / 1000, size=runs)
     return IntegerLaplace(epsilon).release(drawn)
+
+
+def _bootstrap_leaf(epsilon: Fraction, effort: Effort) -> list[Check]:
+    """Two class counts of one leaf, charged as one question: a row that comes M times takes the place of M - 1 others.
+
+    So it moves one count by M and the other by M - 1. With all rows of one class and a person of the other, the event
+    that the first count is far too low and the second far too high loses log E[exp(e M + e (M - 1))], which tends to
+    exp(2e) - 1 - e: M is nearly a Poisson variable of mean 1.
+    """
+    rows, far = 1000, 40
+    noise = IntegerLaplace(epsilon)
+    without = _tail(noise, far) ** 2
+    drawn = binom.pmf(np.arange(far), rows + 1, 1 / (rows + 1))
+    with_them = sum(float(share) * _tail(noise, far - m) * _tail(noise, far - m + 1) for m, share in enumerate(drawn))
+    left, right = ({"far off": p, "anything else": 1 - p} for p in (without, with_them))
+    return [FiniteCheck("a thousand rows of a class, and a person of the other", left, right)]
+
+
+def _tail(noise: IntegerLaplace, least: int) -> float:
+    """The probability of noise of at least so much; two-sided geometric noise has a^k (1 - a) / (1 + a) at k and -k."""
+    a = math.exp(-float(noise.epsilon))
+    return a**least / (1 + a) if least > 0 else 1 - a ** (1 - least) / (1 + a)
 
 
 def _cheap_noise(epsilon: Fraction, count: int, runs: int) -> NDArray[Any]:

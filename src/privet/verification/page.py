@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from privet.kernel import decimal_text
+from privet.text import decimal_text
 from privet.trees.axis import Axis
 from privet.trees.layout import safe
 from privet.trees.notebook import card, table

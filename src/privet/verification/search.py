@@ -17,8 +17,8 @@ from typing import Any
 
 from privet.choice.auto import CLASSIFIERS
 from privet.errors import DataError
-from privet.kernel import decimal_text
 from privet.learners.presets import PRESETS
+from privet.text import decimal_text
 from privet.verification import estimators
 from privet.verification.registry import FALSE_ALARM, registry
 from privet.verification.subject import Effort, Progress, Subject

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privet.kernel import decimal_text
+from privet.text import decimal_text
 
 # Probabilities that are computed are floats; a loss found from them is exact to this.
 FLOAT_ERROR = 1e-6

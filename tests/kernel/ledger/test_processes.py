@@ -29,8 +29,9 @@ from sizes import size, sized
 
 import privet
 from privet.errors import BudgetExceeded, LedgerError, PrivetError
+from privet.file_queue import turn
 from privet.kernel import Entry, Ledger
-from privet.kernel.ledger.store import Purpose, _turn
+from privet.kernel.ledger.store import WAIT_SECONDS, Purpose
 
 # -- many at once -------------------------------------------------------------------------------
 
@@ -413,7 +414,7 @@ def test_a_forked_child_does_not_keep_a_place_in_the_queue(file: Path) -> None:
     """Of a parent that was killed, say: the lock goes with the parent and not with its last child."""
     ledger = new_ledger(file)
     queue = Path(f"{file}-queue")
-    with _turn(ledger._store._queue):
+    with turn(ledger._store._queue, WAIT_SECONDS):
         assert len(locks(queue)) == 1
         child, result = fork(lambda: [os.path.samefile(f"/proc/self/fd/{fd}", queue) for fd in _open_files()])
         assert not any(json.load(result))

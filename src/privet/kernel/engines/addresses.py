@@ -11,7 +11,8 @@ from privet.errors import DataError
 from privet.kernel.engines.duckdb.source import DuckDBSource, canonical
 from privet.kernel.engines.mssql.engine import MssqlSource
 from privet.kernel.engines.sql.statement import Source
-from privet.kernel.limits import LONGEST_ADDRESS, LONGEST_TEXT, is_host, is_path, shown
+from privet.kernel.limits import LONGEST_TEXT
+from privet.text import LONGEST_ADDRESS, is_host, is_path, shown
 
 _POSTGRES = ("postgresql://", "postgres://")
 

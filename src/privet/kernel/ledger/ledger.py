@@ -29,9 +29,24 @@ from typing import TYPE_CHECKING
 from privet.errors import BudgetExceeded, LedgerError, PrivacyError
 from privet.kernel.domain import Domain
 from privet.kernel.ledger import replay
-from privet.kernel.ledger.log import Account, Answer, Charge, Entry, Hold, Line, Log, Terms, cells_of, terms_of
+from privet.kernel.ledger.log import (
+    Account,
+    Answer,
+    Charge,
+    Entry,
+    Hold,
+    Line,
+    Log,
+    ServerEvent,
+    StoredModel,
+    Terms,
+    cells_of,
+    sha256,
+    terms_of,
+)
 from privet.kernel.ledger.store import MEMORY, READ, Purpose, SQLiteStore, Store
-from privet.kernel.limits import canonical, is_path, shown
+from privet.kernel.limits import Json, canonical
+from privet.text import is_path, shown
 
 if TYPE_CHECKING:
     from privet.kernel.ledger.postgres import PostgresStore
@@ -52,6 +67,7 @@ _HOLD = Purpose("reserve in the ledger", "nothing was reserved", _RELEASE)
 _END = Purpose("end a reservation in the ledger", _OPEN_STILL, _RELEASE)
 _REGISTER = Purpose("register the data set in the ledger", unknown="open the table again")
 _SET_CAP = Purpose("change a budget in the ledger", "the budget stays as it was", _LOOK)
+_RECORD = Purpose("write an event to the ledger", "nothing was changed", f"{_LOOK}, and to do it again is safe")
 _DECLARE = Purpose("declare a domain in the ledger", "nothing was changed", f"{_LOOK}, and to declare it again is safe")
 
 
@@ -328,6 +344,12 @@ class Ledger:
             line = log.keyed(dataset, analyst, key)
             return None if line is None else line.note["question"]
 
+    def entry_of(self, dataset: str, analyst: str, key: str) -> int | None:
+        """Return the number of the charge under an analyst's key, if there is one."""
+        with self._transaction() as log:
+            line = log.keyed(dataset, analyst, key)
+            return None if line is None else line.serial
+
     def fingerprint(self, entry: int) -> str:
         """Return the fingerprint of a charge."""
         with self._transaction() as log:
@@ -419,6 +441,69 @@ class Ledger:
                 return Fraction(0)
             log.append("end", line.dataset, line.analyst, {"reservation": hold})
             return held.left
+
+    # -- what a server writes ---------------------------------------------------------------
+
+    def record(
+        self,
+        event: str,
+        *,
+        dataset: str | None = None,
+        analyst: str | None = None,
+        facts: Mapping[str, Json] | None = None,
+        held_back: Mapping[str, Json] | None = None,
+    ) -> int:
+        """Write down something that a server did besides answering. Return the number of its line.
+
+        Parameters
+        ----------
+        event : str
+            What it was, in a word.
+        dataset, analyst : str, optional
+            Whom it concerns.
+        facts : mapping, optional
+            What else is to be known about it: public values.
+        held_back : mapping, optional
+            What the ledger keeps beside the line, under its hash, and no receipt shows.
+        """
+        with self._transaction(_RECORD) as log:
+            if dataset is not None:
+                log.known_terms(dataset)
+            body: dict[str, Json] = {**(facts or {}), "event": event}
+            note: dict[str, Json] = {"held_back": dict(held_back)} if held_back else {}
+            return log.append("config", dataset, log.new_analyst_id(analyst), body, note).number
+
+    def events(self, after: int = 0, most: int = 1000) -> list[ServerEvent]:
+        """Return what servers have written down after a line of the log, in order, at most so much."""
+        with self._transaction() as log:
+            lines = log.lines("kind = 'config' AND number > ? ORDER BY number LIMIT ?", after, most)
+            names = log.analyst_names() if lines else {}
+            return [ServerEvent.read(line, None if line.analyst is None else names[line.analyst]) for line in lines]
+
+    def store_model(self, dataset: str, analyst: str, key: str, text: str, facts: Mapping[str, Json]) -> int:
+        """Keep a model that a server has fitted, which is made of releases. Return its number.
+
+        Parameters
+        ----------
+        dataset, analyst, key : str
+            Whose it is, and under which key it was asked for.
+        text : str
+            The model, as JSON.
+        facts : mapping
+            `entries`, the numbers of the charges that paid for it, and what else is to be known.
+        """
+        with self._transaction(_STORE) as log:
+            log.known_terms(dataset)
+            body: dict[str, Json] = {**facts, "sha256": sha256(text)}
+            note: dict[str, Json] = {"model": text, "key": key}
+            return log.append("model", dataset, log.new_analyst_id(analyst), body, note).serial
+
+    def models(self, dataset: str, analyst: str) -> list[StoredModel]:
+        """Return the models of an analyst on a data set, in order."""
+        with self._transaction() as log:
+            condition = "kind = 'model' AND dataset = ? AND analyst = ? ORDER BY number"
+            lines = log.lines(condition, dataset, log.analyst_id(analyst))
+            return [StoredModel.read(line, analyst) for line in lines]
 
     # -- what is written --------------------------------------------------------------------
 

@@ -30,11 +30,12 @@ from typing import Any, NamedTuple
 from privet.errors import BudgetExceeded, KeyReused, LedgerError, PrivacyError
 from privet.kernel.domain import Domain
 from privet.kernel.ledger.store import Run, Store
-from privet.kernel.limits import Json, canonical, decimal_text, digest, short_text
+from privet.kernel.limits import Json, canonical, digest
+from privet.text import decimal_text, short_text
 from privet.version import __version__
 
-# What each kind of line says: docs/ledger.md#the-format. The kinds in OWNER_KINDS are the data owner's. Lines of the
-# kinds model, key and config are read and checked here, and written by no command yet.
+# What each kind of line says: docs/ledger.md#the-format. Servers write model and config; lines of the kind key are read
+# and checked here, and written by no command yet.
 KINDS = ("register", "source", "cap", "charge", "answer", "model", "hold", "end", "key", "config")
 # These are written after rows were asked, so their time of day would tell how long that took. An answer has not even
 # a day of its own, but that of its charge.
@@ -288,6 +289,43 @@ class Hold:
     @property
     def left(self) -> Fraction:
         return max(self.epsilon - self.spent, ZERO)  # so that no hold can add to a budget
+
+
+class ServerEvent(NamedTuple):
+    """Something that a server did besides answering: a grant, a refusal, a login, a change of its configuration."""
+
+    number: int  # of the line in the log
+    at: str
+    what: str
+    dataset: str | None
+    analyst: str | None  # a name
+    facts: dict[str, Any]  # public values
+    held_back: dict[str, Any]  # what no receipt shows, as the hash of a token
+
+    @classmethod
+    def read(cls, line: Line, analyst: str | None) -> ServerEvent:
+        """Return the event that a config line is."""
+        facts, note = dict(line.body), line.note
+        what = facts.pop("event")
+        return cls(line.number, note["at"], what, line.dataset, analyst, facts, dict(note.get("held_back", {})))
+
+
+class StoredModel(NamedTuple):
+    """A model that a server has fitted for an analyst."""
+
+    id: int
+    analyst: str
+    facts: dict[str, Any]  # entries, epsilon, spent, sha256 of the text
+    text: str  # the model, as JSON
+    key: str
+
+    @classmethod
+    def read(cls, line: Line, analyst: str) -> StoredModel:
+        """Return the model in a line; ValueError if the line was written for another."""
+        note = line.note
+        if sha256(note["model"]) != line.body["sha256"]:
+            raise ValueError(f"the model in line {line.number} is another")
+        return cls(line.serial, analyst, dict(line.body), note["model"], note["key"])
 
 
 class Account(NamedTuple):

@@ -28,7 +28,7 @@ from psycopg.pq import TransactionStatus
 from privet.errors import LedgerError
 from privet.kernel.ledger import store
 from privet.kernel.ledger.store import DAMAGED, FORMAT, READ, WAIT_SECONDS, CommitUnknown, Purpose, Run
-from privet.kernel.limits import is_host
+from privet.text import is_host
 
 # TEXT in the order of its bytes, as in SQLite, whatever the language of the database. `owner_lines` is empty: a role
 # that may INSERT into it may write the owner's lines. ENABLE ALWAYS: also in a session that replays the changes of

@@ -9,7 +9,6 @@ it.
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import re
 import sqlite3
@@ -18,7 +17,6 @@ import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +24,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from privet.errors import LedgerError, PrivacyError
+from privet.file_queue import turn
 
 FORMAT = 4
 MEMORY = ":memory:"
@@ -226,7 +225,7 @@ class SQLiteStore(Store):
     A charge is an immediate transaction, on the disk before it returns.
     """
 
-    errors = (sqlite3.Error,)
+    errors = (sqlite3.Error, TimeoutError)
     names = names_in(_TABLES)
     last_number = "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'lines'), 0)"
 
@@ -288,9 +287,9 @@ class SQLiteStore(Store):
         elif write and not self._in_place():
             raise LedgerError(REMOVED.format(self.path))
         elif write or not self._begins_within(_READER_LOOKS, write):  # between two writers there is time to read
-            with _turn(self._queue):
+            with turn(self._queue, WAIT_SECONDS):
                 if not self._begins_within(WAIT_SECONDS, write):
-                    raise sqlite3.OperationalError("database is locked")
+                    raise TimeoutError("locked")
         return lambda statement, *values: self._connection.execute(statement, values)
 
     def _in_place(self) -> bool:
@@ -367,83 +366,3 @@ def _create(path: Path, schema: str) -> None:
     finally:
         with suppress(OSError):
             draft.unlink()
-
-
-@contextmanager
-def _turn(queue: str) -> Iterator[None]:
-    """Be first in the queue of a ledger, which is a file, for the length of the block.
-
-    So the processes that wait for a ledger begin in the order in which they came. Left alone, SQLite's writers look
-    again and again whether the file is free, and whoever looks at the right moment has it: of many, some wait for
-    minutes. Here one at a time looks, the one that holds the lock of a file beside the ledger. The others sleep in the
-    kernel, which wakes them in order. Who has begun lets the next one look.
-
-    This is for fairness alone: that no two write at the same time rests on SQLite. So if there can be no such file, or
-    no lock on it, they do without. The lock of a process that dies is gone with it.
-    """
-    file = None
-    for flags in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):  # the second: another user has made it
-        with suppress(OSError):
-            file = os.open(queue, flags | os.O_CLOEXEC, 0o666)
-            break
-    if file is None:
-        yield
-        return
-    _queued.add(file)
-    sleeper: Future[None] | None = None  # done when a thread that waits for the lock has it
-    try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            sleeper = Future()
-            _wait_for_lock(file, sleeper)
-        except OSError:  # a file system without locks
-            pass
-        if sleeper is not None and not sleeper.done():
-            raise sqlite3.OperationalError("database is locked")
-        yield
-    finally:
-        if sleeper is None or not sleeper.cancel():  # else the thread leaves when its turn comes
-            _leave(file)
-
-
-def _wait_for_lock(file: int, granted: Future[None]) -> None:
-    """Wait for the lock of a file, or as long as anybody may. `flock` has no time limit, so a thread waits in it."""
-
-    def wait() -> None:
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
-        if granted.set_running_or_notify_cancel():
-            granted.set_result(None)
-        else:
-            _leave(file)
-
-    sleeper = threading.Thread(target=wait, daemon=True)
-    try:
-        sleeper.start()
-    except RuntimeError:  # there can be no more threads: go on without the lock
-        granted.set_result(None)
-    else:
-        sleeper.join(WAIT_SECONDS)
-
-
-_queued: set[int] = set()  # the files of all who queue
-
-
-def _leave(file: int) -> None:
-    if file in _queued:
-        _queued.discard(file)
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_UN)  # a forked child may have the file open, too
-        os.close(file)
-
-
-def _leave_queues() -> None:
-    """In a forked child: close the files of queues, for the locks are its parent's."""
-    for file in _queued:
-        with suppress(OSError):
-            os.close(file)
-    _queued.clear()
-
-
-os.register_at_fork(after_in_child=_leave_queues)

@@ -19,10 +19,10 @@ from privet.kernel.limits import MAX_CELLS, Json, is_name
 from privet.kernel.mechanisms import IndexSelection, Mechanism, selection
 from privet.kernel.per_part import PerPart
 from privet.kernel.questions.fields import TEXT, WHOLE, cell_sum, check_cells
-from privet.kernel.release import About, Choice
 from privet.kernel.rows import Rows
 from privet.kernel.session import JsonField, Question
 from privet.kernel.unit import Unit
+from privet.release import About, Choice
 
 LARGEST_BOUND = 2**31
 

@@ -17,10 +17,10 @@ from privet.kernel.limits import MAX_CELLS, MAX_RELEASED
 from privet.kernel.mechanisms import IndexSelection, Mechanism
 from privet.kernel.per_part import PerPart
 from privet.kernel.questions.fields import TEXT, TEXTS, cell_sum, check_cells, per_part
-from privet.kernel.release import About, Choice, Count, Histogram, IntegerNoise
 from privet.kernel.rows import Rows
 from privet.kernel.session import Question
-from privet.kernel.unit import Unit
+from privet.kernel.unit import IntegerNoise, Unit
+from privet.release import About, Choice, Count, Histogram
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,12 @@ class CountQuestion(Question[Count]):
 
     def release(self, noisy: int, mechanism: IntegerNoise, about: About, domain: Domain, part: int) -> Count:
         return Count(noisy, mechanism, about)
+
+    def releases(
+        self, noisy: Sequence[int], mechanisms: PerPart[Any], about: PerPart[About], domain: Domain
+    ) -> list[Count]:
+        """Return the releases of all parts: the nodes of a tree level are thousands."""
+        return [Count(*answer) for answer in zip(noisy, mechanisms, about, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ from privet.kernel.criteria import roomy
 from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import Counts, Engine, GridCounts, GridQuery, SumQuery, index_count
-from privet.kernel.limits import decimal_text, quoted
 from privet.kernel.mechanisms import ExponentialOverRanges, Mechanism, Ranges, SumAndCount
 from privet.kernel.per_part import PerPart
 from privet.kernel.questions.fields import FRACTION, TEXT
-from privet.kernel.release import About, Count, DateQuantile, IntegerNoise, Mean, Quantile, Sum
 from privet.kernel.rows import Rows
 from privet.kernel.session import Question
-from privet.kernel.unit import Unit
+from privet.kernel.unit import IntegerNoise, Unit
+from privet.release import About, Count, DateQuantile, Mean, Quantile, Sum
+from privet.text import decimal_text, quoted
 
 R = TypeVar("R")
 

@@ -28,10 +28,10 @@ from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, Json
 from privet.kernel.mechanisms import Mechanism, TopK
 from privet.kernel.per_part import PerPart
 from privet.kernel.questions.fields import FLAG, MODEL, WHOLE, WHOLES, check_cells
-from privet.kernel.release import About, ResidualTable, ResidualTables, TopTables
 from privet.kernel.rows import Rows
 from privet.kernel.session import JsonField, Question
 from privet.kernel.unit import Unit
+from privet.release import About, ResidualTable, ResidualTables, TopTables
 
 _LARGEST_SCORE = 2**62
 

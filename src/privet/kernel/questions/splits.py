@@ -22,10 +22,10 @@ from privet.kernel.mechanisms import ExponentialOverRanges, IndexSelection, Mech
 from privet.kernel.per_part import PerPart
 from privet.kernel.questions.fields import CRITERION, FLAG, TEXT, cell_sum, check_cells, per_part
 from privet.kernel.questions.numbers import Grid, grids
-from privet.kernel.release import About, Choice
 from privet.kernel.rows import Rows, Split
 from privet.kernel.session import Question
 from privet.kernel.unit import Unit
+from privet.release import About, Choice
 
 Candidate = str | tuple[str, int]  # a column by its cells; a numeric one and the grid index from which rows go right
 Candidates = tuple[Candidate, ...]
@@ -125,7 +125,7 @@ class SelectQuestion(Question[Choice]):
             return Choice(chosen, None, mechanism, len(own), self.criterion.grid, about)
         column = domain.numeric(chosen[0])
         point = column.value_at(chosen[1] - 1)  # a threshold goes left: the last value on that side
-        return Choice(chosen[0], point, mechanism, len(own), self.criterion.grid, about, column)
+        return Choice(chosen[0], point, mechanism, len(own), self.criterion.grid, about, column.kind == "date")
 
 
 def check_candidates(candidates: PerPart[Candidates], domain: Domain, parts: int) -> None:
@@ -220,8 +220,9 @@ class SelectThresholdQuestion(Question[Choice]):
             point = column.value_at(within // (length // (column.grid_size - 1)))
         # every attribute has base measure 1, so the best candidate has at least that over its grid points
         spread = max(c.grid_size - 1 if isinstance(c := domain[name], Numeric) else 1 for name in own)
-        numeric = column if isinstance(column, Numeric) else None
-        return Choice(column.name, point, mechanism, len(own) * spread, self.criterion.grid, about, numeric)
+        return Choice(
+            column.name, point, mechanism, len(own) * spread, self.criterion.grid, about, column.kind == "date"
+        )
 
 
 def threshold_ranges(column: Numeric, grid: Grid, criterion: Criterion) -> Ranges:

@@ -36,9 +36,10 @@ from pyspark import RDD, SparkContext, StorageLevel
 from pyspark.sql import SparkSession
 from sqlglot import exp
 
+from privet.calendar_cells import FIRST, LAST
 from privet.errors import DataError, EngineFailed, LedgerError
 from privet.kernel.column import NUMBER, Numeric
-from privet.kernel.date import DATE, FIRST, LAST
+from privet.kernel.date import DATE
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import Cells, Query, ResidualQuery, SumQuery, reworded
 from privet.kernel.engines.shortcuts import Recall

@@ -12,7 +12,7 @@ import numpy as np
 
 from privet.choice import Branch, NoisyIf
 from privet.kernel import as_epsilon, seeded_noise
-from privet.learners.grow import grow
+from privet.learners.growth import grow
 from privet.learners.presets import preset
 from privet.open_table import open_table
 from privet.studies.fit import seed

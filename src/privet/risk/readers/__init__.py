@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from privet.errors import ModelError
-from privet.kernel import LONGEST_MODEL, LONGEST_TEXT, read_text, shown
+from privet.kernel import LONGEST_MODEL, LONGEST_TEXT
 from privet.models.model import Model
 from privet.models.tree import Ensemble
-from privet.risk import privet_model, scikit, weka
-from privet.risk.tree import ENTROPY, GINI, PublishedTree
+from privet.risk.readers import privet_model, scikit, weka
+from privet.risk.tree import ENTROPY, GINI, SCIKIT, PublishedTree, Stopping
+from privet.text import read_text, shown
 
 FORMATS = "a privet model (JSON), a scikit-learn DecisionTreeClassifier or its export_text, or a Weka J48 text"
 CRITERIA = {
@@ -124,3 +125,14 @@ def criterion_of(tree: PublishedTree, asked: str | None) -> PublishedTree:
     if criterion is None:
         return tree
     raise ModelError(f"the tree chose its splits with noise, so {asked} excludes nothing; leave the criterion out.")
+
+
+def stopping_of(tree: PublishedTree, asked: str | None) -> PublishedTree:
+    """The tree with what is known of where it stopped dividing: until leaves were pure, or nothing."""
+    if asked is None:
+        return tree
+    if asked not in ("full", "none"):
+        raise ModelError(f"stopping is full (grown until its leaves were pure) or none, not '{asked}'.")
+    if asked == "full" and tree.source != SCIKIT:
+        raise ModelError("stopping is about trees of scikit-learn; leave it out.")
+    return replace(tree, stopping=Stopping() if asked == "full" else None)

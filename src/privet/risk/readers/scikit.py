@@ -12,10 +12,21 @@ import numpy as np
 
 from privet.errors import ModelError
 from privet.kernel import MOST_ROWS, number_of, text_of
-from privet.risk.conditions import Above, AtMost, Condition, Mask
-from privet.risk.lines import UNSAID, Line, numbered, parents
-from privet.risk.tree import ENTROPY, GINI, SCIKIT, Node, PublishedTree
-from privet.risk.values import Values, rising
+from privet.risk.readers.text_lines import UNSAID, Line, numbered, parents
+from privet.risk.tree import (
+    ENTROPY,
+    GINI,
+    SCIKIT,
+    Above,
+    AtMost,
+    Condition,
+    Mask,
+    Node,
+    PublishedTree,
+    Stopping,
+    Values,
+    rising,
+)
 
 WEIGHTED = "its rows were weighted, so its numbers are no counts and its choices compare weights"
 
@@ -48,7 +59,8 @@ def _missing(values: Sequence[object]) -> Mask:
 def published(estimator: Any, values: Sequence[object] | None = None) -> PublishedTree:
     """A fitted DecisionTreeClassifier as whoever gets the object sees it: counts in every leaf.
 
-    Rows without a number go where the tree sends them. Of weighted rows the counts are not known, only the labels.
+    Rows without a number go where the tree sends them. Of weighted rows the leaves say weights; which counts follow
+    from them is found when the people are known.
     """
     if not hasattr(estimator, "tree_"):
         raise ModelError(f"the {type(estimator).__name__} is not fitted; fit it before it is audited.")
@@ -67,7 +79,13 @@ def published(estimator: Any, values: Sequence[object] | None = None) -> Publish
         nodes[number] = Node(parent, condition)
     for leaf in np.flatnonzero(tree.children_left < 0).tolist():
         label = places[int(np.argmax(tree.value[leaf, 0]))]
-        nodes[leaf] = replace(nodes[leaf], label=label, counts=None if is_weighted else tuple(counts[leaf].tolist()))
+        if is_weighted:
+            weights = np.zeros(len(public))
+            weights[places] = tree.value[leaf, 0] * tree.weighted_n_node_samples[leaf]
+            rows = float(tree.n_node_samples[leaf])
+            nodes[leaf] = replace(nodes[leaf], label=label, size=rows, weights=tuple(weights.tolist()))
+        else:
+            nodes[leaf] = replace(nodes[leaf], label=label, counts=tuple(counts[leaf].tolist()))
     silent = WEIGHTED if is_weighted else _why_silent(estimator)
     return PublishedTree(
         tuple(nodes),
@@ -76,8 +94,29 @@ def published(estimator: Any, values: Sequence[object] | None = None) -> Publish
         criterion=None if silent else CRITERIA[estimator.criterion],
         silent=silent,
         features=names,
+        order=_order_of(places, len(public)),
+        stopping=_stopping(estimator),
         model=estimator,
     )
+
+
+def _order_of(places: Sequence[int], values: int) -> tuple[int, ...]:
+    """The rank of each public value among the classes; those that the tree does not know come last."""
+    rank = {place: at for at, place in enumerate(places)}
+    return tuple(rank.get(value, len(places) + value) for value in range(values))
+
+
+def _stopping(estimator: Any) -> Stopping | None:
+    """Where it stops dividing rows of several values; None where other settings stop it, or prune."""
+    unset = {"min_samples_leaf": 1, "min_weight_fraction_leaf": 0, "min_impurity_decrease": 0, "ccp_alpha": 0}
+    if any(getattr(estimator, name) != default for name, default in unset.items()):
+        return None
+    if estimator.max_leaf_nodes is not None or estimator.monotonic_cst is not None:
+        return None
+    fewest = estimator.min_samples_split
+    if not isinstance(fewest, int):
+        fewest = max(2, math.ceil(fewest * int(estimator.tree_.n_node_samples[0])))
+    return Stopping(estimator.max_depth, fewest)
 
 
 def _names(estimator: Any) -> tuple[str, ...]:
@@ -171,11 +210,23 @@ def parse(text: str, values: Sequence[object] | None = None) -> PublishedTree:
     for leaf in leaves.values():
         if public.find(leaf.label) is None:
             raise leaf.line.fault(public.unknown(leaf.label))
-    counts = _counts(list(leaves.values()), public)
-    for number, leaf, own in zip(leaves, leaves.values(), counts, strict=True):
-        nodes[number] = replace(nodes[number], label=public.number(leaf.label), counts=own)
-    weighted = any(leaf.weights and own is None for leaf, own in zip(leaves.values(), counts, strict=True))
-    return PublishedTree(tuple(nodes), public.texts, SCIKIT, silent=WEIGHTED if weighted else UNSAID)
+    numbers, is_weighted, order = _weights(list(leaves.values()), public)
+    for number, leaf, own in zip(leaves, leaves.values(), numbers, strict=True):
+        nodes[number] = replace(
+            nodes[number],
+            label=public.number(leaf.label),
+            counts=None if is_weighted else own,
+            weights=own if is_weighted else None,
+        )
+    tree = PublishedTree(
+        tuple(nodes),
+        public.texts,
+        SCIKIT,
+        silent=WEIGHTED if is_weighted else UNSAID,
+        order=_order_of(order, len(public)),
+    )
+    # the text does not say how it was grown: as scikit-learn does unless told otherwise, but perhaps for a depth
+    return replace(tree, stopping=Stopping(tree.depth, is_assumed=True))
 
 
 def _line(number: int, text: str) -> Line:
@@ -224,17 +275,21 @@ def _check_families(lines: Sequence[Line], above: Sequence[int], said: Sequence[
             )
 
 
-def _counts(leaves: Sequence[_Leaf], public: Values) -> list[tuple[float, ...] | None]:
-    """The rows of each value in each leaf; None where the text has no weights, or some that are no counts."""
+def _weights(leaves: Sequence[_Leaf], public: Values) -> tuple[list[tuple[float, ...] | None], bool, Sequence[int]]:
+    """The weights of each value in each leaf, None where the text has none; whether some are no whole numbers, so that
+    they are no counts; and the number of the value of each weight, in the order in which ties are broken."""
     first = leaves[0]
     for leaf in leaves:
         if len(leaf.weights or ()) != len(first.weights or ()):
             raise leaf.line.fault(f"expected as many weights as on line {first.line.number}.")
-    if not first.weights or not all(weight.is_integer() for leaf in leaves for weight in leaf.weights or ()):
-        return [None] * len(leaves)
-    counts = np.zeros((len(leaves), len(public)))
-    counts[:, _order(leaves, public, len(first.weights))] = [leaf.weights for leaf in leaves]
-    return [tuple(own) for own in counts.tolist()]
+    if not first.weights:
+        place = {text: number for number, text in enumerate(public.texts)}
+        return [None] * len(leaves), False, [place[text] for text in rising(place)]
+    order = _order(leaves, public, len(first.weights))
+    weights = np.zeros((len(leaves), len(public)))
+    weights[:, order] = [leaf.weights for leaf in leaves]
+    is_weighted = not all(weight.is_integer() for leaf in leaves for weight in leaf.weights or ())
+    return [tuple(own) for own in weights.tolist()], is_weighted, order
 
 
 def _order(leaves: Sequence[_Leaf], public: Values, width: int) -> list[int]:

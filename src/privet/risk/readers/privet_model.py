@@ -8,9 +8,7 @@ import numpy as np
 
 from privet.kernel import Numeric
 from privet.models.tree import Ensemble, Tree
-from privet.risk.conditions import Condition, InCell, OnSide
-from privet.risk.tree import ENTROPY, GINI, Floats, Node, PublishedTree
-from privet.risk.values import Values
+from privet.risk.tree import ENTROPY, GINI, Condition, Floats, InCell, Node, OnSide, PublishedTree, Values
 
 PUBLIC = ("it reads public rows without noise",)  # the reasons of a model that is not private and has no noise at all
 CRITERIA = {"infogain": ENTROPY, "gini": GINI}
@@ -42,10 +40,10 @@ def published(model: Ensemble, values: Sequence[object] | None = None) -> Publis
         "privet",
         criterion,
         NOISY if is_noisy else "" if criterion else _why_silent(privacy.criterion, is_exact),
-        model.domain.attributes,
-        tuple(model.domain[name] for name in model.domain.attributes),
-        privacy.epsilon if is_noisy else None,
-        model,
+        features=model.domain.attributes,
+        declared=tuple(model.domain[name] for name in model.domain.attributes),
+        epsilon=privacy.epsilon if is_noisy else None,
+        model=model,
     )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from privet.errors import ModelError
-from privet.kernel import DEEPEST_TREE, LONGEST_TEXT, SHOWN
+from privet.kernel import DEEPEST_TREE, LONGEST_TEXT
+from privet.text import SHOWN
 from privet.trees.layout import clean, shortened
 
 UNSAID = "the text does not say which criterion chose its splits"

@@ -21,10 +21,8 @@ import numpy as np
 
 from privet.errors import ModelError
 from privet.kernel import MOST_ROWS, Date, number_of, text_of
-from privet.risk.conditions import Above, AtMost, Condition, Equals, InCell, Mask, OnSide
-from privet.risk.lines import UNSAID, Line, numbered, parents
-from privet.risk.tree import Node, PublishedTree
-from privet.risk.values import Values
+from privet.risk.readers.text_lines import UNSAID, Line, numbered, parents
+from privet.risk.tree import WEKA, Above, AtMost, Condition, Equals, InCell, Mask, Node, OnSide, PublishedTree, Values
 
 GAIN_RATIO = "J48 chooses by gain ratio"
 
@@ -102,7 +100,7 @@ def parse(text: str, values: Sequence[object] | None = None) -> PublishedTree:
     return PublishedTree(
         tuple(_node(*each, known) for each in nodes),
         known.texts,
-        "Weka",
+        WEKA,
         silent=GAIN_RATIO if has_header else UNSAID,
     )
 

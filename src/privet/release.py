@@ -1,12 +1,13 @@
 """Releases: noisy values that left the kernel and know how far off they may be.
 
-A release carries what was asked, what it cost and the noise it was made with, all
-public. Confidence is about the noise alone: the true answer of the table lies in
-`interval(0.95)` in at least 95% of runs.
+The kernel makes them of public values alone: what was asked, what it cost, the noisy value and the mechanism that
+made it. Confidence is about the noise alone: the true answer of the table lies in `interval(0.95)` in at least 95% of
+runs.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -16,19 +17,21 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.calendar_cells import iso_text
 from privet.errors import PrivacyError, QuestionError, did_you_mean
-from privet.kernel.column import Numeric
-from privet.kernel.date import Date, iso_text
-from privet.kernel.gaussian import IntegerGaussian, ResidualGaussian
-from privet.kernel.limits import decimal_text, quoted
-from privet.kernel.mechanisms import IntegerLaplace, ResidualLaplace, Selection, TopK
-from privet.kernel.zcdp import epsilon_of
+from privet.text import decimal_text, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-IntegerNoise = IntegerLaplace | IntegerGaussian
-ResidualNoise = ResidualLaplace | ResidualGaussian
+
+class Rated(Protocol):
+    """What a unit says of losses that are no epsilons."""
+
+    @property
+    def delta(self) -> Fraction | None: ...
+
+    def epsilon(self, loss: Fraction) -> Fraction: ...
 
 
 @dataclass(frozen=True)
@@ -43,20 +46,25 @@ class About:
     private : bool, default True
     entry : int, optional
         Of the ledger.
-    delta : Fraction, optional
-        Of a data set that is counted in rho.
+    unit : Unit, optional
+        What the data set is counted in, where that is rho with a delta.
     """
 
     question: str
     loss: Fraction
     private: bool = True
     entry: int | None = None
-    delta: Fraction | None = None
+    unit: Rated | None = None
+
+    @property
+    def delta(self) -> Fraction | None:
+        """The delta of a data set that is counted in rho."""
+        return None if self.unit is None else self.unit.delta
 
     @property
     def epsilon(self) -> Fraction:
         """What was charged; of a rho what it is alone as epsilon, with delta, rounded up."""
-        return self.loss if self.delta is None else epsilon_of(self.loss, self.delta)
+        return self.loss if self.unit is None else self.unit.epsilon(self.loss)
 
     @property
     def words(self) -> str:
@@ -69,10 +77,52 @@ class About:
         return replace(self, loss=self.loss / releases)
 
 
+class Noise(Protocol):
+    """What a mechanism says of the noise in numbers."""
+
+    @property
+    def scale(self) -> float: ...
+
+    @property
+    def deviation(self) -> float: ...
+
+    def error(self, confidence: float) -> int: ...
+
+
+class ResidualNoise(Protocol):
+    """What a mechanism says of the noise in sums of residuals: of a row's own class, and of the others."""
+
+    @property
+    def own(self) -> Sequence[Noise]: ...
+
+    @property
+    def others(self) -> Noise: ...
+
+
+class Chooser(Protocol):
+    """What a mechanism says of a choice: how far below the best it may be."""
+
+    def shortfall(self, candidates: int, confidence: float) -> float: ...
+
+
+class Bounds(Protocol):
+    """What a release says of its numeric column."""
+
+    @property
+    def low(self) -> Fraction: ...
+
+    @property
+    def middle(self) -> Fraction: ...
+
+    @property
+    def top(self) -> Fraction: ...
+
+
 class Release:
     """Base of all releases."""
 
     about: About
+    clean: bool = True  # False if code that nobody vouches for had a hand in the value
 
     @property
     def epsilon(self) -> Fraction:
@@ -109,13 +159,23 @@ class Release:
         return int(self) if isinstance(self, int) else float(self)  # type: ignore[arg-type]
 
     def map(self, function: Callable[..., Any], *others: Release | Public) -> Derived:
-        """Return what a function makes of this value, and of others: still a release, as it has seen nothing else.
+        """Return what a function makes of this value, and of others.
 
+        Nobody can tell what a function has seen besides its arguments. So the result is marked, unless the function is
+        a `derivation`, and refused where it would be taken for a release: in the context of a choice, as a reward.
+
+        >>> from privet.kernel import IntegerLaplace
         >>> rows = Count(40, IntegerLaplace(Fraction(1)), About("count", Fraction(1)))
         >>> rows.map(lambda n, share: n * share, Public(0.5))
-        20.0 (made of count)
+        20.0 (made of count by unknown code)
+        >>> rows.map(math.sqrt)
+        6.324555320336759 (made of count)
         """
-        return Derived(function(self.value, *(known(other) for other in others)), (self, *others))
+        made = Derived(function(self.value, *(known(other) for other in others)), (self, *others))
+        made.clean = any(function is one for one in _DERIVATIONS) and all(
+            source.clean for source in (self, *others) if isinstance(source, Release)
+        )
+        return made
 
     def _note(self, error: str) -> str:
         return f"({error}, {self.about.words})"
@@ -123,6 +183,8 @@ class Release:
 
 class Derived(Release):
     """A value made of releases and public constants: post-processing, which costs nothing."""
+
+    clean = False  # `Release.map` says otherwise where it knows the function
 
     def __init__(self, value: Any, sources: tuple[Release | Public, ...]) -> None:
         self._value = value
@@ -134,7 +196,7 @@ class Derived(Release):
             max(about.loss for about in own),
             all(about.private for about in own),
             entries.pop() if len(entries) == 1 else None,
-            max((about.delta for about in own if about.delta is not None), default=None),
+            next((about.unit for about in own if about.unit is not None), None),
         )
 
     @property
@@ -145,7 +207,8 @@ class Derived(Release):
         return {"value": self._value, "made of": self.about.question}
 
     def __repr__(self) -> str:
-        return f"{self._value!r} (made of {self.about.question}{'' if self.private else ', NOT PRIVATE'})"
+        code = "" if self.clean else " by unknown code"
+        return f"{self._value!r} (made of {self.about.question}{code}{'' if self.private else ', NOT PRIVATE'})"
 
 
 @dataclass(frozen=True)
@@ -178,6 +241,48 @@ def known(value: object) -> Any:
     )
 
 
+def clean_value(value: object) -> Any:
+    """Return the plain value of a release or a public constant that no unknown code had a hand in.
+
+    Raises
+    ------
+    PrivacyError
+        It is anything else, or was made by a function that may have seen a private row.
+    """
+    plain = known(value)
+    if isinstance(value, Release) and not value.clean:
+        raise PrivacyError(
+            "a value made by map(...) with code of your own may hold more than its release does: use the functions of "
+            "privet.choice.derive, or vouch for it with Public(value, origin=...)."
+        )
+    return plain
+
+
+# What these make of a release holds nothing but the release: they read their arguments alone.
+_DERIVATIONS: list[Callable[..., Any]] = [
+    *(abs, float, int),
+    *(math.exp, math.log, math.log1p, math.log2, math.log10, math.sqrt),
+    *(np.exp, np.log, np.log1p, np.sqrt),
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def derivation(function: F) -> F:
+    """Declare a function of privet that reads its arguments alone: what it makes of releases is clean.
+
+    Raises
+    ------
+    PrivacyError
+        The function is not one of privet's modules, which reviewers read: others are vouched for by `Public(...)`.
+    """
+    own = str(getattr(function, "__module__", "")).startswith("privet.")
+    if not own or getattr(function, "__closure__", ()) is not None:
+        raise PrivacyError("only functions of privet's modules are derivations; write Public(value, origin=...).")
+    _DERIVATIONS.append(function)
+    return function
+
+
 def _share(confidence: float) -> float:
     if isinstance(confidence, str) or not 0 < confidence < 1:
         raise QuestionError(f"confidence must lie between 0 and 1, as 0.95, not {quoted(confidence)}.")
@@ -197,7 +302,7 @@ class Refinable(Release):
     cannot ask: of one answer there is one chain of refinements.
     """
 
-    noise: IntegerNoise
+    noise: Noise
     _chain: Callable[[], Refiner] | None = None  # the one record of refinements, made when somebody refines
     _part: int = 0
 
@@ -207,7 +312,7 @@ class Refinable(Release):
         All that was released from one question costs together what its finest level costs.
         An answer is refined in the opening of the table in which it was drawn, and nowhere else.
         """
-        (finer,) = self._asks()().refined([self._part], epsilon)
+        (finer,) = self._asks()().refined([self._part], [epsilon])
         assert isinstance(finer, type(self))
         return finer
 
@@ -215,7 +320,7 @@ class Refinable(Release):
         if self._chain is not None:
             return self._chain
         kind = type(self).__name__
-        if not isinstance(self.noise, IntegerLaplace | IntegerGaussian):
+        if not hasattr(self.noise, "share"):  # a paper's noise, or none
             raise QuestionError(f"this {kind} is of public rows, without noise that could be refined; ask anew.")
         raise QuestionError(
             f"this {kind} cannot be refined, as it is a copy or a part of another answer; refine what the table's own "
@@ -230,6 +335,7 @@ class Refinable(Release):
 class Count(Refinable, int):
     """A noisy number of rows: an int that knows its interval.
 
+    >>> from privet.kernel import IntegerLaplace
     >>> count = Count(40, IntegerLaplace(Fraction(1)), About("count", Fraction(1)))
     >>> count + 2, count.interval(0.95), count
     (42, (37, 43), 40 (± 3 at 95%, epsilon 1))
@@ -238,7 +344,7 @@ class Count(Refinable, int):
     def __new__(cls, value: int, *_: object) -> Self:
         return super().__new__(cls, value)
 
-    def __init__(self, value: int, noise: IntegerNoise, about: About) -> None:
+    def __init__(self, value: int, noise: Noise, about: About) -> None:
         self.noise, self.about, self._chain, self._part = noise, about, None, 0
 
     def interval(self, confidence: float = 0.95) -> tuple[int, int]:
@@ -266,7 +372,7 @@ class _Number(Release, float):
 class Sum(Refinable, _Number):
     """A noisy sum of bounded values."""
 
-    def __init__(self, value: float, noise: IntegerNoise, unit: Fraction, about: About) -> None:
+    def __init__(self, value: float, noise: Noise, unit: Fraction, about: About) -> None:
         self.noise, self.unit, self.about = noise, unit, about
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
@@ -281,12 +387,12 @@ class Sum(Refinable, _Number):
 class Mean(_Number):
     """A noisy mean: a noisy sum of deviations from the middle of the bounds over a noisy count."""
 
-    def __init__(self, value: float, deviation: Sum, count: Count, column: Numeric) -> None:
+    def __init__(self, value: float, deviation: Sum, count: Count, column: Bounds) -> None:
         self.deviation, self.count, self.column = deviation, count, column
         self.about = replace(deviation.about, loss=deviation.about.loss + count.about.loss)
 
     @classmethod
-    def of(cls, deviation: Sum, count: Count, column: Numeric) -> Mean:
+    def of(cls, deviation: Sum, count: Count, column: Bounds) -> Mean:
         value = float(column.middle) + float(deviation) / max(int(count), 1)
         return cls(min(max(value, float(column.low)), float(column.top)), deviation, count, column)
 
@@ -308,7 +414,7 @@ class Mean(_Number):
 class _Ranked(Release):
     """Base of the quantiles: a grid point close in rank to the true one."""
 
-    def __init__(self, value: object, rank: Fraction, mechanism: Selection, candidates: int, about: About) -> None:
+    def __init__(self, value: object, rank: Fraction, mechanism: Chooser, candidates: int, about: About) -> None:
         self.rank, self.mechanism, self.candidates, self.about = rank, mechanism, candidates, about
 
     def rank_error(self, confidence: float = 0.95) -> float:
@@ -338,7 +444,7 @@ class Quantile(_Ranked, _Number):
 class DateQuantile(_Ranked):
     """A noisy quantile of dates: `value` is a `datetime.date`."""
 
-    def __init__(self, value: str, rank: Fraction, mechanism: Selection, candidates: int, about: About) -> None:
+    def __init__(self, value: str, rank: Fraction, mechanism: Chooser, candidates: int, about: About) -> None:
         super().__init__(value, rank, mechanism, candidates, about)
         self._date = date.fromisoformat(value)
 
@@ -362,7 +468,7 @@ class Histogram(Refinable):
         values: NDArray[np.int64],
         columns: tuple[str, ...],
         labels: tuple[tuple[str, ...], ...],
-        noise: IntegerNoise,
+        noise: Noise,
         about: About,
     ) -> None:
         self.values, self.columns, self.labels = values, columns, labels
@@ -425,14 +531,14 @@ class Choice(Release, str):
         self,
         attribute: str,
         point: Fraction | None,
-        mechanism: Selection,
+        mechanism: Chooser,
         candidates: int,
         grid: int,
         about: About,
-        column: Numeric | None = None,
+        date: bool = False,
     ) -> None:
         self.point, self.mechanism, self.candidates, self.grid = point, mechanism, candidates, grid
-        self.about, self._dates = about, isinstance(column, Date)
+        self.about, self._dates = about, date
 
     @property
     def value(self) -> str:
@@ -495,13 +601,13 @@ class ResidualTable:
         [cells..., number]; signed sums where signs are not apart. One number with two classes, else one a class.
     negative : array, optional
         The sums of what is negative, where signs are apart.
-    noise : IntegerGaussian
+    noise : Noise
         Of every number.
     """
 
     positive: NDArray[np.int64]
     negative: NDArray[np.int64] | None
-    noise: IntegerGaussian
+    noise: Noise
 
     @property
     def sums(self) -> NDArray[np.int64]:
@@ -534,7 +640,7 @@ class ResidualTables(Release):
 class TopTables(Release):
     """Tables that were chosen one after the other: `indices` among those that were offered, in the order drawn."""
 
-    def __init__(self, indices: tuple[int, ...], names: tuple[str, ...], mechanism: TopK, about: About) -> None:
+    def __init__(self, indices: tuple[int, ...], names: tuple[str, ...], mechanism: Chooser, about: About) -> None:
         self.indices, self.names = indices, tuple(names[index] for index in indices)
         self.mechanism, self.candidates, self.about = mechanism, len(names), about
 
@@ -557,7 +663,9 @@ class Releases(tuple[R, ...], Generic[R]):
 
     def array(self) -> NDArray[Any]:
         """Return the plain values as an array."""
-        return np.array([own.value if isinstance(own, Histogram | DateQuantile) else own for own in self])
+        if self and isinstance(self[0], Histogram):  # answers to one question are of one kind
+            return np.array([own.values for own in self if isinstance(own, Histogram)])
+        return np.array([own.value if isinstance(own, DateQuantile) else own for own in self])
 
     def interval(self, confidence: float = 0.95) -> list[tuple[Any, Any]]:
         """Return the interval of each."""

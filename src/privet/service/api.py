@@ -1,0 +1,377 @@
+"""What crosses the wire, as types: the bodies of requests and replies, and the kinds of problems (RFC 9457).
+
+The document that `GET /v1/openapi.json` returns is made of these types and of the list of routes, so it cannot say
+anything else than what is read and written.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+VERSION = 1  # of the API
+MEDIA_TYPE = "application/json"
+PROBLEM_TYPE = "application/problem+json"
+URN = "urn:privet:problem:"
+
+Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{8,64}$", description="made by the client, new for each")]
+Key = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1,
+        max_length=200,
+        description="the same request under the same key is paid once, and answered alike",
+    ),
+]
+Amount = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^[0-9]{1,70}(/[1-9][0-9]{0,69})?$", max_length=141, description="exact: a fraction in lowest terms"
+    ),
+]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+PartNumber = Annotated[int, msgspec.Meta(ge=0, lt=2**19)]
+EntryNumber = Annotated[int, msgspec.Meta(ge=1, lt=2**53)]
+Chain = Annotated[list[dict[str, Any]], msgspec.Meta(max_length=400)]
+
+
+class Body(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """Base of what a client sends: nothing else than what is listed."""
+
+
+class Reply(msgspec.Struct, kw_only=True, frozen=True):
+    """Base of what a server answers."""
+
+
+# -- asking ---------------------------------------------------------------------------------------
+
+
+class RowsBody(Body, kw_only=True, frozen=True):
+    """Which rows: a sitting, the steps to them, and the reservation that pays."""
+
+    sitting: Id
+    rows: Chain
+    hold: Id | None = None
+
+
+class AnswerBody(RowsBody, kw_only=True, frozen=True):
+    """A question of some rows."""
+
+    question: dict[str, Any]
+    epsilon: dict[str, Any]
+    key: Key
+
+
+class AnswerReply(Reply, kw_only=True, frozen=True):
+    """Plain noisy values, one for each part, as the ledger keeps them."""
+
+    answer: list[Any]
+    private: bool  # false where noise is seeded, for tests
+    entry: int | None  # in the ledger; None for no parts
+    unit: str
+    delta: str | None
+
+
+class QuoteBody(RowsBody, kw_only=True, frozen=True):
+    """What a question would cost."""
+
+    question: dict[str, Any]
+    epsilon: dict[str, Any]
+
+
+class QuoteReply(Reply, kw_only=True, frozen=True):
+    """What would be charged to the table now, and whether that is left."""
+
+    loss: str
+    remaining: str
+    fits: bool
+    unit: str
+    delta: str | None
+
+
+class RemainingReply(Reply, kw_only=True, frozen=True):
+    """What each part may still be charged; of a single part also what it has cost."""
+
+    remaining: dict[str, Any]
+    spent: str | None
+
+
+class RefineBody(Body, kw_only=True, frozen=True):
+    """Which parts of an answer are to be refined, and how far."""
+
+    sitting: Id
+    entry: EntryNumber
+    parts: Annotated[list[PartNumber], msgspec.Meta(min_length=1, max_length=2**19)]
+    epsilon: dict[str, Any]
+
+
+class LevelReply(Reply, kw_only=True, frozen=True):
+    """What a part has after a refinement."""
+
+    epsilon: str
+    value: Any
+    entry: int
+    private: bool
+
+
+class RefineReply(Reply, kw_only=True, frozen=True):
+    """What each of the parts has."""
+
+    levels: list[LevelReply]
+
+
+class HoldBody(RowsBody, kw_only=True, frozen=True):
+    """A reservation for some rows, under an id that the client has made."""
+
+    id: Id
+    epsilon: Amount
+
+
+class MonitorBody(RowsBody, kw_only=True, frozen=True):
+    """A monitor of some rows, under an id that the client has made."""
+
+    id: Id
+    accuracy: Amount
+    epsilon: Amount
+
+
+class MonitorReply(Reply, kw_only=True, frozen=True):
+    """What was charged for a monitor."""
+
+    id: str
+    epsilon: str
+    private: bool
+
+
+class CheckBody(Body, kw_only=True, frozen=True):
+    """A model, and the number of this check."""
+
+    sitting: Id
+    check: Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
+    model: dict[str, Any]
+
+
+class CheckReply(Reply, kw_only=True, frozen=True):
+    """Whether the model is accurate enough, noisily."""
+
+    reached: bool
+
+
+class SittingBody(Body, kw_only=True, frozen=True):
+    """A sitting."""
+
+    sitting: Id
+
+
+class DoneReply(Reply, kw_only=True, frozen=True):
+    """It is done."""
+
+    done: bool = True
+
+
+# -- fits -----------------------------------------------------------------------------------------
+
+
+class FitBody(Body, kw_only=True, frozen=True):
+    """A model to be fitted on the server, by the name of its algorithm."""
+
+    algorithm: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,40}$")]
+    epsilon: Amount
+    key: Key
+    choices: Annotated[dict[str, str | int | bool | None], msgspec.Meta(max_length=20)] = {}
+
+
+JobState = Literal["queued", "running", "done", "failed", "cancelled"]
+
+
+class JobReply(Reply, kw_only=True, frozen=True):
+    """How far a fit is."""
+
+    id: str
+    table: str
+    algorithm: str
+    state: JobState
+    step: str
+    done: int
+    total: int | None
+    charged: bool | Literal["unknown"]
+    problem: str | None = None
+    model: int | None = None  # its number in /models
+
+
+class ModelFacts(Reply, kw_only=True, frozen=True):
+    """A model that was fitted here."""
+
+    id: int
+    key: str
+    facts: dict[str, Any]
+
+
+class ModelsReply(Reply, kw_only=True, frozen=True):
+    """The caller's models."""
+
+    models: list[ModelFacts]
+
+
+class ModelReply(Reply, kw_only=True, frozen=True):
+    """A model whole."""
+
+    id: int
+    key: str
+    facts: dict[str, Any]
+    model: dict[str, Any]
+
+
+# -- what there is --------------------------------------------------------------------------------
+
+
+class TablesReply(Reply, kw_only=True, frozen=True):
+    """The caller's tables."""
+
+    tables: list[str]
+
+
+class TableReply(Reply, kw_only=True, frozen=True):
+    """What is public about a table."""
+
+    table: str
+    analyst: str
+    domain: str  # the text of its domain file
+    fingerprint: str
+    unit: str
+    delta: str | None
+    private: bool
+    access: str
+    questions: list[str]
+    api: int
+    version: str
+    tick: float
+
+
+class HoldReply(Reply, kw_only=True, frozen=True):
+    """An open reservation of the caller's."""
+
+    id: int
+    epsilon: str
+    spent: str
+
+
+class BudgetReply(Reply, kw_only=True, frozen=True):
+    """What was spent and what is left, exactly."""
+
+    unit: str
+    delta: str | None
+    spent: str  # by the caller
+    remaining: str  # to the caller
+    cap: str | None  # of the caller
+    dataset_cap: str
+    dataset_spent: str
+    holds: list[HoldReply]
+
+
+class EntryReply(Reply, kw_only=True, frozen=True):
+    """A charge of the caller's."""
+
+    id: int
+    scope: str
+    question: str
+    epsilon: str
+    loss: str
+    key: str | None
+    at: str
+    answered: bool
+
+
+class EntriesReply(Reply, kw_only=True, frozen=True):
+    """Charges of the caller's, after the one that was asked for."""
+
+    entries: list[EntryReply]
+    next: int | None  # for `after`
+
+
+class RequestBody(Body, kw_only=True, frozen=True):
+    """More budget, and what for."""
+
+    epsilon: Amount
+    purpose: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
+    key: Key
+
+
+class RequestReply(Reply, kw_only=True, frozen=True):
+    """A request for more budget."""
+
+    id: int
+    analyst: str
+    table: str
+    epsilon: str
+    purpose: str
+    state: Literal["open", "granted", "denied"]
+
+
+class RequestsReply(Reply, kw_only=True, frozen=True):
+    """Requests for more budget."""
+
+    requests: list[RequestReply]
+
+
+class DecisionBody(Body, kw_only=True, frozen=True):
+    """An owner's word on a request for more budget."""
+
+    granted: bool
+
+
+class EventReply(Reply, kw_only=True, frozen=True):
+    """Something that happened on the server."""
+
+    number: int
+    at: str
+    event: str
+    table: str | None
+    analyst: str | None
+    facts: dict[str, Any]
+
+
+class EventsReply(Reply, kw_only=True, frozen=True):
+    """What happened, after the line that was asked for."""
+
+    events: list[EventReply]
+    next: int | None
+
+
+class Problem(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
+    """Why there is no answer, and whether it was charged."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    charged: bool | Literal["unknown"]
+    requested: str | None = None
+    remaining: str | None = None
+    entry: int | None = None
+    retry_with_key: str | None = None
+
+
+TITLES = {
+    "unauthenticated": (401, "No valid token."),
+    "not-allowed": (403, "Not for this role."),
+    "budget-exceeded": (403, "The budget does not have that much left."),
+    "not-found": (404, "There is no such thing, or it is not yours."),
+    "method": (405, "The method is not possible here."),
+    "slow-body": (408, "The body did not come in time."),
+    "key-in-flight": (409, "A request with this key is under way."),
+    "unknown-rows": (409, "The sitting does not know these rows."),
+    "too-large": (413, "The body is too large."),
+    "media-type": (415, "The body is not application/json."),
+    "wrong-host": (421, "This server does not answer under that name."),
+    "bad-json": (400, "The body is not JSON."),
+    "bad-question": (422, "The request is not well formed."),
+    "key-reused": (422, "The key stands for another request."),
+    "refused": (422, "The privacy promise would be broken."),
+    "too-many": (429, "Too many requests."),
+    "engine-failed": (500, "The engine could not answer."),
+    "internal": (500, "The server failed."),
+    "unavailable": (503, "The table is not available."),
+    "ledger-unavailable": (503, "The ledger cannot be used."),
+}

@@ -1,0 +1,563 @@
+"""The analyst's side: `privet.connect(url, token).table("patients")` is a table like any other, over HTTP.
+
+Which rows are meant (`where`, `partition`, `scatter`, `allot`) is described here and sent with a question; only
+questions, reservations and refinements are requests. Every request carries a key or an id of its own, so that one whose
+reply was lost can be sent again: it is paid once.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from types import TracebackType
+from typing import Any, NoReturn, Self, TypeVar
+from urllib.parse import quote, urlsplit
+
+import httpx2 as http
+
+from privet.errors import (
+    BudgetExceeded,
+    EngineFailed,
+    KeyReused,
+    LedgerError,
+    PrivacyError,
+    PrivetError,
+    QuestionError,
+    ServerError,
+)
+from privet.kernel import (
+    AdditiveModel,
+    Answers,
+    Cells,
+    ChainLevel,
+    Domain,
+    Entry,
+    Json,
+    Monitor,
+    Paths,
+    PerPart,
+    Question,
+    Refinable,
+    Releases,
+    Rows,
+    RowSets,
+    Scopes,
+    Session,
+    Step,
+    Unit,
+    cells_for,
+    check_model,
+    monitor_mechanism,
+    refined_releases,
+    unit_with,
+)
+from privet.question_json import amounts_from_json, step_to_json
+from privet.service.config import is_loopback
+from privet.table import ProtectedTable
+from privet.text import decimal_text
+from privet.version import __version__
+
+R = TypeVar("R")
+API = 1
+_ERRORS: dict[str, type[PrivetError]] = {
+    "key-reused": KeyReused,
+    "bad-question": QuestionError,
+    "refused": PrivacyError,
+    "engine-failed": EngineFailed,
+    "ledger-unavailable": LedgerError,
+}
+_AGAIN = {408, 409, 429, 502, 503, 504}  # replies after which the same request is sent again
+_LONGEST_WAIT = 20.0  # seconds between two tries
+
+
+def connect(
+    url: str, token: str, *, timeout: float = 300, tries: int = 5, verify: str | bool = True, sleep: Any = time.sleep
+) -> Connection:
+    """Connect to a server that `privet serve` has started.
+
+    Parameters
+    ----------
+    url : str
+        Its address, `https://host:port`; `http://` for this machine alone.
+    token : str
+        What its owner has handed out.
+    timeout : float, default 300
+        Seconds to wait for an answer.
+    tries : int, default 5
+        How often a request is sent whose reply does not come. It is paid once.
+    verify : str or bool, default True
+        A file of certificates to trust instead of the system's.
+
+    Returns
+    -------
+    Connection
+        Its `tables()` are the names, its `table(name)` is a table.
+
+    Raises
+    ------
+    QuestionError
+        The address is none, or the token would cross a network in the clear.
+    ServerError
+        The server cannot be reached, or speaks another version.
+    """
+    parts = urlsplit(url) if isinstance(url, str) else None
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
+        raise QuestionError("the address of a server is https://host:port.")
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        raise QuestionError("the token would cross the network in the clear; use https:// for another machine.")
+    if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token.strip():
+        raise QuestionError("a token is what the owner of the server has handed out, as pvt_a_...")
+    if verify is True:
+        import ssl
+
+        context: Any = ssl.create_default_context()
+    else:
+        import ssl
+
+        if not isinstance(verify, str):
+            raise QuestionError("verify is True, or a file of certificates: without a check anybody could answer.")
+        context = ssl.create_default_context(cafile=verify)
+    client = http.Client(
+        base_url=url.rstrip("/"),
+        headers={"Authorization": f"Bearer {token.strip()}", "User-Agent": f"privet/{__version__}"},
+        timeout=http.Timeout(timeout, connect=10),
+        verify=context,
+        follow_redirects=False,
+        trust_env=False,
+    )
+    connection = Connection(client, tries, sleep)
+    connection.tables()
+    return connection
+
+
+class Connection:
+    """A connection to a server, made by `privet.connect`."""
+
+    def __init__(self, client: http.Client, tries: int, sleep: Callable[[float], None]) -> None:
+        self._client, self._tries, self._sleep = client, max(1, tries), sleep
+        weakref.finalize(self, client.close)
+        self.requests = 0  # that were sent, tries included
+
+    @property
+    def url(self) -> str:
+        """Where the server is."""
+        return str(self._client.base_url).rstrip("/")
+
+    def tables(self) -> list[str]:
+        """Return the names of the tables that the token is for."""
+        names: list[str] = self.get("/v1/tables")["tables"]
+        return names
+
+    def table(self, name: str) -> ProtectedTable:
+        """Return a table, which is opened for this use of it: a sitting of its own.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        ProtectedTable
+
+        Raises
+        ------
+        QuestionError
+            There is no such table, or it is not yours.
+        """
+        if not isinstance(name, str) or not name:
+            raise QuestionError("a table is named by a text; tables() lists them.")
+        described = self.get(f"/v1/tables/{quote(name, safe='')}")
+        if described["api"] != API:
+            raise ServerError(
+                f"the server speaks version {described['api']} of the API and privet {described['version']}, this is "
+                f"privet {__version__} with version {API}; install one that fits."
+            )
+        domain = Domain.parse(described["domain"])
+        if domain.fingerprint != described["fingerprint"]:
+            raise ServerError("the domain of the table is not read here as on the server; install its version.")
+        backend = RemoteBackend(self, name, domain, described, sitting=_new_id())
+        return ProtectedTable(backend, backend.whole_table())
+
+    def close(self) -> None:
+        """Close the connection; sittings end by themselves."""
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<connection to {self.url}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise PrivacyError("a connection holds a token and cannot be copied or pickled; connect again.")
+
+    # -- requests ---------------------------------------------------------------------------
+
+    def get(self, path: str, **query: int) -> dict[str, Any]:
+        """Return the reply to a request that changes nothing."""
+        return self._sent("GET", path, None, query)
+
+    def post(self, path: str, body: Mapping[str, Json], sitting: str | None = None) -> dict[str, Any]:
+        """Return the reply to a request that has a key or an id: sent again, it does nothing twice."""
+        return self._sent("POST", path, body, {}, {"Privet-Sitting": sitting} if sitting else {})
+
+    def _sent(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Json] | None,
+        query: Mapping[str, int],
+        headers: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        pause, lost = 0.1, False
+        for number in range(self._tries):
+            last = number == self._tries - 1
+            self.requests += 1
+            try:
+                reply = self._client.request(method, path, json=body, params=query, headers=headers)
+            except http.TransportError as error:
+                lost = True
+                if last:
+                    raise ServerError(_unreachable(self.url, error, body)) from None
+                self._sleep(pause * (1 + random.random()))
+                pause = min(2 * pause, _LONGEST_WAIT)
+                continue
+            if reply.is_success:
+                return _content(reply)
+            problem = _problem(reply)
+            if problem.get("type", "").endswith(":unknown-rows"):
+                raise RowsUnknownThere
+            if last or reply.status_code not in _AGAIN:
+                raise _error(problem, reply.status_code, lost)
+            wait = reply.headers.get("retry-after", "")
+            self._sleep(min(float(wait), _LONGEST_WAIT) if wait.isdigit() else pause)
+            pause = min(2 * pause, _LONGEST_WAIT)
+        raise AssertionError("the last try returns or raises")
+
+
+class RowsUnknownThere(Exception):
+    """The server does not know rows by their id: its sitting is new."""
+
+
+def _content(reply: http.Response) -> dict[str, Any]:
+    try:
+        content = reply.json()
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        raise ServerError("what answers at this address is no privet server; check the address.")
+    return content
+
+
+def _problem(reply: http.Response) -> dict[str, Any]:
+    try:
+        content = reply.json()
+    except ValueError:
+        content = {}
+    return content if isinstance(content, dict) else {}
+
+
+def _unreachable(url: str, error: Exception, body: Mapping[str, Json] | None) -> str:
+    charged = ""
+    if body is not None and "key" in body:
+        charged = f" It may be charged: the same question with key='{body['key']}' finds its answer, paid once."
+    why = "gave no answer in time" if isinstance(error, http.TimeoutException) else "cannot be reached"
+    return f"the server at {url} {why}; check the address, and that it runs.{charged}"
+
+
+def _error(problem: Mapping[str, Any], status: int, lost: bool) -> PrivetError:
+    kind, detail = str(problem.get("type", "")).rpartition(":")[2], str(problem.get("detail", ""))
+    error: PrivetError
+    if kind == "budget-exceeded" and "requested" in problem and "remaining" in problem:
+        amounts = {name: Fraction(problem[name]) for name in ("requested", "remaining")}
+        error = BudgetExceeded(detail, **amounts)
+    elif kind == "not-found":
+        error = QuestionError("the server has no such table, or it is not yours; tables() lists those that are.")
+    elif kind in _ERRORS:
+        error = _ERRORS[kind](detail)
+    elif kind == "unauthenticated":
+        error = ServerError("the server does not take this token: it is wrong, has expired or was revoked.")
+    else:
+        error = ServerError(f"the server refuses with status {status}{f': {detail}' if detail else ''}")
+    error.charged = problem.get("charged", "unknown" if lost else False)
+    return error
+
+
+# -- rows -------------------------------------------------------------------------------------------
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex
+
+
+@dataclass(frozen=True)
+class RemoteSets(RowSets):
+    """Rows that a server has: the steps to them, each under an id."""
+
+    chain: tuple[Mapping[str, Json], ...] = ()
+
+    def after(self, sets: RowSets, step: Mapping[str, Json]) -> RemoteSets:
+        """Return the rows that a step leads to."""
+        chain = (*self.chain, {"id": _new_id(), **step})
+        return RemoteSets(sets.rows, sets.scopes, sets.paths, sets.cells, chain)
+
+
+def _remote(sets: RowSets) -> RemoteSets:
+    if not isinstance(sets, RemoteSets):
+        raise QuestionError("these rows are of a table in this process; ask that table.")
+    return sets
+
+
+@dataclass(frozen=True)
+class RemoteBackend:
+    """Answers what is asked of a table by asking a server."""
+
+    connection: Connection
+    name: str
+    domain: Domain
+    described: Mapping[str, Any]
+    sitting: str
+    held: str | None = None  # the reservation that pays
+    copies: Mapping[str, str] = field(default_factory=dict)
+    known: set[str] = field(default_factory=set)  # ids of steps that the server has
+
+    @property
+    def session(self) -> Session:
+        raise QuestionError("this runs where the rows are, on the server, and takes no function from outside.")
+
+    @property
+    def dataset(self) -> str:
+        return self.name
+
+    @property
+    def unit(self) -> Unit:
+        """What the data set is counted in: amounts on the wire are losses in this unit."""
+        delta = self.described.get("delta")
+        return unit_with(None if delta is None else Fraction(delta))
+
+    def amount(self, epsilon: object) -> Fraction:
+        """Return what one set of rows is charged for an epsilon."""
+        return self.unit.amount(epsilon)
+
+    @property
+    def ledger_path(self) -> str:
+        return f"the ledger of {self.connection.url}"
+
+    def describe(self) -> tuple[str, str]:
+        """Return who asks, and where the spending is written down."""
+        return f"analyst '{self.described['analyst']}'", f"server {self.connection.url}"
+
+    def explain(self) -> str:
+        """Return how questions reach the rows."""
+        return f"server {self.connection.url}: {self.described['access']}"
+
+    def whole_table(self) -> RemoteSets:
+        """Return all rows as one set."""
+        return RemoteSets(Rows(), Scopes(), Paths.of("all rows"), Cells(self.domain, self.copies))
+
+    # -- requests ---------------------------------------------------------------------------
+
+    def _post(self, path: str, body: Mapping[str, Json]) -> dict[str, Any]:
+        return self.connection.post(f"/v1/tables/{quote(self.name, safe='')}/{path}", body, self.sitting)
+
+    def _about(self, sets: RowSets, path: str, body: Mapping[str, Json]) -> dict[str, Any]:
+        """Ask about some rows. Steps that the server has are named by their ids alone."""
+        chain = _remote(sets).chain
+        new = next((at for at in range(len(chain), 0, -1) if chain[at - 1]["id"] in self.known), 0)
+        short: list[Json] = [{"id": chain[new - 1]["id"]}, *chain[new:]] if new else list(chain)
+        own: dict[str, Json] = {**body, "sitting": self.sitting, "hold": self.held}
+        try:
+            reply = self._post(path, {**own, "rows": short})
+        except RowsUnknownThere:  # the server was started anew, or the sitting has ended
+            self.known.clear()
+            reply = self._post(path, {**own, "rows": list(chain)})
+        self.known.update(str(step["id"]) for step in chain)
+        return reply
+
+    def ask(self, question: Question[R], sets: RowSets, epsilon: object, key: str | None) -> Releases[R]:
+        """Ask a question of disjoint sets of rows."""
+        amounts = self.unit.amounts(epsilon, len(sets))
+        self._check_cells(sets)
+        question.check(self.domain, sets.rows)
+        if not len(sets):
+            return Releases(())
+        records = self.domain.rows_per_person
+        unit = self.unit
+        mechanisms = question.mechanisms(self.domain, amounts.map(lambda own: unit.of_record(own, records)), unit)
+        losses = mechanisms.map(lambda mechanism: unit.of_person(unit.loss(mechanism), records))
+        body: dict[str, Json] = {
+            "question": question.to_json(),
+            "epsilon": amounts.to_json(str),
+            "key": _new_id() if key is None else key,
+        }
+        reply = self._about(sets, "answers", body)
+        answers = Answers(reply["answer"], mechanisms, losses, reply["private"], reply["entry"], unit)
+        return answers.releases(question, self.domain)
+
+    def _check_cells(self, sets: RowSets) -> None:
+        if sets.cells != Cells(self.domain, self.copies):
+            raise QuestionError("these rows were chosen in other cells; ask the table that they are parts of.")
+
+    def divide(self, sets: RowSets, step: Step, paths: Paths | None = None) -> RowSets:
+        """Return the sets of rows that a step makes of these; nothing is sent."""
+        return _remote(sets).after(sets.divide(step, paths), step_to_json(step))
+
+    def in_cells(self, sets: RowSets, domain: Domain, copies: Mapping[str, str]) -> tuple[RemoteBackend, RowSets]:
+        """Return what answers about the same rows in other cells, and these rows; nothing is sent."""
+        self._check_cells(sets)
+        cells = cells_for(sets.rows, self.domain, domain, copies)
+        before = Cells(self.domain, self.copies)
+        sources = {copy: before.source(source) for copy, source in cells.copies.items()}
+        backend = replace(self, domain=cells.domain, copies={**self.copies, **sources})
+        step: dict[str, Json] = {"cells": domain.to_toml(), "copies": dict(copies)}
+        same = replace(sets, cells=Cells(backend.domain, backend.copies))
+        return backend, _remote(sets).after(same, step)
+
+    def remaining(self, sets: RowSets) -> PerPart[Fraction]:
+        """Return the largest epsilon that can be charged to each set now."""
+        return amounts_from_json(self._about(sets, "remaining", {})["remaining"], len(sets))
+
+    def spent(self, sets: RowSets) -> Fraction:
+        """Return what the analyst has charged to the table, now and before; of a part, what it has cost."""
+        return Fraction(self._about(sets, "remaining", {})["spent"])
+
+    def entries(self) -> list[Entry]:
+        """Return the analyst's charges to the table; their answers stay in the ledger."""
+        entries, after = [], 0
+        while True:
+            page = self.connection.get(f"/v1/tables/{quote(self.name, safe='')}/entries", after=after)
+            for line in page["entries"]:
+                texts = (line["scope"], line["question"], line["epsilon"], Fraction(line["loss"]))
+                entries.append(Entry(line["id"], self.described["analyst"], *texts, line["key"], line["at"], None))
+            if page["next"] is None:
+                return entries
+            after = page["next"]
+
+    @contextmanager
+    def hold(self, sets: RowSets, epsilon: Fraction) -> Iterator[RemoteBackend]:
+        """Reserve budget for a set until the block ends."""
+        identity = _new_id()
+        self._about(sets, "holds", {"id": identity, "epsilon": str(epsilon)})
+        try:
+            yield replace(self, held=identity)
+        finally:
+            self._post(f"holds/{identity}/end", {"sitting": self.sitting})
+
+    def refine(self, question: Question[Any], sets: RowSets, releases: Sequence[Refinable]) -> None:
+        """Let the releases of a question be refined."""
+        if releases and releases[0].about.entry is not None:
+            chain = functools.cache(lambda: RemoteChain(self, question, releases[0]))
+            for part, release in enumerate(releases):
+                release._chain, release._part = chain, part
+
+    def refined(self, entry: int, parts: Sequence[int], epsilons: PerPart[Fraction]) -> list[ChainLevel]:
+        """Refine some parts of an answer."""
+        body: dict[str, Json] = {
+            "sitting": self.sitting,
+            "entry": entry,
+            "parts": list(parts),
+            "epsilon": epsilons.to_json(str),
+        }
+        return [
+            ChainLevel(Fraction(level["epsilon"]), level["value"], level["entry"], level["private"])
+            for level in self._post("refinements", body)["levels"]
+        ]
+
+    def monitor(self, sets: RowSets, accuracy: Fraction, epsilon: object) -> Monitor:
+        """Begin to ask of one released model after the other whether it is so accurate."""
+        return RemoteMonitor(self, sets, accuracy, epsilon)
+
+    def keyed_run(
+        self, table: Any, run: Callable[[Any], str], epsilon: Fraction, key: str, words: str, identity: Json
+    ) -> tuple[str, int | None, bool]:
+        """Refuse: a run under a key runs where the rows are."""
+        raise QuestionError(
+            "a fit under a key runs where the rows are: leave out key to fit from here, or let the server fit it with "
+            "connection.fit(table, classifier, key)."
+        )
+
+    def close(self) -> None:
+        """End the sitting; the ledger stays."""
+        self._post("sittings/close", {"sitting": self.sitting})
+
+
+@dataclass(frozen=True)
+class RemoteChain:
+    """All that was released from one question, on the server: what releases are refined by."""
+
+    backend: RemoteBackend
+    question: Question[Any]
+    first: Refinable
+
+    def refined(self, parts: Sequence[int], epsilon: object) -> list[Any]:
+        """Return releases of some parts, each with at least this epsilon: one for all, or one for each."""
+        entry = self.first.about.entry
+        assert entry is not None
+        unit, domain = self.backend.unit, self.backend.domain
+        levels = self.backend.refined(entry, parts, unit.amounts(epsilon, len(parts)))
+        releases = refined_releases(self.question, domain, self.first, parts, levels, unit)
+        for part, release in zip(parts, releases, strict=True):
+            release._chain, release._part = self.first._chain, part
+        return releases
+
+
+class RemoteMonitor(Monitor):
+    """A monitor whose hidden threshold is on the server."""
+
+    def __init__(self, backend: RemoteBackend, sets: RowSets, accuracy: Fraction, epsilon: object) -> None:
+        self._backend, self._accuracy, self._id = backend, accuracy, _new_id()
+        amount = backend.amount(epsilon)
+        self._mechanism = monitor_mechanism(backend.domain, accuracy, amount, backend.unit)
+        body: dict[str, Json] = {"id": self._id, "accuracy": str(accuracy), "epsilon": str(amount)}
+        reply = backend._about(sets, "monitors", body)
+        self._charged, self._private = Fraction(reply["epsilon"]), bool(reply["private"])
+        self._checks, self._reached = 0, False
+
+    @property
+    def epsilon(self) -> Fraction:
+        return self._charged
+
+    @property
+    def closed(self) -> bool:
+        return self._reached
+
+    @property
+    def private(self) -> bool:
+        return self._private
+
+    def reached(self, model: AdditiveModel) -> bool:
+        """Return whether a model is accurate enough, noisily."""
+        check_model(model)
+        model.check(self._backend.domain)
+        if self._reached:
+            raise QuestionError(
+                f"this monitor is closed after {self._checks} checks: it answers up to its first yes; begin another "
+                "with table.monitor."
+            )
+        body: dict[str, Json] = {
+            "sitting": self._backend.sitting,
+            "check": self._checks + 1,
+            "model": model.to_json(),
+        }
+        self._reached = bool(self._backend._post(f"monitors/{self._id}/checks", body)["reached"])
+        self._checks += 1
+        return self._reached
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "open"
+        return (
+            f"<monitor of '{self._backend.name}': accuracy {decimal_text(self.accuracy)}, {self.checks} checks, "
+            f"{state}, epsilon {decimal_text(self.epsilon)}{'' if self.private else ', NOT PRIVATE'}>"
+        )

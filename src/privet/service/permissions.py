@@ -1,0 +1,185 @@
+"""Who may do what: a token says who it is, the configuration what they may use; all else is refused."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+
+from privet.kernel import Json, Ledger
+from privet.service.config import Grant
+from privet.service.tokens import OWNER, Token, Tokens
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Whoever has presented a live token."""
+
+    name: str
+    role: str
+    token: Token
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Permissions:
+    """Tokens and grants of a server.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Where tokens are, and events are written.
+    grants : mapping of str to Grant, or None
+        What each analyst may use; None for a server without a configuration, where a token is a grant.
+    owners : collection of str
+        Whose tokens may be an owner's.
+    tables : collection of str
+        The names of all tables.
+    clock : callable
+        Returns seconds that only grow.
+    refresh : float
+        Seconds after which tokens are read again.
+    now : callable, optional
+        Returns the time, for tests.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        grants: Mapping[str, Grant] | None,
+        owners: tuple[str, ...],
+        tables: tuple[str, ...],
+        clock: Callable[[], float],
+        refresh: float,
+        now: Callable[[], datetime] = _now,
+    ) -> None:
+        self.tokens = Tokens(ledger, now)
+        self._ledger, self._grants, self._owners, self._tables = ledger, grants, owners, tables
+        self._clock, self._refresh, self._now = clock, refresh, now
+        self._read = clock()
+
+    @property
+    def stale(self) -> bool:
+        """Whether it is time to read tokens again."""
+        return self._clock() - self._read >= self._refresh
+
+    def refresh(self) -> None:
+        """Read tokens again."""
+        self._read = self._clock()
+        self.tokens.refresh()
+
+    def caller(self, header: str | None) -> Caller | None:
+        """Return who a request comes from, by its Authorization header; None if that is nobody."""
+        scheme, _, secret = (header or "").partition(" ")
+        if scheme.lower() != "bearer" or not secret:
+            return None
+        token = self.tokens.find(secret)
+        if token is None:
+            return None
+        if self._grants is not None and token.name not in (self._owners if token.role == OWNER else self._grants):
+            return None
+        return Caller(token.name, token.role, token)
+
+    def tables(self, caller: Caller) -> list[str]:
+        """Return the tables that a caller may use, in order."""
+        if caller.role == OWNER or self._grants is None:
+            allowed = list(self._tables)
+        else:
+            grant = self._grants.get(caller.name)
+            ended = grant is None or (grant.expires is not None and self._now().date() > grant.expires)
+            allowed = [] if grant is None or ended else [name for name in self._tables if name in grant.tables]
+        own = caller.token.tables
+        return [name for name in allowed if own is None or name in own]
+
+    def grant(self, grants: Mapping[str, Grant] | None, owners: tuple[str, ...]) -> set[str]:
+        """Take new grants, and write what has changed to the ledger; return who has lost something."""
+        lost, old, new = set(), self._grants or {}, grants or {}
+        for name in sorted({*new, *old}):
+            before, after = old.get(name), new.get(name)
+            if before != after:
+                self._ledger.record("grant", analyst=name, facts={"tables": _written(after)})
+            if before is not None and (after is None or not set(before.tables) <= set(after.tables)):
+                lost.add(name)
+        self._grants, self._owners = grants, owners
+        return lost
+
+    def announce(self) -> None:
+        """Set the caps of all grants in the ledger, where they are not as recorded."""
+        for name, grant in (self._grants or {}).items():
+            for table, cap in grant.tables.items():
+                if cap is not None and self._ledger.cap(table, name) != cap:
+                    self._ledger.set_cap(table, name, cap)
+
+
+def _written(grant: Grant | None) -> Json:
+    if grant is None:
+        return None
+    return {name: None if cap is None else str(Fraction(cap)) for name, cap in grant.tables.items()}
+
+
+@dataclass
+class AuditTrail:
+    """Writes refusals and logins to the ledger: the first of a kind at once, repetitions as a number.
+
+    So nobody can fill a ledger with failures.
+    """
+
+    ledger: Ledger
+    _counts: Counter[tuple[str, str | None, str | None]] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, event: str, table: str | None = None, analyst: str | None = None) -> None:
+        """Write an event, or count it if its like was written since the last `flush`."""
+        with self._lock:
+            self._counts[event, table, analyst] += 1
+            if self._counts[event, table, analyst] > 1:
+                return
+        self.ledger.record(event, dataset=table, analyst=analyst)
+
+    def flush(self) -> None:
+        """Write how often events were repeated, and begin to count anew."""
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+        for (event, table, analyst), count in counts.items():
+            if count > 1:
+                self.ledger.record(event, dataset=table, analyst=analyst, facts={"repeated": count - 1})
+
+
+class Buckets:
+    """A rate for each name: tokens that fill up with time, one taken by each request.
+
+    Parameters
+    ----------
+    rate : float
+        Requests a second, on average.
+    burst : int
+        Requests at once.
+    clock : callable
+        Returns seconds.
+    """
+
+    _MOST = 10_000  # names; those that are full again are forgotten
+
+    def __init__(self, rate: float, burst: int, clock: Callable[[], float]) -> None:
+        self._rate, self._burst, self._clock = rate, burst, clock
+        self._levels: dict[str, tuple[float, float]] = {}
+
+    def wait(self, name: str) -> float:
+        """Take one; return 0, or the seconds after which there will be one."""
+        now = self._clock()
+        level, then = self._levels.get(name, (float(self._burst), now))
+        level = min(float(self._burst), level + (now - then) * self._rate)
+        if level < 1:
+            self._levels[name] = level, now
+            return (1 - level) / self._rate if self._rate else 1.0
+        if len(self._levels) >= self._MOST:
+            self._levels = {
+                key: (old, at) for key, (old, at) in self._levels.items() if old + (now - at) * self._rate < self._burst
+            }
+        self._levels[name] = level - 1, now
+        return 0.0

@@ -1,0 +1,139 @@
+"""Texts for people, and from them: numbers as they are written, quotes in errors, names of files and of servers.
+
+No privacy rests on these functions: they are given public values alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+SHOWN = 60  # characters of the input that an error quotes
+LONGEST_ADDRESS = 4096  # characters of a path or of an address: what Linux takes
+_LONGEST_FILE_NAME = 255  # bytes, on Linux, macOS and Windows
+_BITS = 1100  # of a number that an error quotes
+
+# Control characters, half surrogates, line separators and marks that turn the direction of text.
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
+
+
+def decimal_text(number: Fraction) -> str:
+    """A fraction as a decimal where it has one, else as a fraction.
+
+    >>> decimal_text(Fraction(1, 8)), decimal_text(Fraction(17)), decimal_text(Fraction(1, 3))
+    ('0.125', '17', '1/3')
+    """
+    if number.denominator == 1:
+        return str(number.numerator)
+    twos = fives = 0
+    rest = number.denominator
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        return f"{number.numerator}/{number.denominator}"
+    places = max(twos, fives)
+    digits = str(abs(number.numerator) * 10**places // number.denominator).rjust(places + 1, "0")
+    return ("-" if number < 0 else "") + digits[:-places] + "." + digits[-places:]
+
+
+def short_text(number: Fraction) -> str:
+    """A fraction as people read it: exact where that is short, else six digits.
+
+    >>> short_text(Fraction(1, 8)), short_text(Fraction(1, 3)), short_text(Fraction(10**9, 3**20))
+    ('0.125', '1/3', '0.286797')
+    """
+    exact = decimal_text(number)
+    return exact if len(exact) <= 12 else f"{float(number):.6g}"
+
+
+def quoted(value: object) -> str:
+    """Return a value from outside as an error shows it: short, on one line, and without a look into containers.
+
+    >>> quoted("x" * 100)[-5:], quoted("a\\nb"), quoted(3), quoted(float("nan")), quoted([1, 2])
+    ("xxx…'", "'a␊b'", '3', 'nan', 'a list')
+    """
+    if isinstance(value, str):
+        return f"'{shown(value)}'"
+    if value is None or isinstance(value, bool | np.bool_):
+        return str(value)
+    if isinstance(value, int | np.integer) and int(value).bit_length() > _BITS:
+        return "a number of that many digits"
+    if isinstance(value, Fraction):
+        bits = max(value.numerator.bit_length(), value.denominator.bit_length())
+        if bits > _BITS or abs(value) > sys.float_info.max:
+            return "a fraction of that many digits"
+    if isinstance(value, int | float | np.number | Decimal | Fraction):
+        return shown(str(value))
+    return f"a {type(value).__name__}"
+
+
+def shown(text: str, length: int = SHOWN) -> str:
+    """Return as much of a text as an error quotes, control characters as pictures of themselves.
+
+    >>> shown("a" * 100, 5)
+    'aaaa…'
+    """
+    return clean(text if len(text) <= length else text[: length - 1] + "…")
+
+
+def clean(words: str) -> str:
+    """Return a text that a terminal and an XML reader can bear: control characters become pictures of themselves."""
+    return _UNSAFE.sub(lambda match: chr(0x2400 + ord(match[0])) if match[0] < " " else "\ufffd", words)
+
+
+def protected(person: str | None, rows_per_person: int) -> str:
+    """Return whom a promise is for, in words.
+
+    >>> protected(None, 1)
+    'per person, if no person has more than 1 row'
+    >>> protected("patient_id", 5)
+    "per person, whom 'patient_id' names, with all their rows"
+    """
+    if person:
+        return f"per person, whom '{person}' names, with all their rows"
+    return f"per person, if no person has more than {rows_per_person} row{'s' * (rows_per_person > 1)}"
+
+
+def is_path(path: str | Path) -> bool:
+    """Can a file have this path, as far as its length and its characters go?"""
+    text = str(path)
+    if not 0 < len(text) <= LONGEST_ADDRESS or "\0" in text:
+        return False
+    try:
+        return all(len(os.fsencode(name)) <= _LONGEST_FILE_NAME for name in Path(text).parts)
+    except UnicodeEncodeError:  # half a surrogate pair
+        return False
+
+
+def is_host(text: str) -> bool:
+    """Can it be looked up as the name of a server? `a..b`, and a label of more than 63 characters, cannot."""
+    if text.startswith(("/", "@")):  # the folder of a socket
+        return is_path(text)
+    try:
+        text.removesuffix(".").encode("idna")
+    except UnicodeError:
+        return False
+    return "\0" not in text
+
+
+def read_text(path: str | Path, longest: int, encoding: str = "utf-8") -> str | None:
+    """Return the text of a file, None where it has more than `longest` characters.
+
+    Raises
+    ------
+    OSError, UnicodeDecodeError
+        The file cannot be read, or is no text. A name that no file can have is an OSError as well.
+    """
+    if not is_path(path):
+        raise OSError(0, "no file can have this name")
+    with open(path, encoding=encoding) as file:
+        text = file.read(longest + 1)
+    return None if len(text) > longest else text

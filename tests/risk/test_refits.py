@@ -1,0 +1,183 @@
+"""Nothing is called safe that is not: every assignment of values is fitted again, and held against the audit.
+
+A publication is what a learner would print. Of all assignments that lead to the same print, a person's value is known
+if it is the same in all of them: whoever refits every assignment is certain, and the audit must be too.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier, export_text
+
+import privet
+from privet.risk import Audit
+from privet.risk.publication import Labelled
+
+Print = Callable[[np.ndarray], Any]  # what is published of values, to be compared
+
+
+def believed(found: Audit, adversary: str = "possible worlds") -> np.ndarray:
+    """P(value) of each person."""
+    return np.asarray(found.beliefs[adversary].shares[found.people.profile])
+
+
+def posteriors(printed: Print, people: int, classes: int) -> dict[Any, np.ndarray]:
+    """For each print how likely each person has each value: all assignments refitted."""
+    groups = defaultdict(list)
+    for assignment in itertools.product(range(classes), repeat=people):
+        values = np.array(assignment)
+        groups[printed(values)].append(values)
+    return {
+        text: np.stack([(np.stack(some) == value).mean(axis=0) for value in range(classes)], axis=1)
+        for text, some in groups.items()
+    }
+
+
+def rows(seed: int, people: int, columns: int = 2, distinct: int = 3) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(rng.integers(0, distinct, (people, columns)), columns=[f"x{i}" for i in range(columns)])
+
+
+def exported(frame: pd.DataFrame, values: np.ndarray, classes: int, weights: bool, **chosen: Any) -> str | None:
+    """What scikit-learn prints of a tree of these values; None where it has not all of them."""
+    if len(np.unique(values)) < classes:
+        return None
+    fitted = DecisionTreeClassifier(random_state=0, **chosen).fit(frame, values)
+    return export_text(fitted, feature_names=list(frame.columns), show_weights=weights, decimals=4)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    ("chosen", "weights"),
+    [
+        ({}, False),
+        ({}, True),
+        ({"max_depth": 2}, False),
+        ({"max_depth": 2}, True),
+        ({"class_weight": "balanced"}, True),
+        ({"class_weight": "balanced", "max_depth": 1}, True),
+    ],
+)
+def test_what_refits_make_certain_is_never_called_safe(classes: int, chosen: dict[str, Any], weights: bool) -> None:
+    """Texts of scikit-learn: ties go to the first value, undivided leaves are pure, and weights keep purity.
+
+    What is claimed to be certain is so, and where anybody's value is certain the verdict is not that nobody is known.
+    """
+    people = 6 if classes == 2 else 5
+    for seed in range(2):
+        frame = rows(seed, people)
+        told = posteriors(lambda v: exported(frame, v, classes, weights, **chosen), people, classes)  # noqa: B023
+        certain = 0
+        for text, truth in told.items():
+            if text is None:
+                continue
+            criterion = "none" if "class_weight" in chosen else "gini"
+            asked: dict[str, Any] = {"sensitive": "y", "values": range(classes), "criterion": criterion}
+            stopping = "full" if not chosen and seed else None
+            found = privet.audit(text, frame, **asked, stopping=stopping, remedies=False)
+            mine = believed(found)
+            claimed = mine.max(axis=1) > 1 - 1e-9
+            sure = truth.max(axis=1) > 1 - 1e-9
+            assert sure[claimed].all() and (truth[claimed].argmax(axis=1) == mine[claimed].argmax(axis=1)).all()
+            # which splits were chosen by weighted impurity is not used
+            assert not sure.any() or not found.safe or chosen == {"class_weight": "balanced", "max_depth": 1}
+            certain += int(sure.sum())
+        assert certain
+
+
+def test_a_weighted_tree_with_pure_leaves_is_not_safe() -> None:
+    """The tree of `class_weight="balanced"` that was called safe: its leaves print weights like 2.50 and 0.00."""
+    frame = pd.DataFrame({"x": [1, 1, 2, 2, 2, 3, 3, 3]})
+    values = ["a", "a", "b", "b", "b", "a", "b", "b"]
+    fitted = DecisionTreeClassifier(class_weight="balanced").fit(frame, values)
+    text = export_text(fitted, feature_names=["x"], show_weights=True)
+    assert ".33" in text or ".67" in text
+    for tree in (fitted, text):
+        found = privet.audit(tree, frame, sensitive="y", remedies=False)
+        assert found.worst == 1 and found.known >= 5 and not found.safe
+        assert found.publication is not None and found.publication.level == "counts"  # by one weight for each value
+    exact = privet.audit(DecisionTreeClassifier().fit(frame, values), frame, sensitive="y", remedies=False)
+    assert found.known == exact.known
+
+
+def test_of_rows_with_weights_of_their_own_no_verdict_is_given() -> None:
+    frame = pd.DataFrame({"x": [1, 1, 1, 1, 2, 2, 2, 2, 2, 2]})
+    values = ["a", "b", "a", "b", "a", "b", "a", "b", "a", "b"]
+    fitted = DecisionTreeClassifier(max_depth=1).fit(frame, values, sample_weight=np.linspace(1, 2, 10) ** 2)
+    found = privet.audit(fitted, frame, sensitive="y", threshold=0.8, remedies=False)
+    assert found.worst == 0.5 and found.undecided == 6 and not found.safe
+    assert "No verdict about the 'y' of 6 of 10 people" in str(found)
+    assert privet.audit(fitted, frame, sensitive="y", threshold=0.9, remedies=False).safe  # five of six at most
+
+
+def test_whole_weights_that_are_no_counts_are_recognised() -> None:
+    frame = pd.DataFrame({"x": [1, 1, 1, 2, 2, 3, 3, 3]})
+    values = ["a", "b", "a", "a", "b", "b", "b", "b"]
+    fitted = DecisionTreeClassifier(class_weight={"a": 2, "b": 3}).fit(frame, values)
+    text = export_text(fitted, feature_names=["x"], show_weights=True, decimals=1)
+    found = privet.audit(text, frame, sensitive="y", remedies=False)
+    plain = privet.audit(DecisionTreeClassifier().fit(frame, values), frame, sensitive="y", remedies=False)
+    assert (found.known, found.worst) == (plain.known, plain.worst)
+
+
+# -- C4.5's parts of rows -----------------------------------------------------------------------
+
+
+def shares_of_rows(codes: Sequence[int | None]) -> np.ndarray:
+    """How much of each row is in each of two leaves: by its value, or as the rows that have one."""
+    known = [code for code in codes if code is not None]
+    first = known.count(0) / len(known)
+    return np.array([[first, 1 - first] if code is None else [1.0 - code, float(code)] for code in codes])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.sampled_from([0, 1, None]), min_size=4, max_size=8), st.integers(0, 255))
+def test_parts_of_rows_against_every_assignment(codes: list[int | None], number: int) -> None:
+    """A split with two leaves, as J48 prints them: (rows/wrong rows), with two digits."""
+    if 0 not in codes or 1 not in codes:
+        return
+    parts = shares_of_rows(codes)
+    frame = pd.DataFrame({"sex": ["fm"[code] if code is not None else None for code in codes]})
+    values = np.array([number >> at & 1 for at in range(len(codes))])
+    masses = np.stack([parts[values == value].sum(axis=0) for value in (0, 1)])  # [value, leaf]
+    labels = masses.argmax(axis=0)
+
+    def printed(assignment: np.ndarray) -> tuple[str, ...]:
+        wrong = [parts[assignment != labels[leaf], leaf].sum() for leaf in (0, 1)]
+        return tuple(f"({parts[:, leaf].sum():.2f}/{wrong[leaf]:.2f})" for leaf in (0, 1))
+
+    text = "\n".join(f"sex = {'fm'[leaf]}: {'ab'[labels[leaf]]} {said}" for leaf, said in enumerate(printed(values)))
+    truth = posteriors(printed, len(codes), 2)[printed(values)]
+    found = privet.audit(text, frame, sensitive="y", values=["a", "b"], remedies=False)
+    mine = believed(found)
+    sure = truth.max(axis=1) > 1 - 1e-9
+    whole = np.array([code is not None for code in codes])
+    for person in np.flatnonzero(mine.max(axis=1) > 1 - 1e-9):
+        assert sure[person] and truth[person].argmax() == mine[person].argmax()
+    # leaf by leaf nobody is missed; what two leaves tell together of a row in both is more than is computed
+    alone = [posteriors(lambda v, leaf=leaf: printed(v)[leaf], len(codes), 2)[printed(values)[leaf]] for leaf in (0, 1)]
+    for person in range(len(codes)):
+        leaves = [codes[person]] if whole[person] else [0, 1]
+        if any(alone[leaf][person].max() > 1 - 1e-9 for leaf in leaves if leaf is not None):
+            assert mine[person].max() > 1 - 1e-9
+
+
+def test_half_a_row_is_somebody_who_misses_a_value() -> None:
+    """Wrong by half a row: whoever misses nothing is right, and one of those who miss something is not."""
+    frame = pd.DataFrame({"sex": ["f"] * 4 + ["m"] * 4 + [None]})
+    text = "sex = f: a (4.5/0.5)\nsex = m: b (4.5)"
+    found = privet.audit(text, frame, sensitive="y", remedies=False)
+    assert (believed(found).max(axis=1) == 1).all()
+    assert believed(found)[-1].tolist() == [0.0, 1.0]  # it is in a leaf without anybody wrong
+    # the table has nobody who misses a value, so that half a row is somebody's
+    other = privet.audit(text, frame.iloc[:8], sensitive="y", remedies=False)
+    assert other.overall["possible worlds"].known == 8 and Labelled.of(50, 50.33, 0.5, (), 2).people == (49,)
