@@ -16,6 +16,7 @@ plan.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -38,7 +39,6 @@ from privet.learners.log_odds import (
     prior_alone,
     table_title,
 )
-from privet.learners.plan import signal
 from privet.models.model import Floats
 from privet.models.tables import Table
 from privet.table import ProtectedTable
@@ -56,6 +56,7 @@ class Constants:
     least_public_signal: float = 16.0  # the same where the number of rows is public
     scale: float = 95.0  # steps = (signal / scale) ** power
     power: float = 0.45
+    root_power: float = 0.58  # the same where rho is divided: as many rows times epsilon for each step
     max_steps: float = 500.0
     choice_share: float = 0.40  # of a step, for the choice of its table ...
     choice_cap: float = 300.0  # ... but never more than choice_cap / rows
@@ -79,6 +80,45 @@ class Constants:
 
 CONSTANTS = Constants()
 MOST_ROWS = 10**10  # a plan is made for at most this many rows
+
+
+@dataclass(frozen=True)
+class Strength:
+    """What parts of the budget of a fit are worth, as an epsilon of a record: what noise depends on.
+
+    Pure epsilon is divided. Of rho, noise of deviation 1 / sqrt(2 rho) is what Laplace noise for 2 sqrt(rho) would be,
+    and parts lose their square roots: more steps are affordable, and the first is dearer.
+
+    Parameters
+    ----------
+    epsilon : float
+        Of a record, what the whole budget is worth for a single sum.
+    root : bool
+        Whether the budget is counted in rho.
+    """
+
+    epsilon: float
+    root: bool = False
+
+    @classmethod
+    def of(cls, table: ProtectedTable, epsilon: Fraction) -> Strength:
+        """Return what an epsilon of a fit is worth on a table."""
+        if table.unit.delta is None:
+            return cls(float(epsilon) / table.domain.rows_per_person)
+        return cls(2 * math.sqrt(float(table.unit.amount(epsilon))) / table.domain.rows_per_person, root=True)
+
+    def of_part(self, part: float) -> float:
+        """Return what a part of the budget is worth for a sum."""
+        return self.epsilon * (math.sqrt(part) if self.root else part)
+
+    def part_for_choice(self, epsilon: float) -> float:
+        """Return which part of the budget buys a choice of this epsilon; of rho, the exponential mechanism's."""
+        return (epsilon / (math.sqrt(2) * self.epsilon)) ** 2 if self.root else epsilon / self.epsilon
+
+    def steps(self, rows: float, constants: Constants) -> float:
+        """Return how many steps are worth their noise."""
+        power = constants.root_power if self.root else constants.power
+        return float(min(max(1.0, (rows * self.epsilon / constants.scale) ** power), constants.max_steps))
 
 
 @dataclass(frozen=True)
@@ -123,6 +163,7 @@ def plan(
     looks: int,
     rows: float,
     epsilon: Fraction,
+    strength: Strength,
     rng: np.random.Generator,
     constants: Constants,
 ) -> BoostPlan:
@@ -139,6 +180,8 @@ def plan(
         The number of rows, public or released.
     epsilon : Fraction
         What all steps may cost together, per person.
+    strength : Strength
+        What that is worth.
     rng : numpy.random.Generator
         Public coins for the order of attributes.
     constants : Constants
@@ -148,23 +191,23 @@ def plan(
     BoostPlan
     """
     names = domain.attributes
-    budget = float(epsilon) / domain.rows_per_person  # of a record, which is what noise depends on
-    steps = min(max(1.0, (rows * budget / constants.scale) ** constants.power), constants.max_steps)
+    steps = strength.steps(rows, constants)
 
-    def largest(share: float) -> float:
-        """The most cells that a table may have whose sums cost this share."""
-        return min(constants.max_cells, share * rows / constants.cell_signal)
+    def largest(part: float) -> float:
+        """The most cells that a table may have whose sums cost this part."""
+        return min(constants.max_cells, strength.of_part(part) * rows / constants.cell_signal)
 
     pairs = list(combinations(names, 2))
-    fits = [domain[a].size * domain[b].size <= largest(0.6 * budget / steps) for a, b in pairs]
+    fits = [domain[a].size * domain[b].size <= largest(0.6 / steps) for a, b in pairs]
     many = steps >= constants.new_steps * len(names) and np.mean(fits or [False]) < constants.new_fit
     every = many and steps >= constants.all_steps * len(names)
     steps = max(steps, len(names)) if every else steps
     new = min(round(steps), len(names)) if many else 0
     looks = min(looks, constants.looks, int(steps / constants.look_steps), round(steps) - new) if many else 0
     order = tuple(names[index] for index in rng.permutation(len(names))) if every else ()
-    unit = budget / round(steps)
-    choice = max(min(constants.choice_share * unit, constants.choice_cap / max(rows, 1.0)), 0.001 * unit)
+    unit = 1 / round(steps)
+    enough = strength.part_for_choice(constants.choice_cap / max(rows, 1.0))
+    choice = max(min(constants.choice_share * unit, enough), 0.001 * unit)
     if not many:  # with few steps pairs must be small as they are declared
         sizes = {name: domain[name].size for name in names}
 
@@ -175,7 +218,7 @@ def plan(
     # with many classes fewer pairs: all candidates together have at most the cells of one question
     small = small[: min(constants.max_pairs, MAX_CELLS // 2 // max(1, constants.max_cells * len(domain.classes)))]
     candidates = (*((name,) for name in names), *(_ordered(domain, pair) for pair in small))
-    return BoostPlan(new, order, looks, round(steps) - new - looks, _share(epsilon, choice / budget), many, candidates)
+    return BoostPlan(new, order, looks, round(steps) - new - looks, _share(epsilon, choice), many, candidates)
 
 
 def _share(epsilon: Fraction, part: float) -> Fraction:
@@ -198,6 +241,7 @@ def boost(
     constants: Constants = CONSTANTS,
     meter: Meter | None = None,
     counts: Histogram | None = None,
+    paid: Fraction | None = None,
 ) -> Learned:
     """Learn boosted tables within `epsilon`.
 
@@ -214,13 +258,15 @@ def boost(
         Where progress is reported.
     counts : Histogram, optional
         Class counts that were bought before.
+    paid : Fraction, optional
+        Which part of epsilon they cost, if it is not what they say.
 
     Returns
     -------
     Learned
         The class shares alone if there is too little signal for a table; its note says so.
     """
-    return _Fit(table, epsilon, rng, constants, meter or Meter(ignore_progress, table.domain)).run(counts)
+    return _Fit(table, epsilon, rng, constants, meter or Meter(ignore_progress, table.domain)).run(counts, paid)
 
 
 class _Fit:
@@ -239,28 +285,34 @@ class _Fit:
         self._target = table.domain.target_column.name
         self._asked: list[AskedQuestion] = []
 
-    def run(self, counts: Histogram | None) -> Learned:
+    def run(self, counts: Histogram | None, paid: Fraction | None = None) -> Learned:
         """Buy class counts if there are none, make the plan, and take its steps."""
         if counts is None:
-            share = as_epsilon(self._epsilon * self._constants.prior_share)
-            counts = self._table.histogram(self._target, epsilon=share)
+            paid = as_epsilon(self._epsilon * self._constants.prior_share)
+            counts = self._table.histogram(self._target, epsilon=paid)
+        elif paid is None:
+            paid = counts.epsilon
+        assert paid is not None
         self._record("class counts", counts, 0)
         public = self._domain.rows
         rows = max(float(np.maximum(counts.values, 0).sum()), 1.0) if public is None else float(min(public, MOST_ROWS))
         least = self._constants.least_signal if public is None else self._constants.least_public_signal
-        if signal(self._domain, rows, self._epsilon) < least:
+        worth = Strength.of(self._table, self._epsilon)
+        if rows * worth.epsilon < least:
             return replace(
-                prior_alone(self._table, self._epsilon, counts),
+                prior_alone(self._table, self._epsilon, counts, paid),
                 note="there is too little signal for a table: the model is the class shares alone",
             )
         # a cell needs rows, and no epsilon makes more of them
-        self._finer = FinerTable(self._table, signal(self._domain, rows, min(self._epsilon, Fraction(1))))
-        self._budget = self._epsilon - counts.epsilon  # of all steps
+        self._finer = FinerTable(self._table, rows * min(worth.epsilon, 1 / self._domain.rows_per_person))
+        self._budget = self._epsilon - paid  # of all steps
         names = self._domain.attributes
         paired = zip(names, self._finer.merged_columns(names), strict=True)
         sizes = {name: self._finer.domain[column].size for name, column in paired}
-        self._plan = plan(self._domain, sizes, len(self._finer.looks), rows, self._budget, self._rng, self._constants)
-        weak = signal(self._domain, rows, self._epsilon) < self._constants.totals_below
+        self._plan = plan(
+            self._domain, sizes, len(self._finer.looks), rows, self._budget, worth, self._rng, self._constants
+        )
+        weak = rows * worth.epsilon < self._constants.totals_below
         table, self._shares = self._first_step(counts, weak)
         intercept, tables = centred_log(self._shares), [table]
         while len(tables) < self._plan.steps:

@@ -34,9 +34,9 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from privet.kernel import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel, Domain, Histogram, Numeric, Rho
+from privet.learners.algorithm import Meter
 from privet.learners.cells import divided
 from privet.learners.log_odds import AskedQuestion, Learned, centred_log, class_shares, ordered_cells
-from privet.learners.progress import Meter
 from privet.models.model import Floats
 from privet.models.tables import Table
 from privet.table import ProtectedTable
@@ -52,7 +52,6 @@ class JointConstants:
     the number of rows over the deviation of the noise of a sum that costs an even share.
     """
 
-    count_share: float = 0.015  # of rho, for the class counts
     least_signal: float = 45.0  # with two classes, times sqrt(classes / 2): below it, tables are bought one at a time
     steps: int = 30
     probe: float = 0.10  # share of rho for the probe of all attributes
@@ -80,6 +79,7 @@ class JointConstants:
 
 
 JOINT = JointConstants()
+COUNT_SHARE = Fraction(15, 1000)  # of rho, for the class counts
 TAUS = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2])
 ROUNDS = 30  # of the rule that divides a step's budget
 

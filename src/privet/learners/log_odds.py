@@ -113,7 +113,9 @@ def class_shares(*histograms: Histogram) -> Floats:
     return np.asarray(clipped / clipped.sum())
 
 
-def prior_alone(table: ProtectedTable, epsilon: Fraction, counts: Histogram | None) -> Learned:
+def prior_alone(
+    table: ProtectedTable, epsilon: Fraction, counts: Histogram | None, paid: Fraction | None = None
+) -> Learned:
     """Spend the whole budget on class counts, and return a model of the class shares alone.
 
     Parameters
@@ -124,16 +126,18 @@ def prior_alone(table: ProtectedTable, epsilon: Fraction, counts: Histogram | No
     counts : Histogram or None
         Class counts that were bought before. The rest of epsilon buys a second histogram, and the
         model uses the average of both, weighted by their accuracy.
+    paid : Fraction, optional
+        What was asked for them, if it is not what they say.
 
     Returns
     -------
     Learned
     """
     histograms = [] if counts is None else [counts]
-    remaining = epsilon - sum((histogram.epsilon for histogram in histograms), Fraction(0))
-    histograms.append(table.histogram(table.domain.target_column.name, epsilon=remaining))
-    # least squares: noise of rate e has a variance of about 2 / e^2
-    weights = np.array([float(histogram.epsilon) for histogram in histograms]) ** 2
+    if paid is None:
+        paid = sum((histogram.epsilon for histogram in histograms), Fraction(0))
+    histograms.append(table.histogram(table.domain.target_column.name, epsilon=epsilon - paid))
+    weights = np.array([histogram.noise.scale for histogram in histograms]) ** -2.0  # least squares
     values = np.average([histogram.values for histogram in histograms], axis=0, weights=weights)
     shares = np.maximum(values, 0.5)
     asked = tuple(AskedQuestion("class counts", histogram, 0) for histogram in histograms)
