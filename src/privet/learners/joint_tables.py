@@ -13,7 +13,7 @@ a record moves, so that one step can update every table for the price of a few. 
 4. Ordered attributes have a table for each of their dyadic levels: cells by twos, fours, eights... So wide cells learn
    what fine ones are too noisy for. The levels of an attribute are one table in the end.
 5. Three times in between, the pairs of attributes in which the model errs most are chosen, probed and added. In a
-   pair an attribute has at most eight cells, merged by what the probe released.
+   pair that would have more than 64 cells an attribute has at most eight, merged by what the probe released.
 6. The model is the average of the second half of the steps.
 
 Everything but the questions works on releases, so the charges of the kernel are the whole cost. They add up to the
@@ -338,24 +338,22 @@ class _JointFit:
         if not self._merged:
             self._merge_cells()
         limit = min(self._constants.max_cells, self._signal / self._constants.cell_signal)
-        sizes = {name: int(codes.max()) + 1 for name, (_, codes) in self._merged.items()}
-        candidates = [
-            pair
+        groups = {
+            pair: group
             for pair in combinations(self._declared.attributes, 2)
-            if pair not in self._owned
-            and 4 <= sizes[pair[0]] * sizes[pair[1]] <= limit
-            and min(map(sizes.get, pair)) > 1  # type: ignore[type-var]
-        ]
+            if pair not in self._owned and (group := self._pair(pair)).size <= limit and min(group.shape) > 1
+        }
+        candidates = list(groups)
         if not candidates:
             return
         joining = min(self._joining, len(candidates))
-        groups = [self._pair(pair) for pair in candidates]
         total = float(self._curvature.sum())
-        penalties = [int(self._constants.penalty * math.sqrt(group.size * total) * RESIDUAL_GRID) for group in groups]
+        penalty = self._constants.penalty * math.sqrt(total) * RESIDUAL_GRID
+        penalties = [int(penalty * math.sqrt(group.size)) for group in groups.values()]
         price = Rho(self._pick * joining / self._joining)
         chosen = self._table.top_residual_tables(
             self._model(),
-            [group.asked for group in groups],
+            [group.asked for group in groups.values()],
             joining,
             price,
             cap=self._constants.cap,
@@ -363,9 +361,10 @@ class _JointFit:
         )
         self._record("choice of pairs", chosen)
         first, before = len(self._groups), len(self._values)
-        self._owned |= {candidates[index] for index in chosen.indices}
-        self._groups = [*self._groups, *(groups[index] for index in chosen.indices)]
-        self._born = np.concatenate([self._born, np.full(sum(groups[index].size for index in chosen.indices), step)])
+        pairs = [candidates[index] for index in chosen.indices]
+        self._owned |= set(pairs)
+        self._groups = [*self._groups, *(groups[pair] for pair in pairs)]
+        self._born = np.concatenate([self._born, np.full(sum(groups[pair].size for pair in pairs), step)])
         probed = self._probe(first, self._pair_probe, "probe of pairs")
         self._plan_steps(step)
         moves = np.zeros_like(self._values)
@@ -560,9 +559,20 @@ class _JointFit:
                 self._merged[name] = self._fine.get(name, name), merged[name]
 
     def _pair(self, pair: tuple[str, str]) -> Group:
-        """Return the group of two attributes in merged cells."""
-        (first, codes), (second, others) = self._merged[pair[0]], self._merged[pair[1]]
-        return Group((first, second), (codes, others), 1.0, self._constants.tau_pair)
+        """Return the group of two attributes, merged as far as it takes to have few cells: the larger one first.
+
+        Cells without an order are merged by what they add alone, which says little of what they add together.
+        """
+        columns = [self._merged[name] for name in pair]
+        plain = [np.arange(self._table.domain[column].size) for column, _ in columns]
+        most = self._constants.coarse**2
+        larger = int(len(plain[1]) > len(plain[0]))
+        for merged in ((), (larger,), (0, 1)):
+            codes = [columns[place][1] if place in merged else plain[place] for place in (0, 1)]
+            group = Group((columns[0][0], columns[1][0]), (codes[0], codes[1]), 1.0, self._constants.tau_pair)
+            if group.size <= most:
+                break
+        return group
 
 
 def _cells_of(source: Numeric, target: Numeric) -> Codes:
