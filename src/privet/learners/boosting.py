@@ -199,7 +199,8 @@ def plan(
 
     pairs = list(combinations(names, 2))
     fits = [domain[a].size * domain[b].size <= largest(0.6 / steps) for a, b in pairs]
-    many = steps >= constants.new_steps * len(names) and np.mean(fits or [False]) < constants.new_fit
+    few_fit = float(np.mean(fits or [False])) < constants.new_fit
+    many = steps >= constants.new_steps * len(names) and few_fit
     every = many and steps >= constants.all_steps * len(names)
     steps = max(steps, len(names)) if every else steps
     new = min(round(steps), len(names)) if many else 0

@@ -323,7 +323,7 @@ class _JointFit:
                 )
         self._curvatures = np.concatenate([self._curvatures, curvatures])
         self._taus = np.concatenate([self._taus, taus])
-        return sums
+        return np.asarray(sums)
 
     def _step(self, step: int, price: Fraction) -> None:
         """Take one step in all tables and the intercept."""
