@@ -8,7 +8,7 @@ the tests with either mark, at full size. The end of a run lists every size belo
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,7 @@ SIZES = {
     "attacks on every path": Size(5, 19, "attacks"),
     "examples of an engine": Size(0.25, 1, "of the tables and questions that are drawn for each storage"),
     "examples of a container": Size(17, 40, "examples of each container that a column is read from", cases=True),
+    "depths of a tree": Size(5, 10, "depths at which every path of every preset is added up"),
     "examples of maximum entropy": Size(8, 25, "published trees", cases=True),
 }
 
@@ -67,6 +68,17 @@ def size(name: str) -> int:
 def part_of(number: int, name: str) -> int:
     """As much of `number` as the share by this name says, rounded up."""
     return -int(-number * SIZES[name].now // 1)
+
+
+def few(values: Iterable[Any], kept: Container[Any]) -> list[Any]:
+    """Parameters of a test: those that are kept run at every change, the others at full size alone.
+
+    A tuple is a value for each of several names.
+    """
+    return [
+        value if value in kept else pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=long)
+        for value in values
+    ]
 
 
 def draws(number: int) -> int:

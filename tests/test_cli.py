@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from command import run
 from postgres_server import Server, shared_server
+from sizes import long
 
 import privet
 from privet.choice.arms import ARMS
@@ -140,14 +141,8 @@ def test_the_owner_sees_what_falls_outside_on_a_terminal(folder: Path) -> None:
     cells = dict(zip(rows[0].split(","), rows[1].split(","), strict=True))
     odd = {**cells, "sex": "Klingon", "age": "999"}
     (folder / "people.csv").write_text("\n".join([*rows, ",".join(odd.values())]) + "\n")
-    screen, terminal = pty.openpty()
-    done = subprocess.run(
-        [*COMMAND, "domain", "check", "people.csv", "-d", "people.toml"], cwd=folder, stdout=terminal, check=True
-    )
-    os.close(terminal)
-    shown = os.read(screen, 65536).decode()
-    os.close(screen)
-    assert done.returncode == 0
+    code, shown = checked_on_terminal("people.csv", "-d", "people.toml", cwd=folder)
+    assert code == 0
     assert shown.startswith("not a release")
     assert "300 of 301 rows fit" in shown
     assert "sex: leaves out 1 row, 'Klingon' (1)" in shown
@@ -155,16 +150,53 @@ def test_the_owner_sees_what_falls_outside_on_a_terminal(folder: Path) -> None:
     assert not (folder / "people.csv.ledger").exists()
 
 
+def test_persons_are_drafted_counted_and_protected_by_the_options_that_name_them(folder: Path) -> None:
+    people = privet.datasets.census(600, seed=1)
+    people.assign(patient_id=[f"p{row // 5}" for row in range(600)]).to_csv(folder / "visits.csv", index=False)
+    draft = ("domain", "draft", "visits.csv", "--target", "income", "--person", "patient_id", "-o", "visits.toml")
+    assert run(*draft, cwd=folder).returncode == 0
+    text = (folder / "visits.toml").read_text()
+    assert 'person = "patient_id"' in text and "up to 5 rows: of those, 1 counts" in text
+
+    code, shown = checked_on_terminal("visits.csv", "-d", "visits.toml", cwd=folder)
+    assert code == 0 and "these are of 120 persons, up to 5 of each" in shown
+    assert "rows_per_person = 1, as declared, leaves out 480 rows of 120 persons" in shown
+    code, other = checked_on_terminal("visits.csv", "-d", "people.toml", "--person", "patient_id", cwd=folder)
+    assert code == 0 and "these are of 120 persons" in other
+    code, wrong = checked_on_terminal("visits.csv", "-d", "people.toml", "--person", "patient", cwd=folder)
+    assert (
+        code == 1 and wrong == "privet: 'visits.csv' has no column 'patient', which --person names; check its spelling."
+    )
+
+    ask = ("-d", "visits.toml")
+    counted = run("query", "visits.csv", "count", "-e", "900", "-b", "1000", *ask, cwd=folder)
+    assert counted.stdout.startswith("120 ")
+    about = fails("query", "visits.csv", "count where patient_id = p1", "-e", "1", *ask, cwd=folder)
+    assert "'patient_id' says whose row it is, and no question can read it" in about
+    fit = run("fit", "visits.csv", "-e", "1", "-a", "hanisch-tree", "-o", "m.json", *ask, cwd=folder)
+    assert "pure epsilon 1 per person, whom 'patient_id' names, with all their rows" in fit.stdout
+    assert len(run("predict", "m.json", "people.csv", cwd=folder).stdout.splitlines()) == 301  # without the column
+
+
+def checked_on_terminal(*words: str, cwd: Path) -> tuple[int, str]:
+    """What `privet domain check` prints on a terminal, or its error."""
+    screen, terminal = pty.openpty()
+    done = subprocess.run(
+        [*COMMAND, "domain", "check", *words], cwd=cwd, stdout=terminal, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(terminal)
+    try:
+        shown = "" if done.returncode else os.read(screen, 65536).decode()
+    finally:
+        os.close(screen)
+    return done.returncode, shown or done.stderr.strip()
+
+
 def test_the_owner_sees_that_a_file_is_not_utf_8_where_values_are_lost_by_it(folder: Path) -> None:
     """A question cannot tell: what it said would depend on a row."""
     rows = (folder / "people.csv").read_text(encoding="utf-8")
     (folder / "people.csv").write_bytes(rows.replace("Female", "Weiblich\u00fc").encode("latin-1"))
-    screen, terminal = pty.openpty()
-    words = [*COMMAND, "domain", "check", "people.csv", "-d", "people.toml"]
-    subprocess.run(words, cwd=folder, stdout=terminal, check=True)
-    os.close(terminal)
-    shown = os.read(screen, 65536).decode()
-    os.close(screen)
+    _, shown = checked_on_terminal("people.csv", "-d", "people.toml", cwd=folder)
     assert "sex: leaves out" in shown and "\ufffd stands for bytes that are not UTF-8; save the file as UTF-8" in shown
 
 
@@ -182,6 +214,7 @@ def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
         report.count('<div class="bars" role="img"') == 4
     )  # the answers: labels, bars and numbers, as wide as a phone
     assert 'class="scroll"' in report and report.count("<svg") >= 2  # the tree, and a chart for each table
+    assert "<th>on</th>" not in report and "mean(wage) on 2 parts, first all rows / sex = Female</td>" in report
     assert sentence(2.5) in report and sentence(0.5) in report and "docs/epsilon.md" in report
     assert {each.name for each in (tmp_path / "story").iterdir()} >= {
         "tree.json",
@@ -379,11 +412,17 @@ def test_a_fit_that_cannot_be_is_one_sentence_and_charges_nothing(folder: Path, 
     ("option", "value", "how", "why"),
     [
         ("--access", "auto", "stream", "the coded table may be larger than the 64 MB that are copied"),
-        ("--access", "snapshot", "snapshot", "it was asked for"),
-        ("--access", "stream", "stream", "it was asked for"),
+        pytest.param("--access", "snapshot", "snapshot", "it was asked for", marks=long),
+        pytest.param("--access", "stream", "stream", "it was asked for", marks=long),
         ("--access", "push-down", "push-down", "it was asked for"),
         ("--snapshot-limit", "1GB", "snapshot", "the domain bounds the coded table by 534 MB, and up to 1 GB are"),
-        ("--snapshot-limit", "9000", "stream", "the coded table may be larger than the 8.79 kB that are copied"),
+        pytest.param(
+            "--snapshot-limit",
+            "9000",
+            "stream",
+            "the coded table may be larger than the 8.79 kB that are copied",
+            marks=long,
+        ),
     ],
 )
 def test_the_path_is_taken_and_explained(folder: Path, option: str, value: str, how: str, why: str) -> None:

@@ -178,6 +178,16 @@ def test_cells_for_others_are_left_away_only_where_a_sample_shows_all(tmp_path: 
     assert _drafted(tmp_path, [*["f", "m"] * 500, "", ""]).labels == ("f", "m", "<missing>")
 
 
+def test_values_that_differ_in_capitals_or_blanks_alone_are_pointed_at(tmp_path: Path) -> None:
+    text = _text(tmp_path, ["F", "f", "m", "m "] * 100, "sex")
+    assert "# 'F', 'f' differ in capitals or blanks alone: 2 cells; if they mean the same" in text
+    assert "# 'm', 'm ' differ in capitals" in text
+    assert Domain.parse(text)["sex"].labels[:4] == ("F", "f", "m", "m ")
+    assert "capitals" not in _text(tmp_path, ["f", "m"] * 200, "sex")
+    classes = draft(_write(tmp_path, ["age", "ill"], [[k % 60, "yYn"[k % 3]] for k in range(300)]), target="ill")
+    assert "# 'Y', 'y' differ in capitals" in classes and Domain.parse(classes).classes == ("Y", "n", "y")
+
+
 def test_long_lists_keep_their_frequent_values(tmp_path: Path) -> None:
     towns = [f"town {k}" for k in range(10)] * 90 + [f"hamlet {k}" for k in range(100)]
     column = _drafted(tmp_path, list(towns))

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from privet import datasets
 from privet.errors import QuestionError
-from privet.kernel import Count, Domain, Mean
+from privet.kernel import Count, Domain, Entry, Mean
 from privet.models.epsilon import PAGE, sentence
 from privet.models.model import Model
 from privet.models.tables import Tables
@@ -299,9 +299,11 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
           margin: 1rem 0; }
 code { font: .85rem ui-monospace, monospace; color: var(--soft); overflow-wrap: anywhere; }
 .answer { font-size: 1.3rem; font-weight: 600; } .error { color: var(--soft); } .scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: .9rem; } th { text-align: left; color: var(--soft);
-        overflow-wrap: normal; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; overflow-wrap: break-word; }
+th { text-align: left; color: var(--soft); }
 td, th { padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+@media (max-width: 30rem) { section { padding: 1rem .7rem; } table { font-size: .75rem; }
+        td, th { padding-right: .3rem; } }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
 .truth { color: var(--truth); } pre { font-size: .75rem; overflow-x: auto; }
 .charts { display: flex; flex-wrap: wrap; gap: 1.4rem 1.2rem; align-items: flex-start; margin: .8rem 0; }
@@ -328,8 +330,8 @@ def _report(steps: list[DemoStep], grown: Grown, table: ProtectedTable, rows: in
         for step in steps
     )
     entries = "".join(
-        f"<tr><td>{entry.id}</td><td>{html.escape(entry.question)}</td><td>{html.escape(entry.scope)}</td>"
-        f'<td class="number">{entry.epsilon}</td><td class="number">{short_text(entry.loss)}</td></tr>'
+        f"<tr><td>{entry.id}</td><td>{html.escape(entry.question)} on {html.escape(entry.scope)}</td>"
+        f'<td class="number">{_charged(entry)}</td></tr>'
         for entry in table.budget.entries
     )
     tree = (
@@ -365,11 +367,18 @@ every answer carries noise, and says how much. Each chart shows the noisy answer
 <p class="error">What others use, and what to tell the people: {html.escape(PAGE)}, in privet's documentation.</p>
 {sections}{tree}{chosen}{told}
 <section><h2>The ledger</h2><p>{spent} spent, {left} left. Entries are on disk before the table is asked, and cannot be
-changed. Asking women and men at once costs what one of them costs: their rows are disjoint.</p>
-<div class="scroll"><table><tr><th>entry</th><th>question</th><th>on</th><th class="number">epsilon</th>
-<th class="number">charged</th></tr>{entries}</table></div></section>
+changed. Asking women and men at once costs what one of them costs: their rows are disjoint. Where an epsilon stands
+below a charge, other parts of the table had paid the rest already.</p>
+<div class="scroll"><table><tr><th>entry</th><th>question</th><th class="number">epsilon
+charged</th></tr>{entries}</table></div></section>
 <p class="error">Written by <code>privet demo</code>.</p></body></html>
 """
+
+
+def _charged(entry: Entry) -> str:
+    """What an entry charged, and its epsilon where that is more: one narrow column, as wide as a phone."""
+    charged = short_text(entry.loss)
+    return charged if charged == entry.epsilon else f'{charged}<br><span class="error">of {entry.epsilon}</span>'
 
 
 def _picture(model: Model) -> str:

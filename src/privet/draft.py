@@ -386,7 +386,24 @@ def _target(column: _Seen) -> list[str]:
         )
     note = ["# rows without a class are left out: a target has no cell for them"] * (column.empty > 0)
     classes: tuple[str, ...] = tuple(sorted(values, key=_numbers_first))
-    return [*_section(Nominal(column.name, classes)), *note]
+    return [*_section(Nominal(column.name, classes)), *note, *_spellings(classes)]
+
+
+def _spellings(values: Iterable[str], most: int = 5) -> list[str]:
+    """Return a comment for each group of listed values that differ in capitals and blanks alone.
+
+    >>> _spellings(["F", "M", "f"])
+    ["# 'F', 'f' differ in capitals or blanks alone: 2 cells; if they mean the same, write them alike everywhere"]
+    """
+    groups: dict[str, list[str]] = {}
+    for value in values:
+        groups.setdefault(" ".join(value.casefold().split()), []).append(value)
+    return [
+        f"# {', '.join(map(repr, group[:most]))}{', ...' * (len(group) > most)} differ in capitals or blanks alone: "
+        f"{len(group)} cells; if they mean the same, write them alike everywhere"
+        for group in groups.values()
+        if len(group) > 1
+    ]
 
 
 @dataclass
@@ -519,7 +536,7 @@ class _Seen:
         other = len(values) > len(listed) or not (seen_enough or set(listed) <= {"true", "false"})
         note = [f"# the {len(listed)} most frequent of {len(values)} values in the sample"]
         section = Nominal(self.name, listed, self.numeric and len(values) > 2, other, missing)
-        return [*_section(section), *note * (len(values) > len(listed))]
+        return [*_section(section), *note * (len(values) > len(listed)), *_spellings(listed)]
 
     def _why_not(self) -> str:
         """Return why this column is left out, or an empty text."""

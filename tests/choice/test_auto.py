@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sizes import long
+from sizes import few, long
 
 import privet
 from privet.choice import CautiousForest, Floor
@@ -60,7 +60,7 @@ def test_every_arm_spends_exactly_epsilon(arm: str, epsilon: str) -> None:
 
 
 @pytest.mark.parametrize("arm", list(ARMS))
-@pytest.mark.parametrize("rows", [0, 1, 7])
+@pytest.mark.parametrize("rows", few((0, 1, 7), (0, 7)))
 def test_every_arm_finishes_on_every_input(arm: str, rows: int) -> None:
     """Zero rows, and sizes that noise makes negative or huge: choices, errors and retries would be published too."""
     people = privet.datasets.census(5)

@@ -144,7 +144,7 @@ def test_the_person_column_is_in_no_question() -> None:
             lambda: table.select("max", 1, attributes=["patient"]),
         ]
         for ask in asks:
-            with pytest.raises(privet.errors.UndeclaredDomain, match="'patient' has no declared domain"):
+            with pytest.raises(privet.errors.UndeclaredDomain, match="'patient' says whose row it is, and no question"):
                 ask()
         assert table.budget.spent == 0
 

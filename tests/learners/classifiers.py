@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sizes import few
 
 import privet
 from privet.kernel.column import Nominal, Numeric
@@ -25,6 +26,11 @@ TABLES = [make for make in EVERY if issubclass(make, TablesClassifier)]
 SURE = 100_000  # no noise is to be seen
 
 every = pytest.mark.parametrize("make", EVERY, ids=lambda make: make.algorithm)
+# one of each kind, for what they have from the classes that they share
+KINDS = ("diffpid3", "hanisch-tree", "hanisch-forest", "jagannathan", "boosted")
+each_kind = pytest.mark.parametrize(
+    "make", few(PRIVATE, [make for make in PRIVATE if make.algorithm in KINDS]), ids=lambda make: make.algorithm
+)
 every_learner = pytest.mark.parametrize("make", LEARNING, ids=lambda make: make.algorithm)
 every_private = pytest.mark.parametrize("make", PRIVATE, ids=lambda make: make.algorithm)
 every_fillable = pytest.mark.parametrize("make", FILLABLE, ids=lambda make: make.algorithm)

@@ -22,6 +22,7 @@ from learners.classifiers import (
     X,
     Y,
     _new,
+    each_kind,
     every,
     every_fillable,
     every_learner,
@@ -43,7 +44,7 @@ def _optional(name: str) -> Any:
 # -- rows and labels of every kind --------------------------------------------------------------
 
 
-@every_learner
+@each_kind
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "array", "list", "other order", "more columns"])
 def test_rows_of_every_kind_are_read_alike(make: Any, kind: str) -> None:
     rows: Any = X

@@ -22,9 +22,9 @@ from learners.classifiers import (
     X,
     Y,
     _new,
+    each_kind,
     every,
     every_fillable,
-    every_learner,
     every_private,
 )
 from sizes import FULL, sized
@@ -148,7 +148,7 @@ def test_random_trees_learn_what_is_easy_where_they_use_everything(make: Any) ->
 # -- inside scikit-learn ------------------------------------------------------------------------
 
 
-@every_learner
+@each_kind
 def test_pipelines_and_cross_validation(make: Any) -> None:
     choices = {"max_depth": 3} if make in FILLABLE else {}
     rows = X.astype({"age": float}).copy()
@@ -164,7 +164,7 @@ def test_pipelines_and_cross_validation(make: Any) -> None:
     assert cross_val_score(_new(make, **choices), X, Y, cv=3, scoring="neg_log_loss").mean() > -0.5
 
 
-@every_private
+@each_kind
 def test_grid_search(make: Any) -> None:
     # numpy's numbers, as a grid often has them
     grid: dict[str, Any] = {"epsilon": [0.001, SURE]}

@@ -27,6 +27,7 @@ from learners.grown import (
     _grow,
     _open,
 )
+from sizes import size, sized
 
 import privet
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, PrivetError, QuestionError, UndeclaredDomain
@@ -61,11 +62,15 @@ def _published_share(name: str, share: Fraction, depth: int) -> Fraction:
 # -- what a fit spends --------------------------------------------------------------------------
 
 
+DEPTHS = (1, 2, 3, 4, 9, 5, 6, 7, 8, 10)  # those of a small size first
+
+
+@sized
 @pytest.mark.parametrize("data", DOMAINS)
 @pytest.mark.parametrize(("name", "variant"), CASES)
 def test_every_path_spends_what_it_may_at_every_depth(name: str, variant: str, data: str) -> None:
     domain, frame = DOMAINS[data], FRAMES[data]
-    for depth in range(1, 11):
+    for depth in DEPTHS[: size("depths of a tree")]:
         trees = {"n_estimators": 2} if name in FORESTS else {}
         plan = preset(name).plan(domain, variant, max_depth=depth, **trees)
         epsilon = SURE if depth % 3 == 0 else [*ODD, SURE][depth % 4]

@@ -42,7 +42,7 @@ def _distance(row: str, samples: int) -> tuple[float, float, float]:
         ("infogain", 3000, 66.6),
         pytest.param("infogain", 5000, 78.6, marks=long),
         pytest.param("gini", 2000, 93.5, marks=long),
-        ("max", 2000, 100.0),
+        pytest.param("max", 2000, 100.0, marks=long),
         pytest.param("sulq", 5000, None, marks=long),
         pytest.param("max, corrected", 1000, 100.0, marks=long),
     ],
@@ -69,11 +69,11 @@ def test_a_selection_of_twice_the_exponent_is_not_taken_for_the_published_one(mo
 @pytest.mark.parametrize(
     ("data", "row", "epsilon"),
     [
-        ("mushroom", "DiffPID3-Max d3", "0.1"),
-        ("mushroom", "JDPForest T10", "0.5"),
+        pytest.param("mushroom", "DiffPID3-Max d3", "0.1", marks=long),
+        pytest.param("mushroom", "JDPForest T10", "0.5", marks=long),
         ("mushroom", "MaxForest k3 sum", "0.1"),
         ("adult", "DiffPID3-Gini d3", "1"),
-        ("adult", "MaxTree k3 sum", "1"),
+        pytest.param("adult", "MaxTree k3 sum", "1", marks=long),
     ],
 )
 def test_rows_of_theory_are_met(data: str, row: str, epsilon: str) -> None:

@@ -9,21 +9,43 @@ from pathlib import Path
 from typing import Any
 
 from privet.studies.catalog import STUDIES
+from privet.studies.findings import DEPENDS, FAILS, HOLDS, INCOMPARABLE, OPEN, Claim, ClaimReading
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # evidence/ lies beside tests/ and is not installed
 studies: Any = importlib.import_module("evidence.studies")
 
 
-def test_the_table_of_the_page_is_that_of_the_evidence() -> None:
-    content = json.loads((ROOT / "evidence" / "studies.json").read_text())
-    assert list(content["studies"]) == list(STUDIES)
-    assert studies.table(content) in (ROOT / "docs" / "studies.md").read_text()
+def recorded() -> Any:
+    return json.loads((ROOT / "evidence" / "studies.json").read_text())
+
+
+def test_the_page_is_made_of_the_evidence() -> None:
+    assert list(recorded()["studies"]) == list(STUDIES)
+    assert studies.page(recorded()) == (ROOT / "docs" / "studies.md").read_text()
+
+
+def test_verdicts_and_their_counts_are_those_of_the_claims() -> None:
+    content = recorded()
+    for name, study in content["studies"].items():
+        for claim in study["claims"]:
+            assert claim.get("verdict") in (None, studies.claim_of(claim).verdict)
+        assert content["counts"][name] == studies.counts(study["claims"])
+        assert sum(content["counts"][name].values()) == len(study["claims"])
 
 
 def test_what_does_not_hold_is_explained() -> None:
-    content = json.loads((ROOT / "evidence" / "studies.json").read_text())
-    claims = [claim for study in content["studies"].values() for claim in study["claims"]]
-    assert len(claims) > 100
-    assert all(claim["evidence"] for claim in claims)
-    assert all(claim["erratum"] for claim in claims if claim["holds"] is False)
+    claims = [studies.claim_of(claim) for study in recorded()["studies"].values() for claim in study["claims"]]
+    assert len(claims) > 90
+    assert all(claim.told for claim in claims)
+    assert all(claim.erratum for claim in claims if claim.verdict in (FAILS, DEPENDS))
+
+
+def test_a_claim_fails_only_if_no_reading_holds() -> None:
+    def verdict(*holds: bool | None) -> str:
+        return Claim.read("c", [ClaimReading(f"{i}", one) for i, one in enumerate(holds)]).verdict
+
+    assert verdict(True, True) == HOLDS and verdict(False, False) == FAILS and verdict(None, None) == OPEN
+    assert verdict(True, False) == verdict(True, None) == verdict(True, False, None) == DEPENDS
+    assert verdict(False, None) == OPEN
+    assert Claim("c", False, "e", incomparable="another solver").verdict == INCOMPARABLE

@@ -116,7 +116,7 @@ def test_a_page_tells_everything_and_loads_nothing() -> None:
     words = " ".join(found.words)
     for each in ("Four criteria", "A and B 2010, figure 1", "What they did.", "quick", "privet study run x"):
         assert each in words
-    for each in ("max is best", "holds", "by 2 points", "does not hold", "noise max", "too few runs to say"):
+    for each in ("max is best", "holds", "by 2 points", "does not hold", "noise max", "open at this size"):
         assert each in words
     for each in ("81.5 (±0.5)", "80.75", "80.25 ± 0.25 (16)", "\u22123.0", "\u22122.0", "a note on max", "66.5"):
         assert each in words
@@ -199,7 +199,7 @@ def test_a_report_has_a_row_for_each_study() -> None:
         "A and B 2010, figure 1",
         "✓ 1 claim holds",
         "✗ 1 claim does not",
-        "? 1 with too few",
+        "? 1 open at this size",
     ):
         assert each in words
     assert "largest difference \u22123.0" in words  # 1.25 less the 0.5 of reading, in quarters

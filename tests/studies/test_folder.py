@@ -47,6 +47,7 @@ def test_every_trial_is_run_once_and_told_with_the_time_left(tmp_path: Path) -> 
     assert told == [(0, 0, None)]
 
 
+@long
 def test_a_fit_gives_the_same_result_in_processes_of_its_own(tmp_path: Path) -> None:
     trials = [Trial("census", name, "1", seed, 300) for name in ("prior", "diffpid3") for seed in (0, 1)]
     here = gather(tmp_path / "here", trials, work)

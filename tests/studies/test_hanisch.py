@@ -20,7 +20,7 @@ from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.studies import rows
 from privet.studies.catalog import study, work
-from privet.studies.findings import Claim, Findings
+from privet.studies.findings import DEPENDS, Claim, Findings
 from privet.studies.fit import fit
 from privet.studies.folder import gather, outcomes
 from privet.studies.papers import hanisch
@@ -101,7 +101,7 @@ def test_a_study_runs_from_trials_to_findings(name: str, tiny: Path) -> None:
     found = study(name).read(everything)
     assert found.panels and all(panel.cells for panel in found.panels)
     assert all(math.isfinite(cell.ours.mean) for panel in found.panels for cell in panel.cells)
-    assert found.claims and all(each.evidence for each in found.claims)
+    assert found.claims and all(each.told for each in found.claims)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -388,8 +388,15 @@ def incomes(question: str, result: Mapping[str, Any], runs: int = 4) -> list[Out
 
 def test_mean_and_median_in_a_town() -> None:
     mean = incomes(income.SUM, {"deviation": 46.5, "near": 3.0, "with": [0.0, 1e7, 2e7]})
+    mean += incomes(income.SUM_OF_FEWER, {"deviation": 46.5, "near": 3.0})
     text = read(3, [*mean, *incomes(income.MEDIAN, {"apart": 0.07, "with": [0.0, 2.1e4, 3e4]})])
     assert [each.holds for each in text.claims[:3]] == [True, True, True]
+    hundred = [each for each in mean if each.trial.learner == income.SUM_OF_FEWER]
+    hundred += incomes(income.SUM, {"deviation": 20.0, "near": 4.9, "with": [0.0, 1e7, 2e7]})
+    for words in ("48 million", "probability of 3%"):
+        found = claim(read(3, hundred), words)
+        assert found.verdict == DEPENDS and [each.holds for each in found.readings] == [False, True]
+        assert "100 residents: does not hold" in found.told and "59 residents: holds" in found.told
     assert claim(text, "hint").holds is None
     none = read(3, [*mean, *incomes(income.MEDIAN, {"apart": 0.05})])
     assert claim(none, "hint").holds is True
@@ -399,13 +406,22 @@ def test_mean_and_median_in_a_town() -> None:
 
 
 def test_private_id3_against_the_most_frequent_class() -> None:
-    def table(accuracy: Mapping[str, float], runs: int = 20) -> list[bool | None]:
+    def table(accuracy: Mapping[str, float], runs: int = 20, stop: float = 0.0) -> list[bool | None]:
         trials = [each for each in study("jagannathan-table").trials("quick") if each.seed < runs]
         results = {name: {"accuracy": value, "majority": 50.0} for name, value in accuracy.items()}
+        assert not stop or any("plan.stop" in dict(each.settings) for each in trials)
         return claims(
             study("jagannathan-table").read(
                 [
-                    Outcome(each, {**results[each.data], "accuracy": accuracy[each.data] + each.seed % 3})
+                    Outcome(
+                        each,
+                        {
+                            **results[each.data],
+                            "accuracy": accuracy[each.data]
+                            + each.seed % 3
+                            - stop * ("plan.stop" in dict(each.settings)),
+                        },
+                    )
                     for each in trials
                     if each.learner == "sulq-id3"
                 ]
@@ -415,6 +431,7 @@ def test_private_id3_against_the_most_frequent_class() -> None:
     assert table({"nursery": 49.0, "house-votes": 49.0, "mushroom": 49.0}) == [True, False]
     assert table({"nursery": 80.0, "house-votes": 30.0, "mushroom": 49.0}) == [False, True]
     assert table({"nursery": 49.0, "house-votes": 49.0, "mushroom": 49.0}, runs=1) == [None, None]
+    assert table({"nursery": 75.0, "house-votes": 49.0, "mushroom": 75.0}, stop=20.0)[0] is None  # by the reading
 
 
 def test_random_trees_on_mushroom() -> None:

@@ -119,3 +119,18 @@ def test_rows_walk_to_where_the_grown_tree_has_them(table: str, learner: str, op
     one, other = (each.mean() for each in runs)
     assert abs(one - other) < 6 * math.hypot(*(each.std(ddof=1) / math.sqrt(len(each)) for each in runs))
     assert 52 < min(one, other) < 88  # noise matters here, and not too much
+
+
+def test_growth_that_is_cut_keeps_the_noise_of_k() -> None:
+    """With next to no noise a tree that is cut at depth 1 is the tree of depth 1, whatever k is."""
+    rng = np.random.default_rng(0)
+    values = np.stack([rng.integers(0, 2, 500), rng.integers(0, 3, 500)])
+    rows = Coded(values, values[0], (2, 3), 2)
+    for k in (1, 2):
+        labels = maxtree(rows, values, k, 1e9, "sum", np.random.default_rng(1), cut=1)
+        assert (labels == values[0]).all()
+    right = []
+    for k in (1, 2):
+        found = [maxtree(rows, values, k, 0.03, "sum", np.random.default_rng(i), cut=1) for i in range(60)]
+        right.append(np.mean([labels == values[0] for labels in found]))
+    assert right[0] > right[1] + 0.05

@@ -20,7 +20,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from sizes import long, size, sized
+from sizes import few, long, size, sized
 
 import privet
 from privet.errors import BudgetExceeded, DataError, EngineFailed, PrivetError, UndeclaredDomain
@@ -74,7 +74,8 @@ def test_attacks_are_numbered_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [kind if kind in ("frame", "csv") else pytest.param(kind, marks=long) for kind in SOURCES]
+    "kind",
+    few(SOURCES, ("frame",)),  # and PostgreSQL in test_attacks_on_servers.py
 )
 def test_every_source_holds_and_nothing_of_its_owner_is_touched(kind: str, tmp_path: Path) -> None:
     source = store(FRAME, kind, tmp_path)
@@ -119,7 +120,7 @@ DOMAINS = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=long) if name == "odd names" else name for name in DOMAINS])
+@pytest.mark.parametrize("name", few(DOMAINS, {*DOMAINS} - {"odd names", "nominal columns only"}))
 def test_any_domain_holds(name: str, tmp_path: Path) -> None:
     domain, kind = DOMAINS[name], "duckdb" if name == "odd names" else "frame"
     with LocalLayer(store(rows(domain), kind, tmp_path), domain) as layer:

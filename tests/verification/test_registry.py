@@ -291,7 +291,7 @@ def _miss(finding: Finding, claim: float) -> float:
     return float(binom.cdf(most - 1, guesses, 1 / (1 + math.exp(-1.25 * loss))))
 
 
-FEW_PRESETS = ("diffpid3", "boosted")  # at a small size: all others are programs over the same questions
+FEW_PRESETS = ("diffpid3",)  # at a small size: all others are programs over the same questions
 
 
 @sized

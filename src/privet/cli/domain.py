@@ -10,7 +10,7 @@ import typer
 
 from privet.cli.common import STYLE, DataArgument, DomainOption, say
 from privet.cli.outputs import check_output
-from privet.errors import QuestionError
+from privet.errors import DataError, QuestionError
 from privet.kernel import Domain, print_outside
 
 app = typer.Typer(help="The public description of a table.", **STYLE)
@@ -137,7 +137,15 @@ def check(
     Example: privet domain check visits.csv -d visits.toml --person patient_id
     """
     declared = Domain.load(domain)
-    print_outside(data, declared if person is None else replace(declared, person=person))
+    if person is None:
+        print_outside(data, declared)
+        return
+    try:
+        print_outside(data, replace(declared, person=person))
+    except DataError as error:
+        if f"'{person}', which the domain declares" not in str(error):
+            raise
+        raise DataError(f"'{data}' has no column '{person}', which --person names; check its spelling.") from None
 
 
 @app.command("show")

@@ -153,6 +153,11 @@ class Domain:
 
     def __getitem__(self, name: str) -> Column:
         column = self._by_name.get(name) if isinstance(name, str) else None
+        if column is None and name == self.person and name is not None:
+            raise UndeclaredDomain(
+                f"column {quoted(name)} says whose row it is, and no question can read it; ask about other columns.",
+                column=name,
+            )
         if column is None:
             raise UndeclaredDomain(
                 f"column {quoted(name)} has no declared domain{did_you_mean(name, self.names)}. List its values or "

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import NormalDist
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -24,8 +23,7 @@ from numpy.typing import NDArray
 from privet.errors import PrivacyError
 from privet.kernel.mechanisms import LARGEST
 from privet.kernel.sampling import SYSTEM, Entropy, Integers, discrete_gaussian, float_above
-
-_WIDE = 30.0  # a standard deviation from which the error is bounded, below it is summed up
+from privet.noise_errors import GaussianErrors, MeanErrors
 
 
 def no_pure_loss() -> PrivacyError:
@@ -49,7 +47,7 @@ class _LosesRho:
 
 
 @dataclass(frozen=True)
-class IntegerGaussian(_LosesRho):
+class IntegerGaussian(_LosesRho, GaussianErrors):
     """Discrete Gaussian noise for a vector of integers.
 
     One record moves the vector by at most the square root of `squared` in the L2 norm, and every entry gets noise of
@@ -76,37 +74,6 @@ class IntegerGaussian(_LosesRho):
         """How far noise reaches, rounded up: for people and intervals, no noise is drawn from it."""
         return math.nextafter(math.sqrt(float_above(self.variance)), math.inf) if self.variance else 0.0
 
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of the noise."""
-        scale = self.scale
-        if scale > _WIDE:
-            return scale
-        steps = np.arange(1, math.ceil(40 * scale) + 2, dtype=np.float64)
-        weights = np.exp(-((steps / scale) ** 2) / 2)
-        return math.sqrt(2 * float((steps**2 * weights).sum()) / (1 + 2 * float(weights.sum())))
-
-    def probability(self, noise: int) -> float:
-        """Return the probability that this noise is added to one number."""
-        scale = self.scale
-        if scale > 1:  # Poisson's summation formula: the further terms are below 10^-34
-            total = scale * math.sqrt(2 * math.pi) * (1 + 2 * math.exp(-2 * (math.pi * scale) ** 2))
-        else:
-            total = 1 + 2 * sum(math.exp(-((k / scale) ** 2) / 2) for k in range(1, 40))
-        return math.exp(-((noise / scale) ** 2) / 2) / total
-
-    def error(self, confidence: float) -> int:
-        """Return a t with |noise| <= t in at least this share of draws; the smallest one where noise is small."""
-        scale, wrong = self.scale, 1 - confidence
-        # P(noise >= m) <= P(Z >= m - 1) for continuous noise Z of the same variance (proposition 25 there)
-        bound = math.ceil(scale * NormalDist().inv_cdf(1 - wrong / 2)) if wrong > 1e-15 else math.ceil(9 * scale)
-        if scale > _WIDE or wrong < 1e-12:
-            return bound
-        steps = np.arange(bound + math.ceil(10 * scale) + 2)
-        chances = np.exp(-((steps / scale) ** 2) / 2) * self.probability(0) * np.where(steps > 0, 2, 1)
-        beyond = np.cumsum(chances[::-1])[::-1]  # P(|noise| >= step)
-        return int(np.argmax(beyond[1:] <= wrong * (1 - 1e-9)))
-
     def share(self, vectors: int) -> IntegerGaussian:
         """Return the same noise as that of one of so many vectors, which share its loss."""
         return IntegerGaussian(self.rho / vectors, Fraction(self.squared) / vectors)
@@ -118,16 +85,12 @@ class IntegerGaussian(_LosesRho):
 
 
 @dataclass(frozen=True)
-class AveragedGaussian(IntegerGaussian):
+class AveragedGaussian(MeanErrors, IntegerGaussian):
     """The noise of a whole number next to the mean of several Gaussian answers, weighted by their rhos.
 
     `rho` is the sum of theirs. Discrete Gaussian noise of variance v is v-subgaussian, and so the weighted mean is
     subgaussian with squared / (2 rho): P(|mean| >= x) <= 2 exp(-x^2 / (2 variance)).
     """
-
-    def error(self, confidence: float) -> int:
-        """Return a t with |noise| <= t in at least this share of draws; rounding is within it."""
-        return math.ceil(self.scale * math.sqrt(2 * math.log(2 / (1 - confidence))) - 0.5)
 
 
 def _noisy(

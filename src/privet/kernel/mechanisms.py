@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from privet.errors import PrivacyError, QuestionError
 from privet.kernel.per_part import PerPart
 from privet.kernel.sampling import SYSTEM, Entropy, Integers, accepts, float_above, geometric, weighted_choice
+from privet.noise_errors import LaplaceErrors, SelectionErrors
 
 # Exact values are clamped here before noise: clamping never increases a
 # sensitivity, and an overflow would be an error that depends on the data.
@@ -104,7 +105,7 @@ class _LosesEpsilon:
 
 
 @dataclass(frozen=True)
-class IntegerLaplace(_LosesEpsilon):
+class IntegerLaplace(_LosesEpsilon, LaplaceErrors):
     """Two-sided geometric noise for a vector of integers.
 
     One record changes the vector by at most `sensitivity` in the L1 norm and the
@@ -126,22 +127,6 @@ class IntegerLaplace(_LosesEpsilon):
     def scale(self) -> float:
         """How far noise reaches, rounded up: for people and intervals, no noise is drawn from it."""
         return float_above(self.sensitivity / self.epsilon)
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of the noise."""
-        return math.sqrt(2 * math.exp(-1 / self.scale)) / -math.expm1(-1 / self.scale)
-
-    def probability(self, noise: int) -> float:
-        """Return the probability that this noise is added to one number."""
-        return math.tanh(1 / (2 * self.scale)) * math.exp(-abs(noise) / self.scale)
-
-    def error(self, confidence: float) -> int:
-        """Return the smallest t with |noise| <= t in at least this share of draws."""
-        ratio = math.exp(-1 / self.scale)
-        # P(|noise| > t) = 2 ratio^(t+1) / (1 + ratio)
-        beyond = -self.scale * math.log((1 - confidence) * (1 + ratio) / 2)
-        return max(0, math.ceil(beyond) - 1)
 
     def share(self, vectors: int) -> IntegerLaplace:
         """Return the same noise as that of one of so many vectors, which share its loss."""
@@ -296,7 +281,7 @@ class ResidualLaplace(_LosesEpsilon):
 
 
 @dataclass(frozen=True)
-class Selection(_LosesEpsilon):
+class Selection(_LosesEpsilon, SelectionErrors):
     """What all selections share: their loss, what a unit of score is worth, and how far they may miss."""
 
     sensitivity: int
@@ -306,13 +291,6 @@ class Selection(_LosesEpsilon):
     def rate(self) -> Fraction:
         """What one unit of score adds to the logarithm of a candidate's chance."""
         return self.epsilon / (self.sensitivity * (1 if self.monotone else 2))
-
-    def shortfall(self, candidates: int, confidence: float) -> float:
-        """Return how far below the best the chosen score is at most, with this probability.
-
-        A candidate t below the best is at most exp(-t * rate) times as likely to win as it is.
-        """
-        return math.log(candidates / (1 - confidence)) / float(self.rate)
 
 
 def bounded_range_rho(epsilon: Fraction) -> Fraction:

@@ -8,6 +8,7 @@ exact values, and applies the same mechanisms to them. After that nothing sees a
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
 from abc import ABC, abstractmethod
@@ -23,6 +24,7 @@ import numpy as np
 from privet.errors import DataError, EngineFailed, LedgerError, QuestionError
 from privet.kernel import accounting
 from privet.kernel.accounting import Scopes
+from privet.kernel.additive import AdditiveModel
 from privet.kernel.domain import Domain
 from privet.kernel.engines.access import Access
 from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells, cells_for
@@ -112,6 +114,34 @@ def json_forms(question: type[Question[Any]]) -> dict[str, JsonField]:
     """Return the form of each field of a question, which stands in its annotation."""
     hints = get_type_hints(question, include_extras=True)
     return {own.name: hints[own.name].__metadata__[0] for own in fields(question)}  # type: ignore[arg-type]
+
+
+TEXT = JsonField("a text")
+TEXTS = JsonField("a list of texts")
+GROUPS = JsonField("a list of lists of texts")
+FLAG = JsonField("true or false")
+WHOLE = JsonField("a whole number")
+WHOLES = JsonField("a list of whole numbers")
+FRACTION = JsonField("a fraction in a text, such as 1/3", lambda value, brief: str(value))
+MODEL = JsonField("a model", AdditiveModel.to_json)
+CRITERION = JsonField("a criterion", lambda rule, brief: rule.to_json())
+
+
+def per_part(what: str) -> JsonField:
+    """Return the form of a field with a value for each part."""
+    return JsonField(f"{what} for each part", lambda values, brief: values.to_json(lambda value: value))
+
+
+def cell_sum(domain: Domain, tables: Iterable[Iterable[str]]) -> int:
+    """Return how many cells tables of columns have together."""
+    return sum(math.prod(domain[name].size for name in columns) for columns in tables)
+
+
+def check_cells(cells: int, most: int) -> None:
+    """Refuse a question that needs more cells than one may."""
+    if cells > most:
+        number = str(cells) if cells < 10**15 else "more than 10**15"  # of many columns it has thousands of digits
+        raise QuestionError(f"this needs {number} cells, at most {most} are possible; use fewer columns or parts.")
 
 
 @dataclass(frozen=True, eq=False)

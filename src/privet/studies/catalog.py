@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from privet.errors import QuestionError, did_you_mean
+from privet.studies import reading
 from privet.studies.fit import fit
 from privet.studies.papers import friedman_schuster, hanisch, jostle, liu, zhu_du
 from privet.studies.study import Study
@@ -17,7 +18,11 @@ PAPERS: tuple[ModuleType, ...] = (friedman_schuster, zhu_du, hanisch, liu, jostl
 STUDIES: dict[str, Study] = {study.name: study for paper in PAPERS for study in paper.STUDIES}
 
 # what a trial's setting "task" names; without one a learner is fitted and tested
-TASKS: dict[str, Work] = {"fit": fit, **{name: task for paper in PAPERS for name, task in paper.TASKS.items()}}
+TASKS: dict[str, Work] = {
+    "fit": fit,
+    **reading.TASKS,
+    **{name: task for paper in PAPERS for name, task in paper.TASKS.items()},
+}
 
 
 def study(name: str) -> Study:

@@ -7,6 +7,7 @@ functions of it, and none of them runs anything again.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from privet.studies.estimate import Estimate
@@ -71,21 +72,63 @@ class Panel:
         return tuple(cell for cell in self.cells if cell.series == series)
 
 
+HOLDS, FAILS, OPEN = "holds", "does not hold", "open at this size"
+DEPENDS, INCOMPARABLE = "depends on the reading", "not comparable"
+VERDICTS = (HOLDS, FAILS, OPEN, DEPENDS, INCOMPARABLE)
+
+
+@dataclass(frozen=True)
+class ClaimReading:
+    """A way to read what a paper leaves open, whether its claim holds so, and by which numbers."""
+
+    name: str
+    holds: bool | None
+    evidence: str = ""
+
+    def __str__(self) -> str:
+        told = {True: HOLDS, False: FAILS, None: OPEN}[self.holds]
+        return f"{self.name}: {told}" + (f" ({self.evidence})" if self.evidence else "")
+
+
 @dataclass(frozen=True)
 class Claim:
     """A sentence of a paper, whether it holds in our runs, and what they say. None: too few runs to tell.
 
-    Where a claim does not hold the erratum says why.
+    Where a claim does not hold the erratum says why. Where the paper can be read in several ways all of them stand in
+    `readings`, and it is fair to say that the claim does not hold only if it holds in none. `incomparable` says why
+    ours cannot be held against the paper's: another solver, another machine.
     """
 
     text: str
     holds: bool | None
     evidence: str
     erratum: str = ""
+    readings: tuple[ClaimReading, ...] = ()
+    incomparable: str = ""
+
+    @classmethod
+    def read(cls, text: str, readings: Sequence[ClaimReading], evidence: str = "", erratum: str = "") -> Claim:
+        """A claim that was tried in several readings: it holds if it does in all, and does not if in none."""
+        found = {reading.holds for reading in readings}
+        holds = found.pop() if len(found) == 1 else None
+        return cls(text, holds, evidence, "" if holds is True else erratum, tuple(readings))
 
     @property
     def verdict(self) -> str:
-        return {True: "holds", False: "does not hold", None: "too few runs to say"}[self.holds]
+        """One of `VERDICTS`."""
+        if self.incomparable:
+            return INCOMPARABLE
+        if len({reading.holds for reading in self.readings}) > 1 and any(each.holds for each in self.readings):
+            return DEPENDS
+        return {True: HOLDS, False: FAILS, None: OPEN}[self.holds]
+
+    @property
+    def told(self) -> str:
+        """All that our runs say of it."""
+        read = "; ".join(map(str, self.readings))
+        return " ".join(
+            words for words in (self.evidence, f"Read as {read}." if read else "", self.incomparable) if words
+        )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sizes import long
+from sizes import few, long
 
 from privet.kernel.additive import AdditiveModel
 from privet.kernel.column import Nominal, Numeric
@@ -19,7 +19,8 @@ from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.reference import ReferenceEngine
 from privet.kernel.rows import Rows, Split
 
-STORAGES = ("memory", "csv", "parquet", "table", "postgres")
+# DuckDB reads three of them, by the same statements: test_contract.py and test_dates.py always read Parquet too.
+STORAGES = few(("memory", "csv", "parquet", "table", "postgres"), ("memory", "csv", "table", "postgres"))
 each_storage = pytest.mark.parametrize("storage", STORAGES)
 # A job of Spark takes a quarter of a second, however few the rows: it takes part where a test needs few of them.
 SPARK = pytest.param("spark", marks=pytest.mark.xdist_group("spark"))  # one process starts a Spark, and no other

@@ -11,11 +11,12 @@ from typing import Any
 import duckdb
 import pytest
 from postgres_server import shared_server
+from sizes import few
 
 import privet
 from privet.learners.estimators import TablesClassifier
 
-STORAGES = ("csv", "parquet", "duckdb", "snapshot", "postgres")
+STORAGES = few(("csv", "parquet", "duckdb", "snapshot", "postgres"), ("csv", "duckdb", "postgres"))
 ROWS = privet.datasets.census(1_500, seed=3)
 DOMAIN = privet.datasets.census_domain()
 

@@ -25,6 +25,7 @@ from privet.kernel.engines.reference import ReferenceEngine
 from privet.kernel.mechanisms import SELECTIONS
 from privet.kernel.questions.choose import LARGEST_BOUND, ChooseQuestion
 from privet.kernel.rows import Rows, Split
+from privet.kernel.unit import PURE
 from privet.lab import worst_loss
 from privet.question_json import question_from_json
 
@@ -209,7 +210,7 @@ def test_a_selection_is_monotone_where_no_two_numbers_have_different_signs(
     """Of all candidates together: one that rises while another falls moves their difference by twice the bound."""
     candidates = tuple((str(at), Quality(("a",), table)) for at, table in enumerate(tables))
     for kind, mechanism in SELECTIONS.items():
-        (made,) = ChooseQuestion(candidates, 5, kind).mechanisms(DOMAIN, PerPart.same(EPSILON, 1))
+        (made,) = ChooseQuestion(candidates, 5, kind).mechanisms(DOMAIN, PerPart.same(EPSILON, 1), PURE)
         assert made == mechanism(EPSILON, 5, monotone)
         assert made.loss == EPSILON
 

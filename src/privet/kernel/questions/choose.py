@@ -18,9 +18,8 @@ from privet.kernel.engines.contract import CountQuery, Engine
 from privet.kernel.limits import MAX_CELLS, Json, is_name
 from privet.kernel.mechanisms import IndexSelection, Mechanism, selection
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.fields import TEXT, WHOLE, cell_sum, check_cells
 from privet.kernel.rows import Rows
-from privet.kernel.session import JsonField, Question
+from privet.kernel.session import TEXT, WHOLE, JsonField, Question, cell_sum, check_cells
 from privet.kernel.unit import Unit
 from privet.release import About, Choice
 

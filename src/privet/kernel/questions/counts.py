@@ -16,9 +16,8 @@ from privet.kernel.engines.contract import CountQuery, Counts, Engine
 from privet.kernel.limits import MAX_CELLS, MAX_RELEASED
 from privet.kernel.mechanisms import IndexSelection, Mechanism
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.fields import TEXT, TEXTS, cell_sum, check_cells, per_part
 from privet.kernel.rows import Rows
-from privet.kernel.session import Question
+from privet.kernel.session import TEXT, TEXTS, Question, cell_sum, check_cells, per_part
 from privet.kernel.unit import IntegerNoise, Unit
 from privet.release import About, Choice, Count, Histogram
 

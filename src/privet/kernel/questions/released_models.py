@@ -24,9 +24,8 @@ from privet.kernel.engines.contract import (
 from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, Json, is_name
 from privet.kernel.mechanisms import IndexSelection, Mechanism
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.fields import GROUPS, MODEL, TEXTS, WHOLES, cell_sum, check_cells
 from privet.kernel.rows import Condition, Rows
-from privet.kernel.session import JsonField, Question
+from privet.kernel.session import GROUPS, MODEL, TEXTS, WHOLES, JsonField, Question, cell_sum, check_cells
 from privet.kernel.unit import IntegerNoise, ResidualNoise, Unit
 from privet.release import About, Choice, Count, ResidualSums
 

@@ -27,9 +27,8 @@ from privet.kernel.gaussian import GaussianTables
 from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, Json
 from privet.kernel.mechanisms import Mechanism, TopK
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.fields import FLAG, MODEL, WHOLE, WHOLES, check_cells
 from privet.kernel.rows import Rows
-from privet.kernel.session import JsonField, Question
+from privet.kernel.session import FLAG, MODEL, WHOLE, WHOLES, JsonField, Question, check_cells
 from privet.kernel.unit import Unit
 from privet.release import About, ResidualTable, ResidualTables, TopTables
 

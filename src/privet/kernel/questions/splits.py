@@ -20,10 +20,9 @@ from privet.kernel.engines.contract import CountQuery, Counts, Engine, index_cou
 from privet.kernel.limits import MAX_CELLS
 from privet.kernel.mechanisms import ExponentialOverRanges, IndexSelection, Mechanism, Ranges, selection
 from privet.kernel.per_part import PerPart
-from privet.kernel.questions.fields import CRITERION, FLAG, TEXT, cell_sum, check_cells, per_part
 from privet.kernel.questions.numbers import Grid, grids
 from privet.kernel.rows import Rows, Split
-from privet.kernel.session import Question
+from privet.kernel.session import CRITERION, FLAG, TEXT, Question, cell_sum, check_cells, per_part
 from privet.kernel.unit import Unit
 from privet.release import About, Choice
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib import resources
 
-from privet.studies.findings import Claim, Findings, Panel
+from privet.studies.findings import DEPENDS, FAILS, HOLDS, INCOMPARABLE, OPEN, Claim, Findings, Panel
 from privet.studies.pages import histogram, picker, spread
 from privet.studies.pages.frontier import best_where
 from privet.studies.pages.group import groups, measures
@@ -21,7 +21,7 @@ from privet.studies.trial import Outcome
 from privet.trees.layout import safe
 from privet.trees.page_parts import document
 
-MARKS = {True: "✓", False: "✗", None: "?"}
+MARKS = {HOLDS: "✓", FAILS: "✗", OPEN: "?", DEPENDS: "±", INCOMPARABLE: "≠"}
 
 STYLE = """
 body { print-color-adjust: exact; } h3 { font-size: 1rem; margin: 0 0 .3rem; } code { font-size: .92em; }
@@ -94,12 +94,12 @@ def _claims(claims: Sequence[Claim]) -> str:
 
 
 def _claim(claim: Claim) -> str:
-    kind = {True: " held", False: " not", None: ""}[claim.holds]
-    because = "Why" if claim.holds is False else "Note"
+    kind = {HOLDS: " held", FAILS: " not"}.get(claim.verdict, "")
+    because = "Why" if claim.verdict == FAILS else "Note"
     why = f"<p><b>{because}:</b> {safe(claim.erratum)}</p>" if claim.erratum else ""
     return (
-        f'<li><span class="verdict{kind}">{MARKS[claim.holds]} {claim.verdict}</span><div><p>{safe(claim.text)}</p>'
-        f'<p class="soft">{safe(claim.evidence)}</p>{why}</div></li>'
+        f'<li><span class="verdict{kind}">{MARKS[claim.verdict]} {claim.verdict}</span><div><p>{safe(claim.text)}</p>'
+        f'<p class="soft">{safe(claim.told)}</p>{why}</div></li>'
     )
 
 

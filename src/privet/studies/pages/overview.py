@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from privet.studies.findings import Claim, Findings
+from privet.studies.findings import DEPENDS, FAILS, HOLDS, INCOMPARABLE, OPEN, Claim, Findings
 from privet.studies.pages.explorer import MARKS
 from privet.studies.pages.explorer import STYLE as PAGE
 from privet.studies.pages.listing import largest_difference
@@ -32,7 +32,7 @@ STYLE = """
 def report(found: Sequence[tuple[Study, Findings]], command: str) -> str:
     """One row for each study; the page of a study lies beside this one and has its name."""
     claims = [claim for _, findings in found for claim in findings.claims]
-    broken = [(study, claim) for study, findings in found for claim in findings.claims if claim.holds is False]
+    broken = [(study, claim) for study, findings in found for claim in findings.claims if claim.verdict == FAILS]
     why = '<a href="#broken">what does not hold, and why</a>' if broken else ""
     parts = [
         "<h1>The papers, run again</h1>",
@@ -70,21 +70,23 @@ def _study(study: Study, findings: Findings) -> str:
 def _tally(claims: Sequence[Claim], tag: str = "span") -> str:
     """How many claims hold, do not, or cannot be told; who has none has nothing to say."""
     told = ""
-    for holds, kind, one, many in (
-        (True, "held", "claim holds", "claims hold"),
-        (False, "not", "claim does not", "claims do not"),
-        (None, "", "with too few runs", "with too few runs"),
+    for verdict, kind, one, many in (
+        (HOLDS, "held", "claim holds", "claims hold"),
+        (FAILS, "not", "claim does not", "claims do not"),
+        (DEPENDS, "", "depends on the reading", "depend on the reading"),
+        (INCOMPARABLE, "", "not comparable", "not comparable"),
+        (OPEN, "", "open at this size", "open at this size"),
     ):
-        number = sum(claim.holds is holds for claim in claims)
+        number = sum(claim.verdict == verdict for claim in claims)
         words = one if number == 1 else many
-        told += f'<{tag} class="verdict {kind}">{MARKS[holds]} {number} {words}</{tag}>' if number else ""
+        told += f'<{tag} class="verdict {kind}">{MARKS[verdict]} {number} {words}</{tag}>' if number else ""
     return told
 
 
 def _broken(broken: Sequence[tuple[Study, Claim]]) -> str:
     """Claims that do not hold, and why: what a reader looks for first."""
     items = "".join(
-        f'<li><b>{safe(claim.text)}</b> <span class="soft">{safe(study.name, 100)}: {safe(claim.evidence)}</span>'
+        f'<li><b>{safe(claim.text)}</b> <span class="soft">{safe(study.name, 100)}: {safe(claim.told)}</span>'
         f"{f'<br>Why: {safe(claim.erratum)}' if claim.erratum else ''}</li>"
         for study, claim in broken
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from privet.studies.findings import Claim, Findings, Panel
+from privet.studies.findings import FAILS, VERDICTS, Claim, Findings, Panel
 from privet.studies.pages.explorer import MARKS
 from privet.studies.pages.frontier import best_where
 from privet.studies.pages.listing import largest_difference, listing, reading
@@ -41,13 +41,13 @@ def lines(study: Study, findings: Findings) -> Iterator[str]:
 def summary(study: Study, findings: Findings) -> Iterator[str]:
     """Where there are many studies: a line for each, then the claims that do not hold, and why."""
     tally = "  ".join(
-        f"{MARKS[holds]} {sum(claim.holds is holds for claim in findings.claims)}" for holds in (True, False, None)
+        f"{MARKS[verdict]} {sum(claim.verdict == verdict for claim in findings.claims)}" for verdict in VERDICTS
     )
     far = largest_difference(findings)
     apart = "" if far is None else f"   farthest from the paper {errors_text(far)}"
     yield f"{study.name:<28} {tally}{apart}"
     for claim in findings.claims:
-        if claim.holds is False:
+        if claim.verdict == FAILS:
             yield from _claim(claim)
 
 
@@ -71,9 +71,9 @@ def _panel(panel: Panel) -> Iterator[str]:
 
 
 def _claim(claim: Claim) -> Iterator[str]:
-    yield from _wrapped(f"{claim.text} {claim.verdict.capitalize()}: {claim.evidence}", f"{MARKS[claim.holds]} ", "  ")
+    yield from _wrapped(f"{claim.text} {claim.verdict.capitalize()}: {claim.told}", f"{MARKS[claim.verdict]} ", "  ")
     if claim.erratum:
-        because = "Why" if claim.holds is False else "Note"
+        because = "Why" if claim.verdict == FAILS else "Note"
         yield from _wrapped(f"{because}: {claim.erratum}", "  ", "  ")
 
 

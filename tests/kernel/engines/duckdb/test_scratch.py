@@ -18,6 +18,7 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 import pytest
+from sizes import long
 
 from privet.errors import DataError
 from privet.kernel.column import Nominal, Numeric
@@ -158,7 +159,14 @@ def test_the_folder_of_a_living_process_and_foreign_folders_stay(scratch: Path, 
     first.close()
 
 
-@pytest.mark.parametrize("end", ["sys.exit(0)", "engine.close(); sys.exit(0)", "del engine; gc.collect(); os._exit(0)"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param("sys.exit(0)", marks=long),
+        "engine.close(); sys.exit(0)",
+        pytest.param("del engine; gc.collect(); os._exit(0)", marks=long),
+    ],
+)
 def test_a_forked_child_that_ends_leaves_its_parents_folder_alone(scratch: Path, data: Path, end: str) -> None:
     script = f"""
 (folder,) = Path({str(scratch)!r}).iterdir()

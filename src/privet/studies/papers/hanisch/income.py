@@ -15,10 +15,10 @@ from scipy.stats import ks_2samp
 
 from privet.kernel import Domain, Numeric, seeded_noise
 from privet.studies.estimate import Estimate
-from privet.studies.findings import Cell, Claim, Findings, Number, Panel
+from privet.studies.findings import Cell, Claim, ClaimReading, Findings, Number, Panel
 from privet.studies.fit import seed
 from privet.studies.papers.hanisch.queries import opened, results_of, times, trials
-from privet.studies.papers.hanisch.shared import NO_PLOT, SOURCE, claim, number
+from privet.studies.papers.hanisch.shared import NO_PLOT, SOURCE, claim, number, read_claim
 from privet.studies.study import Study
 from privet.studies.trial import Outcome, Trial
 from privet.table import ProtectedTable
@@ -28,15 +28,18 @@ Floats = NDArray[np.float64]
 INCOME = "hanisch-income"
 BILLION = 10**9
 RESIDENTS, AVERAGE = 100, 23_426
-SUM, MEAN, MEDIAN = "sum / 100", "mean", "median"
-SCALE = BILLION / RESIDENTS / 0.5 / 1e6  # of the noise on the mean, in millions
+FEWER = 59  # residents, with whom both printed numbers come out
+SUM, SUM_OF_FEWER, MEAN, MEDIAN = "sum / 100", "sum / 59", "mean", "median"
+DIVISORS = {SUM: RESIDENTS, SUM_OF_FEWER: FEWER}
+SCALES = {name: BILLION / residents / 0.5 / 1e6 for name, residents in DIVISORS.items()}  # of the noise, in millions
+SCALE = SCALES[SUM]
 DEVIATION, NEAR = "standard deviation, million dollars", "within a million dollars, percent"
 BINS = tuple(range(-100, 101, 20))  # of answers, in millions
 
 
-def town(billionaire: bool) -> pd.DataFrame:
-    """A hundred residents whose incomes have the average of Booneville; with a billionaire, one more."""
-    incomes = np.random.default_rng(0).lognormal(sigma=0.7, size=RESIDENTS)
+def town(billionaire: bool, residents: int = RESIDENTS) -> pd.DataFrame:
+    """Residents whose incomes have the average of Booneville; with a billionaire, one more."""
+    incomes = np.random.default_rng(0).lognormal(sigma=0.7, size=residents)
     incomes = np.rint(incomes * AVERAGE / incomes.mean())
     return pd.DataFrame({"income": np.append(incomes, [BILLION] * billionaire)})
 
@@ -45,16 +48,17 @@ def income(trial: Trial) -> Mapping[str, Any]:
     """Answers about the town without and with a billionaire, in dollars, and how far apart the two are.
 
     The learner is the question. `sum / 100` is what the text computes: the sum, whose noise is that of a billion,
-    divided by a hundred that everybody knows.
+    divided by a hundred that everybody knows; `sum / 59` is the same for a town of 59.
     """
+    residents = DIVISORS.get(trial.learner, RESIDENTS)
     domain = Domain((Numeric("income", Fraction(0), Fraction(BILLION), Fraction(100), bins=10),))
     answers: dict[str, Floats] = {}
     with seeded_noise(seed(trial)):
         for name, billionaire in (("without", False), ("with", True)):
-            frame = town(billionaire)
+            frame = town(billionaire, residents)
             with opened(frame, domain, trial) as asked:
                 answers[name] = np.array([_income(asked, trial) for _ in times(trial)])
-    truth = _truth(trial.learner, town(False))
+    truth = _truth(trial.learner, town(False, residents))
     noise = answers["without"] - truth
     edges = np.array([-np.inf, *BINS, np.inf]) * 1e6
     return {
@@ -70,8 +74,8 @@ def income(trial: Trial) -> Mapping[str, Any]:
 
 
 def _income(asked: ProtectedTable, trial: Trial) -> float:
-    if trial.learner == SUM:
-        return float(asked.sum("income", trial.epsilon)) / RESIDENTS
+    if trial.learner in DIVISORS:
+        return float(asked.sum("income", trial.epsilon)) / DIVISORS[trial.learner]
     return float(getattr(asked, trial.learner)("income", trial.epsilon))
 
 
@@ -92,14 +96,21 @@ def _read_income(outcomes: Sequence[Outcome]) -> Findings:
         for question, found in by_question.items()
     }
     paper = {at: number("figure-3", "noise on the mean of 100", at) for at in (DEVIATION, NEAR)}
-    closed = {DEVIATION: math.sqrt(2) * SCALE, NEAR: 100 * -math.expm1(-1 / SCALE)}
-    told = {SUM: "noise on the mean of 100", MEAN: "privet's mean", MEDIAN: "privet's median"}
+    closed = {
+        name: {DEVIATION: math.sqrt(2) * scale, NEAR: 100 * -math.expm1(-1 / scale)} for name, scale in SCALES.items()
+    }
+    told = {
+        SUM: "noise on the mean of 100",
+        SUM_OF_FEWER: "noise on the mean of 59",
+        MEAN: "privet's mean",
+        MEDIAN: "privet's median",
+    }
     noise = tuple(
         Cell(
             told[question],
             at,
             estimates[question][name],
-            *((paper[at], Number(closed[at])) if question == SUM else ()),
+            *((paper[at], Number(closed[question][at])) if question in closed else ()),
         )
         for question in estimates
         for at, name in ((DEVIATION, "deviation"), (NEAR, "near"))
@@ -109,6 +120,7 @@ def _read_income(outcomes: Sequence[Outcome]) -> Findings:
             told[question], f"{name} the billionaire", ours, closed=Number(_truth(question, town(name == "with")) / 1e3)
         )
         for question in middle
+        if question != SUM_OF_FEWER
         for name, ours in middle[question].items()
     )
     panels = [
@@ -122,14 +134,15 @@ def _read_income(outcomes: Sequence[Outcome]) -> Findings:
         Panel("Answers in the middle, and the truth", "", answers, y="thousand dollars", kind="table"),
     ]
     claims: list[Claim] = []
-    if len(by_question.get(SUM, [])) > 1:
-        claims = [_off("deviation", paper[DEVIATION], closed[DEVIATION], estimates[SUM]["deviation"], "million")]
-        claims.append(_off("near", paper[NEAR], closed[NEAR], estimates[SUM]["near"], "percent"))
+    if min(len(by_question.get(name, ())) for name in DIVISORS) > 1:
+        for name, at, unit, digits in (("deviation", DEVIATION, "million", 0.5), ("near", NEAR, "percent", 0.5)):
+            ours = {question: estimates[question][name] for question in DIVISORS}
+            claims.append(_printed(name, paper[at], {q: closed[q][at] for q in DIVISORS}, ours, unit, digits))
     if min(len(by_question.get(name, ())) for name in (SUM, MEDIAN)) > 1:
         claims += _median_claims(estimates, middle, by_question[MEDIAN][0]["answers"])
     notes = (
-        "Both numbers of the text fit noise of a standard deviation of 48 million, which is that for 59 residents and "
-        "not for 100: 1 billion / 59 / 0.5 times the root of 2. For 100 they are 28.3 million and 4.9%.",
+        "Both numbers of the text fit 59 residents, 1 billion / 59 / 0.5 times the root of 2 = 47.9 million and 2.9%; "
+        "for the 100 that it names they are 28.3 million and 4.9%. We do not know which number of residents was meant.",
         "privet's mean does not take the number of residents for public: it asks for it too, with half of epsilon, "
         "and keeps the answer between the bounds, so that about half of its answers are 0.",
         "Incomes are drawn once, log-normal, with the average that the paper prints.",
@@ -152,12 +165,25 @@ def _curve(found: Sequence[Mapping[str, Any]]) -> tuple[Cell, ...]:
     )
 
 
-def _off(name: str, paper: Number, closed: float, ours: Estimate, unit: str) -> Claim:
-    return claim(
-        *("figure-3", name, abs(ours.mean - paper.value) <= 3 * ours.se),
-        f"Ours is {ours.mean:.2f} ± {ours.se:.2f} {unit}, the closed form {closed:.2f}.",
-        f"1 billion / 100 residents / 0.5 is a scale of 20 million, for which it is {closed:.2f} {unit} and not "
-        f"{paper.value:g}.",
+def _printed(
+    name: str, paper: Number, closed: Mapping[str, float], ours: Mapping[str, Estimate], unit: str, digits: float
+) -> Claim:
+    """Whether a printed number comes out with a hundred residents, as the text has them, or with fewer.
+
+    It does if ours is within what whole numbers leave open and three standard errors.
+    """
+    readings = [
+        ClaimReading(
+            f"{DIVISORS[question]} residents",
+            abs(found.mean - paper.value) <= digits + 3 * found.se,
+            f"ours {found.mean:.2f} ± {found.se:.2f} {unit}, the closed form {closed[question]:.2f}",
+        )
+        for question, found in ours.items()
+    ]
+    return read_claim(
+        *("figure-3", name, readings),
+        f"The paper prints {paper.value:g} {unit}. With the hundred residents of its text 1 billion / 100 / 0.5 is a "
+        "scale of 20 million; 59 residents give what is printed.",
     )
 
 
@@ -196,7 +222,9 @@ STUDIES = (
         "hanisch-figure-3",
         "Mean against median in a town with a billionaire",
         f"{SOURCE}, figure 3",
-        lambda size: [each for name in (SUM, MEAN, MEDIAN) for each in trials("town", INCOME, name, "0.5", size)],
+        lambda size: [
+            each for name in (SUM, SUM_OF_FEWER, MEAN, MEDIAN) for each in trials("town", INCOME, name, "0.5", size)
+        ],
         _read_income,
         (),
         "The average income of a hundred residents at epsilon 0.5, where one income may be a billion.",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from privet.studies.findings import Claim, Number
+from privet.studies.findings import Claim, ClaimReading, Number
 from privet.studies.published import numbers, printed
 
 PAPER = "hanisch"
@@ -31,6 +31,11 @@ def claim(figure: str, name: str, holds: bool | None, evidence: str, erratum: st
     """A sentence of the paper and what came of it; an erratum stands where it does not hold, a remark in any case."""
     text = printed(PAPER)[figure]["claims"][name]
     return Claim(text, holds, evidence, erratum if holds is False else remark)
+
+
+def read_claim(figure: str, name: str, readings: Sequence[ClaimReading], note: str) -> Claim:
+    """A sentence of the paper that can be read in several ways."""
+    return Claim.read(printed(PAPER)[figure]["claims"][name], readings, erratum=note)
 
 
 def agreed(verdicts: Iterable[bool]) -> bool | None:

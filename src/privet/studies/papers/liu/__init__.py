@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from privet.studies.papers.liu.read import BUDGET, read_by_k, read_figure, read_table
-from privet.studies.papers.liu.runs import EPSILONS, MAXIMAL, PAPER, PRINTED_K, RANDOM, READINGS, SMALL_K
+from privet.studies.papers.liu.runs import EPSILONS, MAXIMAL, OTHERS, PAPER, PRINTED_K, RANDOM, READINGS, SMALL_K
 from privet.studies.papers.liu.walk import walked
 from privet.studies.published import printed
 from privet.studies.study import Study
@@ -66,6 +66,29 @@ def _maximal(data: str, extent: Extent, k: int, epsilon: str) -> list[Trial]:
     ]
 
 
+def _other(data: str, extent: Extent) -> list[Trial]:
+    """The reading of a table that is not one of score and k."""
+    way = OTHERS[data]
+    return [
+        Trial(
+            f"{data}/{way.form}",
+            learner,
+            epsilon,
+            fold,
+            extent.rows,
+            (
+                *(("max_depth", PRINTED_K[epsilon] if way.k is None else way.k), ("score", way.score)),
+                *(("variant", "published"), *UNSAFE[learner]),
+                *((("cut", way.cut),) if way.cut else ()),
+            ),
+            (("folds", FOLDS), ("task", "walk")),
+        )
+        for epsilon in extent.epsilons
+        for fold in range(extent.folds)
+        for learner in MAXIMAL
+    ]
+
+
 def _random(data: str, extent: Extent, epsilon: str) -> list[Trial]:
     options = (("n_estimators", TREES), ("variant", "published"))
     return [
@@ -78,7 +101,7 @@ def _random(data: str, extent: Extent, epsilon: str) -> list[Trial]:
 def _by_budget(data: str, size: str) -> list[Trial]:
     extent = EXTENTS[data][size]
     pairs = [(k, epsilon) for epsilon in extent.epsilons for k in dict.fromkeys((PRINTED_K[epsilon], SMALL_K))]
-    return [trial for k, epsilon in pairs for trial in _maximal(data, extent, k, epsilon)]
+    return [*(trial for k, epsilon in pairs for trial in _maximal(data, extent, k, epsilon)), *_other(data, extent)]
 
 
 def _beside_random(data: str, size: str) -> list[Trial]:

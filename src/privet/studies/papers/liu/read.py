@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from privet.studies.findings import Cell, Claim, Findings, Panel
+from privet.studies.findings import Cell, Claim, ClaimReading, Findings, Panel
 from privet.studies.papers.liu.runs import (
-    EPSILONS,
     MAXIMAL,
+    OTHERS,
     PAPER,
     PRINTED_K,
     RANDOM,
     READINGS,
     SMALL_K,
+    WAYS,
     Folds,
     Line,
     Runs,
+    TreeReading,
     ahead,
     claim,
     estimate,
@@ -24,32 +27,39 @@ from privet.studies.papers.liu.runs import (
     means,
     over,
     points,
+    read_claim,
     spread,
     steadier,
+    ways_of,
 )
 from privet.studies.published import numbers, printed
 from privet.studies.trial import Outcome
 from privet.studies.verdict import CERTAIN, all_of, positive
 
 BUDGET = "0.1"  # of figures 9 and 10
+WIDE = 3.0  # points: three standard errors of ours with which numbers cannot be said to be the same
 SMALL = 0.1  # budgets to which the paper has k = 3 itself
-SHALLOW = f"with k = {SMALL_K} throughout"
 
 
-def _cells(runs: Runs, table: str, k: int | None) -> list[Cell]:
-    """Both learners in both readings beside the one number that the paper has for each learner."""
+def _cells(runs: Runs, table: str, ways: Sequence[TreeReading]) -> list[Cell]:
+    """Both learners in some readings beside the one number that the paper has for each learner."""
     paper = numbers(PAPER, table)
     return [
-        Cell(f"{name}, {read}", float(epsilon), estimate(folds), paper.get((name, float(epsilon))))
+        Cell(f"{name}, {way.name}", float(epsilon), estimate(folds), paper.get((name, float(epsilon))))
         for learner, name in MAXIMAL.items()
-        for score, read in READINGS.items()
-        for epsilon, folds in runs.line(learner, score, k).items()
+        for way in ways
+        for epsilon, folds in runs.of(learner, way).items()
     ]
 
 
-def _titles(data: str, runs: Runs) -> dict[int | None, str]:
+def _panels(data: str, runs: Runs) -> dict[str, tuple[TreeReading, ...]]:
+    """The readings that stand in one panel, by its title."""
     ks = ", ".join(str(PRINTED_K[epsilon]) for epsilon in runs.epsilons)
-    return {None: f"{data}, k as the paper has it: {ks}", SMALL_K: f"{data}, k = {SMALL_K} at every epsilon"}
+    return {
+        f"{data}, k as the paper has it: {ks}": WAYS[:2],
+        f"{data}, k = {SMALL_K} at every epsilon": WAYS[2:],
+        f"{data}, in another reading": (OTHERS[data],),
+    }
 
 
 def _notes(data: str, *first: str) -> tuple[str, ...]:
@@ -64,58 +74,86 @@ def read_table(data: str, place: str, outcomes: Sequence[Outcome]) -> Findings:
     """Accuracy and standard deviation by budget."""
     runs = Runs(outcomes)
     panels = [
-        Panel(title, "epsilon", tuple(_cells(runs, place, k)), kind="table") for k, title in _titles(data, runs).items()
+        Panel(title, "epsilon", tuple(_cells(runs, place, ways)), kind="table")
+        for title, ways in _panels(data, runs).items()
     ]
-    claims = [each for score in READINGS for each in _table_claims(place, score, runs)]
-    return Findings(tuple(panels), tuple(claims), _notes(data, "spread"))
+    return Findings(tuple(panels), tuple(_table_claims(data, place, runs)), _notes(data, "spread"))
 
 
-def _table_claims(place: str, score: str, runs: Runs) -> list[Claim]:
-    forest, tree = (runs.line(learner, score) for learner in ("maxforest", "maxtree"))
-    shallow_forest, shallow_tree = (runs.line(learner, score, SMALL_K) for learner in ("maxforest", "maxtree"))
-    both, read = [epsilon for epsilon in forest if epsilon in tree], f"Read as the {READINGS[score]}"
-    if not both:
+def _table_claims(data: str, place: str, runs: Runs) -> list[Claim]:
+    lines = {way: (runs.of("maxforest", way), runs.of("maxtree", way)) for way in ways_of(data)}
+    lines = {way: both for way, both in lines.items() if both[0].keys() & both[1].keys()}
+    if not lines:
         return []
-    few, many = both[0], both[-1]
-    low, high = ahead(tree[few], forest[few]), over(forest, tree, SMALL)
     return [
-        claim(
-            *(place, "steadier", read, steadier(forest, tree)),
-            f"Standard deviations of MaxForest and MaxTree: {_spreads(forest, tree)}; {SHALLOW} "
-            f"{_spreads(shallow_forest, shallow_tree)}. In the paper's table the forest's is smaller at "
-            f"{_smaller_in(place)} of {len(EPSILONS)} budgets.",
-            "steadier",
-        ),
-        claim(
-            *(place, "settles", read, all_of(steadier({"": line[many]}, {"": line[few]}) for line in (forest, tree))),
-            f"From epsilon {few} to {many} the standard deviation of MaxForest goes from {spread(forest, few)} to "
-            f"{spread(forest, many)}, that of MaxTree from {spread(tree, few)} to {spread(tree, many)}.",
-            "settles",
-        ),
-        claim(
-            *(place, "ensemble", read, all_of([positive(low), positive(high)])),
-            f"MaxTree less MaxForest at {few}: {points(low)}. MaxForest less MaxTree from {SMALL} on: {points(high)}; "
-            f"{SHALLOW} {points(over(shallow_forest, shallow_tree, SMALL))}.",
-            "ensemble",
-        ),
+        read_claim(place, "printed", [_near(place, way, runs) for way in lines], "printed"),
+        read_claim(place, "steadier", [_steadier(way, *both) for way, both in lines.items()], "steadier"),
+        read_claim(place, "settles", [_settles(way, *both) for way, both in lines.items()], "settles"),
+        read_claim(place, "ensemble", [_ensemble(way, *both) for way, both in lines.items()], "ensemble"),
     ]
+
+
+def _near(place: str, way: TreeReading, runs: Runs) -> ClaimReading:
+    """How many of the printed means are within a point of ours, or within three standard errors of both.
+
+    Errors of more than a few points can show that numbers differ, and not that they are the same.
+    """
+    near = far = wide = 0
+    apart = []
+    for cell in _cells(runs, place, [way]):
+        if cell.paper is not None:
+            gap = abs(cell.ours.mean - cell.paper.value)
+            error = 3 * math.hypot(cell.ours.se, cell.paper.se)
+            near += gap <= max(1.0, error)
+            far += gap > 1.0 + error
+            wide += 3 * cell.ours.se > WIDE
+            apart.append(gap)
+    holds = None if not apart else False if far else True if near == len(apart) and not wide else None
+    return ClaimReading(
+        way.name,
+        holds,
+        f"{near} of {len(apart)} within a point or three standard errors, the farthest "
+        f"{max(apart, default=0):.1f} points off",
+    )
+
+
+def _steadier(way: TreeReading, forest: Line, tree: Line) -> ClaimReading:
+    return ClaimReading(
+        way.name, steadier(forest, tree), f"standard deviations of MaxForest and MaxTree {_spreads(forest, tree)}"
+    )
+
+
+def _settles(way: TreeReading, forest: Line, tree: Line) -> ClaimReading:
+    few, many = _ends(forest, tree)
+    holds = all_of(steadier({"": line[many]}, {"": line[few]}) for line in (forest, tree)) if few != many else None
+    return ClaimReading(
+        way.name,
+        holds,
+        f"from epsilon {few} to {many} that of MaxForest goes from {spread(forest, few)} to {spread(forest, many)}, "
+        f"that of MaxTree from {spread(tree, few)} to {spread(tree, many)}",
+    )
+
+
+def _ensemble(way: TreeReading, forest: Line, tree: Line) -> ClaimReading:
+    few, _ = _ends(forest, tree)
+    low, high = ahead(tree[few], forest[few]), over(forest, tree, SMALL)
+    told = f"MaxTree less MaxForest at {few} {points(low)}, MaxForest less MaxTree from {SMALL} on {points(high)}"
+    return ClaimReading(way.name, all_of([positive(low), positive(high)]), told)
+
+
+def _ends(forest: Line, tree: Line) -> tuple[str, str]:
+    both = [epsilon for epsilon in forest if epsilon in tree]
+    return both[0], both[-1]
 
 
 def _spreads(forest: Line, tree: Line) -> str:
     both = [epsilon for epsilon in forest if epsilon in tree]
     told = ", ".join(f"{spread(forest, epsilon)} and {spread(tree, epsilon)} at {epsilon}" for epsilon in both)
-    return f"{told} (smaller at {sum(_narrower(forest[e], tree[e]) for e in both)} of {len(both)})"
+    return f"{told}: smaller at {sum(_narrower(forest[e], tree[e]) for e in both)} of {len(both)}"
 
 
 def _narrower(one: Folds, other: Folds) -> bool:
     return estimate(one).sd < estimate(other).sd
-
-
-def _smaller_in(place: str) -> int:
-    """At how many budgets the paper's own table has a smaller deviation for the forest."""
-    paper = numbers(PAPER, place)
-    pairs = [(paper["MaxForest", float(e)].sd, paper["MaxTree", float(e)].sd) for e in EPSILONS]
-    return sum(one < other for one, other in pairs if one is not None and other is not None)
 
 
 # -- figures 7 and 8 ------------------------------------------------------------------------------
@@ -130,87 +168,64 @@ def read_figure(data: str, place: str, table: str, outcomes: Sequence[Outcome]) 
         for epsilon, folds in runs.line(learner).items()
     ]
     panels = [
-        Panel(title, "epsilon", (*_cells(runs, table, k), *beside), log=True, levels=runs.majority)
-        for k, title in _titles(data, runs).items()
+        Panel(title, "epsilon", (*_cells(runs, table, ways), *beside), log=True, levels=runs.majority)
+        for title, ways in _panels(data, runs).items()
     ]
-    claims = [_grows(place, name, "grows-random", runs.line(learner)) for learner, name in RANDOM.items()]
-    for score, read in READINGS.items():
-        forest, erratum = runs.line("maxforest", score), "grows" if score == "sum" else "grows-literal"
-        shallow = runs.line("maxforest", score, SMALL_K)
-        claims.append(_grows(place, f"MaxForest, read as the {read}", erratum, forest, shallow))
-        claims += _mushroom_claims(score, runs) if data == "mushroom" else _adult_claims(score, runs)
-    return Findings(tuple(panels), tuple(each for each in claims if each is not None), _notes(data, "drawn"))
+    claims = []
+    for learner, name in RANDOM.items():
+        holds, told = _grows(runs.line(learner))
+        claims.append(claim(place, "grows", name, holds, f"{told}.", "grows-random"))
+    ways = [way for way in ways_of(data) if runs.of("maxforest", way) and runs.of("maxtree", way)]
+    if ways:
+        grown = [ClaimReading(way.name, *_grows(runs.of("maxforest", way))) for way in ways]
+        claims.append(read_claim(place, "grows", grown, "grows", "MaxForest"))
+        claims += _mushroom_claims(runs, ways) if data == "mushroom" else _adult_claims(runs, ways)
+    return Findings(tuple(panels), tuple(claims), _notes(data, "drawn"))
 
 
-def _grows(place: str, who: str, erratum: str, line: Line, shallow: Line | None = None) -> Claim | None:
+def _grows(line: Line) -> tuple[bool | None, str]:
     """Whether more budget is better: the last than the first, and none clearly worse than one before it."""
     if len(line) < 2:
-        return None
+        return None, "not run"
     along = list(line.values())
     best = max(along, key=lambda folds: estimate(folds).mean)
     steps = [ahead(after, before) for before, after in [*pairwise(along), (best, along[-1])]]
     worse = any(positive(step, CERTAIN / len(steps)) is False for step in steps)
-    whole = ahead(along[-1], along[0])
-    beside = f"; {SHALLOW} {means(shallow)}" if shallow else ""
-    return claim(place, "grows", who, False if worse else positive(whole), f"{means(line)}{beside}.", erratum)
+    return False if worse else positive(ahead(along[-1], along[0])), means(line)
 
 
-def _mushroom_claims(score: str, runs: Runs) -> list[Claim]:
-    forest, shallow, read = _forest(score, runs), _forest(score, runs, SMALL_K), f"Read as the {READINGS[score]}"
-    if not forest:
-        return []
-    beyond, shallow_beyond = (
-        {f"MaxForest less {name}": over(line, runs.line(of), least=0.02) for of, name in RANDOM.items()}
-        for line in (forest, shallow)
-    )
-    first = next(iter(forest))
-    least = {
-        f"{name} less MaxForest": ahead(runs.line(of).get(first, {}), forest[first]) for of, name in RANDOM.items()
-    }
-    return [
-        claim(
-            *("figure-7", "better", read, all_of(map(positive, beyond.values()))),
-            f"From 0.05 on: {listed(beyond)}; {SHALLOW}: {listed(shallow_beyond)}.",
-            "better",
-        ),
-        claim(
-            *("figure-7", "poorer", read, all_of(map(positive, least.values()))),
-            f"At {first}: {listed(least)}.",
-            "poorer",
-        ),
-    ]
-
-
-def _forest(score: str, runs: Runs, k: int | None = None) -> Line:
-    return runs.line("maxforest", score, k)
-
-
-def _adult_claims(score: str, runs: Runs) -> list[Claim]:
-    def beyond(k: int | None, most: float = 2.0) -> dict[str, list[float]]:
-        pairs = ((learner, of) for learner in MAXIMAL for of in RANDOM)
-        return {
-            f"{MAXIMAL[learner]} less {RANDOM[of]}": over(runs.line(learner, score, k), runs.line(of), most=most)
-            for learner, of in pairs
+def _mushroom_claims(runs: Runs, ways: Sequence[TreeReading]) -> list[Claim]:
+    better, poorer = [], []
+    for way in ways:
+        forest = runs.of("maxforest", way)
+        first = next(iter(forest))
+        beyond = {f"MaxForest less {name}": over(forest, runs.line(of), least=0.02) for of, name in RANDOM.items()}
+        least = {
+            f"{name} less MaxForest": ahead(runs.line(of).get(first, {}), forest[first]) for of, name in RANDOM.items()
         }
+        better.append(ClaimReading(way.name, all_of(map(positive, beyond.values())), f"from 0.05 on {listed(beyond)}"))
+        poorer.append(ClaimReading(way.name, all_of(map(positive, least.values())), f"at {first} {listed(least)}"))
+    return [read_claim("figure-7", "better", better, "better"), read_claim("figure-7", "poorer", poorer, "poorer")]
 
-    tree, forest, read = runs.line("maxtree", score), _forest(score, runs), f"Read as the {READINGS[score]}"
-    if not tree or not forest:
-        return []
-    first = next(iter(tree))
-    low, small, everywhere = ahead(tree[first], forest.get(first, {})), beyond(None, SMALL), beyond(None)
-    return [
-        claim(
-            *("figure-8", "better", read, all_of(map(positive, (*small.values(), *everywhere.values())))),
-            f"To epsilon {SMALL}: {listed(small)}. At all budgets: {listed(everywhere)}; {SHALLOW}: "
-            f"{listed(beyond(SMALL_K))}.",
-            "better-adult",
-        ),
-        claim(
-            *("figure-8", "tree", read, positive(low)),
-            f"At {first} MaxTree less MaxForest: {points(low)}.",
-            "tree",
-        ),
-    ]
+
+def _adult_claims(runs: Runs, ways: Sequence[TreeReading]) -> list[Claim]:
+    better, lone = [], []
+    for way in ways:
+        tree, forest = runs.of("maxtree", way), runs.of("maxforest", way)
+        first = next(iter(tree))
+
+        def beyond(most: float, tree: Line = tree, forest: Line = forest) -> dict[str, list[float]]:
+            return {
+                f"{name} less {RANDOM[of]}": over(line, runs.line(of), most=most)
+                for name, line in (("MaxTree", tree), ("MaxForest", forest))
+                for of in RANDOM
+            }
+
+        small, everywhere, low = beyond(SMALL), beyond(2.0), ahead(tree[first], forest.get(first, {}))
+        holds = all_of(map(positive, (*small.values(), *everywhere.values())))
+        better.append(ClaimReading(way.name, holds, f"to epsilon {SMALL} {listed(small)}; at all {listed(everywhere)}"))
+        lone.append(ClaimReading(way.name, positive(low), f"at {first} MaxTree less MaxForest {points(low)}"))
+    return [read_claim("figure-8", "better", better, "better-adult"), read_claim("figure-8", "tree", lone, "tree")]
 
 
 # -- figures 9 and 10 -----------------------------------------------------------------------------
@@ -231,11 +246,13 @@ def read_by_k(data: str, place: str, outcomes: Sequence[Outcome]) -> Findings:
     )
     flat = tuple((name, estimate(folds)) for of, name in RANDOM.items() if (folds := runs.folds(of, "", 0, BUDGET)))
     panel = Panel(f"{data}, epsilon {BUDGET}", "number of attributes k", cells, levels=flat)
-    claims = [_peak(place, score, lines["maxforest", score]) for score in READINGS]
-    return Findings((panel,), tuple(each for each in claims if each is not None), _notes(data, "unprinted"))
+    readings = [_peak(f"the {name}", lines["maxforest", score]) for score, name in READINGS.items()]
+    run = [each for each in readings if each is not None]
+    claims = (read_claim(place, "peak", run, "peak"),) if run else ()
+    return Findings((panel,), claims, _notes(data, "unprinted"))
 
 
-def _peak(place: str, score: str, line: Mapping[int, Folds]) -> Claim | None:
+def _peak(name: str, line: Mapping[int, Folds]) -> ClaimReading | None:
     """Whether the best from 2 to 4 attributes is better than the best of fewer or more."""
     around = [k for k in line if 2 <= k <= 4]
     others = [k for k in line if not 2 <= k <= 4]
@@ -244,8 +261,6 @@ def _peak(place: str, score: str, line: Mapping[int, Folds]) -> Claim | None:
     best, beside = (max(some, key=lambda k: estimate(line[k]).mean) for some in (around, others))
     found = ahead(line[best], line[beside])
     told = ", ".join(f"{estimate(folds).mean:.1f} with {k}" for k, folds in line.items())
-    return claim(
-        *(place, "peak", f"Read as the {READINGS[score]}", positive(found)),
-        f"MaxForest: {told}. The best from 2 to 4 less the best of the others: {points(found)}.",
-        "peak",
+    return ClaimReading(
+        name, positive(found), f"{told}; the best from 2 to 4 less the best of the others {points(found)}"
     )

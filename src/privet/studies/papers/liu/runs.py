@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from privet.studies.estimate import Estimate
-from privet.studies.findings import Claim
+from privet.studies.findings import Claim, ClaimReading
 from privet.studies.published import printed
 from privet.studies.trial import Outcome
 from privet.studies.verdict import p_value, positive
@@ -16,6 +17,42 @@ PAPER = "liu"
 SMALL_K = 3
 
 READINGS = {"literal": "largest cell", "sum": "sum of cells"}
+FREQUENCY = "liu-frequency"  # a form of Adult: five bins of equal frequency
+
+
+@dataclass(frozen=True)
+class TreeReading:
+    """A reading of the paper: the score, how many attributes k are on a path, and what is done with them.
+
+    Without k it is the paper's for each budget. `cut` is where growth stops, with the noise of k. `form` is that of
+    the table.
+    """
+
+    name: str
+    score: str
+    k: int | None = None
+    cut: int = 0
+    form: str = "liu"
+
+
+WAYS = tuple(
+    TreeReading(f"the {name}{more}", score, k)
+    for k, more in ((None, ", k as printed"), (SMALL_K, f", k = {SMALL_K} throughout"))
+    for score, name in READINGS.items()
+)
+OTHERS = {  # readings that were found by looking for the printed numbers: hypotheses
+    "adult": TreeReading(
+        "the largest cell, k = 2 throughout, Weka's bins of equal frequency", "literal", 2, form=FREQUENCY
+    ),
+    "mushroom": TreeReading("the largest cell, k as printed, growth stopped at depth 4", "literal", cut=4),
+}
+
+
+def ways_of(data: str) -> tuple[TreeReading, ...]:
+    """The readings of a table: score and k, and one more."""
+    return (*WAYS, OTHERS[data])
+
+
 MAXIMAL = {"maxtree": "MaxTree", "maxforest": "MaxForest"}
 RANDOM = {"jagannathan": "JDPForest", "snr-forest": "SNRForest"}
 
@@ -28,15 +65,17 @@ Line = Mapping[str, Folds]  # by epsilon
 
 
 class Runs:
-    """Percent right by learner, score, k and epsilon; a random forest has neither score nor k."""
+    """Percent right by learner, score, k and epsilon, form and cut; a random forest has neither score nor k."""
 
     def __init__(self, outcomes: Iterable[Outcome]) -> None:
-        self._found: dict[tuple[str, str, int, str], dict[int, float]] = {}
+        self._found: dict[tuple[str, str, int, str, str, int], dict[int, float]] = {}
         self._majority: dict[int, float] = {}
         for outcome in outcomes:
             if outcome.result is not None:
                 trial, options = outcome.trial, dict(outcome.trial.options)
-                key = (trial.learner, str(options.get("score", "")), int(options.get("max_depth") or 0), trial.epsilon)
+                k, form = int(options.get("max_depth") or 0), trial.data.partition("/")[2]
+                score, cut = str(options.get("score", "")), int(options.get("cut") or 0)
+                key = trial.learner, score, k, trial.epsilon, form, cut
                 self._found.setdefault(key, {})[trial.seed] = float(outcome.result["accuracy"])
                 self._majority[trial.seed] = float(outcome.result["majority"])
 
@@ -48,8 +87,16 @@ class Runs:
     def ks(self) -> list[int]:
         return sorted({key[2] for key in self._found if key[2]})
 
-    def folds(self, learner: str, score: str, k: int, epsilon: str) -> Folds:
-        return self._found.get((learner, score, k, epsilon), {})
+    def folds(self, learner: str, score: str, k: int, epsilon: str, form: str = "liu", cut: int = 0) -> Folds:
+        return self._found.get((learner, score, k, epsilon, form, cut), {})
+
+    def of(self, learner: str, way: TreeReading) -> Line:
+        """A learner in a reading, by epsilon in order."""
+        depths = {epsilon: PRINTED_K[epsilon] if way.k is None else way.k for epsilon in self.epsilons}
+        found = {
+            epsilon: self.folds(learner, way.score, k, epsilon, way.form, way.cut) for epsilon, k in depths.items()
+        }
+        return {epsilon: folds for epsilon, folds in found.items() if folds}
 
     def line(self, learner: str, score: str = "", k: int | None = None) -> Line:
         """By epsilon in order, with this k or with the paper's for each."""
@@ -105,9 +152,15 @@ def _distances(folds: Folds) -> dict[int, float]:
 
 
 def claim(place: str, name: str, who: str, holds: bool | None, evidence: str, erratum: str) -> Claim:
-    """A sentence of the paper about a learner or reading, and what came of it."""
+    """A sentence of the paper about a learner, and what came of it."""
     why = printed(PAPER)["errata"][erratum] if holds is False else ""
     return Claim(f"{printed(PAPER)[place]['claims'][name]} {who}.", holds, evidence, why)
+
+
+def read_claim(place: str, name: str, readings: Sequence[ClaimReading], erratum: str, who: str = "") -> Claim:
+    """A sentence of the paper in every reading that was run."""
+    text = printed(PAPER)[place]["claims"][name] + (f" {who}." if who else "")
+    return Claim.read(text, readings, erratum=printed(PAPER)["errata"][erratum])
 
 
 def points(differences: Sequence[float]) -> str:

@@ -56,12 +56,13 @@ def walked(trial: Trial) -> Mapping[str, Any]:
         raise QuestionError(f"rows walk through maxtree or maxforest, not '{trial.learner}'.")
     trees = int(options.get("n_estimators") or 10) if trial.learner == "maxforest" else 1
     depth, score = int(options.get("max_depth") or 3), str(options.get("score") or "sum")
+    cut = int(options.get("cut") or depth)
     train, test = places(trial, len(rows.classes))
     seen, held, rng = rows.taken(train), rows.taken(test), np.random.default_rng(seed(trial))
     start, votes = time.process_time(), np.zeros((len(test), rows.labels), dtype=np.int64)
     for _ in range(trees):
         drawn = seen.taken(rng.integers(len(train), size=len(train))) if trees > 1 else seen
-        labels = maxtree(drawn, held.values, depth, float(trial.epsilon) / trees, score, rng)
+        labels = maxtree(drawn, held.values, depth, float(trial.epsilon) / trees, score, rng, cut)
         votes[np.arange(len(test)), labels] += 1
     return {
         "accuracy": 100 * float(np.mean(votes.argmax(axis=1) == held.classes)),
@@ -71,20 +72,27 @@ def walked(trial: Trial) -> Mapping[str, Any]:
 
 
 def maxtree(
-    rows: Coded, passing: Integers, depth: int, epsilon: float, score: str, rng: np.random.Generator
+    rows: Coded,
+    passing: Integers,
+    depth: int,
+    epsilon: float,
+    score: str,
+    rng: np.random.Generator,
+    cut: int | None = None,
 ) -> Integers:
     """The class that a MaxTree of these rows gives to each row that passes through (Liu et al. 2018, algorithm 2).
 
     With k levels to go an attribute is scored with noise of scale s k^2 / epsilon, and the classes of a leaf are
     counted with noise of scale s / epsilon, where s = 1 + (1 + 1/2 + ... + 1/depth). The score is the largest class
-    of any cell (literal), or the sum over the cells of their largest classes (sum).
+    of any cell (literal), or the sum over the cells of their largest classes (sum). `cut` levels are grown, with the
+    noise of `depth`: the authors must have stopped before trees of depth 20.
     """
     if score not in SCORES:
         raise QuestionError(f"score is one of {', '.join(SCORES)}, not {score!r}.")
     noise = (1 + sum(1 / k for k in range(1, depth + 1))) / epsilon
     node, at = np.zeros(len(rows.classes), dtype=np.int64), np.zeros(passing.shape[1], dtype=np.int64)
     used, most = np.zeros((1, len(rows.sizes)), dtype=np.bool_), max(rows.sizes)
-    for k in range(depth, 0, -1):
+    for k in range(depth, max(depth - (cut or depth), 0), -1):
         if used.all():  # every path uses one attribute a level: none is left for all nodes at once
             break
         scores = _scores(rows, node, len(used), score) + rng.laplace(0, k * k * noise, used.shape)

@@ -7,6 +7,7 @@ the one of largest entropy. The nearer that comes to the truth, the more was dis
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -272,6 +273,8 @@ def _decreasing(each: Seen) -> Verdict:
     return decreasing and means[0][1] > means[-1][1], f"{told}; over all people {overall:+.4f}"
 
 
+HELD = "What is held here is the table, and one part at a time; a solver of all at once holds all."
+
 # -- figure 9: time and memory -----------------------------------------------------------------
 
 
@@ -285,8 +288,11 @@ def read_costs(outcomes: Sequence[Outcome]) -> Findings:
         ),
         claims=(
             judged("slower", every, _slower, f"{SOLVER} Time follows the size and the shape of these parts."),
-            judged("memory", every, _needed, f"{SOLVER} What is held is the table, and one part at a time."),
-            judged("unrated", every, partial(_dearer, large=UNRATED, small=ALL), f"{UNIFORM} Nothing is searched for."),
+            replace(judged("memory", every, _needed, ""), incomparable=f"{SOLVER} {HELD}"),
+            replace(
+                judged("unrated", every, partial(_dearer, large=UNRATED, small=ALL), ""),
+                incomparable=f"{SOLVER} {UNIFORM} Nothing is searched for here; a general solver searches.",
+            ),
             judged("implicit", every, partial(_dearer, large=ALL, small=PLAIN), SOLVER),
         ),
         notes=(
