@@ -56,7 +56,6 @@ class Constants:
     least_public_signal: float = 16.0  # the same where the number of rows is public
     scale: float = 95.0  # steps = (signal / scale) ** power
     power: float = 0.45
-    root_power: float = 0.58  # the same where rho is divided: as many rows times epsilon for each step
     max_steps: float = 500.0
     choice_share: float = 0.40  # of a step, for the choice of its table ...
     choice_cap: float = 300.0  # ... but never more than choice_cap / rows
@@ -80,6 +79,7 @@ class Constants:
 
 CONSTANTS = Constants()
 MOST_ROWS = 10**10  # a plan is made for at most this many rows
+ROOT_POWER = 0.58  # the power where rho is divided: a step has as many rows times epsilon as with pure epsilon
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Strength:
 
     def steps(self, rows: float, constants: Constants) -> float:
         """Return how many steps are worth their noise."""
-        power = constants.root_power if self.root else constants.power
+        power = ROOT_POWER if self.root else constants.power
         return float(min(max(1.0, (rows * self.epsilon / constants.scale) ** power), constants.max_steps))
 
 

@@ -59,7 +59,7 @@ class JointConstants:
     damping: float = 0.75  # a step moves a cell by log(1 + signal / noise) / (damping * steps) of the whole way ...
     most: float = 0.3  # ... but by no more than this
     tau_one: float = 0.25  # how large effects are expected, in log odds: of attributes, divided by sqrt(levels)
-    tau_pair: float = 0.2  # of pairs
+    tau_pair: float = 0.4  # of pairs
     tau_zero: float = 0.2  # of the intercept
     tau_deviation: float = 0.7  # how unsure their logarithms are
     level_weight: float = 1.69  # of all levels of an ordered attribute, where one without an order has 1
