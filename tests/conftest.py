@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 import sizes
 
-
 # Seconds after which no further test begins (`make test-long TIME=1800`); 0 for no limit.
 TIME = float(os.environ.get("PRIVET_TESTS_TIME") or 0)
 
