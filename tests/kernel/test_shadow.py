@@ -405,7 +405,8 @@ def test_nothing_refers_to_a_run_that_did_not_win(table: privet.ProtectedTable, 
             output = Output(name)
             alive.add(output)
             alive.add(shadow)
-            return output, shadow.count(1).map(lambda _: score)
+            shadow.count(1)
+            return output, Public(score, origin="this test")
 
         return run
 
@@ -420,7 +421,7 @@ def test_runs_that_did_not_win_are_in_no_file_text_or_pickle(tmp_path: Path, coi
     FRAME.to_csv(tmp_path / "people.csv", index=False)
     with privet.open(tmp_path / "people.csv", DOMAIN, budget=3) as table:
         coins([(0, False), (1, True)])
-        won = race(table, [lambda shadow: ("LOSER", shadow.count(1).map(lambda _: 271828)), *scored(10**9)], 1)
+        won = race(table, [lambda shadow: ("LOSER", Public(271828, origin="this test")), *scored(10**9)], 1)
         texts = [repr(won), repr(table), repr(table.budget.entries), pickle.dumps(won).decode("latin-1")]
     for path in tmp_path.iterdir():
         texts.append(path.read_bytes().decode("latin-1"))
@@ -538,9 +539,10 @@ BAD_RUNS: dict[str, tuple[Callable[[Any], Any], type[PrivetError]]] = {
     "nothing": (lambda shadow: None, QuestionError),
     "a text": (lambda shadow: (0, shadow.majority("y", 1)), QuestionError),
     "a table of numbers": (lambda shadow: (0, shadow.histogram("y", epsilon=1)), QuestionError),
-    "not a number": (lambda shadow: (0, shadow.count(1).map(lambda n: math.nan)), QuestionError),
-    "an infinity": (lambda shadow: (0, shadow.count(1).map(lambda n: math.inf)), QuestionError),
-    "yes or no": (lambda shadow: (0, shadow.count(1).map(lambda n: n > 3)), QuestionError),
+    "not a number": (lambda shadow: (0, Public(math.nan, origin="this test")), QuestionError),
+    "an infinity": (lambda shadow: (0, Public(math.inf, origin="this test")), QuestionError),
+    "yes or no": (lambda shadow: (0, Public(True, origin="this test")), QuestionError),
+    "a number made by unknown code": (lambda shadow: (0, shadow.count(1).map(lambda n: 3)), PrivacyError),
 }
 
 
@@ -557,7 +559,7 @@ def test_a_score_is_a_finite_number_made_of_releases(table: privet.ProtectedTabl
     "make", [int, float, Fraction, np.int64, np.float64, np.float32], ids=lambda each: each.__name__
 )
 def test_a_score_may_be_any_number(table: privet.ProtectedTable, make: Callable[[int], Any]) -> None:
-    assert race(table, [lambda shadow: (0, shadow.count(1).map(make))], 1).epsilon == 3
+    assert race(table, [lambda shadow: (0, Public(make(3), origin="this test"))], 1).epsilon == 3
 
 
 # -- questions that are refused ---------------------------------------------------------------------

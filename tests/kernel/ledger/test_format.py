@@ -62,10 +62,19 @@ def charge(loss: str = "1/10", key: str | None = None, question: str = "count") 
     )
 
 
+TOKEN = {
+    "event": "token",
+    "expires": "2027-02-16T09:00:00+00:00",
+    "role": "analyst",
+    "tables": ["people"],
+    "token": "3f2a90c1b7de",
+}
+
+
 def every_kind(path: Path | str = ":memory:") -> Ledger:
     """A ledger with lines of every kind, the same each time."""
     ledger = Ledger.open(path, clock=counted_time(), random_bytes=counted_bytes())
-    append_line(ledger, "config", {"deadline": 30, "host": "privet.example"})
+    append_line(ledger, "config", TOKEN)
     append_line(ledger, "key", {"vkey": "privet.example/people+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k"})
     ledger.register("people", source="/data/people.csv", budget=Fraction(2), domain=DOMAIN, aliases=["its file"])
     ledger.register("people", source="/backup/people.csv", budget=None, domain=DOMAIN)
