@@ -337,3 +337,31 @@ def test_reservations_that_have_ended_are_not_looked_at() -> None:
 
     few, many = steps_of_a_charge(2), steps_of_a_charge(1000)
     assert 100 < many < 1.1 * few
+
+
+# -- what a server writes -----------------------------------------------------------------------
+
+
+def test_events_and_models_of_a_server_are_lines_that_are_checked_and_change_no_budget(path: Path | str) -> None:
+    ledger = new_ledger(path)
+    ledger.record("start", facts={"tables": [DATASET]})
+    number = ledger.record("token", analyst="ada", facts={"token": "t1"}, held_back={"sha256": "00"})
+    entry, _ = ledger.charge(DATASET, "ada", tenth("k"))
+    text = '{"model": 1}'
+    assert ledger.store_model(DATASET, "ada", "fit", text, {"entries": [entry.id], "spent": "1/10"}) == 1
+    with pytest.raises(LedgerError, match="no data set 'nobodys'"):
+        ledger.record("refused", dataset="nobodys")
+    ledger.close()
+    again = Ledger.open(path)  # which checks every line
+    events = again.events()
+    assert [(event.what, event.analyst) for event in events] == [("start", None), ("token", "ada")]
+    assert (events[1].facts, events[1].held_back) == ({"token": "t1"}, {"sha256": "00"})
+    assert again.events(number) == [] and len(again.events(0, 1)) == 1
+    (model,) = again.models(DATASET, "ada")
+    assert (model.text, model.key, model.facts["entries"]) == (text, "fit", [entry.id])
+    assert again.models(DATASET, "eve") == [] and again.models(DATASET, "nobody") == []
+    assert again.spent(DATASET) == TENTH and again.entry_of(DATASET, "ada", "k") == entry.id
+    assert again.entry_of(DATASET, "eve", "k") is None
+    token_line = next(line for line in again.lines() if line.number == number)
+    assert "sha256" not in token_line.text and "00" in token_line.note_text
+    again.close()
