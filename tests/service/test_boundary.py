@@ -75,6 +75,9 @@ def test_every_route_refuses_whoever_may_not_use_it(served: Served, operation: O
     tokens = service.access.tokens
     revoked, record = tokens.create("ada", operation.role if operation.role == ANALYST else ANALYST)
     tokens.revoke(record.id)
+    last_year = Tokens(service.ledger, lambda: datetime.now(UTC) - timedelta(days=365))
+    expired, _ = last_year.create("ada", ANALYST, days=30)
+    tokens.refresh()
     stranger, _ = tokens.create("eve", ANALYST)
     flipped = live[:-1] + ("0" if live[-1] != "0" else "1")
     for headers in (
@@ -83,6 +86,7 @@ def test_every_route_refuses_whoever_may_not_use_it(served: Served, operation: O
         bearer(flipped),
         bearer(live + "x"),
         bearer(revoked),
+        bearer(expired),
         bearer(stranger),
         {"Authorization": f"Basic {live}"},
         {"Authorization": live},
