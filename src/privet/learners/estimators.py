@@ -578,8 +578,8 @@ class BoostedTablesClassifier(TablesClassifier):
     >>> boosted.privacy_.spent, table.budget.remaining
     (Fraction(1, 1), Fraction(0, 1))
     >>> table = privet.open(privet.datasets.census(5000), privet.datasets.census_domain(), budget=1, delta="1e-6")
-    >>> BoostedTablesClassifier(epsilon=1).fit(table).model_
-    <boosted: 10 tables for 'income', epsilon 1, delta 1e-06>
+    >>> BoostedTablesClassifier(epsilon=1).fit(table).model_  # doctest: +ELLIPSIS
+    <boosted: ... tables for 'income', epsilon 1, delta 1e-06>
     """
 
     algorithm = "boosted"

@@ -85,7 +85,7 @@ ROUNDS = 30  # of the rule that divides a step's budget
 
 
 @dataclass(frozen=True)
-class Group:
+class JointTable:
     """One table that is updated: an attribute, a level of one, or a pair.
 
     Parameters
@@ -268,7 +268,7 @@ class _JointFit:
 
     # -- questions ------------------------------------------------------------------------------
 
-    def _ask(self, groups: Sequence[Group], shares: Floats, price: Fraction, apart: bool, title: str) -> Any:
+    def _ask(self, groups: Sequence[JointTable], shares: Floats, price: Fraction, apart: bool, title: str) -> Any:
         """Buy the residuals of the model in some groups, and of all rows if there is a share more; pay the price."""
         whole = [Fraction(round(float(share) * 10**9), 10**9) for share in shares]
         rhos = [Rho(max(share, Fraction(1, 10**9)) * price).value for share in whole[:-1]]
@@ -496,14 +496,14 @@ class _JointFit:
         domain = replace(table.domain, columns=(*table.domain.columns, *copies))
         return table.with_cells(domain, {copy.name: self._attribute_of[copy.name] for copy in copies})
 
-    def _one_way(self) -> list[Group]:
+    def _one_way(self) -> list[JointTable]:
         """Return the groups of single attributes: levels of ordered ones, and others as they are."""
         constants, groups = self._constants, []
         for name in self._declared.attributes:
             column = self._fine.get(name, name)
             size, run = self._table.domain[column].size, ordered_cells(self._table.domain, column)
             if run < constants.least_run:
-                groups.append(Group((column,), (np.arange(size),), 1.0, constants.tau_one))
+                groups.append(JointTable((column,), (np.arange(size),), 1.0, constants.tau_one))
                 continue
             levels = [level for level in range(run.bit_length()) if (run - 1) >> level >= 1]
             for level in levels:
@@ -511,7 +511,7 @@ class _JointFit:
                 codes[:run] >>= level
                 codes[run:] += codes[run - 1] + 1 - run  # missing and other values have cells of their own
                 weight, tau = constants.level_weight / len(levels), constants.tau_one / math.sqrt(len(levels))
-                groups.append(Group((column,), (codes,), weight, tau))
+                groups.append(JointTable((column,), (codes,), weight, tau))
         return groups
 
     def _merge_cells(self) -> None:
@@ -558,7 +558,7 @@ class _JointFit:
             else:
                 self._merged[name] = self._fine.get(name, name), merged[name]
 
-    def _pair(self, pair: tuple[str, str]) -> Group:
+    def _pair(self, pair: tuple[str, str]) -> JointTable:
         """Return the group of two attributes, merged as far as it takes to have few cells: the larger one first.
 
         Cells without an order are merged by what they add alone, which says little of what they add together.
@@ -569,7 +569,7 @@ class _JointFit:
         larger = int(len(plain[1]) > len(plain[0]))
         for merged in ((), (larger,), (0, 1)):
             codes = [columns[place][1] if place in merged else plain[place] for place in (0, 1)]
-            group = Group((columns[0][0], columns[1][0]), (codes[0], codes[1]), 1.0, self._constants.tau_pair)
+            group = JointTable((columns[0][0], columns[1][0]), (codes[0], codes[1]), 1.0, self._constants.tau_pair)
             if group.size <= most:
                 break
         return group
@@ -598,7 +598,7 @@ def mean_above_zero(seen: Floats, error: Floats, prior: Floats) -> Floats:
     array of float
 
     >>> mean_above_zero(np.array([50.0, -50.0]), np.array([1.0, 10.0]), np.array([100.0, 100.0])).round(1).tolist()
-    [50.0, 1.9]
+    [50.0, 1.8]
     """
     middle = seen - error**2 / prior
     scaled = middle / error
