@@ -374,7 +374,7 @@ READERS: dict[str, Reader] = {  # by the names of the forms, which errors quote
     "a whole number": _whole,
     "a list of whole numbers": _wholes,
     "a fraction in a text, such as 1/3": _fraction,
-    "a list of fractions in texts": _list_of(_fraction),
+    "a list of fractions in texts": _list_of(_amount),
     "a list of tables of columns": _list_of(_list_of(_merged_column)),
     "a model": _model,
     "a criterion": criterion_from_json,

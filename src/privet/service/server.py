@@ -176,7 +176,7 @@ class Service:
             body = await self._body(operation, request)
             start = self.clock()  # nobody is told how long a body took
             call = Call(caller, table, session, body, request.path_params, _query(operation, request))
-            reply = await self._run(operation, call)
+            reply = await self._run(operation, call, start)
             if operation.stream:
                 return self._events_of(call, request)
             response = _json(_encoded(reply), operation.status)
@@ -192,11 +192,9 @@ class Service:
 
     def _leaves(self, start: float, tick: float) -> float:
         """Return when an answer leaves: after one tick, or after as many long ones, of 100 ticks, as it takes."""
-        taken = self.clock() - start
-        if taken <= tick:
-            return start + tick
-        self.counts["late", ""] += 1
-        return start + 100 * tick * -(-taken // (100 * tick))
+        leaves = _tick_after(start, self.clock(), tick)
+        self.counts["late", ""] += leaves > start + tick
+        return leaves
 
     async def _caller(self, request: Request) -> Caller:
         if self.stopping:
@@ -269,8 +267,12 @@ class Service:
                 raise Refusal("too-large", f"a body has at most {self.limits.body} bytes.", {"Connection": "close"})
         return bytes(content)
 
-    async def _run(self, operation: Operation, call: Call) -> api.Reply:
-        """Run an operation in a thread, and turn what it raises into a problem."""
+    async def _run(self, operation: Operation, call: Call, start: float) -> api.Reply:
+        """Run an operation in a thread, and turn what it raises into a problem.
+
+        Until its answer leaves, a question is under way: whoever asks again under its key, or for one more at a time,
+        would else be told before the tick that the engine is done.
+        """
         name = call.caller.name
         key = getattr(call.body, "key", None)
         taken = (name, call.table, key) if isinstance(key, str) else None
@@ -282,15 +284,21 @@ class Service:
             )
         self._keys |= {taken} if taken is not None else set()
         self._asking[name] += operation.asks
-        work = asyncio.get_running_loop().run_in_executor(
-            self.workers if operation.asks else self.clerks, self._guarded, operation, call
-        )
+        loop, tick = asyncio.get_running_loop(), self.ticks.get(call.table, 0.0) if operation.asks else 0.0
+        work = loop.run_in_executor(self.workers if operation.asks else self.clerks, self._guarded, operation, call)
 
-        def finished(_: object) -> None:
-            # when the work ends, and not when its client goes away
+        def over() -> None:
             self._asking[name] -= operation.asks
             if taken is not None:
                 self._keys.discard(taken)
+
+        def finished(_: object) -> None:
+            # when the work ends, and not when its client goes away
+            now = self.clock()
+            if tick:
+                loop.call_later(max(0.0, _tick_after(start, now, tick) - now), over)
+            else:
+                over()
 
         work.add_done_callback(finished)
         outcome = await asyncio.shield(work)
@@ -528,7 +536,8 @@ class Service:
                     loss=str(entry.loss),
                     key=entry.key,
                     at=entry.at,
-                    answered=entry.answer is not None,
+                    # an answer that has not left yet is none: see `_run`
+                    answered=entry.answer is not None and (call.caller.name, call.table, entry.key) not in self._keys,
                 )
                 for entry in page
             ],
@@ -728,6 +737,12 @@ def nesting(content: bytes) -> int:
     brackets = np.frombuffer(_STRINGS.sub(b"", content).translate(None, _BRACKETS), dtype=np.uint8)
     opens = (brackets == ord("[")) | (brackets == ord("{"))
     return int(np.cumsum(np.where(opens, 1, -1)).max(initial=0))
+
+
+def _tick_after(start: float, now: float, tick: float) -> float:
+    """Return when an answer that is there now leaves."""
+    taken = now - start
+    return start + (tick if taken <= tick else 100 * tick * -(-taken // (100 * tick)))
 
 
 def _asked(session: Session, amounts: PerPart[Fraction]) -> PerPart[Any]:
