@@ -16,6 +16,7 @@ import numpy as np
 
 from privet.errors import QuestionError
 from privet.kernel import (
+    LARGEST_EPSILON,
     MAX_PARTS,
     AdditiveModel,
     Allot,
@@ -28,11 +29,11 @@ from privet.kernel import (
     PerPart,
     Quality,
     Question,
+    Rho,
     Scatter,
     Split,
     Step,
     WeightedMax,
-    as_epsilon,
     fraction_of,
     json_forms,
     named,
@@ -191,7 +192,9 @@ def _scatter(content: Mapping[str, Any]) -> Scatter | None:
 
 
 def _allot(content: Mapping[str, Any]) -> Allot | None:
-    return None if (cap := _amount(content["allot"])) is None else Allot(as_epsilon(cap))
+    """Read an allotment, in the unit of the table: rhos are smaller than epsilons."""
+    cap = _amount(content["allot"])
+    return None if cap is None or not 0 < cap <= LARGEST_EPSILON else Allot(Rho(cap).value)  # rounded as every loss
 
 
 def amount_from_json(content: object) -> Fraction:

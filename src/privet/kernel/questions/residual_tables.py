@@ -35,6 +35,7 @@ from privet.kernel.zcdp import LARGEST_RHO
 from privet.release import About, ResidualTable, ResidualTables, TopTables
 
 _LARGEST_SCORE = 2**62
+SMALLEST_SHARE = Fraction(1, 10**18)  # the rho of a table: as SMALLEST_RHO, for numbers that a record moves by a cap
 
 
 class MergedColumn(NamedTuple):
@@ -183,6 +184,9 @@ class ResidualTablesQuestion(Question[ResidualTables]):
 
     def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
         sizes, squared, total = self._sizes(domain), squared_reach(self.cap, domain), sum(self.rhos, Fraction(0))
+        least, records = min(self.rhos) / total, domain.rows_per_person
+        if any(unit.of_person(loss * least, records) < SMALLEST_SHARE for loss in losses.values):
+            raise QuestionError("a table costs a rho of at least 1e-18.")
         return losses.map(lambda loss: GaussianTables(tuple(rho * loss / total for rho in self.rhos), sizes, squared))
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:
