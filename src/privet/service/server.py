@@ -630,14 +630,24 @@ class Service:
         return api.RequestsReply(requests=[request.reply() for request in self._requests() if request.table in visible])
 
     def decide(self, call: Call) -> api.RequestReply:
-        """Grant or deny a request: a grant raises the analyst's cap, and the data set's if that is in its way."""
+        """Grant or deny a request: a grant raises the analyst's cap, and the data set's if that is in its way.
+
+        The decision is written first, and of several at once, on any server of the ledger, the first one counts: no
+        request raises a cap twice.
+        """
         number, visible = call.path["request"], self.access.tables(call.caller)
         found = next((request for request in self._requests() if str(request.id) == number), None)
         if found is None or found.table not in visible:
             raise Refusal("not-found", "there is no such request.")
+        decided = Refusal("refused", "this request was decided before.")
         if found.state != "open":
-            raise Refusal("refused", "this request was decided before.")
+            raise decided
         dataset = self.sessions[found.table].dataset
+        facts = {"request": found.id, "granted": call.body.granted, "by": call.caller.name}
+        own_number = self.ledger.record("decision", dataset=dataset, analyst=found.analyst, facts=facts)
+        decisions = (event for event in self._events() if event.what == "decision")
+        if next(event.number for event in decisions if event.facts["request"] == found.id) != own_number:
+            raise decided
         if call.body.granted:
             amount = Fraction(found.epsilon)
             own = self.ledger.cap(dataset, found.analyst)
@@ -648,8 +658,6 @@ class Service:
                 cap = self.ledger.cap(dataset)
                 assert cap is not None
                 self.ledger.set_cap(dataset, None, cap + amount - left)
-        facts = {"request": found.id, "granted": call.body.granted, "by": call.caller.name}
-        self.ledger.record("decision", dataset=dataset, analyst=found.analyst, facts=facts)
         return next(request for request in self._requests() if request.id == found.id).reply()
 
     def _requests(self) -> list[BudgetRequest]:
@@ -668,7 +676,9 @@ class Service:
                 )
             elif event.what == "decision" and event.facts["request"] in requests:
                 number = event.facts["request"]
-                requests[number] = requests[number]._replace(state="granted" if event.facts["granted"] else "denied")
+                if requests[number].state == "open":
+                    state = "granted" if event.facts["granted"] else "denied"
+                    requests[number] = requests[number]._replace(state=state)
         return list(requests.values())
 
     def _events(self) -> list[Any]:
@@ -678,7 +688,9 @@ class Service:
         return events
 
     def events(self, call: Call) -> api.EventsReply:
+        """Return what happened, on the tables that the owner's token is for."""
         page = self.ledger.events(int(call.query.get("after", "0")), PAGE)
+        visible = {None, *(self.sessions[table].dataset for table in self.access.tables(call.caller))}
         replies = [
             api.EventReply(
                 number=event.number,
@@ -689,6 +701,7 @@ class Service:
                 facts=event.facts,
             )
             for event in page
+            if event.dataset in visible
         ]
         return api.EventsReply(events=replies, next=page[-1].number if len(page) == PAGE else None)
 
