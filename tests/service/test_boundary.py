@@ -507,6 +507,25 @@ def test_requests_for_more_budget_are_decided_by_an_owner(served: Served) -> Non
     assert httpx2.get(owner, headers=grace).json()["requests"][0]["purpose"] == "a second tree"
 
 
+def test_the_list_of_entries_comes_in_pages_and_reads_no_answer(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All answers of an analyst may be larger than the memory of a server."""
+    monkeypatch.setattr("privet.service.server.PAGE", 2)
+    with served.connect("ada") as mine, served.connect("eve") as others:
+        for number in range(5):
+            mine.table("people").count("1/100", key=f"k{number}")
+            others.table("people").count("1/100")
+    token, path = bearer(served.token()), f"{served.url}/v1/tables/people/entries"
+    monkeypatch.setattr("privet.kernel.ledger.log.Answer.read", None)
+    listed, after = [], 0
+    while after is not None:
+        reply = httpx2.get(path, headers=token, params={"after": after}).json()
+        listed.append([(entry["key"], entry["answered"]) for entry in reply["entries"]])
+        after = reply["next"]
+    assert listed == [[("k0", True), ("k1", True)], [("k2", True), ("k3", True)], [("k4", True)]]
+
+
 def test_a_request_that_is_granted_twice_at_once_raises_the_cap_once(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -524,7 +524,7 @@ class Service:
         session = call.session
         assert session is not None
         after = int(call.query.get("after", "0"))
-        entries = [entry for entry in session.ledger.entries(session.dataset, call.caller.name) if entry.id > after]
+        entries = session.ledger.page(session.dataset, call.caller.name, after, PAGE + 1)
         page = entries[:PAGE]
         return api.EntriesReply(
             entries=[
@@ -537,11 +537,11 @@ class Service:
                     key=entry.key,
                     at=entry.at,
                     # an answer that has not left yet is none: see `_run`
-                    answered=entry.answer is not None and (call.caller.name, call.table, entry.key) not in self._keys,
+                    answered=answered and (call.caller.name, call.table, entry.key) not in self._keys,
                 )
-                for entry in page
+                for entry, answered in page
             ],
-            next=page[-1].id if len(entries) > len(page) else None,
+            next=page[-1][0].id if len(entries) > len(page) else None,
         )
 
     # -- fits -------------------------------------------------------------------------------
