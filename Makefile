@@ -52,8 +52,8 @@ test: check  ## check, then what every change needs, long tests at a small size 
 test-all: check  ## check, then every test at its full size
 	PRIVET_TESTS=full $(PYTEST)
 
-test-long: $(STAMP)  ## what `make test` leaves out or runs at a smaller size, and nothing else, at full size
-	PRIVET_TESTS=full $(PYTEST) -m "sized or long"
+test-long: $(STAMP)  ## what `make test` leaves out or runs at a smaller size, at full size (TIME=1800: what begins in so many seconds)
+	PRIVET_TESTS=full PRIVET_TESTS_TIME=$(TIME) $(PYTEST) -m "sized or long"
 
 bench: $(STAMP) $(PEERS)/.installed  ## accuracy, speed and memory beside peers, over an hour (BENCH=--quick: some minutes); writes build/bench/index.html
 	$(BIN)/python -m bench $(BENCH)

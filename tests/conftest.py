@@ -5,12 +5,18 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Generator
+from datetime import date
+from itertools import groupby
 from typing import Any
 
 import pytest
 import sizes
+
+# Seconds after which no further test begins (`make test-long TIME=1800`); 0 for no limit.
+TIME = float(os.environ.get("PRIVET_TESTS_TIME") or 0)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,12 +47,27 @@ def table() -> Any:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     _keep_groups(config, items)
+    if TIME:
+        _begin_elsewhere_each_day(items)
     if sizes.FULL:
         return
     left_out = [item for item in items if item.get_closest_marker("long")]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def _begin_elsewhere_each_day(items: list[pytest.Item]) -> None:
+    """Begin with another file each day, so that runs which have no time for all of them reach all in the end."""
+    files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
+    first = date.today().toordinal() % len(files) if files else 0
+    items[:] = [item for tests in files[first:] + files[:first] for item in tests]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    if TIME and time.monotonic() - _began > TIME:
+        pytest.skip(f"the {TIME:.0f} seconds for these tests are over")
 
 
 def _keep_groups(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -64,10 +85,10 @@ def _keep_groups(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Keep what collection made out of sight of the collector: tests that call it would pay for all of it each time."""
-    global _spent
+    global _began, _spent
     gc.collect()
     gc.freeze()
-    _spent = _processor_seconds()
+    _began, _spent = time.monotonic(), _processor_seconds()
 
 
 def pytest_unconfigure() -> None:
@@ -89,7 +110,7 @@ def _processor_seconds() -> float:
     return sum(os.times()[:4])
 
 
-_spent = 0.0
+_began = _spent = 0.0
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

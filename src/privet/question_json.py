@@ -16,6 +16,7 @@ import numpy as np
 
 from privet.errors import QuestionError
 from privet.kernel import (
+    LARGEST_EPSILON,
     MAX_PARTS,
     AdditiveModel,
     Allot,
@@ -28,11 +29,11 @@ from privet.kernel import (
     PerPart,
     Quality,
     Question,
+    Rho,
     Scatter,
     Split,
     Step,
     WeightedMax,
-    as_epsilon,
     fraction_of,
     json_forms,
     named,
@@ -191,7 +192,9 @@ def _scatter(content: Mapping[str, Any]) -> Scatter | None:
 
 
 def _allot(content: Mapping[str, Any]) -> Allot | None:
-    return None if (cap := _amount(content["allot"])) is None else Allot(as_epsilon(cap))
+    """Read an allotment, in the unit of the table: rhos are smaller than epsilons."""
+    cap = _amount(content["allot"])
+    return None if cap is None or not 0 < cap <= LARGEST_EPSILON else Allot(Rho(cap).value)  # rounded as every loss
 
 
 def amount_from_json(content: object) -> Fraction:
@@ -374,7 +377,7 @@ READERS: dict[str, Reader] = {  # by the names of the forms, which errors quote
     "a whole number": _whole,
     "a list of whole numbers": _wholes,
     "a fraction in a text, such as 1/3": _fraction,
-    "a list of fractions in texts": _list_of(_fraction),
+    "a list of fractions in texts": _list_of(_amount),
     "a list of tables of columns": _list_of(_list_of(_merged_column)),
     "a model": _model,
     "a criterion": criterion_from_json,

@@ -144,8 +144,8 @@ def test_odd_counts_give_finite_features(noisy: list[int]) -> None:
 
 def test_the_choice_is_told_with_the_model(tmp_path: Path) -> None:
     with privet.testing.seeded_noise(0):
-        table = opened(300)
-    auto = AutoClassifier(epsilon="0.5").fit(table)
+        table = opened(1000)
+    auto = AutoClassifier(epsilon="0.1").fit(table)  # few runs were like this one, so that margins are given
     told = auto.choice_.explain()
     assert told.startswith(f"learner: {auto.choice_.branch}")
     assert "at other epsilons: " in told and set(auto.choice_.elsewhere) >= {"0.01", "1", "4"}

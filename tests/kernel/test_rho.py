@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -352,3 +353,28 @@ def test_errors_in_rho_say_nothing_of_rows() -> None:
                 part.count(50)
             texts.add(str(refused.value).replace("sex = f", "").replace("sex = m", ""))
         assert len(texts) == 1
+
+
+def test_noise_that_takes_a_millisecond_a_number_is_not_for_free() -> None:
+    """A rho next to nothing, an answer, a table or a refinement of it: refused before a charge."""
+    frame = pd.DataFrame({"sex": ["f", "m"] * 50, "y": [0, 1] * 50})
+    domain, tiny = Domain((Nominal("sex", ("f", "m")), Nominal("y", (0, 1))), target="y"), Rho(Fraction(1, 10**22))
+    model = AdditiveModel((0, 0))
+    with privet.open(frame, domain, budget=1, delta="1e-6") as table:
+        count = table.count(Rho("0.001"))
+        table.count("1e-9")  # the smallest epsilon is worth more
+        asks: list[Callable[[], object]] = [
+            lambda: table.count(tiny),
+            lambda: table.monitor("0.9", tiny),
+            lambda: count.refine(Rho("0.001") + tiny),
+            lambda: table.residual_tables(model, [(), ("sex",)], [tiny, "0.01"]),
+        ]
+        for ask in asks:
+            with pytest.raises(QuestionError, match="at least"):
+                ask()
+        assert len(table.budget.entries) == 2
+    with privet.open(frame, domain, budget=1) as table:
+        first = table.count("0.1")
+        with pytest.raises(QuestionError, match="at least"):
+            first.refine("0.10000000001")
+        assert table.budget.spent == Fraction(1, 10)

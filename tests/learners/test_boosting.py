@@ -16,15 +16,22 @@ import privet
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.lab import worst_loss
-from privet.learners.boosting import CONSTANTS, boost, plan
+from privet.learners.boosting import CONSTANTS, BoostPlan, Strength, boost, plan
 from privet.learners.log_odds import Learned
 
 BINARY = ("0", "1")
+COINS = np.random.default_rng(0)
 
 
 def domain_of(sizes: list[int], classes: int = 2, rows: int | None = None) -> Domain:
     columns = [Nominal(f"a{i}", tuple(range(size))) for i, size in enumerate(sizes)]
     return Domain((*columns, Nominal("y", tuple(range(classes)))), target="y", rows=rows)
+
+
+def planned(domain: Domain, rows: float, epsilon: Fraction, looks: int = 0) -> BoostPlan:
+    sizes = {name: domain[name].size for name in domain.attributes}
+    worth = Strength(float(epsilon) / domain.rows_per_person)
+    return plan(domain, sizes, looks, rows, epsilon, worth, COINS, CONSTANTS)
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -33,13 +40,11 @@ def domain_of(sizes: list[int], classes: int = 2, rows: int | None = None) -> Do
     rows=st.floats(1, 1e8),
     epsilon=st.sampled_from(["0.01", "0.05", "1/3", "1", "7/3", "10"]),
 )
-def test_the_shares_of_a_plan_add_up_exactly(sizes: list[int], rows: float, epsilon: str) -> None:
-    """A step that is not paid for, or paid twice, would be here."""
+def test_a_plan_can_be_paid(sizes: list[int], rows: float, epsilon: str) -> None:
     budget = Fraction(epsilon)
-    found = plan(domain_of(sizes), rows, budget, np.random.default_rng(0), CONSTANTS)
-    assert found.loss == budget
-    assert all(step.epsilon > 0 and step.choice >= 0 for step in found.steps)
-    assert all(step.columns is None or step.choice == 0 for step in found.steps)
+    found = planned(domain_of(sizes), rows, budget, looks=3)
+    assert found.steps >= 1 and min(found.new, found.looks, found.free) >= 0 and found.new <= len(sizes)
+    assert 0 < found.choice < budget / found.steps
     pairs = [each for each in found.candidates if len(each) == 2]
     assert all(np.prod([sizes[int(name[1:])] for name in pair]) <= CONSTANTS.max_cells for pair in pairs)
     assert {each for each in found.candidates if len(each) == 1} == {(f"a{i}",) for i in range(len(sizes))}
@@ -59,7 +64,7 @@ def test_a_fit_costs_epsilon_to_the_last_digit(classes: int, size: int, epsilon:
     """On every branch of the plan: no rows, too little signal, one step, many."""
     domain = domain_of([4, 3, 5], classes, rows=max(size, 1) if public else None)
     table = privet.open(rows_of(size, classes), domain, budget=10)
-    found = boost(table, Fraction(epsilon), np.random.default_rng(0))
+    found = boost(table, Fraction(epsilon), COINS)
     asked = sum((release.epsilon for _, release, _ in found.asked), Fraction(0))
     assert asked == table.budget.spent == Fraction(epsilon)
     assert len(found.intercept) == classes and abs(sum(found.intercept)) < 1e-9
@@ -88,7 +93,7 @@ def test_every_outcome_of_a_fit_loses_at_most_epsilon(classes: int) -> None:
     left, right = pd.DataFrame(rows), pd.DataFrame([*rows, person])
 
     def published(table: Any) -> Any:
-        return content(boost(table, Fraction(1), np.random.default_rng(0)))
+        return content(boost(table, Fraction(1), COINS))
 
     worst = worst_loss(published, left, right, domain, limit=120)
     assert 0.5 < worst.loss <= 1 + 1e-6
@@ -107,23 +112,70 @@ def test_it_learns_what_two_attributes_say_together(classes: int) -> None:
     domain = domain_of([4, 3, 5], classes)
     rows = rows_of(30_000, classes)
     table = privet.open(rows[:20_000], domain, budget=10)
-    found = boost(table, Fraction(2), np.random.default_rng(0))
+    found = boost(table, Fraction(2), COINS)
     assert {"a0", "a1"} in [set(table.columns) for table in found.tables]
     assert accuracy(found, domain, rows[20_000:]) > 0.82
 
 
 def test_little_signal_returns_the_class_shares() -> None:
     domain = domain_of([4, 3, 5], rows=100)
-    found = boost(privet.open(rows_of(100, 2), domain, budget=1), Fraction(1, 10), np.random.default_rng(0))
+    found = boost(privet.open(rows_of(100, 2), domain, budget=1), Fraction(1, 10), COINS)
     assert found.tables == () and "too little signal" in found.note
 
 
-def test_public_coins_alone_decide_the_plan() -> None:
-    """Two plans with one seed are the same, whatever the rows are."""
-    domain = domain_of([40, 40, 40], rows=100_000)
-    plans = [plan(domain, 1e5, Fraction(1), np.random.default_rng(5), CONSTANTS) for _ in range(2)]
-    assert plans[0] == plans[1]
-    assert {step.columns for step in plans[0].steps if step.columns} == {("a0",), ("a1",), ("a2",)}
+def test_attributes_of_many_cells_are_taken_once_each_and_large_ones_cost_more() -> None:
+    """No pair is small enough, so the first steps add a new attribute each; the prices add up to epsilon."""
+    domain = domain_of([40, 20, 2, 30], rows=30_000)
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({f"a{i}": rng.integers(0, size, 5_000) for i, size in enumerate((40, 20, 2, 30))})
+    rows["y"] = (rows.a0 > 20).astype(int)
+    table = privet.open(rows, domain, budget=2)
+    found = boost(table, Fraction(1), COINS)
+    first = found.tables[:4]
+    assert {each.columns for each in first} == {("a0",), ("a1",), ("a2",), ("a3",)}
+    prices = {each.columns[0]: each.epsilon for each in first}
+    assert prices["a0"] > prices["a2"] > 0 and table.budget.spent == 1
+
+
+def test_numbers_of_twenty_bins_enter_pairs_in_fewer() -> None:
+    """Twenty by twenty cells are too many for a table of two: neighbouring bins are merged, and a pair is found."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({name: rng.integers(0, 1000, 20_000) for name in ("x", "z", "w")})
+    rows["y"] = ((rows.x < 500) ^ (rows.z < 500)).astype(int)
+    columns = [Numeric(name, Fraction(0), Fraction(999), Fraction(1), bins=20) for name in ("x", "z", "w")]
+    domain = Domain((*columns, Nominal("y", (0, 1))), target="y", rows=20_000)
+    found = boost(privet.open(rows, domain, budget=2), Fraction(2), COINS)
+    assert {"x", "z"} in [set(each.columns) for each in found.tables]
+    assert found.domain is not None and found.domain["x"].size >= 20
+
+
+def test_a_closer_look_finds_what_lies_between_two_edges() -> None:
+    """The class follows from 3 of 100,000 values: a look at single numbers has finer cells than any declared bin."""
+    rng = np.random.default_rng(0)
+    size = 60_000
+    rows = pd.DataFrame({f"a{i}": rng.integers(0, 12, size) for i in range(6)})
+    rows["gain"] = np.where(rng.random(size) < 0.5, rng.choice([30_100, 52_300, 71_900], size), 30_900)
+    rows["gain"] += rng.integers(0, 40, size)
+    rows["y"] = (rows.gain % 1000 < 500).astype(int) * (rng.random(size) < 0.9)
+    gain = Numeric("gain", Fraction(0), Fraction(99_999), Fraction(1), bins=50)
+    others = [Nominal(f"a{i}", tuple(range(12))) for i in range(6)]
+    domain = Domain((gain, *others, Nominal("y", (0, 1))), target="y", rows=size)
+    found = boost(privet.open(rows, domain, budget=1), Fraction(1), COINS)
+    assert found.domain is not None and found.domain["gain"].size > 400
+
+
+def test_the_first_table_says_how_large_the_classes_are_where_counts_do_not() -> None:
+    """70 to 30 of 1,000 rows at epsilon 0.05: a twentieth of it buys no class counts worth the name."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"a0": rng.integers(0, 4, 1_000), "y": (rng.random(1_000) < 0.3).astype(int)})
+    domain = domain_of([4], rows=1_000)
+    right = 0
+    for seed in range(40):
+        table = privet.testing.open(rows, domain, budget=1, seed=seed)
+        found = boost(table, Fraction(1, 20), COINS)
+        right += found.intercept[0] > found.intercept[1]
+        assert table.budget.spent == Fraction(1, 20)
+    assert right >= 36  # by class counts alone 29
 
 
 def test_missing_values_and_a_thousand_cells_are_cells_like_others() -> None:
@@ -148,7 +200,7 @@ def test_missing_values_and_a_thousand_cells_are_cells_like_others() -> None:
     )
     rows.loc[::3, "x"] = None
     table = privet.open(rows, replace(domain, rows=size), budget=10)
-    found = boost(table, Fraction(3), rng)
+    found = boost(table, Fraction(3), COINS)
     assert table.budget.spent == 3
     assert all(np.isfinite(each.values).all() and np.isfinite(each.deviation).all() for each in found.tables)
     assert np.argmax(found.intercept) == 0
@@ -157,12 +209,9 @@ def test_missing_values_and_a_thousand_cells_are_cells_like_others() -> None:
 def test_several_rows_per_person_are_planned_by_what_each_row_pays() -> None:
     """A person with 20 rows pays 20 times: the plan is that of a twentieth of epsilon, and its price that of all."""
     one, many = domain_of([4, 3, 5], rows=5_000), replace(domain_of([4, 3, 5], rows=5_000), rows_per_person=20)
-    few, same = (
-        plan(each, 5e3, budget, np.random.default_rng(0), CONSTANTS)
-        for each, budget in ((one, Fraction(1, 100)), (many, Fraction(1, 5)))
-    )
+    few, same = (planned(each, 5e3, budget) for each, budget in ((one, Fraction(1, 100)), (many, Fraction(1, 5))))
     assert same.candidates == few.candidates
-    assert [step.epsilon for step in same.steps] == [20 * step.epsilon for step in few.steps]
+    assert (same.new, same.looks, same.free, same.choice) == (few.new, few.looks, few.free, 20 * few.choice)
 
 
 def test_a_column_with_a_comma_is_no_pair() -> None:
@@ -172,13 +221,11 @@ def test_a_column_with_a_comma_is_no_pair() -> None:
     rows = pd.DataFrame({name: rng.integers(0, 2, 4_000) for name in names})
     rows["y"] = rows["a, b"]
     domain = Domain((*(Nominal(name, (0, 1)) for name in names), Nominal("y", (0, 1))), target="y", rows=4_000)
-    found = boost(privet.open(rows, domain, budget=5), Fraction(5), np.random.default_rng(0))
+    found = boost(privet.open(rows, domain, budget=5), Fraction(5), COINS)
     assert found.tables[0].columns in (("a, b",), ("a", "a, b"), ("b", "a, b"))
 
 
 def test_rows_beyond_all_reason_make_a_plan_that_ends() -> None:
     domain = domain_of([2], rows=10**15)
-    found = boost(
-        privet.open(rows_of(50, 2)[["a0", "y"]].clip(0, 1), domain, budget=1), Fraction(1), np.random.default_rng(0)
-    )
+    found = boost(privet.open(rows_of(50, 2)[["a0", "y"]].clip(0, 1), domain, budget=1), Fraction(1), COINS)
     assert len(found.tables) <= CONSTANTS.max_steps

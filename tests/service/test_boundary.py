@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
@@ -75,6 +76,9 @@ def test_every_route_refuses_whoever_may_not_use_it(served: Served, operation: O
     tokens = service.access.tokens
     revoked, record = tokens.create("ada", operation.role if operation.role == ANALYST else ANALYST)
     tokens.revoke(record.id)
+    last_year = Tokens(service.ledger, lambda: datetime.now(UTC) - timedelta(days=365))
+    expired, _ = last_year.create("ada", ANALYST, days=30)
+    tokens.refresh()
     stranger, _ = tokens.create("eve", ANALYST)
     flipped = live[:-1] + ("0" if live[-1] != "0" else "1")
     for headers in (
@@ -83,6 +87,7 @@ def test_every_route_refuses_whoever_may_not_use_it(served: Served, operation: O
         bearer(flipped),
         bearer(live + "x"),
         bearer(revoked),
+        bearer(expired),
         bearer(stranger),
         {"Authorization": f"Basic {live}"},
         {"Authorization": live},
@@ -504,6 +509,74 @@ def test_requests_for_more_budget_are_decided_by_an_owner(served: Served) -> Non
     assert served.service.ledger.cap("people", "ada") == Fraction(3, 2)
     assert httpx2.get(path, headers=ada).json()["requests"][0]["state"] == "granted"
     assert httpx2.get(owner, headers=grace).json()["requests"][0]["purpose"] == "a second tree"
+
+
+def test_the_list_of_entries_comes_in_pages_and_reads_no_answer(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All answers of an analyst may be larger than the memory of a server."""
+    monkeypatch.setattr("privet.service.server.PAGE", 2)
+    with served.connect("ada") as mine, served.connect("eve") as others:
+        for number in range(5):
+            mine.table("people").count("1/100", key=f"k{number}")
+            others.table("people").count("1/100")
+    token, path = bearer(served.token()), f"{served.url}/v1/tables/people/entries"
+    monkeypatch.setattr("privet.kernel.ledger.log.Answer.read", None)
+    listed, after = [], 0
+    while after is not None:
+        reply = httpx2.get(path, headers=token, params={"after": after}).json()
+        listed.append([(entry["key"], entry["answered"]) for entry in reply["entries"]])
+        after = reply["next"]
+    assert listed == [[("k0", True), ("k1", True)], [("k2", True), ("k3", True)], [("k4", True)]]
+
+
+def test_a_request_that_is_granted_twice_at_once_raises_the_cap_once(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two clicks of an owner, or of two: both find the request open, and the first decision in the ledger counts."""
+    import threading
+
+    served.service.reload({"ada": Grant({"people": Fraction(1)})}, ("grace",))
+    ada = bearer(served.service.access.tokens.create("ada")[0])
+    grace = bearer(served.service.access.tokens.create("grace", OWNER)[0])
+    body = {"epsilon": "1/2", "purpose": "a second tree", "key": "r1"}
+    made = httpx2.post(f"{served.url}/v1/tables/people/requests", headers=ada, json=body).json()
+    both, record = threading.Barrier(2), served.service.ledger.record
+
+    def together(event: str, **facts: Any) -> int:
+        if event == "decision":
+            both.wait(60)
+        return record(event, **facts)
+
+    monkeypatch.setattr(served.service.ledger, "record", together)
+    replies: list[httpx2.Response] = []
+
+    def grant() -> None:
+        path = f"{served.url}/v1/owner/requests/{made['id']}"
+        replies.append(httpx2.post(path, headers=grace, json={"granted": True}, timeout=60))
+
+    threads = [threading.Thread(target=grant) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(reply.status_code for reply in replies) == [200, 422]
+    assert served.service.ledger.cap("people", "ada") == Fraction(3, 2)
+
+
+def test_an_owner_of_one_table_reads_no_events_of_another() -> None:
+    first = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="people")._session
+    first.ledger.register("others", source="others", budget=Fraction(1), domain=DOMAIN)
+    sessions = {"people": first, "others": replace(first, dataset="others")}
+    with serve_sessions(sessions, limits=UNLIMITED) as served:
+        body = {"epsilon": "1/2", "purpose": "why", "key": "r"}
+        for table in sessions:
+            path = f"{served.url}/v1/tables/{table}/requests"
+            assert httpx2.post(path, headers=bearer(served.token("ada")), json=body).status_code == 201
+        for tables, seen in ((("people",), {"people"}), (None, {"people", "others"})):
+            owner = bearer(served.token("grace", OWNER, tables))
+            events = httpx2.get(f"{served.url}/v1/owner/events", headers=owner).json()["events"]
+            assert {event["table"] for event in events if event["event"] == "request"} == seen
 
 
 def test_one_analyst_sees_nothing_of_another() -> None:

@@ -355,7 +355,8 @@ def test_a_table_that_is_counted_in_rho_answers_as_here() -> None:
         count = table.count("0.5")
         told = [repr(count), repr(count.refine("1.0")), repr(table.count(privet.Rho("0.01")))]
         told.append(repr(table.partition("sex").count("0.1")))
-        told.append(str(table.residual_tables(model, [(), ("sex",)], ["0.01", "1/300"]).to_dict()))
+        told.append(str(table.residual_tables(model, [(), ("sex",)], ["0.01", Fraction(1, 307)]).to_dict()))
+        told.append(str(table.allot("0.0001").budget.remaining))  # a rho below the smallest epsilon
         told.append(repr(table.top_residual_tables(model, [("sex",), ("age",)], 1, "0.3")))
         with table.reserve("0.5") as scope:
             told.append(repr(scope.count("0.2")))

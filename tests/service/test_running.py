@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import signal
 import subprocess
@@ -17,10 +18,13 @@ from service.server_process import serving
 
 import privet
 from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.service.api import AnswerBody
 from privet.service.client import connect
 from privet.service.config import Limits
+from privet.service.permissions import Caller
 from privet.service.running import default_tick
 from privet.service.seeded_server import UNLIMITED, serve_seeded, serve_sessions
+from privet.service.server import OPERATIONS, Call
 
 CONFIG = """\
 [server]
@@ -211,6 +215,31 @@ def test_an_answer_leaves_at_a_tick_whatever_it_took() -> None:
             now[0] = 5 + taken
             late.append(service._leaves(5.0, 0.1))
         assert late == [15.0, 15.0, 15.0, 25.0] and service.counts["late", ""] == 4
+
+
+@pytest.mark.parametrize(("tick", "under_way"), [(3600.0, True), (0.0, False)])
+def test_a_question_is_under_way_until_its_answer_leaves(tick: float, under_way: bool) -> None:
+    """Else a second request under its key, or one too many, would tell before the tick that the engine is done."""
+    with serve_seeded(FRAME, DOMAIN, 10, seed=1, tick=tick) as served:
+        service = served.service
+        served.token()
+        service.access.refresh()
+        (token,) = service.access.tokens.all()
+        ask = next(operation for operation in OPERATIONS if operation.name == "ask")
+        whose, session = Caller("ada", "analyst", token), service.sessions["people"]
+        question = {"question": "count", "version": 1}
+        body = AnswerBody(sitting="a-sitting", rows=[], question=question, epsilon={"all": "1", "parts": 1}, key="a")
+        call = Call(whose, "people", session, body, {}, {})
+
+        async def asked() -> tuple[object, ...]:
+            await service._run(ask, call, service.clock())
+            await asyncio.sleep(0)  # what is called when the work is done
+            (entry,) = service.entries(call).entries
+            return service._keys, service._asking["ada"], entry.answered
+
+        assert session.ledger.spent("people") == 0
+        assert asyncio.run(asked()) == ({("ada", "people", "a")} if under_way else set(), int(under_way), not under_way)
+        assert session.ledger.spent("people") == 1
 
 
 def test_ticks_follow_from_the_public_bound_of_the_rows() -> None:

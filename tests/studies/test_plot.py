@@ -212,6 +212,6 @@ def test_a_terminal_shows_everything_within_a_hundred_columns() -> None:
     text = "\n".join(shown)
     for each in ("paper-figure-1", "75.5 (±0.4)", "75.00 ± 0.32 (10)", "\u22120.3", "✓ one", "✗ two", "? 3"):
         assert each in text
-    for each in ("Does not hold: not seen", "Why: the erratum", "Too few runs to say: few", "- a note"):
+    for each in ("Does not hold: not seen", "Why: the erratum", "Open at this size: few", "- a note"):
         assert each in text
     assert "\x1b" not in text

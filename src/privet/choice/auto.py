@@ -76,6 +76,11 @@ class AutoClassifier(PrivateClassifier):
         return checked(self.policy if isinstance(self.policy, CautiousForest) else CautiousForest.load(self.policy))
 
     def _learn(self, table: ProtectedTable, reasons: list[str]) -> Model:
+        if table.unit.delta is not None:
+            raise QuestionError(
+                "auto chooses among learners by what they do with pure epsilon; on a data set with a delta fit "
+                "BoostedTablesClassifier."
+            )
         epsilon, domain = self._checked_epsilon(), table.domain
         probe = as_epsilon(epsilon * PROBE)
 

@@ -7,7 +7,7 @@ What they return is a release still, and clean by its type. For a function of yo
 >>> from privet import Public
 >>> import privet
 >>> table = privet.open(privet.datasets.census(5000), privet.datasets.census_domain(), budget=1)
->>> women = percent(table.where(sex="F").count(epsilon=0.5), table.count(epsilon=0.5))
+>>> women = percent(table.where(sex="Female").count(epsilon=0.5), table.count(epsilon=0.5))
 >>> women.clean, 45 < women.value < 55
 (True, True)
 """

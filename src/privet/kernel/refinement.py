@@ -93,6 +93,11 @@ class Chain:
         with self._lock:
             levels = self._read()
             while wanted := _missing(levels, parts, losses):
+                if any(loss - levels[part].loss < self._session.unit.smallest for part, loss in wanted.items()):
+                    raise QuestionError(
+                        f"cannot refine {self._question.words} by so little: an answer costs at least "
+                        f"{self._session.unit.text(self._session.unit.smallest)} more; ask for a larger epsilon."
+                    )
                 try:
                     levels = self._step(_written(wanted))
                 except KeyReused:  # another refinement came between

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.kernel.accounting import as_epsilon
+from privet.kernel.accounting import SMALLEST_EPSILON, as_epsilon
 from privet.kernel.gaussian import IntegerGaussian, ResidualGaussian
 from privet.kernel.mechanisms import (
     AboveThreshold,
@@ -32,7 +32,7 @@ from privet.kernel.mechanisms import (
     selection,
 )
 from privet.kernel.per_part import PerPart
-from privet.kernel.zcdp import Rho, epsilon_of, rho_of
+from privet.kernel.zcdp import SMALLEST_RHO, Rho, epsilon_of, rho_of
 from privet.text import decimal_text, quoted, short_text
 
 IntegerNoise = IntegerLaplace | IntegerGaussian
@@ -48,6 +48,7 @@ class Unit(ABC):
     name: ClassVar[str]
     delta: Fraction | None = None
     selection: ClassVar[str] = "permute-and-flip"  # the one with the least error for what it loses
+    smallest: ClassVar[Fraction] = SMALLEST_EPSILON  # that an answer, or a refinement of one, may cost
     power: ClassVar[int] = 1  # a person with k records loses k to this power times what one record loses
 
     def of_person(self, loss: Fraction, records: int) -> Fraction:
@@ -204,10 +205,13 @@ class Zcdp(Unit):
 
     name = "rho"
     selection = "exponential"
+    smallest = SMALLEST_RHO
     power = 2
 
     def amount(self, value: object, name: str = "epsilon", exchange: Fraction | None = None) -> Fraction:
         if isinstance(value, Rho):
+            if value.value < SMALLEST_RHO:
+                raise QuestionError("rho must be at least 1e-21 in a question; write it as 0.01 or 1/100.")
             return value.value
         epsilon = as_epsilon(value, name)
         assert self.delta is not None

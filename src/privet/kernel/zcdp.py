@@ -26,7 +26,9 @@ from privet.kernel.limits import fraction_of
 from privet.text import decimal_text, quoted
 
 SMALLEST_DELTA, LARGEST_DELTA = Fraction(1, 10**15), Fraction(1, 10)
-SMALLEST_RHO, LARGEST_RHO = Fraction(1, 10**40), Fraction(10**12)
+# The smallest is below what the smallest epsilon and delta are worth: further noise takes a millisecond a number, and
+# whoever may ask for it almost free of charge keeps a server busy for an hour with one question.
+SMALLEST_RHO, LARGEST_RHO = Fraction(1, 10**21), Fraction(10**12)
 
 _SAFETY = Decimal(10) ** -40  # relative; logarithms of 60 digits are wrong by less than 10^-55
 _GOLDEN = Decimal("0.6180339887498949")

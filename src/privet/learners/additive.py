@@ -6,6 +6,7 @@ So the charges of the kernel are the whole cost, and they add up to epsilon exac
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.kernel import MAX_RELEASED, SMALLEST_EPSILON, Domain, Histogram
+from privet.kernel import MAX_RELEASED, SMALLEST_EPSILON, Domain, Histogram, Rho, rho_of
 from privet.learners.algorithm import (
     Algorithm,
     Meter,
@@ -26,6 +27,7 @@ from privet.learners.algorithm import (
     ignore_progress,
 )
 from privet.learners.boosting import CONSTANTS, boost
+from privet.learners.joint_tables import COUNT_SHARE, enough_signal, joint_signal, learn_jointly
 from privet.learners.log_odds import (
     AskedQuestion,
     Learned,
@@ -107,9 +109,12 @@ def learn(
     check_target(domain)
     if learner.looks:
         _check_attributes(domain, epsilon)
+    if table.unit.delta is not None and counts is not None:
+        raise QuestionError("class counts that were bought before are for data sets without a delta.")
     remaining = epsilon - cost_of_counts(counts, domain)
     check_budget(table, learner.name, remaining)
-    learned = learner.learn(table.allot(remaining), epsilon, rng, Meter(progress, domain), counts, **choices)
+    scope = table.spending(remaining)  # a fit divides its epsilon: of a data set with a delta, the rho of it
+    learned = learner.learn(scope, epsilon, rng, Meter(progress, domain), counts, **choices)
     return published_model(domain, learner.name, epsilon, learned, reasons)
 
 
@@ -136,13 +141,23 @@ def published_model(
     Tables
     """
     steps = tuple(
-        Step(-1, number, question, 1, release.epsilon, release.about.entry)
+        Step(-1, number, question, 1, release.about.loss, release.about.entry)
         for question, release, number in learned.asked
     )
+    delta = next((release.delta for _, release, _ in learned.asked), None)
+    rho = None if delta is None else rho_of(epsilon, delta)
     noisy = all(release.private for _, release, _ in learned.asked)
     why = (*reasons, *(() if noisy else ("its noise was seeded, or its rows are public",)))
     privacy = Privacy(
-        name, "corrected", epsilon, domain.rows_per_person, (*steps, *more), why, person=domain.person or ""
+        name,
+        "corrected",
+        epsilon,
+        domain.rows_per_person,
+        (*steps, *more),
+        why,
+        person=domain.person or "",
+        delta=delta,
+        rho=rho,
     )
     return Tables(learned.domain or domain, learned.intercept, learned.tables, privacy, learned.note)
 
@@ -174,8 +189,22 @@ def _boosted(
     *,
     pairs: bool = True,
 ) -> Learned:
-    """Learn boosted tables, of two attributes too if `pairs` is true."""
-    return boost(table, epsilon, rng, CONSTANTS if pairs else replace(CONSTANTS, max_cells=0), meter, counts)
+    """Learn boosted tables, of two attributes too if `pairs` is true; with a delta, all tables together."""
+    constants = CONSTANTS if pairs else replace(CONSTANTS, max_cells=0)
+    domain = table.domain
+    if table.unit.delta is None:
+        return boost(table, epsilon, rng, constants, meter, counts)
+    rho = table.unit.amount(epsilon)
+    if domain.rows is not None and not enough_signal(domain, joint_signal(domain, domain.rows, rho)):
+        return boost(table, epsilon, rng, constants, meter)
+    target = domain.target_column.name
+    counts = table.histogram(target, epsilon=Rho(rho * COUNT_SHARE))
+    rows = float(domain.rows or max(np.maximum(counts.values, 0).sum(), 1.0))
+    if enough_signal(domain, joint_signal(domain, rows, rho)):
+        return learn_jointly(table, rho, counts, rows, meter, pairs=pairs)
+    # what the counts cost as a share of epsilon, rounded up to millionths
+    paid = epsilon * Fraction(math.ceil(counts.about.loss / rho * 10**6), 10**6)
+    return boost(table, epsilon, rng, constants, meter, counts, paid)
 
 
 def _naive_bayes(
@@ -184,11 +213,12 @@ def _naive_bayes(
     """Buy class counts, and a histogram of each attribute with the class, all at the same price."""
     target, names = table.domain.target_column.name, table.domain.attributes
     meter.at("counting classes", 0, 2, asked=0)
+    paid = epsilon * SHARE if counts is None else counts.epsilon
     if counts is None:
-        counts = table.histogram(target, epsilon=epsilon * SHARE)
+        counts = table.histogram(target, epsilon=paid)
     meter.at(f"counting {len(names)} tables", 1, 2, asked=1)
     # one question: where the rows are on a server, every question reads all of them
-    (histograms,) = table.parts().histograms([[(name, target) for name in names]], epsilon - counts.epsilon)
+    (histograms,) = table.parts().histograms([[(name, target) for name in names]], epsilon - paid)
     return naive_bayes(table.domain, counts, histograms)
 
 

@@ -133,12 +133,13 @@ def check_budget(table: ProtectedTable, name: str, epsilon: Fraction) -> None:
         The table has less than `epsilon` left. Nothing was charged.
     """
     remaining = table.budget.remaining
-    if epsilon > remaining:
+    if table.unit.amount(epsilon) > remaining:
+        buys = table.budget.buys
         raise BudgetExceeded(
-            f"cannot fit {name} with epsilon={decimal_text(epsilon)}: the table has {decimal_text(remaining)} left. "
-            f"{'Lower epsilon, or ask' if remaining else 'Ask'} the data owner for more.",
+            f"cannot fit {name} with epsilon={decimal_text(epsilon)}: the table has {decimal_text(buys)} left. "
+            f"{'Lower epsilon, or ask' if buys else 'Ask'} the data owner for more.",
             requested=epsilon,
-            remaining=remaining,
+            remaining=buys,
         )
 
 

@@ -3,7 +3,8 @@
 The budget buys class counts first, then steps. A step does three things:
 
 1. It chooses the table of one or two attributes in which the model so far errs most
-   (permute-and-flip on monotone scores).
+   (permute-and-flip on monotone scores). Where there are steps for most attributes, the first ones choose among
+   attributes that no table has yet.
 2. It buys noisy sums of the residuals in the cells of this table.
 3. It adds what the sums tell about the cells to the model.
 
@@ -15,6 +16,7 @@ plan.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -37,7 +39,6 @@ from privet.learners.log_odds import (
     prior_alone,
     table_title,
 )
-from privet.learners.plan import signal
 from privet.models.model import Floats
 from privet.models.tables import Table
 from privet.table import ProtectedTable
@@ -64,33 +65,60 @@ class Constants:
     major_slack: float = 0.25  # residuals are cut at 1 - share of the class + slack: for the largest class,
     minor_slack: float = 0.10  # and for the others
     rate: float = 0.8  # learning rate of all steps but the first
-    # every attribute is visited once before tables are chosen if there are at least pass_steps steps for
-    # each attribute, and if less than the share pass_fit of all pairs is small enough to be a candidate
-    pass_steps: float = 0.6
-    pass_fit: float = 0.5
+    # steps add an attribute each that no table has yet if there are at least new_steps steps for each attribute,
+    # and if less than the share new_fit of all pairs is small enough, in its declared bins, to be a candidate;
+    # from all_steps steps on for each attribute all of them have their turn, and none is chosen
+    new_steps: float = 0.6
+    all_steps: float = 0.9
+    new_fit: float = 0.5
+    looks: int = 2  # at most so many steps look closer at one number,
+    look_steps: int = 9  # one in this many,
+    look_weight: float = 2.0  # and cost this many times as much as others
+    totals_below: float = 200.0  # below this signal the first table also says how large the classes are
 
 
 CONSTANTS = Constants()
 MOST_ROWS = 10**10  # a plan is made for at most this many rows
+ROOT_POWER = 0.58  # the power where rho is divided: a step has as many rows times epsilon as with pure epsilon
 
 
 @dataclass(frozen=True)
-class PlannedStep:
-    """One step of a plan.
+class Strength:
+    """What parts of the budget of a fit are worth, as an epsilon of a record: what noise depends on.
+
+    Pure epsilon is divided. Of rho, noise of deviation 1 / sqrt(2 rho) is what Laplace noise for 2 sqrt(rho) would be,
+    and parts lose their square roots: more steps are affordable, and the first is dearer.
 
     Parameters
     ----------
-    epsilon : Fraction
-        What the sums of the residuals cost.
-    choice : Fraction, default 0
-        What the choice of the table costs; 0 if none is bought.
-    columns : tuple of str, optional
-        The table, where no choice is bought.
+    epsilon : float
+        Of a record, what the whole budget is worth for a single sum.
+    root : bool
+        Whether the budget is counted in rho.
     """
 
-    epsilon: Fraction
-    choice: Fraction = Fraction(0)
-    columns: tuple[str, ...] | None = None
+    epsilon: float
+    root: bool = False
+
+    @classmethod
+    def of(cls, table: ProtectedTable, epsilon: Fraction) -> Strength:
+        """Return what an epsilon of a fit is worth on a table."""
+        if table.unit.delta is None:
+            return cls(float(epsilon) / table.domain.rows_per_person)
+        return cls(2 * math.sqrt(float(table.unit.amount(epsilon))) / table.domain.rows_per_person, root=True)
+
+    def of_part(self, part: float) -> float:
+        """Return what a part of the budget is worth for a sum."""
+        return self.epsilon * (math.sqrt(part) if self.root else part)
+
+    def part_for_choice(self, epsilon: float) -> float:
+        """Return which part of the budget buys a choice of this epsilon; of rho, the exponential mechanism's."""
+        return (epsilon / (math.sqrt(2) * self.epsilon)) ** 2 if self.root else epsilon / self.epsilon
+
+    def steps(self, rows: float, constants: Constants) -> float:
+        """Return how many steps are worth their noise."""
+        power = ROOT_POWER if self.root else constants.power
+        return float(min(max(1.0, (rows * self.epsilon / constants.scale) ** power), constants.max_steps))
 
 
 @dataclass(frozen=True)
@@ -99,32 +127,63 @@ class BoostPlan:
 
     Parameters
     ----------
-    steps : tuple of PlannedStep
+    new : int
+        How many steps come first, each of which adds an attribute that no table has yet.
+    order : tuple of str
+        These attributes, if all of them have their turn; else they are chosen.
+    looks : int
+        How many steps come next, each of which looks closer at one number.
+    free : int
+        How many steps follow, each of which may choose any candidate.
+    choice : Fraction
+        What the choice of a table costs.
+    merge : bool
+        Whether numbers enter tables of two in merged bins.
     candidates : tuple of tuple of str
-        The columns of each candidate table.
+        The attributes of each candidate table.
     """
 
-    steps: tuple[PlannedStep, ...]
+    new: int
+    order: tuple[str, ...]
+    looks: int
+    free: int
+    choice: Fraction
+    merge: bool
     candidates: tuple[tuple[str, ...], ...]
 
     @property
-    def loss(self) -> Fraction:
-        """What all steps cost together."""
-        return sum((step.choice + step.epsilon for step in self.steps), Fraction(0))
+    def steps(self) -> int:
+        """How many steps there are."""
+        return self.new + self.looks + self.free
 
 
-def plan(domain: Domain, rows: float, epsilon: Fraction, rng: np.random.Generator, constants: Constants) -> BoostPlan:
-    """Divide `epsilon` into steps. The last step takes the remainder, so that the shares add up exactly.
+def plan(
+    domain: Domain,
+    sizes: Mapping[str, int],
+    looks: int,
+    rows: float,
+    epsilon: Fraction,
+    strength: Strength,
+    rng: np.random.Generator,
+    constants: Constants,
+) -> BoostPlan:
+    """Divide `epsilon` into steps.
 
     Parameters
     ----------
     domain : Domain
+    sizes : mapping of str to int
+        How many cells each attribute has in merged bins.
+    looks : int
+        How many numbers can be looked at more closely.
     rows : float
         The number of rows, public or released.
     epsilon : Fraction
         What all steps may cost together, per person.
+    strength : Strength
+        What that is worth.
     rng : numpy.random.Generator
-        Public coins for the order in which attributes are visited.
+        Public coins for the order of attributes.
     constants : Constants
 
     Returns
@@ -132,51 +191,40 @@ def plan(domain: Domain, rows: float, epsilon: Fraction, rng: np.random.Generato
     BoostPlan
     """
     names = domain.attributes
-    sizes = {name: domain[name].size for name in names}
-    budget = float(epsilon) / domain.rows_per_person  # of a record, which is what noise depends on
-    steps = min(max(1.0, (rows * budget / constants.scale) ** constants.power), constants.max_steps)
+    steps = strength.steps(rows, constants)
 
-    def largest(share: float) -> float:
-        """The most cells that a table may have whose sums cost this share."""
-        return min(constants.max_cells, share * rows / constants.cell_signal)
+    def largest(part: float) -> float:
+        """The most cells that a table may have whose sums cost this part."""
+        return min(constants.max_cells, strength.of_part(part) * rows / constants.cell_signal)
 
     pairs = list(combinations(names, 2))
-    fits = [sizes[a] * sizes[b] <= largest(0.6 * budget / steps) for a, b in pairs]
-    visits: list[tuple[str | None, float]] = []  # an attribute, None for a choice, and the weight of the step
-    if steps >= constants.pass_steps * len(names) and np.mean(fits or [False]) < constants.pass_fit:
-        weights = np.array([sizes[name] for name in names]) ** (1 / 3)
-        visits = [(names[index], float(weights[index] / weights.mean())) for index in rng.permutation(len(names))]
-        steps -= len(names)
-    visits += [(None, 1.0)] * max(0, round(steps))
-    unit = budget / sum(weight for _, weight in visits)
-    choice = max(min(constants.choice_share * unit, constants.choice_cap / max(rows, 1.0)), 0.001 * unit)
-    small = [pair for pair in pairs if sizes[pair[0]] * sizes[pair[1]] <= largest(unit - choice)]
-    small = sorted(small, key=lambda pair: sizes[pair[0]] * sizes[pair[1]])
+    fits = [domain[a].size * domain[b].size <= largest(0.6 / steps) for a, b in pairs]
+    few_fit = float(np.mean(fits or [False])) < constants.new_fit
+    many = steps >= constants.new_steps * len(names) and few_fit
+    every = many and steps >= constants.all_steps * len(names)
+    steps = max(steps, len(names)) if every else steps
+    new = min(round(steps), len(names)) if many else 0
+    looks = min(looks, constants.looks, int(steps / constants.look_steps), round(steps) - new) if many else 0
+    order = tuple(names[index] for index in rng.permutation(len(names))) if every else ()
+    unit = 1 / round(steps)
+    enough = strength.part_for_choice(constants.choice_cap / max(rows, 1.0))
+    choice = max(min(constants.choice_share * unit, enough), 0.001 * unit)
+    if not many:  # with few steps pairs must be small as they are declared
+        sizes = {name: domain[name].size for name in names}
+
+    def cells(pair: tuple[str, str]) -> int:
+        return sizes[pair[0]] * sizes[pair[1]]
+
+    small = sorted((pair for pair in pairs if cells(pair) <= largest(unit - choice)), key=cells)
     # with many classes fewer pairs: all candidates together have at most the cells of one question
     small = small[: min(constants.max_pairs, MAX_CELLS // 2 // max(1, constants.max_cells * len(domain.classes)))]
     candidates = (*((name,) for name in names), *(_ordered(domain, pair) for pair in small))
-    parts = [
-        (name, weight * unit / budget, choice / budget if name is None and len(candidates) > 1 else 0.0)
-        for name, weight in visits
-    ]
-    return BoostPlan(_steps(parts, epsilon), candidates)
+    return BoostPlan(new, order, looks, round(steps) - new - looks, _share(epsilon, choice), many, candidates)
 
 
-def _steps(parts: Sequence[tuple[str | None, float, float]], epsilon: Fraction) -> tuple[PlannedStep, ...]:
-    """Return the steps; a part is an attribute or None, and the shares of epsilon of the step and of its choice."""
-
-    def share(part: float) -> Fraction:
-        """Round to millionths of epsilon, which a ledger can show."""
-        return epsilon * max(1, round(part * 10**6)) / 10**6
-
-    remaining = epsilon
-    steps = []
-    for index, (name, part, choice_part) in enumerate(parts):
-        whole = share(part) if index < len(parts) - 1 else remaining
-        remaining -= whole
-        choice = share(choice_part) if choice_part else Fraction(0)
-        steps.append(PlannedStep(whole - choice, choice, None if name is None else (name,)))
-    return tuple(steps)
+def _share(epsilon: Fraction, part: float) -> Fraction:
+    """Return a part of epsilon, rounded down to millionths of it, which a ledger can show."""
+    return epsilon * max(1, int(part * 10**6)) / 10**6
 
 
 def _ordered(domain: Domain, pair: tuple[str, str]) -> tuple[str, ...]:
@@ -194,6 +242,7 @@ def boost(
     constants: Constants = CONSTANTS,
     meter: Meter | None = None,
     counts: Histogram | None = None,
+    paid: Fraction | None = None,
 ) -> Learned:
     """Learn boosted tables within `epsilon`.
 
@@ -210,13 +259,15 @@ def boost(
         Where progress is reported.
     counts : Histogram, optional
         Class counts that were bought before.
+    paid : Fraction, optional
+        Which part of epsilon they cost, if it is not what they say.
 
     Returns
     -------
     Learned
         The class shares alone if there is too little signal for a table; its note says so.
     """
-    return _Fit(table, epsilon, rng, constants, meter or Meter(ignore_progress, table.domain)).run(counts)
+    return _Fit(table, epsilon, rng, constants, meter or Meter(ignore_progress, table.domain)).run(counts, paid)
 
 
 class _Fit:
@@ -233,45 +284,75 @@ class _Fit:
         self._table, self._domain, self._epsilon = table, table.domain, epsilon
         self._rng, self._constants, self._meter = rng, constants, meter
         self._target = table.domain.target_column.name
-        self._classes = len(table.domain.classes)
         self._asked: list[AskedQuestion] = []
 
-    def run(self, counts: Histogram | None) -> Learned:
+    def run(self, counts: Histogram | None, paid: Fraction | None = None) -> Learned:
         """Buy class counts if there are none, make the plan, and take its steps."""
         if counts is None:
-            share = as_epsilon(self._epsilon * self._constants.prior_share)
-            counts = self._table.histogram(self._target, epsilon=share)
+            paid = as_epsilon(self._epsilon * self._constants.prior_share)
+            counts = self._table.histogram(self._target, epsilon=paid)
+        elif paid is None:
+            paid = counts.epsilon
+        assert paid is not None
         self._record("class counts", counts, 0)
         public = self._domain.rows
         rows = max(float(np.maximum(counts.values, 0).sum()), 1.0) if public is None else float(min(public, MOST_ROWS))
         least = self._constants.least_signal if public is None else self._constants.least_public_signal
-        if signal(self._domain, rows, self._epsilon) < least:
+        worth = Strength.of(self._table, self._epsilon)
+        if rows * worth.epsilon < least:
             return replace(
-                prior_alone(self._table, self._epsilon, counts),
+                prior_alone(self._table, self._epsilon, counts, paid),
                 note="there is too little signal for a table: the model is the class shares alone",
             )
         # a cell needs rows, and no epsilon makes more of them
-        self._finer = FinerTable(self._table, signal(self._domain, rows, min(self._epsilon, Fraction(1))))
-        shares = class_shares(counts)
-        planned = plan(self._domain, rows, self._epsilon - counts.epsilon, self._rng, self._constants)
-        intercept = centred_log(shares)
-        model = AdditiveModel(tuple(round(logit * LOGIT_GRID) for logit in intercept))
-        # by the names that the kernel gives them; a column called "a, b" wins over the pair of a and b
-        candidates = {", ".join(columns): columns for columns in map(self._finer.columns, reversed(planned.candidates))}
-        tables: list[Table] = []
-        steps = len(planned.steps)
-        for number, step in enumerate(planned.steps):
-            self._meter.at(f"table {number + 1} of {steps}", number, steps, asked=len(self._asked))
-            table = self._step(model, step, candidates, shares, number)
-            tables.append(table)
-            grid = np.rint(table.values * LOGIT_GRID).astype(np.int32)
-            model = AdditiveModel(model.intercept, (*model.terms, (table.columns, grid)))
+        self._finer = FinerTable(self._table, rows * min(worth.epsilon, 1 / self._domain.rows_per_person))
+        self._budget = self._epsilon - paid  # of all steps
+        names = self._domain.attributes
+        paired = zip(names, self._finer.merged_columns(names), strict=True)
+        sizes = {name: self._finer.domain[column].size for name, column in paired}
+        self._plan = plan(
+            self._domain, sizes, len(self._finer.looks), rows, self._budget, worth, self._rng, self._constants
+        )
+        weak = rows * worth.epsilon < self._constants.totals_below
+        table, self._shares = self._first_step(counts, weak)
+        intercept, tables = centred_log(self._shares), [table]
+        while len(tables) < self._plan.steps:
+            tables.append(self._step(intercept, tables))
         domain, merged = self._finer.merged(tables)
         return Learned(intercept, merged, tuple(self._asked), domain=domain)
 
-    def _record(self, question: str, release: Any, table: int) -> None:
-        """Write down a question that was asked."""
-        self._asked.append(AskedQuestion(question, release, table))
+    def _candidates(self, tables: Sequence[Table]) -> dict[str, tuple[str, ...]]:
+        """Return what the next step chooses from, by the names that the kernel gives the tables."""
+        used = {table.columns for table in tables}
+        if len(tables) < self._plan.new:
+            unused = [name for name in self._domain.attributes if self._finer.columns([name]) not in used]
+            columns = [self._finer.columns([name]) for name in self._plan.order[len(tables) :][:1] or unused]
+        elif len(tables) < self._plan.new + self._plan.looks:
+            columns = [column for column in self._finer.looks if column not in used]
+        else:
+            columns = [self._finer.columns(names, self._plan.merge) for names in self._plan.candidates]
+        # a column called "a, b" wins over the pair of a and b
+        return {", ".join(names): names for names in reversed(columns)}
+
+    def _price(self, columns: tuple[str, ...], tables: Sequence[Table]) -> Fraction:
+        """Return what a step costs that takes these columns. The last takes the remainder: prices add up exactly.
+
+        A new attribute of many cells gets more than one of few: by the cubic root of their number, on average the
+        same as any other step.
+        """
+        remaining = self._budget - sum((table.epsilon for table in tables), Fraction(0))
+        left = self._plan.steps - len(tables)
+        if left == 1:
+            return remaining
+        weight = 1.0
+        if len(tables) < self._plan.new:
+            used = {table.columns for table in tables}
+            unused = {column for name in self._domain.attributes if (column := self._finer.columns([name])) not in used}
+            roots = {column: self._finer.domain[column[0]].size ** (1 / 3) for column in unused}
+            weight = roots[columns] / float(np.mean(list(roots.values())))
+        elif len(tables) < self._plan.new + self._plan.looks:
+            weight = self._constants.look_weight
+        return _share(self._budget, min(weight / left, 0.5) * float(remaining / self._budget))
 
     def _caps(self, shares: Floats, first: bool) -> tuple[int, ...]:
         """Return where residuals are cut.
@@ -282,30 +363,52 @@ class _Fit:
         caps = np.minimum(1.0, 1 - shares + (0.0 if first else slack))
         return tuple(int(cap) for cap in np.clip(np.ceil(caps * RESIDUAL_GRID), 1, RESIDUAL_GRID))
 
-    def _step(
-        self,
-        model: AdditiveModel,
-        step: PlannedStep,
-        candidates: Mapping[str, tuple[str, ...]],
-        shares: Floats,
-        number: int,
-    ) -> Table:
-        """Take one step: return the table that it adds to the model."""
-        first = number == 0
-        caps = self._caps(shares, first)
-        table = self._finer.table
-        columns = next(iter(candidates.values())) if step.columns is None else self._finer.columns(step.columns)
-        if step.choice:
-            choice = table.select_residuals(model, list(candidates.values()), caps, step.choice)
-            self._record("choice of a table", choice, number + 1)
+    def _choose(
+        self, model: AdditiveModel, tables: Sequence[Table], caps: tuple[int, ...]
+    ) -> tuple[tuple[str, ...], Fraction, Fraction]:
+        """Return the columns of the next table, what the step costs, and what is left of that for the sums."""
+        number, steps = len(tables) + 1, self._plan.steps
+        self._meter.at(f"table {number} of {steps}", number - 1, steps, asked=len(self._asked))
+        candidates = self._candidates(tables)
+        prices = {columns: self._price(columns, tables) for columns in candidates.values()}
+        (columns, price), paid = next(iter(prices.items())), Fraction(0)
+        if len(candidates) > 1:
+            # among new attributes a second best does little harm: the best is still there for the next step
+            paid = min(self._plan.choice / (2 if len(tables) < self._plan.new else 1), min(prices.values()) / 2)
+            choice = self._finer.table.select_residuals(model, list(prices), caps, paid)
+            self._record("choice of a table", choice, number)
             columns = candidates[str(choice)]
-        if first and self._classes > 2:
-            counts = table.histogram(*columns, self._target, epsilon=step.epsilon)
-            self._record(table_title(self._finer.names(columns)), counts, number + 1)
-            values, deviation = from_counts(self._finer.domain, columns, counts, shares)
-        else:
-            sums = table.residual_sums(model, columns, caps, step.epsilon)
-            self._record(table_title(self._finer.names(columns)), sums, number + 1)
-            values, deviation = from_residuals(self._finer.domain, columns, sums, caps)
-        rate = 1.0 if first or step.columns else self._constants.rate
-        return Table(columns, rate * values, rate * deviation, step.choice + step.epsilon)
+            price = prices[columns]
+        return columns, price, price - paid
+
+    def _first_step(self, counts: Histogram, weak: bool) -> tuple[Table, Floats]:
+        """Return the first table and the class shares. The model errs by the counts of the cells, which it asks for."""
+        shares = class_shares(counts)
+        model = _on_grid(centred_log(shares), ())
+        columns, price, epsilon = self._choose(model, (), self._caps(shares, first=True))
+        cells = self._finer.table.histogram(*columns, self._target, epsilon=epsilon)
+        self._record(table_title(self._finer.names(columns)), cells, 1)
+        if weak:  # class counts alone say little
+            shares = class_shares(counts, cells)
+        return Table(columns, *from_counts(self._finer.domain, columns, cells, shares), price), shares
+
+    def _step(self, intercept: tuple[float, ...], tables: Sequence[Table]) -> Table:
+        """Return the table that a later step adds to the model."""
+        model = _on_grid(intercept, tables)
+        caps = self._caps(self._shares, first=False)
+        columns, price, epsilon = self._choose(model, tables, caps)
+        sums = self._finer.table.residual_sums(model, columns, caps, epsilon)
+        self._record(table_title(self._finer.names(columns)), sums, len(tables) + 1)
+        values, deviation = from_residuals(self._finer.domain, columns, sums, caps)
+        rate = 1.0 if len(tables) < self._plan.new else self._constants.rate
+        return Table(columns, rate * values, rate * deviation, price)
+
+    def _record(self, question: str, release: Any, table: int) -> None:
+        """Write down a question that was asked."""
+        self._asked.append(AskedQuestion(question, release, table))
+
+
+def _on_grid(intercept: Sequence[float], tables: Sequence[Table]) -> AdditiveModel:
+    """Return a model on the kernel's grid of log odds."""
+    terms = tuple((table.columns, np.rint(table.values * LOGIT_GRID).astype(np.int32)) for table in tables)
+    return AdditiveModel(tuple(round(logit * LOGIT_GRID) for logit in intercept), terms)

@@ -9,7 +9,7 @@ which is declared or a noisy count. docs/choice.md#bins-that-are-too-coarse has 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count, pairwise
 from typing import TypeGuard
@@ -17,12 +17,14 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel import Domain, Numeric
+from privet.kernel import Column, Domain, Numeric
 from privet.models.tables import Table
 from privet.table import ProtectedTable
 
 COARSE = 10  # bins: a column with more was divided with care, and is left as it is
 FINEST = ((500.0, 20), (4000.0, 40))  # from so many rows times epsilon on, at most so many cells of a column
+PAIRED = 8  # bins of a column in a table of two
+CLOSER, CLOSEST = 20_000.0, 512  # from so many rows times epsilon on, a closer look in so many bins
 MOST_TOGETHER = 2**16  # cells of all columns by class: with more, bins stay as they are
 MOST_COLUMNS = 5000  # of a domain: with more, bins stay as they are
 
@@ -52,7 +54,7 @@ def cells_for_learning(domain: Domain, signal: float) -> Domain:
     [10, 20, 40, 40]
     """
     most = max((cells for least, cells in FINEST if signal >= least), default=0)
-    finer = tuple(_divided(column, most // column.bin_count) if _coarse(column) else column for column in domain)
+    finer = tuple(divided(column, most // column.bin_count) if _coarse(column) else column for column in domain)
     cells = sum(column.size for column in finer) * len(domain.classes)
     if finer == domain.columns or cells > MOST_TOGETHER or len(finer) > MOST_COLUMNS:
         return domain
@@ -60,7 +62,11 @@ def cells_for_learning(domain: Domain, signal: float) -> Domain:
 
 
 class FinerTable:
-    """A table whose coarse numeric columns can also be asked about in finer bins.
+    """A table whose numeric columns can also be asked about in other bins than the declared ones.
+
+    A table of one column is learned in finer bins, where the declared ones are coarse; a table of two in at most
+    `PAIRED` bins of each, neighbours merged, so that it has few cells; and a closer look at one number in up to
+    `CLOSEST` bins. All of them divide or merge declared bins, so that one model can hold them.
 
     Parameters
     ----------
@@ -71,58 +77,101 @@ class FinerTable:
     Attributes
     ----------
     table : ProtectedTable
-        The same rows with a copy of each coarse column, in finer bins.
+        The same rows with a copy of such columns for each kind of bins.
     domain : Domain
         The domain of that table.
-    copies : dict of str to str
-        For each coarse column the name of its copy.
     """
 
     def __init__(self, table: ProtectedTable, signal: float) -> None:
-        declared = table.domain
+        self._declared = declared = table.domain
+        self._copies: dict[str, dict[str, str]] = {"single": {}, "pair": {}, "look": {}}
         finer = cells_for_learning(declared, signal)
-        self._declared = declared
-        wanted: dict[str, str] = {}
+        used = {*declared.names, declared.person}
+        numbers = sum(isinstance(column, Numeric) for column in declared)
+        closer = signal >= CLOSER and numbers * CLOSEST * len(declared.classes) <= MOST_TOGETHER
+        copies: list[Numeric] = []
+        attribute_of: dict[str, str] = {}
         for name in declared.attributes:
-            if finer[name] != declared[name]:
-                wanted[name] = _unused(name, {*declared.names, declared.person, *wanted.values()})
+            column, single = declared[name], finer[name]
+            if not (isinstance(column, Numeric) and isinstance(single, Numeric)):
+                continue
+            bins = {
+                "single": single,
+                "pair": _merged(column, PAIRED),
+                "look": divided(single, CLOSEST // single.bin_count * closer),
+            }
+            for kind, other in bins.items():
+                if (
+                    other not in (column, single if kind == "look" else None)
+                    and len(declared.columns) + len(copies) < MOST_COLUMNS
+                ):
+                    copy = replace(other, name=_unused(name, used))
+                    used.add(copy.name)
+                    copies.append(copy)
+                    attribute_of[copy.name] = name
+                    self._copies[kind][name] = copy.name
         self.table = table
-        if wanted:
-            copies = [replace(finer.numeric(name), name=copy) for name, copy in wanted.items()]
-            domain = replace(declared, columns=(*declared.columns, *copies))
-            self.table = table.with_cells(domain, {copy: name for name, copy in wanted.items()})
+        if copies:
+            self.table = table.with_cells(replace(declared, columns=(*declared.columns, *copies)), attribute_of)
         self.domain = self.table.domain
-        self.copies = {name: copy for name, copy in wanted.items() if copy in self.domain}
+        # rows that were chosen by coins have no copies
+        self._copies = {
+            kind: {name: copy for name, copy in names.items() if copy in self.domain}
+            for kind, names in self._copies.items()
+        }
+        self._attribute_of = attribute_of
 
-    def columns(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return in which columns a table over these attributes is asked for: a single one in its finer bins."""
-        return tuple(self.copies.get(name, name) for name in names) if len(names) == 1 else tuple(names)
+    def columns(self, names: Sequence[str], merge: bool = True) -> tuple[str, ...]:
+        """Return in which columns a table over these attributes is asked for."""
+        if len(names) == 1:
+            return (self._copies["single"].get(names[0], names[0]),)
+        return self.merged_columns(names) if merge else tuple(names)
+
+    def merged_columns(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return these attributes in merged bins."""
+        return tuple(self._copies["pair"].get(name, name) for name in names)
+
+    @property
+    def looks(self) -> list[tuple[str, ...]]:
+        """The columns in which a closer look at one number can be asked for."""
+        return [(column,) for column in self._copies["look"].values()]
 
     def names(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return the attributes that these columns read."""
-        read = {copy: name for name, copy in self.copies.items()}
-        return tuple(read.get(column, column) for column in columns)
+        return tuple(self._attribute_of.get(column, column) for column in columns)
 
     def merged(self, tables: Iterable[Table]) -> tuple[Domain, tuple[Table, ...]]:
         """Return tables over attributes alone, and the domain of their cells.
 
-        A column that some table has in finer bins has these in all: a value of a bin stands in each of its cells.
+        A column has the finest bins that some table has it in: a value of a bin stands in each of its cells.
         """
         given = tuple(tables)
-        asked = {column for table in given for column in table.columns}
-        finer = {
-            name: replace(self.domain.numeric(copy), name=name) for name, copy in self.copies.items() if copy in asked
-        }
-        columns = tuple(finer.get(column.name, column) for column in self._declared.columns)
-        return replace(self._declared, columns=columns), tuple(self._in_cells(table, finer) for table in given)
+        finest = {name: self._declared[name] for name in self._declared.attributes}
+        for column in dict.fromkeys(column for table in given for column in table.columns):
+            (name,) = self.names([column])
+            if self.domain[column].size > finest[name].size:
+                finest[name] = replace(self.domain.numeric(column), name=name)
+        columns = tuple(finest.get(column.name, column) for column in self._declared.columns)
+        return replace(self._declared, columns=columns), tuple(self._in_cells(table, finest) for table in given)
 
-    def _in_cells(self, table: Table, finer: dict[str, Numeric]) -> Table:
+    def _in_cells(self, table: Table, finest: Mapping[str, Column]) -> Table:
         values, deviation = table.values, table.deviation
-        for axis, name in enumerate(table.columns):
-            if name in finer:  # by the name of the attribute: in its declared bins
-                bins = _bins_of(finer[name], self._declared.numeric(name))
+        names = self.names(table.columns)
+        for axis, (column, name) in enumerate(zip(table.columns, names, strict=True)):
+            own, target = self.domain[column], finest[name]
+            if isinstance(own, Numeric) and isinstance(target, Numeric) and own.size < target.size:
+                bins = _bins_of(target, own)
                 values, deviation = values.take(bins, axis=axis), deviation.take(bins, axis=axis)
-        return replace(table, columns=self.names(table.columns), values=values, deviation=deviation)
+        return replace(table, columns=names, values=values, deviation=deviation)
+
+
+def _merged(column: Numeric, most: int) -> Numeric:
+    """Return the column with neighbouring bins merged to at most so many, each of about equally many."""
+    starts = (0, *column.thresholds)
+    if len(starts) <= most:
+        return column
+    kept = [starts[len(starts) * cell // most] for cell in range(1, most)]
+    return replace(column, bins=None, edges=tuple(column.value_at(start) for start in kept))
 
 
 def _unused(name: str, used: Container[str | None]) -> str:
@@ -146,7 +195,7 @@ def _coarse(column: object) -> TypeGuard[Numeric]:
     return isinstance(column, Numeric) and column.bin_count <= min(COARSE, column.grid_size - 1)
 
 
-def _divided(column: Numeric, pieces: int) -> Numeric:
+def divided(column: Numeric, pieces: int) -> Numeric:
     """Return the column with each bin divided into so many cells, or into its grid points if these are fewer."""
     if pieces < 2:
         return column

@@ -84,29 +84,38 @@ class Learned:
 # -- class shares -----------------------------------------------------------------------------
 
 
-def class_shares(counts: Histogram) -> Floats:
-    """Return the share of each class, estimated from noisy class counts.
+def class_shares(*histograms: Histogram) -> Floats:
+    """Return the share of each class, estimated from noisy counts.
 
     The shares are shrunk towards even ones, the more the larger the noise.
 
     Parameters
     ----------
-    counts : Histogram
-        Released class counts.
+    *histograms : Histogram
+        Released class counts, and counts of other columns with the class last, which have these as totals. They are
+        averaged by their accuracy.
 
     Returns
     -------
     array of float
         Positive shares that add up to 1.
     """
-    positive = np.maximum(counts.values.astype(np.float64), 0)
-    noise = 2 * math.sqrt(2) * counts.noise.scale
+    totals = [histogram.values.reshape(-1, histogram.values.shape[-1]).astype(np.float64) for histogram in histograms]
+    scales = [
+        histogram.noise.scale * math.sqrt(len(cells)) for histogram, cells in zip(histograms, totals, strict=True)
+    ]
+    weights = 1 / np.array(scales) ** 2
+    counts = np.average([cells.sum(axis=0) for cells in totals], axis=0, weights=weights)
+    positive = np.maximum(counts, 0)
+    noise = 2 * math.sqrt(2) / math.sqrt(weights.sum())
     shares = (positive + noise) / (positive.sum() + len(positive) * noise)
     clipped = np.clip(shares, 0.05 if len(positive) == 2 else 0.001, 0.95)
     return np.asarray(clipped / clipped.sum())
 
 
-def prior_alone(table: ProtectedTable, epsilon: Fraction, counts: Histogram | None) -> Learned:
+def prior_alone(
+    table: ProtectedTable, epsilon: Fraction, counts: Histogram | None, paid: Fraction | None = None
+) -> Learned:
     """Spend the whole budget on class counts, and return a model of the class shares alone.
 
     Parameters
@@ -117,16 +126,18 @@ def prior_alone(table: ProtectedTable, epsilon: Fraction, counts: Histogram | No
     counts : Histogram or None
         Class counts that were bought before. The rest of epsilon buys a second histogram, and the
         model uses the average of both, weighted by their accuracy.
+    paid : Fraction, optional
+        What was asked for them, if it is not what they say.
 
     Returns
     -------
     Learned
     """
     histograms = [] if counts is None else [counts]
-    remaining = epsilon - sum((histogram.epsilon for histogram in histograms), Fraction(0))
-    histograms.append(table.histogram(table.domain.target_column.name, epsilon=remaining))
-    # least squares: noise of rate e has a variance of about 2 / e^2
-    weights = np.array([float(histogram.epsilon) for histogram in histograms]) ** 2
+    if paid is None:
+        paid = sum((histogram.epsilon for histogram in histograms), Fraction(0))
+    histograms.append(table.histogram(table.domain.target_column.name, epsilon=epsilon - paid))
+    weights = np.array([histogram.noise.scale for histogram in histograms]) ** -2.0  # least squares
     values = np.average([histogram.values for histogram in histograms], axis=0, weights=weights)
     shares = np.maximum(values, 0.5)
     asked = tuple(AskedQuestion("class counts", histogram, 0) for histogram in histograms)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from privet.errors import DataError, ModelError, did_you_mean
 from privet.kernel import LONGEST_MODEL, LONGEST_TEXT, Domain
 from privet.models.privacy_record import Privacy
-from privet.text import decimal_text, read_text, shown
+from privet.text import read_text, shown
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -172,7 +172,7 @@ class Model(ABC):
         return content
 
     def __repr__(self) -> str:
-        promise = f"epsilon {decimal_text(self.privacy.epsilon)}" if self.private else "NOT PRIVATE"
+        promise = self.privacy.promise if self.private else "NOT PRIVATE"
         return f"<{self.privacy.algorithm}: {self.summary} for '{self.domain.target}', {promise}>"
 
     # -- JSON -------------------------------------------------------------------------------

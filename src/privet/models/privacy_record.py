@@ -194,6 +194,10 @@ class Privacy:
     person : str, default ""
         The column by which surplus rows of a person were left out. Without it the promise is for those who have no
         more than `rows_per_person` rows.
+    delta : Fraction, optional
+        With one, the promise is (epsilon, delta), and what steps paid is counted in rho.
+    rho : Fraction, optional
+        With a delta, what all steps may cost together.
     """
 
     algorithm: str
@@ -207,6 +211,24 @@ class Privacy:
     decisions: tuple[Decision, ...] = ()
     criterion: str = ""
     person: str = ""
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+
+    @property
+    def budget(self) -> Fraction:
+        """What may be spent in all: epsilon or, with a delta, rho."""
+        return self.epsilon if self.rho is None else self.rho
+
+    @property
+    def unit(self) -> str:
+        """What steps are counted in."""
+        return "epsilon" if self.rho is None else "rho"
+
+    @property
+    def promise(self) -> str:
+        """Epsilon, and delta if there is one."""
+        delta = "" if self.delta is None else f", delta {float(self.delta):g}"
+        return f"epsilon {decimal_text(self.epsilon)}{delta}"
 
     @property
     def protected(self) -> str:
@@ -248,12 +270,13 @@ class Privacy:
         return _paths([step for step in self.steps if step.tree == tree])
 
     def __str__(self) -> str:
-        promise = f"pure epsilon {decimal_text(self.epsilon)} {self.protected}"
+        promise = f"{'pure ' if self.delta is None else ''}{self.promise} {self.protected}"
         if not self.private:
             promise = "NOT PRIVATE: " + "; ".join(self.reasons)
         lines = [f"{self.algorithm}, {self.variant} variant", promise]
         growing = any(step.tree >= 0 for step in self.steps)
-        lines.append(f"spent {short_text(self.spent)}{' on the dearest path' * growing}")
+        unit = "" if self.rho is None else "rho "
+        lines.append(f"spent {unit}{short_text(self.spent)}{' on the dearest path' * growing}")
         lines += [f"chosen {decision}" for decision in self.decisions]
         if self.added:
             amounts = ", ".join(decimal_text(epsilon) for epsilon in self.added)
@@ -265,7 +288,7 @@ class Privacy:
             lines.append(f"{len(trees)} trees, whose losses add; the first of them:")
         shown = [step for step in self.steps if step.tree <= 0]
         if shown:
-            table: list[tuple[str, ...]] = [("level", "question", "nodes", "epsilon")]
+            table: list[tuple[str, ...]] = [("level", "question", "nodes", self.unit)]
             table += [
                 (
                     "all" if step.tree < 0 else str(step.level),
@@ -276,7 +299,7 @@ class Privacy:
                 for step in shown
             ]
             if not growing:
-                table = [("table", "question", "epsilon")]
+                table = [("table", "question", self.unit)]
                 table += [(str(step.level or "-"), step.question, short_text(step.epsilon)) for step in shown]
             widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
             for row in table:
@@ -299,6 +322,7 @@ class Privacy:
             "private": self.private,
             "reasons": list(self.reasons),
             "epsilon": str(self.epsilon),
+            **({} if self.delta is None else {"delta": str(self.delta), "rho": str(self.rho)}),
             "spent": str(self.spent),
             "rows_per_person": self.rows_per_person,
             "disjoint": self.disjoint,
@@ -342,6 +366,7 @@ class Privacy:
                 tuple(Decision.from_dict(decision) for decision in _list(content.get("decisions", []))),
                 text_of(content.get("criterion", "")),
                 text_of(content.get("person", "")),
+                *((loss_of(content["delta"]), loss_of(content["rho"])) if "delta" in content else ()),
             )
             claimed = content["private"]
         except (KeyError, TypeError, AttributeError):
@@ -350,7 +375,7 @@ class Privacy:
             raise incomplete
         paths = [step.path for step in privacy.steps if step.path is not None]
         check_losses((privacy.epsilon, *privacy.added, *(step.epsilon for step in privacy.steps), *paths))
-        if privacy.private and privacy.spent > privacy.epsilon:
+        if privacy.private and privacy.spent > privacy.budget:
             raise ModelError("the model's privacy record spends more than it promises; it was not written by privet.")
         return privacy
 

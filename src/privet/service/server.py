@@ -176,7 +176,7 @@ class Service:
             body = await self._body(operation, request)
             start = self.clock()  # nobody is told how long a body took
             call = Call(caller, table, session, body, request.path_params, _query(operation, request))
-            reply = await self._run(operation, call)
+            reply = await self._run(operation, call, start)
             if operation.stream:
                 return self._events_of(call, request)
             response = _json(_encoded(reply), operation.status)
@@ -192,11 +192,9 @@ class Service:
 
     def _leaves(self, start: float, tick: float) -> float:
         """Return when an answer leaves: after one tick, or after as many long ones, of 100 ticks, as it takes."""
-        taken = self.clock() - start
-        if taken <= tick:
-            return start + tick
-        self.counts["late", ""] += 1
-        return start + 100 * tick * -(-taken // (100 * tick))
+        leaves = _tick_after(start, self.clock(), tick)
+        self.counts["late", ""] += leaves > start + tick
+        return leaves
 
     async def _caller(self, request: Request) -> Caller:
         if self.stopping:
@@ -269,8 +267,12 @@ class Service:
                 raise Refusal("too-large", f"a body has at most {self.limits.body} bytes.", {"Connection": "close"})
         return bytes(content)
 
-    async def _run(self, operation: Operation, call: Call) -> api.Reply:
-        """Run an operation in a thread, and turn what it raises into a problem."""
+    async def _run(self, operation: Operation, call: Call, start: float) -> api.Reply:
+        """Run an operation in a thread, and turn what it raises into a problem.
+
+        Until its answer leaves, a question is under way: whoever asks again under its key, or for one more at a time,
+        would else be told before the tick that the engine is done.
+        """
         name = call.caller.name
         key = getattr(call.body, "key", None)
         taken = (name, call.table, key) if isinstance(key, str) else None
@@ -282,15 +284,21 @@ class Service:
             )
         self._keys |= {taken} if taken is not None else set()
         self._asking[name] += operation.asks
-        work = asyncio.get_running_loop().run_in_executor(
-            self.workers if operation.asks else self.clerks, self._guarded, operation, call
-        )
+        loop, tick = asyncio.get_running_loop(), self.ticks.get(call.table, 0.0) if operation.asks else 0.0
+        work = loop.run_in_executor(self.workers if operation.asks else self.clerks, self._guarded, operation, call)
 
-        def finished(_: object) -> None:
-            # when the work ends, and not when its client goes away
+        def over() -> None:
             self._asking[name] -= operation.asks
             if taken is not None:
                 self._keys.discard(taken)
+
+        def finished(_: object) -> None:
+            # when the work ends, and not when its client goes away
+            now = self.clock()
+            if tick:
+                loop.call_later(max(0.0, _tick_after(start, now, tick) - now), over)
+            else:
+                over()
 
         work.add_done_callback(finished)
         outcome = await asyncio.shield(work)
@@ -516,7 +524,7 @@ class Service:
         session = call.session
         assert session is not None
         after = int(call.query.get("after", "0"))
-        entries = [entry for entry in session.ledger.entries(session.dataset, call.caller.name) if entry.id > after]
+        entries = session.ledger.page(session.dataset, call.caller.name, after, PAGE + 1)
         page = entries[:PAGE]
         return api.EntriesReply(
             entries=[
@@ -528,11 +536,12 @@ class Service:
                     loss=str(entry.loss),
                     key=entry.key,
                     at=entry.at,
-                    answered=entry.answer is not None,
+                    # an answer that has not left yet is none: see `_run`
+                    answered=answered and (call.caller.name, call.table, entry.key) not in self._keys,
                 )
-                for entry in page
+                for entry, answered in page
             ],
-            next=page[-1].id if len(entries) > len(page) else None,
+            next=page[-1][0].id if len(entries) > len(page) else None,
         )
 
     # -- fits -------------------------------------------------------------------------------
@@ -621,14 +630,24 @@ class Service:
         return api.RequestsReply(requests=[request.reply() for request in self._requests() if request.table in visible])
 
     def decide(self, call: Call) -> api.RequestReply:
-        """Grant or deny a request: a grant raises the analyst's cap, and the data set's if that is in its way."""
+        """Grant or deny a request: a grant raises the analyst's cap, and the data set's if that is in its way.
+
+        The decision is written first, and of several at once, on any server of the ledger, the first one counts: no
+        request raises a cap twice.
+        """
         number, visible = call.path["request"], self.access.tables(call.caller)
         found = next((request for request in self._requests() if str(request.id) == number), None)
         if found is None or found.table not in visible:
             raise Refusal("not-found", "there is no such request.")
+        decided = Refusal("refused", "this request was decided before.")
         if found.state != "open":
-            raise Refusal("refused", "this request was decided before.")
+            raise decided
         dataset = self.sessions[found.table].dataset
+        facts = {"request": found.id, "granted": call.body.granted, "by": call.caller.name}
+        own_number = self.ledger.record("decision", dataset=dataset, analyst=found.analyst, facts=facts)
+        decisions = (event for event in self._events() if event.what == "decision")
+        if next(event.number for event in decisions if event.facts["request"] == found.id) != own_number:
+            raise decided
         if call.body.granted:
             amount = Fraction(found.epsilon)
             own = self.ledger.cap(dataset, found.analyst)
@@ -639,8 +658,6 @@ class Service:
                 cap = self.ledger.cap(dataset)
                 assert cap is not None
                 self.ledger.set_cap(dataset, None, cap + amount - left)
-        facts = {"request": found.id, "granted": call.body.granted, "by": call.caller.name}
-        self.ledger.record("decision", dataset=dataset, analyst=found.analyst, facts=facts)
         return next(request for request in self._requests() if request.id == found.id).reply()
 
     def _requests(self) -> list[BudgetRequest]:
@@ -659,7 +676,9 @@ class Service:
                 )
             elif event.what == "decision" and event.facts["request"] in requests:
                 number = event.facts["request"]
-                requests[number] = requests[number]._replace(state="granted" if event.facts["granted"] else "denied")
+                if requests[number].state == "open":
+                    state = "granted" if event.facts["granted"] else "denied"
+                    requests[number] = requests[number]._replace(state=state)
         return list(requests.values())
 
     def _events(self) -> list[Any]:
@@ -669,7 +688,9 @@ class Service:
         return events
 
     def events(self, call: Call) -> api.EventsReply:
+        """Return what happened, on the tables that the owner's token is for."""
         page = self.ledger.events(int(call.query.get("after", "0")), PAGE)
+        visible = {None, *(self.sessions[table].dataset for table in self.access.tables(call.caller))}
         replies = [
             api.EventReply(
                 number=event.number,
@@ -680,6 +701,7 @@ class Service:
                 facts=event.facts,
             )
             for event in page
+            if event.dataset in visible
         ]
         return api.EventsReply(events=replies, next=page[-1].number if len(page) == PAGE else None)
 
@@ -728,6 +750,12 @@ def nesting(content: bytes) -> int:
     brackets = np.frombuffer(_STRINGS.sub(b"", content).translate(None, _BRACKETS), dtype=np.uint8)
     opens = (brackets == ord("[")) | (brackets == ord("{"))
     return int(np.cumsum(np.where(opens, 1, -1)).max(initial=0))
+
+
+def _tick_after(start: float, now: float, tick: float) -> float:
+    """Return when an answer that is there now leaves."""
+    taken = now - start
+    return start + (tick if taken <= tick else 100 * tick * -(-taken // (100 * tick)))
 
 
 def _asked(session: Session, amounts: PerPart[Fraction]) -> PerPart[Any]:

@@ -67,6 +67,8 @@ def promise(privacy: Privacy) -> str:
         reasons = "".join(f"<li>{safe(reason)}</li>" for reason in privacy.reasons)
         content = f'<p class="big">NOT PRIVATE</p><ul>{reasons}</ul><p>Do not publish it.</p>'
         return f'<section class="alarm">{content}</section>'
+    if privacy.delta is not None:
+        return _approximate_promise(privacy)
     epsilon = short_text(privacy.epsilon)
     several = f"In each of the {1 + len(privacy.added)} tables: " * bool(privacy.added)
     return (
@@ -133,3 +135,18 @@ def _values(column: Column) -> str:
 
 def details(title: str, content: str) -> str:
     return f"<details><summary>{title}</summary>{content}</details>"
+
+
+def _approximate_promise(privacy: Privacy) -> str:
+    """What a model with a delta promises to a person."""
+    assert privacy.rho is not None and privacy.delta is not None
+    delta = f"{float(privacy.delta):g}"
+    return (
+        f'<section><p class="big">{safe(privacy.promise)} per person</p><p>{safe(sentence(float(privacy.epsilon)))}</p>'
+        f"<p>Approximate differential privacy {safe(privacy.protected)}: with or without them, the probability of no "
+        f"set of possible models becomes more than {safe(factor(float(privacy.epsilon)))} times as large, plus "
+        f"{delta}. "
+        f"Spending was counted in rho (zCDP), {short_text(privacy.rho)} in all. Whatever is computed from this page "
+        f'keeps that promise.</p><p class="soft">What others use, and what to tell the people: {safe(PAGE)}, in '
+        "privet's documentation.</p></section>"
+    )

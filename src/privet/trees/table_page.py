@@ -86,7 +86,9 @@ def _heading(model: Tables) -> str:
 def _kind(step: Step) -> str:
     if step.question.startswith("table of "):
         return "tables"
-    return "choices of tables" if step.question == "choice of a table" else step.question
+    if step.question.startswith("step "):
+        return "steps"
+    return "choices of tables" if step.question.startswith("choice of ") else step.question
 
 
 def cost_in_sequence(privacy: Privacy) -> str:
@@ -105,11 +107,13 @@ def cost_in_sequence(privacy: Privacy) -> str:
         for step in privacy.steps[:ROWS]
     )
     left_out = _left_out(len(privacy.steps) - ROWS, "question")
-    heads = '<tr><th class="number">table</th><th>question</th><th class="number">epsilon</th></tr>'
+    unit = privacy.unit
+    heads = f'<tr><th class="number">table</th><th>question</th><th class="number">{unit}</th></tr>'
     return (
-        f"<section><h2>What was spent</h2><p>Epsilon {short_text(privacy.spent)} of {short_text(privacy.epsilon)}. "
+        f"<section><h2>What was spent</h2><p>{unit.capitalize()} {short_text(privacy.spent)} of "
+        f"{short_text(privacy.budget)}. "
         "Every question saw all rows, so what they cost adds up.</p>"
-        f"{budget_bar(pieces, privacy.epsilon - privacy.spent)}</section>"
+        f"{budget_bar(pieces, privacy.budget - privacy.spent)}</section>"
         + details(
             "Every question and what it cost",
             f'<div class="scroll"><table class="fit">{heads}{rows}</table></div>{left_out}',

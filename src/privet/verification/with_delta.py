@@ -226,8 +226,8 @@ def _residuals(epsilon: Fraction, effort: Effort) -> list[Check]:
     class Own:
         """The sums of the own class alone: there are no others."""
 
-        def release(self, exact_values: NDArray[Any]) -> NDArray[Any]:
-            return noise.release((exact_values, None))[0]
+        def release(self, values: NDArray[Any]) -> NDArray[Any]:
+            return noise.release((values, None))[0]
 
     return _noise_checks(Own(), (0, 5), rho, effort)
 

@@ -342,6 +342,19 @@ def test_reservations_that_have_ended_are_not_looked_at() -> None:
 # -- what a server writes -----------------------------------------------------------------------
 
 
+def test_charges_of_an_analyst_are_listed_in_pages_without_their_answers(path: Path | str) -> None:
+    ledger = new_ledger(path)
+    assert ledger.page(DATASET, "ada", 0, 5) == []
+    entries = [ledger.charge(DATASET, name, tenth(f"k{n}"))[0] for n in range(3) for name in ("ada", "eve")]
+    ledger.store(entries[2].id, "[42]", private=True, opening_token="o")
+    mine = entries[::2]
+    assert [(entry.id, answered) for entry, answered in ledger.page(DATASET, "ada", 0, 2)] == [
+        (mine[0].id, False),
+        (mine[1].id, True),
+    ]
+    assert [entry for entry, _ in ledger.page(DATASET, "ada", mine[1].id, 2)] == [mine[2]]
+
+
 def test_events_and_models_of_a_server_are_lines_that_are_checked_and_change_no_budget(path: Path | str) -> None:
     ledger = new_ledger(path)
     ledger.record("start", facts={"tables": [DATASET]})

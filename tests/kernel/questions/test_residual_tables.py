@@ -27,6 +27,7 @@ from privet.kernel.questions.residual_tables import (
     squared_reach,
 )
 from privet.kernel.rows import Split
+from privet.kernel.zcdp import LARGEST_RHO
 
 CAP = 512
 UNIT = unit_with(Fraction(1, 10**6))
@@ -203,6 +204,8 @@ WRONG: list[tuple[str, Any]] = [
     ("may not look at the target", lambda t, m: t.residual_tables(m, [("y",)], ["0.1"])),
     ("whole numbers, one for each of its cells", lambda t, m: t.residual_tables(m, [[("age", (0, 1))]], ["0.1"])),
     ("without a gap", lambda t, m: t.residual_tables(m, [[("age", (0, 2) * 4)]], ["0.1"])),
+    ("every table once", lambda t, m: t.residual_tables(m, [("age",), ("age",)], ["0.1", "0.1"])),
+    ("every table once", lambda t, m: t.top_residual_tables(m, [("age",), ("age",)], 1, "0.1")),
     ("a cap is a whole number", lambda t, m: t.residual_tables(m, [()], ["0.1"], cap=2000)),
     ("its name with the merged cell", lambda t, m: t.residual_tables(m, [[("age", 3)]], ["0.1"])),
     ("one or two different columns", lambda t, m: t.top_residual_tables(m, [()], 1, "0.1")),
@@ -212,7 +215,7 @@ WRONG: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "ask"), WRONG, ids=[text for text, _ in WRONG])
+@pytest.mark.parametrize(("text", "ask"), WRONG, ids=[f"{text} {number}" for number, (text, _) in enumerate(WRONG)])
 def test_what_does_not_fit_is_refused_before_a_charge(text: str, ask: Any) -> None:
     domain = domain_of(2)
     with privet.open(rows_of(2, 5), domain, budget=1, delta="1e-6") as table:
@@ -221,6 +224,35 @@ def test_what_does_not_fit_is_refused_before_a_charge(text: str, ask: Any) -> No
         with pytest.raises(BudgetExceeded):
             table.residual_tables(model_of(domain, 1), [()], [5])
         assert not table.budget.entries
+
+
+def test_rhos_that_make_long_sums_are_refused() -> None:
+    """The sum of n fractions of 60 digits has 60 n, and each table is divided by it: days, for 4000 of them."""
+    domain, tables = domain_of(2), tuple((MergedColumn("age", codes),) for codes in itertools.islice(_merges(), 100))
+    odd = tuple(Fraction(1, 10**59 + 2 * number + 1) for number in range(len(tables)))
+    for rhos in (odd, (LARGEST_RHO + 1,) * len(tables)):
+        with pytest.raises(QuestionError, match="a rho above 0"):
+            ResidualTablesQuestion(model_of(domain, 1), tables, rhos, CAP).check(domain, Rows())
+    own = tuple(Rho(rho * 10**59).value for rho in odd)
+    ResidualTablesQuestion(model_of(domain, 1), tables, own, CAP).check(domain, Rows())
+
+
+def _merges() -> Iterator[tuple[int, ...]]:
+    """Yield different ways to merge eight cells into two."""
+    return ((0, 1, *codes) for codes in itertools.product((0, 1), repeat=6))
+
+
+def test_tables_of_many_cells_count_each_by_itself() -> None:
+    """They share one fine table, and each is merged from it."""
+    columns = [
+        Numeric(name, Fraction(0), Fraction(bins), Fraction(1), bins=bins) for name, bins in (("n", 1024), ("m", 512))
+    ]
+    wide = Domain((*columns, Nominal("y", (0, 1))), target="y")
+    codes = [(0,) * (1023 - first) + (1,) * (first + 1) for first in range(5)]
+    model, tables = AdditiveModel((0, 0)), tuple((MergedColumn("n", own), MergedColumn("m")) for own in codes)
+    ResidualTablesQuestion(model, tables[:4], (Fraction(1),) * 4, CAP).check(wide, Rows())
+    with pytest.raises(QuestionError, match="at most 8388608"):
+        ResidualTablesQuestion(model, tables, (Fraction(1),) * 5, CAP).check(wide, Rows())
 
 
 def test_a_key_finds_the_answer_and_other_rhos_are_another_question() -> None:

@@ -548,6 +548,14 @@ class Ledger:
         with self._transaction() as log:
             return log.entries(dataset, analyst)
 
+    def page(self, dataset: str, analyst: str, after: int, most: int) -> list[tuple[Entry, bool]]:
+        """Return charges of an analyst after an entry, at most so many, and whether each is answered.
+
+        Answers are left out: all that an analyst has may be larger than memory.
+        """
+        with self._transaction() as log:
+            return log.page(dataset, analyst, after, most)
+
     def datasets(self) -> list[str]:
         """Return the names of all data sets."""
         with self._transaction() as log:

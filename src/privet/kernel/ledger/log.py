@@ -578,6 +578,16 @@ class Log:
         charges = self.lines(f"{condition} ORDER BY number", *values)
         return [Entry.read(line, names[str(line.analyst)], answers.get(line.serial)) for line in charges]
 
+    def page(self, dataset: str, analyst: str, after: int, most: int) -> list[tuple[Entry, bool]]:
+        """Return so many charges of an analyst after an entry, and whether each is answered; no answer is read."""
+        condition = "kind = 'charge' AND dataset = ? AND analyst = ? AND serial > ? ORDER BY number LIMIT ?"
+        values = dataset, self.analyst_id(analyst), after, most
+        within = f"SELECT serial FROM lines WHERE {condition}"
+        query = f"SELECT reference FROM lines WHERE kind = 'answer' AND reference IN ({within})"
+        answered = {entry for (entry,) in self.run(query, *values).fetchall()}
+        charges = self.lines(condition, *values)
+        return [(Entry.read(line, analyst, None), line.serial in answered) for line in charges]
+
     def write_charge(
         self, analyst: str, charge: Charge, terms: Terms, accounts: Iterable[Account], held: Hold | None = None
     ) -> Line:

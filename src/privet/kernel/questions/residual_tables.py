@@ -20,6 +20,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from privet.errors import QuestionError
+from privet.kernel.accounting import GRAIN
 from privet.kernel.additive import RESIDUAL_GRID, AdditiveModel
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import Counts, Engine, ResidualQuery, Residuals
@@ -30,9 +31,11 @@ from privet.kernel.per_part import PerPart
 from privet.kernel.rows import Rows
 from privet.kernel.session import FLAG, MODEL, WHOLE, WHOLES, JsonField, Question, check_cells
 from privet.kernel.unit import Unit
+from privet.kernel.zcdp import LARGEST_RHO
 from privet.release import About, ResidualTable, ResidualTables, TopTables
 
 _LARGEST_SCORE = 2**62
+SMALLEST_SHARE = Fraction(1, 10**18)  # the rho of a table: as SMALLEST_RHO, for numbers that a record moves by a cap
 
 
 class MergedColumn(NamedTuple):
@@ -85,8 +88,10 @@ def _check(
             column.check(domain)
             if column.name == domain.target:
                 raise QuestionError("a table may not look at the target.")
-    fine = {tuple(column.name for column in table) for table in tables}
-    cells = sum(math.prod(domain[name].size for name in table) for table in fine)
+    if len(set(tables)) < len(tables):
+        raise QuestionError("name every table once.")
+    # of all tables, and not of the fine ones that they share: each is merged by itself
+    cells = sum(math.prod(domain[column.name].size for column in table) for table in tables)
     check_cells(rows.parts * cells * 2 * len(domain.classes), MAX_CELLS)
 
 
@@ -166,8 +171,11 @@ class ResidualTablesQuestion(Question[ResidualTables]):
 
     def check(self, domain: Domain, rows: Rows) -> None:
         _check(self.model, self.tables, self.cap, domain, rows, 0)
-        if len(self.rhos) != len(self.tables) or not all(rho > 0 for rho in self.rhos):
-            raise QuestionError(f"give each of the {len(self.tables)} tables a rho above 0.")
+        # Multiples of 1 / GRAIN alone: a sum of other fractions has a denominator as long as all of theirs together.
+        if len(self.rhos) != len(self.tables) or not all(
+            0 < rho <= LARGEST_RHO and GRAIN % rho.denominator == 0 for rho in self.rhos
+        ):
+            raise QuestionError(f"give each of the {len(self.tables)} tables a rho above 0, as Rho rounds it.")
         check_cells(rows.parts * sum(self._sizes(domain)), MAX_RELEASED)
 
     def _sizes(self, domain: Domain) -> tuple[int, ...]:
@@ -176,6 +184,9 @@ class ResidualTablesQuestion(Question[ResidualTables]):
 
     def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
         sizes, squared, total = self._sizes(domain), squared_reach(self.cap, domain), sum(self.rhos, Fraction(0))
+        least, records = min(self.rhos) / total, domain.rows_per_person
+        if any(unit.of_person(loss * least, records) < SMALLEST_SHARE for loss in losses.values):
+            raise QuestionError("a table costs a rho of at least 1e-18.")
         return losses.map(lambda loss: GaussianTables(tuple(rho * loss / total for rho in self.rhos), sizes, squared))
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:

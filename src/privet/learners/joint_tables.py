@@ -1,0 +1,629 @@
+"""Joint tables: a sum of tables whose tables are all learned together, on a data set that is counted in rho.
+
+Boosted tables pay for one table at a time, because pure epsilon adds up over tables. Rho adds up over squares of what
+a record moves, so that one step can update every table for the price of a few. A fit does this:
+
+1. Class counts give the first model, the same for every row.
+2. A *probe* buys the residuals of that model in the cells of every attribute, positive and negative ones apart. Their
+   sums say how many rows a cell has that can still be moved, its *curvature*; their differences say how large effects
+   are, attribute by attribute (empirical Bayes).
+3. Thirty *steps* follow. A step buys the residuals of the model so far in all tables at once, and moves every cell by
+   its sum, divided by its curvature and damped by how much of it is noise. Attributes whose effects can be told from
+   noise get more of the budget. This is a preconditioned gradient step for a logistic regression on all cells.
+4. Ordered attributes have a table for each of their dyadic levels: cells by twos, fours, eights... So wide cells learn
+   what fine ones are too noisy for. The levels of an attribute are one table in the end.
+5. Three times in between, the pairs of attributes in which the model errs most are chosen, probed and added. In a
+   pair that would have more than 64 cells an attribute has at most eight, merged by what the probe released.
+6. The model is the average of the second half of the steps.
+
+Everything but the questions works on releases, so the charges of the kernel are the whole cost. They add up to the
+rho of the fit exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations, count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from privet.kernel import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel, Domain, Histogram, Numeric, Rho
+from privet.learners.algorithm import Meter
+from privet.learners.cells import divided
+from privet.learners.log_odds import AskedQuestion, Learned, centred_log, class_shares, ordered_cells
+from privet.models.model import Floats
+from privet.models.tables import Table
+from privet.table import ProtectedTable
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class JointConstants:
+    """The constants of the algorithm; one set for all data sets (docs/boosted.md).
+
+    "Signal" is the number of rows times the square root of 2 rho / weight, where the weights of all tables are added:
+    the number of rows over the deviation of the noise of a sum that costs an even share.
+    """
+
+    least_signal: float = 45.0  # with two classes, times sqrt(classes / 2): below it, tables are bought one at a time
+    steps: int = 30
+    probe: float = 0.10  # share of rho for the probe of all attributes
+    cap: int = 512  # of a residual, in units of 1 / RESIDUAL_GRID
+    damping: float = 0.75  # a step moves a cell by log(1 + signal / noise) / (damping * steps) of the whole way ...
+    most: float = 0.3  # ... but by no more than this
+    tau_one: float = 0.25  # how large effects are expected, in log odds: of attributes, divided by sqrt(levels)
+    tau_pair: float = 0.4  # of pairs
+    tau_zero: float = 0.2  # of the intercept
+    tau_deviation: float = 0.7  # how unsure their logarithms are
+    level_weight: float = 1.69  # of all levels of an ordered attribute, where one without an order has 1
+    least_run: int = 6  # ordered cells of an attribute that has levels
+    reallocated: float = 0.9  # part of a step's budget that follows its expected use
+    averaged: float = 0.5  # the model is the average of the steps after this part
+    insertions: tuple[int, ...] = (4, 9, 13)  # the steps before which pairs join
+    pair_signal: float = 100.0  # so many pairs join at a time: sqrt(signal / pair_signal)
+    pick: float = 0.01  # share of rho of one choice, at most ...
+    pick_signal: float = 2.8e4  # ... pick_signal / (signal^2 * weight)
+    max_cells: int = 128  # of a pair ...
+    cell_signal: float = 4.0  # ... which needs at least this signal for each cell
+    penalty: float = 0.8  # what a choice subtracts for a pair, in deviations of the sampling error of its cells
+    coarse: int = 8  # cells of an attribute in a pair
+    fine: int = 512  # cells of a number ...
+    fine_signal: float = 1000.0  # ... from this signal on
+
+
+JOINT = JointConstants()
+COUNT_SHARE = Fraction(15, 1000)  # of rho, for the class counts
+TAUS = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2])
+ROUNDS = 30  # of the rule that divides a step's budget
+
+
+@dataclass(frozen=True)
+class JointTable:
+    """One table that is updated: an attribute, a level of one, or a pair.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Columns of the table that is asked.
+    codes : tuple of arrays
+        For each of them the cell of the group that each of its cells belongs to.
+    weight : float
+        Its share of the budget before anything is known.
+    tau : float
+        How large its effects are expected.
+    """
+
+    columns: tuple[str, ...]
+    codes: tuple[Codes, ...]
+    weight: float
+    tau: float
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many cells it has along each column."""
+        return tuple(int(codes.max()) + 1 for codes in self.codes)
+
+    @property
+    def size(self) -> int:
+        """How many cells it has."""
+        return math.prod(self.shape)
+
+    @property
+    def asked(self) -> tuple[Any, ...]:
+        """The group as the kernel is asked for it."""
+        return tuple(
+            name if np.array_equal(codes, np.arange(len(codes))) else (name, codes.tolist())
+            for name, codes in zip(self.columns, self.codes, strict=True)
+        )
+
+    def spread(self, values: Floats) -> Floats:
+        """Return the values [cell, number] of the group for all cells of its columns [cells..., number]."""
+        return np.asarray(values.reshape(*self.shape, -1)[np.ix_(*self.codes)])
+
+
+def joint_signal(domain: Domain, rows: float, rho: Fraction, constants: JointConstants = JOINT) -> float:
+    """Return the number of rows over the noise of a sum that costs an even share of rho.
+
+    Parameters
+    ----------
+    domain : Domain
+    rows : float
+    rho : Fraction
+        Of a person.
+    constants : JointConstants, optional
+
+    Returns
+    -------
+    float
+    """
+    weight = 1.0 + sum(
+        constants.level_weight if ordered_cells(domain, name) >= constants.least_run else 1.0
+        for name in domain.attributes
+    )
+    return rows / domain.rows_per_person * math.sqrt(2 * float(rho) / weight)
+
+
+def enough_signal(domain: Domain, signal: float, constants: JointConstants = JOINT) -> bool:
+    """Return whether tables are learned together: with less signal it is better to buy a few, one at a time."""
+    return signal >= constants.least_signal * math.sqrt(len(domain.classes) / 2)
+
+
+def learn_jointly(
+    table: ProtectedTable,
+    rho: Fraction,
+    counts: Histogram,
+    rows: float,
+    meter: Meter,
+    *,
+    pairs: bool = True,
+    constants: JointConstants = JOINT,
+) -> Learned:
+    """Learn all tables together, for what `counts` leave of `rho`.
+
+    Parameters
+    ----------
+    table : ProtectedTable
+        Of a data set that is counted in rho.
+    rho : Fraction
+        What the whole fit costs, `counts` included.
+    counts : Histogram
+        Released class counts.
+    rows : float
+        The number of rows, public or released.
+    meter : Meter
+        Where progress is reported.
+    pairs : bool, default True
+        Use tables of two attributes too.
+    constants : JointConstants, optional
+
+    Returns
+    -------
+    Learned
+    """
+    return _JointFit(table, rho, counts, rows, meter, pairs, constants).run()
+
+
+class _JointFit:
+    """One fit of joint tables: its groups, and for each of their cells its value and what is known of it."""
+
+    def __init__(
+        self,
+        table: ProtectedTable,
+        rho: Fraction,
+        counts: Histogram,
+        rows: float,
+        meter: Meter,
+        pairs: bool,
+        constants: JointConstants,
+    ) -> None:
+        self._declared, self._constants, self._meter = table.domain, constants, meter
+        self._classes = len(table.domain.classes)
+        self._numbers = 1 if self._classes == 2 else self._classes
+        self._asked = [AskedQuestion("class counts", counts, 0)]
+        self._total, self._left = rho, rho - (counts.rho or 0)
+        self._signal = joint_signal(table.domain, rows, rho, constants)
+        self._attribute_of = {name: name for name in table.domain.attributes}
+        self._base = table
+        self._table = self._with_fine_cells(table)
+        self._groups = self._one_way()
+        self._weight = 1.0 + sum(group.weight for group in self._groups)
+        # the square of how far a record moves one table, and with its squared records a person
+        cap = constants.cap / RESIDUAL_GRID
+        self._squared = cap**2 * (1 if self._classes == 2 else 2) * table.domain.rows_per_person**2
+        shares = class_shares(counts)
+        logs = np.array(centred_log(shares))
+        self._intercept = np.array([logs[1] - logs[0]]) if self._numbers == 1 else logs
+        products = shares * (1 - shares)
+        self._bound = rows * (products[:1] if self._numbers == 1 else products)  # the curvature of constant shares
+        self._curvature = self._bound
+        self._values, self._curvatures, self._taus = (np.zeros((0, self._numbers)) for _ in range(3))
+        self._born = np.zeros(0)
+        pairable = pairs and len(table.domain.attributes) > 1
+        self._insertions = constants.insertions if pairable else ()
+        self._joining = max(1, round(math.sqrt(self._signal / constants.pair_signal)))
+        pick = min(constants.pick, constants.pick_signal / (self._signal**2 * self._weight))
+        self._pick = self._share(pick * self._joining)
+        self._pair_probe = self._share(constants.probe * self._joining / self._weight)
+        self._merged: dict[str, tuple[str, Codes]] = {}
+        self._owned: set[tuple[str, str]] = set()
+
+    # -- the order of things ------------------------------------------------------------------
+
+    def run(self) -> Learned:
+        """Probe, take the steps, and return the average of the later ones."""
+        constants = self._constants
+        probed = self._probe(0, self._share(constants.probe), "probe of all attributes")
+        price = self._plan_steps(0)
+        self._values = self._values + self._centred(self._gains * probed)
+        sums, intercepts, kept = np.zeros_like(self._values), np.zeros_like(self._intercept), 0
+        for step in range(constants.steps):
+            self._meter.at(f"step {step + 1} of {constants.steps}", step, constants.steps, asked=len(self._asked))
+            if step in self._insertions:
+                self._insert(step)
+                price = self._plan_steps(step)
+                sums = np.concatenate([sums, np.zeros((len(self._values) - len(sums), self._numbers))])
+            self._step(step, self._left if step == constants.steps - 1 else price)
+            if step >= constants.averaged * constants.steps:
+                sums, intercepts, kept = sums + self._values, intercepts + self._intercept, kept + 1
+        self._values, self._intercept = sums / kept, intercepts / kept
+        return self._learned()
+
+    def _share(self, part: float) -> Fraction:
+        """Return a part of rho, on the grid of losses."""
+        return Rho(self._total * Fraction(max(1, int(part * 10**9)), 10**9)).value
+
+    def _plan_steps(self, step: int) -> Fraction:
+        """Return what each step costs until the next pairs join, and plan how it is divided."""
+        later = sum(insertion > step for insertion in self._insertions)
+        price = (self._left - later * (self._pick + self._pair_probe)) / (self._constants.steps - step)
+        self._plan(float(price))
+        return price
+
+    # -- questions ------------------------------------------------------------------------------
+
+    def _ask(self, groups: Sequence[JointTable], shares: Floats, price: Fraction, apart: bool, title: str) -> Any:
+        """Buy the residuals of the model in some groups, and of all rows if there is a share more; pay the price."""
+        whole = [Fraction(round(float(share) * 10**9), 10**9) for share in shares]
+        rhos = [Rho(max(share, Fraction(1, 10**9)) * price).value for share in whole[:-1]]
+        rhos.append(Rho(price - sum(rhos, Fraction(0))).value)
+        tables = [group.asked for group in groups] + [()] * (len(shares) - len(groups))
+        release = self._table.residual_tables(self._model(), tables, rhos, cap=self._constants.cap, signs_apart=apart)
+        self._record(title, release)
+        return release.tables
+
+    def _record(self, title: str, release: Any) -> None:
+        self._asked.append(AskedQuestion(title, release, 0))
+        self._left -= release.rho
+
+    def _probe(self, first: int, price: Fraction, title: str) -> Floats:
+        """Probe the groups from `first` on: note their curvatures and effects, and return their residual sums."""
+        groups = self._groups[first:]
+        weights = np.array([group.weight for group in groups])
+        self._values = np.concatenate([self._values, np.zeros((sum(group.size for group in groups), self._numbers))])
+        answers = self._ask(groups, weights / weights.sum(), price, True, title)
+        positive = [answer.positive.reshape(-1, self._numbers) / RESIDUAL_GRID for answer in answers]
+        negative = [answer.negative.reshape(-1, self._numbers) / RESIDUAL_GRID for answer in answers]
+        deviations = np.array([answer.deviation / RESIDUAL_GRID for answer in answers])
+        sizes = np.array([group.size for group in groups])
+        noise = np.repeat(deviations, sizes)[:, None]
+        sums = np.concatenate(positive) - np.concatenate(negative)
+        halves = (np.concatenate(positive) + np.concatenate(negative)) / 2
+        totals = np.array([(one + other).sum(axis=0) / 2 for one, other in zip(positive, negative, strict=True)])
+        # inverse variances: of the totals of each table, and of the curvature so far, which has shrunk by a tenth or so
+        errors = np.concatenate(
+            [
+                np.repeat((deviations**2 / 2 * sizes)[:, None], self._numbers, axis=1),
+                (0.1 * self._curvature[None] + 1) ** 2,
+            ]
+        )
+        precision = (1 / errors).sum(axis=0)
+        average = (np.concatenate([totals, self._curvature[None]]) / errors).sum(axis=0) / precision
+        shrunk = mean_above_zero(average, 1 / np.sqrt(precision), self._bound / 2)
+        self._curvature = np.minimum(shrunk, self._bound)
+        prior = self._curvature / np.repeat(sizes, sizes)[:, None]
+        curvatures = np.maximum(mean_above_zero(halves, noise / math.sqrt(2), prior), 1e-3 * prior + 1e-6)
+        taus = np.empty_like(curvatures)
+        ends = np.cumsum(sizes)
+        for group, start, end in zip(groups, ends - sizes, ends, strict=True):
+            cells = slice(int(start), int(end))
+            for number in range(self._numbers):
+                taus[cells, number] = effect_size(
+                    sums[cells, number],
+                    curvatures[cells, number],
+                    2 * float(noise[start, 0]) ** 2,
+                    group.tau,
+                    self._constants.tau_deviation,
+                )
+        self._curvatures = np.concatenate([self._curvatures, curvatures])
+        self._taus = np.concatenate([self._taus, taus])
+        return np.asarray(sums)
+
+    def _step(self, step: int, price: Fraction) -> None:
+        """Take one step in all tables and the intercept."""
+        answers = self._ask(self._groups, self._shares, price, False, f"step {step + 1}")
+        sums = np.concatenate([answer.sums.reshape(-1, self._numbers) for answer in answers[:-1]]) / RESIDUAL_GRID
+        self._values = self._values + self._centred(self._gains * sums)
+        move = self._intercept_gain * answers[-1].sums.reshape(self._numbers) / RESIDUAL_GRID
+        self._intercept = self._intercept + (move if self._numbers == 1 else move - move.mean())
+
+    def _insert(self, step: int) -> None:
+        """Choose the pairs in which the model errs most, and let them join."""
+        if not self._merged:
+            self._merge_cells()
+        limit = min(self._constants.max_cells, self._signal / self._constants.cell_signal)
+        groups = {
+            pair: group
+            for pair in combinations(self._declared.attributes, 2)
+            if pair not in self._owned and (group := self._pair(pair)).size <= limit and min(group.shape) > 1
+        }
+        candidates = list(groups)
+        if not candidates:
+            return
+        joining = min(self._joining, len(candidates))
+        total = float(self._curvature.sum())
+        penalty = self._constants.penalty * math.sqrt(total) * RESIDUAL_GRID
+        penalties = [int(penalty * math.sqrt(group.size)) for group in groups.values()]
+        price = Rho(self._pick * joining / self._joining)
+        chosen = self._table.top_residual_tables(
+            self._model(),
+            [group.asked for group in groups.values()],
+            joining,
+            price,
+            cap=self._constants.cap,
+            penalties=penalties,
+        )
+        self._record("choice of pairs", chosen)
+        first, before = len(self._groups), len(self._values)
+        pairs = [candidates[index] for index in chosen.indices]
+        self._owned |= set(pairs)
+        self._groups = [*self._groups, *(groups[pair] for pair in pairs)]
+        self._born = np.concatenate([self._born, np.full(sum(groups[pair].size for pair in pairs), step)])
+        probed = self._probe(first, self._pair_probe, "probe of pairs")
+        self._plan_steps(step)
+        moves = np.zeros_like(self._values)
+        moves[before:] = self._gains[before:] * probed
+        self._values = self._values + self._centred(moves)
+
+    # -- what follows from releases -------------------------------------------------------------
+
+    def _plan(self, price: float) -> None:
+        """Divide the budget of a step among groups and intercept by what it will teach, and set the gains that follow.
+
+        A cell with curvature h and effects of size tau gains about tau^4 h^3 times what is paid for it, until noise is
+        no more what hides it; the shares x where all gain alike are found by x <- x sqrt(gain).
+        """
+        constants, steps = self._constants, self._constants.steps
+        sizes = [group.size for group in self._groups]
+        member = np.append(np.repeat(np.arange(len(sizes)), sizes), len(sizes))
+        base = np.array([*(group.weight for group in self._groups), 1.0])
+        base /= base.sum()
+        noise = self._squared / (2 * price)  # the variance of a number that costs the whole step
+        curvatures = np.concatenate([self._curvatures, self._curvature[None]])
+        taus = np.concatenate([self._taus, np.full((1, self._numbers), constants.tau_zero)])
+        top = 0.5 * curvatures**3 * taus**4 * steps * noise
+        slope = (taus**2 * curvatures**2 + curvatures) * steps
+        shares = base.copy()
+        for _ in range(ROUNDS):
+            use = np.bincount(member, (top / (slope * shares[member][:, None] + noise) ** 2).sum(axis=1))
+            shares = np.maximum(shares * np.sqrt(use), 1e-300)
+            shares = np.maximum(shares / shares.sum(), 1e-6)
+            shares /= shares.sum()
+        self._shares = constants.reallocated * shares + (1 - constants.reallocated) * base
+        if len(self._born) < len(self._values):
+            self._born = np.concatenate([self._born, np.zeros(len(self._values) - len(self._born))])
+        left = steps - np.append(self._born, 0)[:, None]
+        variance = (noise / self._shares[member])[:, None]
+        self._ratios = taus**2 * curvatures**2 * left / (variance + curvatures * left)
+        gains = np.minimum(np.log1p(self._ratios) / (constants.damping * left), constants.most) / curvatures
+        gains *= 1.0 if self._numbers == 1 else (self._classes - 1) / self._classes
+        self._gains, self._intercept_gain = gains[:-1], gains[-1]
+
+    def _centred(self, moves: Floats) -> Floats:
+        """Subtract from each group its mean, weighted by curvature, and from each cell the mean of its classes."""
+        sizes = [group.size for group in self._groups]
+        starts = np.cumsum([0, *sizes[:-1]])
+        means = np.add.reduceat(moves * self._curvatures, starts) / np.add.reduceat(self._curvatures, starts)
+        centred = moves - np.repeat(means, sizes, axis=0)
+        return centred if self._numbers == 1 else centred - centred.mean(axis=1, keepdims=True)
+
+    def _cells(self, values: Floats) -> list[Floats]:
+        """Return the values of each group by itself."""
+        return np.split(values, np.cumsum([group.size for group in self._groups])[:-1])
+
+    def _terms(self, values: Floats) -> dict[tuple[str, ...], Floats]:
+        """Return values of all groups as tables over their columns; levels of one attribute are added up."""
+        terms: dict[tuple[str, ...], Floats] = {}
+        for group, own in zip(self._groups, self._cells(values), strict=True):
+            terms[group.columns] = terms.get(group.columns, 0.0) + group.spread(own)
+        return terms
+
+    def _model(self) -> AdditiveModel:
+        """Return the model so far, on the kernel's grid of log odds."""
+
+        def on_grid(values: Floats) -> NDArray[np.int32]:
+            whole = np.rint(values * LOGIT_GRID).astype(np.int32)
+            return whole if self._numbers > 1 else np.concatenate([np.zeros_like(whole), whole], axis=-1)
+
+        terms = tuple((columns, on_grid(values)) for columns, values in self._terms(self._values).items())
+        return AdditiveModel(tuple(on_grid(self._intercept).tolist()), terms)
+
+    def _learned(self) -> Learned:
+        """Return one table for each attribute, and the pairs, over the declared columns in the cells that were used."""
+
+        def by_class(values: Floats) -> Floats:
+            return values if self._numbers > 1 else np.concatenate([-values, values], axis=-1) / 2
+
+        # posterior variance of a cell: that of its effects, over 1 + signal to noise of all steps
+        variances = self._terms(self._taus**2 / (1 + self._ratios[:-1]))
+        finest = {name: self._declared[name] for name in self._declared.attributes}
+        for columns in variances:
+            for column in columns:
+                name = self._attribute_of[column]
+                if self._table.domain[column].size > finest[name].size:
+                    finest[name] = replace(self._table.domain.numeric(column), name=name)
+        tables = []
+        for columns, values in self._terms(self._values).items():
+            own, deviation = by_class(values), np.abs(by_class(np.sqrt(variances[columns])))
+            names = tuple(self._attribute_of[column] for column in columns)
+            for axis, (column, name) in enumerate(zip(columns, names, strict=True)):
+                source, target = self._table.domain[column], finest[name]
+                if isinstance(source, Numeric) and isinstance(target, Numeric) and source.size < target.size:
+                    bins = _cells_of(source, target)
+                    own, deviation = own.take(bins, axis=axis), deviation.take(bins, axis=axis)
+            tables.append(Table(names, own, deviation))
+        domain = replace(
+            self._declared, columns=tuple(finest.get(column.name, column) for column in self._declared.columns)
+        )
+        intercept = self._intercept - self._intercept.mean() if self._numbers > 1 else by_class(self._intercept)
+        return Learned(tuple(intercept.tolist()), tuple(tables), tuple(self._asked), domain=domain)
+
+    # -- cells ------------------------------------------------------------------------------------
+
+    def _with_fine_cells(self, table: ProtectedTable) -> ProtectedTable:
+        """Return the table with a copy of each number in fine cells, if there is enough signal for them."""
+        self._fine: dict[str, str] = {}
+        if self._signal < self._constants.fine_signal:
+            return table
+        copies = []
+        for name in table.domain.attributes:
+            column = table.domain[name]
+            if isinstance(column, Numeric):
+                fine = divided(column, self._constants.fine // column.bin_count)
+                if fine != column:
+                    copies.append(self._copy(name, fine))
+        finer = self._with_copies(table, copies)
+        self._fine = {self._attribute_of[copy.name]: copy.name for copy in copies if copy.name in finer.domain}
+        return finer
+
+    def _copy(self, name: str, column: Numeric) -> Numeric:
+        """Return a column under a name of its own, as a copy of an attribute."""
+        used = {*self._declared.names, self._declared.person, *self._attribute_of}
+        names = (f"{name[:900]} (cells {number})" for number in count(1))
+        copy = replace(column, name=next(other for other in names if other not in used))
+        self._attribute_of[copy.name] = name
+        return copy
+
+    def _with_copies(self, table: ProtectedTable, copies: Sequence[Numeric]) -> ProtectedTable:
+        if not copies:
+            return table
+        domain = replace(table.domain, columns=(*table.domain.columns, *copies))
+        return table.with_cells(domain, {copy.name: self._attribute_of[copy.name] for copy in copies})
+
+    def _one_way(self) -> list[JointTable]:
+        """Return the groups of single attributes: levels of ordered ones, and others as they are."""
+        constants, groups = self._constants, []
+        for name in self._declared.attributes:
+            column = self._fine.get(name, name)
+            size, run = self._table.domain[column].size, ordered_cells(self._table.domain, column)
+            if run < constants.least_run:
+                groups.append(JointTable((column,), (np.arange(size),), 1.0, constants.tau_one))
+                continue
+            levels = [level for level in range(run.bit_length()) if (run - 1) >> level >= 1]
+            for level in levels:
+                codes = np.arange(size)
+                codes[:run] >>= level
+                codes[run:] += codes[run - 1] + 1 - run  # missing and other values have cells of their own
+                weight, tau = constants.level_weight / len(levels), constants.tau_one / math.sqrt(len(levels))
+                groups.append(JointTable((column,), (codes,), weight, tau))
+        return groups
+
+    def _merge_cells(self) -> None:
+        """Merge the cells of each attribute to a few of equal curvature, for pairs.
+
+        Ordered cells are merged in their order, others in the order of their values. Numbers get a copy in these
+        cells, so that a pair of two of them has few cells wherever it is counted.
+        """
+        copies: list[Numeric] = []
+        curvatures = self._cells(self._curvatures)
+        values = self._cells(self._values)
+        merged: dict[str, Codes] = {}
+        coarse: dict[str, str] = {}
+        for name in self._declared.attributes:
+            column = self._fine.get(name, name)
+            finest = next(index for index, group in enumerate(self._groups) if group.columns == (column,))
+            own = self._table.domain[column]
+            run, mass = ordered_cells(self._table.domain, column), curvatures[finest].sum(axis=1)
+            if own.size <= self._constants.coarse:
+                merged[name] = np.arange(own.size)
+                continue
+            leveled = run >= self._constants.least_run
+            order = np.arange(run) if leveled else np.argsort(values[finest][:, 0], kind="stable")
+            middle = (np.cumsum(mass[order]) - mass[order] / 2) / mass[order].sum()
+            segment = np.minimum((middle * self._constants.coarse).astype(np.int64), self._constants.coarse - 1)
+            codes = np.empty(own.size, dtype=np.int64)
+            codes[order] = np.unique(segment, return_inverse=True)[1]
+            if leveled:
+                codes[run:] = codes[run - 1] + 1 + np.arange(own.size - run)
+            merged[name] = codes
+            if leveled and isinstance(own, Numeric):
+                cuts = np.flatnonzero(np.diff(codes[:run])) + 1
+                starts = (0, *own.thresholds)
+                edges = tuple(own.value_at(starts[cut]) for cut in cuts)
+                if edges:
+                    copies.append(self._copy(name, replace(own, bins=None, edges=edges)))
+                    coarse[name] = copies[-1].name
+        fine = [self._table.domain.numeric(copy) for copy in self._fine.values()]
+        self._table = self._with_copies(self._base, [*fine, *copies])
+        for name in self._declared.attributes:
+            copy = coarse.get(name)
+            if copy is not None and copy in self._table.domain:
+                self._merged[name] = copy, np.arange(self._table.domain[copy].size)
+            else:
+                self._merged[name] = self._fine.get(name, name), merged[name]
+
+    def _pair(self, pair: tuple[str, str]) -> JointTable:
+        """Return the group of two attributes, merged as far as it takes to have few cells: the larger one first.
+
+        Cells without an order are merged by what they add alone, which says little of what they add together.
+        """
+        columns = [self._merged[name] for name in pair]
+        plain = [np.arange(self._table.domain[column].size) for column, _ in columns]
+        most = self._constants.coarse**2
+        larger = int(len(plain[1]) > len(plain[0]))
+        for merged in ((), (larger,), (0, 1)):
+            codes = [columns[place][1] if place in merged else plain[place] for place in (0, 1)]
+            group = JointTable((columns[0][0], columns[1][0]), (codes[0], codes[1]), 1.0, self._constants.tau_pair)
+            if group.size <= most:
+                break
+        return group
+
+
+def _cells_of(source: Numeric, target: Numeric) -> Codes:
+    """Return the cell of a coarser column that each cell of a finer one lies in; missing values are last in both."""
+    return source.bin_of(np.array([0, *target.thresholds, *([-1] * target.missing)], dtype=np.int64))
+
+
+# -- estimates ------------------------------------------------------------------------------------
+
+
+def mean_above_zero(seen: Floats, error: Floats, prior: Floats) -> Floats:
+    """Return the posterior mean of numbers above 0 that were seen with normal errors.
+
+    Parameters
+    ----------
+    seen, error : arrays of float
+        What was seen, and the standard deviation of its error.
+    prior : array of float
+        The mean of the exponential prior.
+
+    Returns
+    -------
+    array of float
+
+    >>> mean_above_zero(np.array([50.0, -50.0]), np.array([1.0, 10.0]), np.array([100.0, 100.0])).round(1).tolist()
+    [50.0, 1.8]
+    """
+    middle = seen - error**2 / prior
+    scaled = middle / error
+    return np.asarray(middle + error * np.exp(-(scaled**2) / 2 - math.log(2 * math.pi) / 2 - log_ndtr(scaled)))
+
+
+def effect_size(sums: Floats, curvatures: Floats, variance: float, expected: float, deviation: float) -> float:
+    """Return how large the effects of a table are: the root of the posterior mean of tau^2.
+
+    Parameters
+    ----------
+    sums : array of float
+        Residual sums of its cells, of variance tau^2 h^2 + h + `variance` where h is the curvature.
+    curvatures : array of float
+    variance : float
+        Of the noise.
+    expected, deviation : float
+        A priori log tau is normal around log `expected`.
+
+    Returns
+    -------
+    float
+    """
+    variances = TAUS[:, None] ** 2 * curvatures**2 + variance + curvatures
+    logs = -0.5 * (np.log(variances) + sums**2 / variances).sum(axis=1)
+    logs -= 0.5 * (np.log(TAUS / expected) / deviation) ** 2
+    weights = np.exp(logs - logs.max())
+    return math.sqrt(float((weights * TAUS**2).sum() / weights.sum()))

@@ -1,0 +1,181 @@
+"""Tables learned together on data sets with a delta: every branch costs its rho, and they learn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privet
+from privet.errors import BudgetExceeded, QuestionError
+from privet.kernel import Domain, Nominal, Numeric, rho_of
+from privet.learners.joint_tables import JOINT, effect_size, joint_signal, mean_above_zero
+from privet.models.model import Model
+
+DELTA = "1e-6"
+
+
+def domain_of(classes: int = 2, rows: int | None = None) -> Domain:
+    columns = (
+        Nominal("town", tuple("abcdefghijkl")),
+        Numeric("wage", Fraction(0), Fraction(999), Fraction(1), bins=20, missing=True),
+        Nominal("sex", ("f", "m")),
+        Nominal("size", ("s", "m", "l", "xl", "xxl", "3xl", "4xl"), ordered=True),
+        Nominal("eyes", ("blue", "brown", "green")),
+        Nominal("hair", ("dark", "fair", "red", "none")),
+    )
+    return Domain((*columns, Nominal("y", tuple(range(classes)))), target="y", rows=rows)
+
+
+def rows_of(size: int, classes: int = 2, seed: int = 0) -> pd.DataFrame:
+    """Rows whose class follows from wages, from towns, and from town and sex together."""
+    rng = np.random.default_rng(seed)
+    town, wage = rng.integers(0, 12, size), rng.integers(0, 1000, size)
+    sex, width = rng.integers(0, 2, size), rng.integers(0, 7, size)
+    score = (wage - 500) / 150 + np.sin(town) + 2.5 * np.where((town < 6) ^ (sex == 1), 1, -1)
+    cuts = np.linspace(-2, 2, classes + 1)[1:-1]
+    frame = pd.DataFrame(
+        {
+            "town": np.array(list("abcdefghijkl"))[town],
+            "wage": wage.astype(object),
+            "sex": np.array(["f", "m"])[sex],
+            "size": np.array(["s", "m", "l", "xl", "xxl", "3xl", "4xl"])[width],
+            "eyes": rng.choice(["blue", "brown", "green"], size),
+            "hair": rng.choice(["dark", "fair", "red", "none"], size),
+            "y": np.searchsorted(cuts, score + rng.logistic(size=size)),
+        }
+    )
+    frame.loc[::17, "wage"] = None
+    return frame
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    ("size", "epsilon", "questions"),
+    [(0, "0.1", 2), (300, "0.05", 2), (300, "1", None), (2_000, "0.5", None), (8_000, "1", 38)],
+)
+@pytest.mark.parametrize("public", [True, False])
+def test_every_branch_costs_its_rho_and_nothing_more(
+    classes: int, size: int, epsilon: str, questions: int | None, public: bool
+) -> None:
+    """No rows, class shares alone, single tables, all tables together; with a public number of rows and a noisy one."""
+    domain = domain_of(classes, rows=max(size, 1) if public else None)
+    table = privet.testing.open(rows_of(size, classes), domain, budget=3, delta=DELTA, seed=size)
+    fitted = privet.BoostedTablesClassifier(epsilon).fit(table)
+    rho = rho_of(Fraction(epsilon), Fraction(DELTA))
+    assert fitted.privacy_.rho == rho and fitted.privacy_.spent == table.budget.spent <= rho
+    assert rho - table.budget.spent < rho / 10**9  # a choice costs the square of a rounded root
+    assert len(table.budget.entries) == len(fitted.privacy_.steps)
+    if questions is not None and (public or size > 1_000):
+        assert len(fitted.privacy_.steps) == questions
+
+
+def test_thirty_eight_passes_over_the_rows_are_all() -> None:
+    """Counts, a probe and thirty steps; and three times a choice and a probe of pairs, if there are pairs."""
+    table = privet.testing.open(rows_of(12_000), domain_of(rows=12_000), budget=2, delta=DELTA, seed=1)
+    with_pairs = privet.BoostedTablesClassifier(1).fit(table)
+    without = privet.BoostedTablesClassifier(1, pairs=False).fit(table)
+    assert len(with_pairs.privacy_.steps) == 38 and len(without.privacy_.steps) == 32
+    assert {len(own.columns) for own in without.model_.tables} == {1}
+    assert sorted(own.columns[0] for own in without.model_.tables) == ["eyes", "hair", "sex", "size", "town", "wage"]
+
+
+@pytest.mark.parametrize(("classes", "least"), [(2, 0.82), (3, 0.72)])
+def test_it_learns_single_attributes_and_pairs(classes: int, least: float) -> None:
+    train, test = rows_of(20_000, classes), rows_of(5_000, classes, seed=9)
+    table = privet.testing.open(train, domain_of(classes, rows=20_000), budget=1, delta=DELTA, seed=3)
+    fitted = privet.BoostedTablesClassifier(1).fit(table)
+    assert fitted.score(test, test.y) > least
+    assert {"town", "sex"} in [set(own.columns) for own in fitted.model_.tables]
+    assert all(np.isfinite(own.values).all() and (own.deviation > 0).all() for own in fitted.model_.tables)
+    assert len({own.columns for own in fitted.model_.tables}) == len(fitted.model_.tables)  # levels are one table
+
+
+def test_a_delta_buys_accuracy() -> None:
+    """At the same epsilon, on the same rows: all tables together against one after the other."""
+    train, test = rows_of(20_000), rows_of(5_000, seed=9)
+    pure, delta = (
+        np.mean(
+            [
+                privet.BoostedTablesClassifier("0.25")
+                .fit(privet.testing.open(train, domain_of(rows=20_000), budget=1, delta=chance, seed=seed))
+                .score(test, test.y)
+                for seed in range(3)
+            ]
+        )
+        for chance in (None, DELTA)
+    )
+    assert delta > pure
+
+
+def test_a_seed_repeats_the_model_and_files_keep_it() -> None:
+    models = [
+        privet.BoostedTablesClassifier(1)
+        .fit(privet.testing.open(rows_of(8_000), domain_of(rows=8_000), budget=1, delta=DELTA, seed=5))
+        .model_
+        for _ in range(2)
+    ]
+    assert models[0].to_json() == models[1].to_json()
+    again = Model.from_json(models[0].to_json())
+    assert again.privacy == models[0].privacy and again.privacy.delta == Fraction(DELTA)
+    assert "rho" in str(again.privacy)
+    page = models[0].page()
+    assert "NOT PRIVATE" in page  # seeded
+
+
+def test_a_page_and_a_name_tell_the_delta() -> None:
+    table = privet.open(rows_of(8_000), domain_of(rows=8_000), budget=1, delta=DELTA)
+    model = privet.BoostedTablesClassifier(1).fit(table).model_
+    assert "delta 1e-06" in repr(model) and "delta 1e-06" in model.page() and "Approximate" in model.page()
+
+
+def test_rows_of_ones_own_are_pure_where_that_is_better() -> None:
+    """The public number of rows decides, so the choice between the two is free."""
+    rows = rows_of(8_000)
+    few, many = (
+        privet.BoostedTablesClassifier(epsilon, delta=DELTA, domain=domain_of(rows=8_000))
+        .fit(rows.drop(columns="y"), rows.y)
+        .privacy_
+        for epsilon in ("0.05", "1")
+    )
+    assert few.delta is None and few.spent == Fraction("0.05")
+    assert many.delta == Fraction(DELTA) and many.rho == rho_of(Fraction(1), Fraction(DELTA))
+
+
+def test_what_cannot_be_done_is_refused_and_costs_nothing() -> None:
+    pure = privet.open(rows_of(100), domain_of(), budget=1)
+    delta = privet.open(rows_of(100), domain_of(), budget="0.5", delta=DELTA)
+    with pytest.raises(QuestionError, match="delta"):
+        privet.BoostedTablesClassifier(1, delta=DELTA).fit(pure)
+    with pytest.raises(QuestionError, match="delta"):
+        privet.BoostedTablesClassifier("0.1", delta="1e-5").fit(delta)
+    with pytest.raises(BudgetExceeded, match=r"has 0\.5 left"):
+        privet.BoostedTablesClassifier("0.6").fit(delta)
+    with pytest.raises(QuestionError, match="BoostedTables"):
+        privet.AutoClassifier("0.1").fit(delta)
+    assert pure.budget.spent == delta.budget.spent == 0
+
+
+def test_a_person_of_several_rows_pays_the_square() -> None:
+    """Five rows a person: the noise is that of a twenty-fifth of rho, and the signal is a fifth."""
+    one, five = domain_of(rows=10_000), replace(domain_of(rows=10_000), rows_per_person=5)
+    rho = Fraction(1, 100)
+    assert joint_signal(five, 1e4, rho) == pytest.approx(joint_signal(one, 1e4, rho / 25))
+    table = privet.testing.open(rows_of(10_000), five, budget=2, delta=DELTA, seed=2)
+    fitted = privet.BoostedTablesClassifier(2).fit(table)
+    assert table.budget.spent <= rho_of(Fraction(2), Fraction(DELTA)) and len(fitted.model_.tables) >= 1
+
+
+def test_estimates_of_curvatures_and_effects() -> None:
+    """What is clear is kept, what is noise is shrunk, and nothing is negative."""
+    seen, error, prior = np.array([1000.0, 0.0, -300.0]), np.full(3, 10.0), np.full(3, 50.0)
+    mean = mean_above_zero(seen, error, prior)
+    assert mean[0] == pytest.approx(998, abs=3) and 0 < mean[2] < mean[1] < 10
+    rng = np.random.default_rng(0)
+    curvatures = np.full(200, 100.0)
+    for tau in (0.05, 0.4, 1.6):
+        sums = rng.normal(0, tau * 100, 200) + rng.normal(0, 10, 200)
+        assert effect_size(sums, curvatures, 0.0, 0.25, JOINT.tau_deviation) == pytest.approx(tau, rel=0.5)
