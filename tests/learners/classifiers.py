@@ -31,6 +31,9 @@ KINDS = ("diffpid3", "hanisch-tree", "hanisch-forest", "jagannathan", "boosted")
 each_kind = pytest.mark.parametrize(
     "make", few(PRIVATE, [make for make in PRIVATE if make.algorithm in KINDS]), ids=lambda make: make.algorithm
 )
+each_learning_kind = pytest.mark.parametrize(
+    "make", few(LEARNING, [make for make in LEARNING if make.algorithm in KINDS]), ids=lambda make: make.algorithm
+)
 every_learner = pytest.mark.parametrize("make", LEARNING, ids=lambda make: make.algorithm)
 every_private = pytest.mark.parametrize("make", PRIVATE, ids=lambda make: make.algorithm)
 every_fillable = pytest.mark.parametrize("make", FILLABLE, ids=lambda make: make.algorithm)

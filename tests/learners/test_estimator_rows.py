@@ -22,7 +22,7 @@ from learners.classifiers import (
     X,
     Y,
     _new,
-    each_kind,
+    each_learning_kind,
     every,
     every_fillable,
     every_learner,
@@ -44,7 +44,7 @@ def _optional(name: str) -> Any:
 # -- rows and labels of every kind --------------------------------------------------------------
 
 
-@each_kind
+@each_learning_kind
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "array", "list", "other order", "more columns"])
 def test_rows_of_every_kind_are_read_alike(make: Any, kind: str) -> None:
     rows: Any = X

@@ -23,6 +23,7 @@ from learners.classifiers import (
     Y,
     _new,
     each_kind,
+    each_learning_kind,
     every,
     every_fillable,
     every_private,
@@ -148,7 +149,7 @@ def test_random_trees_learn_what_is_easy_where_they_use_everything(make: Any) ->
 # -- inside scikit-learn ------------------------------------------------------------------------
 
 
-@each_kind
+@each_learning_kind
 def test_pipelines_and_cross_validation(make: Any) -> None:
     choices = {"max_depth": 3} if make in FILLABLE else {}
     rows = X.astype({"age": float}).copy()
