@@ -56,9 +56,8 @@ class ServerProcess:
 
     def first_token(self) -> str:
         """The token that is shown once."""
-        if not self.token:
-            self._until("pvt_a_")
-            self.token = self.said[-1]
+        if not self.token:  # its stream and that of the address are read by two threads: either may come first
+            self.token = next((line for line in self.said if "pvt_a_" in line), "") or self._until("pvt_a_")
         return self.token
 
     def stop(self, number: int = signal.SIGTERM) -> int:
