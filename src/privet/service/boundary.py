@@ -80,7 +80,7 @@ class Operation(NamedTuple):
     body: type[api.Body] | None
     reply: type[api.Reply]
     run: Callable[[Service, Call], api.Reply]
-    role: str = ANALYST
+    role: str | None = ANALYST  # None: for analysts and owners
     asks: bool = False  # whether it asks engines: it then counts against `concurrent`, and leaves at a tick
     status: int = 200
     query: tuple[str, ...] = ()  # whole numbers that it takes
