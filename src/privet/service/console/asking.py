@@ -139,17 +139,17 @@ class Draft:
         rows = f"row{'s' * (number != '1')}"
         each = " in each group" if len(self.labels) > 1 else ""
         if kind == "count":
-            return Accuracy(size, f"± {number} {rows}{each}")
+            return Accuracy(size, f"±\N{NO-BREAK SPACE}{number} {rows}{each}")
         if kind == "histogram":
-            return Accuracy(size, f"± {number} {rows} in each cell{' of each group' if each else ''}")
+            return Accuracy(size, f"±\N{NO-BREAK SPACE}{number} {rows} in each cell{' of each group' if each else ''}")
         if kind == "sum":
-            return Accuracy(size, f"± {number}{each}")
+            return Accuracy(size, f"±\N{NO-BREAK SPACE}{number}{each}")
         if kind == "mean":
             column = self.domain.numeric(self.question.column)  # type: ignore[attr-defined]
             remark = f"if about {self.expected:,} rows count{each}; with fewer it is further off"
             if size >= float(column.top - column.low) / 2:
                 remark += ". That is as much as the whole range: the answer would say nothing"
-            return Accuracy(size, f"± {number}", remark)
+            return Accuracy(size, f"±\N{NO-BREAK SPACE}{number}", remark)
         if kind == "quantile":
             share = f", of the {self.expected:,} that you expect" if self.expected else ""
             return Accuracy(size, f"within {number} {rows} of the true one{each}", f"counted in rows{share}")
@@ -243,7 +243,9 @@ def draft(form: Form, domain: Domain, unit: Unit) -> Draft:
             raise QuestionError("choose the column that the question is about.")
         content["column"] = domain[name].name
         if kind != "majority" and not isinstance(domain[name], Numeric):
-            raise QuestionError(f"'{name}' holds no numbers; choose a column that does, or count the rows of each kind.")
+            raise QuestionError(
+                f"'{name}' holds no numbers; choose a column that does, or count the rows of each kind."
+            )
     if kind == "quantile":
         content["rank"] = str(rank(form.text("rank", "0.5") or "0.5"))
     question = question_from_json(content)

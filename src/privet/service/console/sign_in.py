@@ -92,19 +92,17 @@ def cookie(secret: str | None) -> str:
 def from_elsewhere(headers: Mapping[str, str], scheme: str) -> bool:
     """Return whether a request that changes something may come from a page of another site.
 
-    A browser says where a request comes from in headers that no page can set: Sec-Fetch-Site, and Origin. What says
-    neither is no browser of today and is refused as well, so a form elsewhere never acts for whoever is signed in here.
+    A browser says where a request comes from in headers that no page can set: Sec-Fetch-Site, and Origin, which is
+    "null" on pages that send no referrer, as ours are. What says neither is no browser of today and is refused as well,
+    so a form elsewhere never acts for whoever is signed in here.
 
     >>> from_elsewhere({"sec-fetch-site": "same-origin", "origin": "https://a.org", "host": "a.org"}, "https")
     False
     >>> from_elsewhere({"sec-fetch-site": "cross-site", "origin": "https://b.org", "host": "a.org"}, "https")
     True
-    >>> from_elsewhere({"host": "a.org"}, "https")
-    True
+    >>> from_elsewhere({"host": "a.org"}, "https"), from_elsewhere({"host": "a.org", "origin": "null"}, "https")
+    (True, True)
     """
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-    if site is None and origin is None:
-        return True
-    if site is not None and site != "same-origin":
-        return True
-    return origin is not None and origin != f"{scheme}://{headers.get('host', '')}"
+    own = f"{scheme}://{headers.get('host', '')}"
+    return origin != own if site is None else site != "same-origin" or origin not in (None, "null", own)

@@ -50,7 +50,13 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "X-Frame-Options": "DENY",
 }
-STATIC = {"console.css": "text/css", "ask.js": "text/javascript", "watch.js": "text/javascript"}
+STATIC = {
+    "console.css": "text/css",
+    "drawings.css": "text/css",
+    "icon.svg": "image/svg+xml",
+    "ask.js": "text/javascript",
+    "watch.js": "text/javascript",
+}
 
 
 class Page(NamedTuple):
@@ -58,12 +64,12 @@ class Page(NamedTuple):
 
     method: str
     path: str
-    run: Callable[[Visit], Awaitable[Response]]
+    run: Callable[[PageVisit], Awaitable[Response]]
     role: str | None  # None: whoever is signed in
 
 
 @dataclass
-class Visit:
+class PageVisit:
     """One request of somebody who is signed in."""
 
     console: Console
@@ -244,26 +250,18 @@ class Console:
     def _sign_in_page(self, request: Request, problem: str = "", status: int = 200) -> Response:
         if not problem and "began" in request.query_params:
             problem = (
-                "Your browser did not keep the cookie of this sign-in. Over plain HTTP on this machine Chromium, Edge and "
-                "Firefox keep it; other browsers need the server to have a certificate. Cookies must be allowed."
+                "Your browser did not keep the cookie of this sign-in. Over plain HTTP on this machine Chromium, Edge "
+                "and Firefox keep it; other browsers need the server to have a certificate. Cookies must be allowed."
             )
         return html(_templates().get_template("sign_in.html").render(problem=problem), status)
 
     async def sign_in(self, request: Request) -> Response:
         """Begin a sign-in with a token; wrong ones are limited as the API's, and written down."""
-        service = self.service
         try:
             form = await self._form(request)
-            if service.access.stale:
-                await self.gate.in_thread(service.access.refresh)
-            header = f"Bearer {form.text('token')}"
-            caller = service.access.caller(header)
-            if caller is None:
-                client = request.client.host if request.client else ""
-                if wait := service.failures.wait(client):
-                    raise Refusal("too-many", "too many attempts; wait a moment.", {"Retry-After": str(int(wait) + 1)})
-                await self.gate.in_thread(service.access.refresh)
-                caller = service.access.caller(header)
+            if self.service.access.stale:
+                await self.gate.in_thread(self.service.access.refresh)
+            caller = await self.gate.caller_with(f"Bearer {form.text('token')}", request)
             if caller is None:
                 raise Refusal("unauthenticated", "this token is wrong, has ended or was revoked.")
         except Refusal as refusal:
@@ -319,7 +317,7 @@ class Console:
                 return self._must_sign_in(page, request)
             if page.role is not None and page.role != caller.role:
                 return self._absent(caller)
-            return await page.run(Visit(self, request, caller, await self._form(request)))
+            return await page.run(PageVisit(self, request, caller, await self._form(request)))
         except Refusal as refusal:
             if refusal.kind == "not-found":
                 return self._absent(caller)
@@ -407,6 +405,10 @@ def sentence(words: str) -> str:
 
 @lru_cache
 def _static(name: str) -> bytes:
+    if name == "drawings.css":  # of drawings that stand in pages, where the policy forbids them to bring it along
+        from privet.trees import drawing, table_drawing
+
+        return f"{drawing.STYLE}\n{table_drawing.STYLE}\n".encode()
     return resources.files("privet.service.console").joinpath("static", name).read_bytes()
 
 
@@ -420,7 +422,13 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(amount=amount, part=lambda name: quote(str(name), safe=""), day=day, whole=lambda n: f"{n:,}")
+    made.filters.update(
+        amount=amount,
+        day=day,
+        delta=lambda text: f"{float(Fraction(text)):g}",
+        part=lambda name: quote(str(name), safe=""),
+        whole=lambda number: f"{number:,}",
+    )
     made.globals.update(version=__version__, share=share, level=level, OWNER=OWNER)
     return made
 
@@ -446,7 +454,7 @@ def day(at: str) -> str:
 def share(part: Fraction | str, whole: Fraction | str) -> float:
     """Return a part of a whole in percent, between 0 and 100; of nothing all is gone."""
     all_of_it = Fraction(whole)
-    return 100.0 if all_of_it <= 0 else round(float(min(max(100 * Fraction(part) / all_of_it, 0), 100)), 2)
+    return 100.0 if all_of_it <= 0 else round(min(max(float(100 * Fraction(part) / all_of_it), 0.0), 100.0), 2)
 
 
 def level(part: Fraction | str, whole: Fraction | str) -> str:
