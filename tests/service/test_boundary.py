@@ -291,7 +291,6 @@ def test_a_server_answers_under_its_own_names_alone(served: Served) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/",
         "/v1",
         "/v1/tables/",
         "/v1/tables/../owner/events",

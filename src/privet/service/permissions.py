@@ -83,7 +83,13 @@ class Permissions:
         scheme, _, secret = (header or "").partition(" ")
         if scheme.lower() != "bearer" or not secret:
             return None
-        token = self.tokens.find(secret)
+        return self._caller(self.tokens.find(secret))
+
+    def caller_of(self, identity: str) -> Caller | None:
+        """Return whose token has this id; None if it has ended, was revoked or lost its grant."""
+        return self._caller(self.tokens.live(identity))
+
+    def _caller(self, token: Token | None) -> Caller | None:
         if token is None:
             return None
         if token.role == OWNER:

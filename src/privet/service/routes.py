@@ -305,6 +305,9 @@ def application(service: Service) -> ASGIApp:
         routes.append(
             Route(path, _by_method({name: endpoint(own) for name, own in methods.items()}), methods=[*methods])
         )
+    from privet.service import console  # which is made of this module's operations
+
+    routes += console.routes(gate, OPERATIONS)
     app = Starlette(routes=routes, exception_handlers={404: not_found, 405: method})
     app.router.redirect_slashes = False
     return Boundary(app, service)

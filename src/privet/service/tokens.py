@@ -109,6 +109,11 @@ class Tokens(Follower):
         token = self._by_hash.get(hash_of(secret)) if is_token(secret) else None
         return token if token is not None and token.live(self._clock()) else None
 
+    def live(self, identity: str) -> Token | None:
+        """Return the live token of this id, if there is one."""
+        token = self._by_hash.get(self._hashes.get(identity, ""))
+        return token if token is not None and token.live(self._clock()) else None
+
     def all(self) -> list[Token]:
         """Return all that were not revoked."""
         return sorted(self._by_hash.values(), key=lambda token: (token.name, token.expires))
