@@ -16,10 +16,11 @@ from kernel.people import DOMAIN, FRAME
 
 import privet
 from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.service.boundary import Operation, nesting
 from privet.service.config import Grant, Limits
 from privet.service.permissions import Buckets
+from privet.service.routes import OPERATIONS
 from privet.service.seeded_server import UNLIMITED, Served, serve_seeded, serve_sessions
-from privet.service.server import OPERATIONS, Operation, nesting
 from privet.service.tokens import ANALYST, OWNER, Tokens, new_secret
 
 ID = "0123456789abcdef"
@@ -424,7 +425,7 @@ def test_no_text_of_an_exception_leaves_and_the_charge_is_told(
     again = httpx2.post(path, headers=token, json=COUNT)
     assert again.status_code == 200 and again.json()["entry"] == 1 and spent(served) == Fraction(1, 10)
     with monkeypatch.context() as patched:
-        patched.setattr("privet.service.server.question_from_json", fails)
+        patched.setattr("privet.service.handlers.question_from_json", fails)
         unexpected = httpx2.post(path, headers=token, json={**COUNT, "key": "new"})
     assert_problem(unexpected, 500, "internal")
     said = capfd.readouterr()
@@ -515,7 +516,7 @@ def test_the_list_of_entries_comes_in_pages_and_reads_no_answer(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All answers of an analyst may be larger than the memory of a server."""
-    monkeypatch.setattr("privet.service.server.PAGE", 2)
+    monkeypatch.setattr("privet.service.handlers.PAGE", 2)
     with served.connect("ada") as mine, served.connect("eve") as others:
         for number in range(5):
             mine.table("people").count("1/100", key=f"k{number}")

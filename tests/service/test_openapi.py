@@ -13,8 +13,8 @@ from kernel.people import DOMAIN, FRAME
 
 from privet.question_json import QUESTIONS, READERS
 from privet.service.openapi import FORMS, document
+from privet.service.routes import OPERATIONS
 from privet.service.seeded_server import Served, serve_seeded
-from privet.service.server import OPERATIONS
 
 schemathesis = pytest.importorskip("schemathesis")
 checks = schemathesis.checks

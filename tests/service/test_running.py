@@ -19,12 +19,14 @@ from service.server_process import serving
 import privet
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.service.api import AnswerBody
+from privet.service.boundary import Call, Gate
 from privet.service.client import connect
 from privet.service.config import Limits
+from privet.service.handlers import entries
 from privet.service.permissions import Caller
+from privet.service.routes import OPERATIONS
 from privet.service.running import default_tick
 from privet.service.seeded_server import UNLIMITED, serve_seeded, serve_sessions
-from privet.service.server import OPERATIONS, Call
 
 CONFIG = """\
 [server]
@@ -205,15 +207,15 @@ def test_an_answer_leaves_at_a_tick_whatever_it_took() -> None:
     with serve_seeded(FRAME, DOMAIN, 10, seed=1) as served:
         service, now = served.service, [0.0]
         service.clock = lambda: now[0]
-        left = []
+        gate, left = Gate(service), []
         for taken in (0.0, 0.001, 0.0999, 0.1):
             now[0] = 5 + taken
-            left.append(service._leaves(5.0, 0.1))
+            left.append(gate._leaves(5.0, 0.1))
         assert set(left) == {5.1} and service.counts["late", ""] == 0
         late = []
         for taken in (0.11, 3.0, 9.99, 10.5):
             now[0] = 5 + taken
-            late.append(service._leaves(5.0, 0.1))
+            late.append(gate._leaves(5.0, 0.1))
         assert late == [15.0, 15.0, 15.0, 25.0] and service.counts["late", ""] == 4
 
 
@@ -232,10 +234,10 @@ def test_a_question_is_under_way_until_its_answer_leaves(tick: float, under_way:
         call = Call(whose, "people", session, body, {}, {})
 
         async def asked() -> tuple[object, ...]:
-            await service._run(ask, call, service.clock())
+            await Gate(service)._run(ask, call, service.clock())
             await asyncio.sleep(0)  # what is called when the work is done
-            (entry,) = service.entries(call).entries
-            return service._keys, service._asking["ada"], entry.answered
+            (entry,) = entries(service, call).entries
+            return service.keys, service.asking["ada"], entry.answered
 
         assert session.ledger.spent("people") == 0
         assert asyncio.run(asked()) == ({("ada", "people", "a")} if under_way else set(), int(under_way), not under_way)

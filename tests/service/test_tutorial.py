@@ -16,7 +16,7 @@ from service.server_process import serving
 
 import privet
 from privet.service.config import load
-from privet.service.server import OPERATIONS
+from privet.service.routes import OPERATIONS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "server.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\$ (.*)", PAGE, re.MULTILINE)

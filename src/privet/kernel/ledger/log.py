@@ -617,8 +617,7 @@ class Log:
         }
         body = {name: value for name, value in body.items() if value is not None}
         # a hash of the place of the rows among others: whoever saw it could check a guess of a path
-        held = {"fingerprint": charge.fingerprint}
-        note = {**held, "opening": charge.opening_token, "question": charge.question_json}
+        note = {"fingerprint": charge.fingerprint, "opening": charge.opening_token, "question": charge.question_json}
         return self.append("charge", terms.dataset, self.new_analyst_id(analyst), body, note)
 
     def write_answer(self, charge: Line, answer: Answer, private: bool) -> None:
