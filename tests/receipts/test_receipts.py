@@ -393,8 +393,9 @@ def test_nothing_in_a_receipt_depends_on_rows_but_the_release(tmp_path: Path) ->
         return re.sub(r"[0-9a-f]{32,64}|[0-9a-f]{8}\+[\w+/=]+|[\w+/]{43,}=*", "#", json.dumps(content, indent=1))
 
     assert plain(small) == plain(large)
-    for word in ("somewhere-else", "people.csv", str(tmp_path), "T1", ":0"):
+    for word in ("somewhere-else", "people.csv", str(tmp_path)):
         assert word not in large
+    assert not re.search(r"\d\d:\d\d", plain(large))  # no time of day
     keys = {"analyst", "body", "dataset", "day", "kind", "ledger", "note", "number", "salt", "serial"}
     assert all(set(line) == keys for line, _ in json.loads(large)["lines"])
 
