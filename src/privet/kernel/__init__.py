@@ -45,6 +45,7 @@ from privet.kernel.gaussian import GaussianTables as GaussianTables
 from privet.kernel.gaussian import IntegerGaussian as IntegerGaussian
 from privet.kernel.gaussian import ResidualGaussian as ResidualGaussian
 from privet.kernel.inspection import print_outside as print_outside
+from privet.kernel.ledger import CapChange as CapChange
 from privet.kernel.ledger import Charge as Charge
 from privet.kernel.ledger import Entry as Entry
 from privet.kernel.ledger import Ledger as Ledger

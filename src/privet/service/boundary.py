@@ -80,7 +80,7 @@ class Operation(NamedTuple):
     body: type[api.Body] | None
     reply: type[api.Reply]
     run: Callable[[Service, Call], api.Reply]
-    role: str = ANALYST
+    role: str | None = ANALYST  # None: for analysts and owners
     asks: bool = False  # whether it asks engines: it then counts against `concurrent`, and leaves at a tick
     status: int = 200
     query: tuple[str, ...] = ()  # whole numbers that it takes
@@ -182,17 +182,9 @@ class Gate:
         if self.service.stopping:
             raise Refusal("unavailable", "the server is stopping; try again later.", {"Retry-After": "5"})
         if self.service.access.stale:
-            await self._in_thread(self.service.access.refresh)
+            await self.in_thread(self.service.access.refresh)
         headers = request.headers.getlist("authorization")
-        caller = self.service.access.caller(headers[0]) if len(headers) == 1 else None
-        if caller is None:
-            client = request.client.host if request.client else ""
-            if wait := self.service.failures.wait(client):
-                raise Refusal(
-                    "too-many", "too many requests without a valid token.", {"Retry-After": str(int(wait) + 1)}
-                )
-            await self._in_thread(self.service.access.refresh)  # it may have been made a moment ago
-            caller = self.service.access.caller(headers[0]) if len(headers) == 1 else None
+        caller = await self.caller_with(headers[0] if len(headers) == 1 else None, request)
         if caller is None:
             raise Refusal(
                 "unauthenticated",
@@ -201,7 +193,21 @@ class Gate:
             )
         if caller.token.id not in self._logged_in:
             self._logged_in.add(caller.token.id)
-            await self._note("login", None, caller.name)
+            await self.note("login", None, caller.name)
+        return caller
+
+    async def caller_with(self, header: str | None, request: Request) -> Caller | None:
+        """Return whose token a header is, as Authorization has it; None for nobody. Refusal after too many failures."""
+        access = self.service.access
+        caller = access.caller(header)
+        if caller is None:
+            client = request.client.host if request.client else ""
+            if wait := self.service.failures.wait(client):
+                raise Refusal(
+                    "too-many", "too many requests without a valid token.", {"Retry-After": str(int(wait) + 1)}
+                )
+            await self.in_thread(access.refresh)  # it may have been made a moment ago
+            caller = access.caller(header)
         return caller
 
     def _check_rate(self, caller: Caller) -> None:
@@ -228,10 +234,7 @@ class Gate:
             raise Refusal("media-type", "send the body as application/json.")
         if request.headers.get("content-encoding", "identity") != "identity":
             raise Refusal("media-type", "send the body as it is, without a content encoding.")
-        try:
-            content = await asyncio.wait_for(self._read(request), self.service.limits.body_seconds)
-        except TimeoutError:
-            raise Refusal("slow-body", "the body did not come in time.", {"Connection": "close"}) from None
+        content = await self.read(request, self.service.limits.body)
         deepest = self.service.limits.nesting
         if nesting(content) > deepest:
             raise Refusal("bad-question", f"the body has more than {deepest} levels of lists and objects.")
@@ -242,13 +245,21 @@ class Gate:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise Refusal("bad-json", "the body is not JSON in UTF-8.") from None
 
-    async def _read(self, request: Request) -> bytes:
-        content, most = bytearray(), self.service.limits.body
-        async for piece in request.stream():
-            content += piece
-            if len(content) > most:
-                raise Refusal("too-large", f"a body has at most {most} bytes.", {"Connection": "close"})
-        return bytes(content)
+    async def read(self, request: Request, most: int) -> bytes:
+        """Return a body of at most so many bytes that comes in time; Refusal for any other."""
+
+        async def pieces() -> bytes:
+            content = bytearray()
+            async for piece in request.stream():
+                content += piece
+                if len(content) > most:
+                    raise Refusal("too-large", f"a body has at most {most} bytes.", {"Connection": "close"})
+            return bytes(content)
+
+        try:
+            return await asyncio.wait_for(pieces(), self.service.limits.body_seconds)
+        except TimeoutError:
+            raise Refusal("slow-body", "the body did not come in time.", {"Connection": "close"}) from None
 
     async def _run(self, operation: Operation, call: Call, start: float) -> api.Reply:
         """Run an operation in a thread, and turn what it raises into a problem.
@@ -340,10 +351,11 @@ class Gate:
 
     async def _note_refusal(self, refusal: Refusal, table: str, name: str | None) -> None:
         if refusal.kind in ("unauthenticated", "not-allowed", "not-found", "budget-exceeded", "too-many"):
-            await self._note(refusal.kind, table if table in self.service.sessions else None, name)
+            await self.note(refusal.kind, table if table in self.service.sessions else None, name)
 
-    async def _note(self, event: str, table: str | None, analyst: str | None) -> None:
-        await self._in_thread(lambda: self._noted(event, table, analyst))
+    async def note(self, event: str, table: str | None, analyst: str | None) -> None:
+        """Write an event to the audit trail."""
+        await self.in_thread(lambda: self._noted(event, table, analyst))
 
     def _noted(self, event: str, table: str | None, analyst: str | None) -> None:
         try:
@@ -352,7 +364,8 @@ class Gate:
         except LedgerError as error:
             self.service.log(None, error)
 
-    async def _in_thread(self, work: Callable[[], Any]) -> Any:
+    async def in_thread(self, work: Callable[[], Any]) -> Any:
+        """Return what some work with the ledger returns, done in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self.service.clerks, work)
 
 

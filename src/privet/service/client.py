@@ -65,6 +65,7 @@ from privet.kernel import (
 )
 from privet.question_json import amounts_from_json, step_to_json
 from privet.service.config import is_loopback
+from privet.service.owner_client import OwnerDesk
 from privet.table import ProtectedTable
 from privet.text import decimal_text
 from privet.version import __version__
@@ -195,6 +196,40 @@ class Connection:
         backend = RemoteBackend(self, name, domain, described, sitting=_new_id())
         return ProtectedTable(backend, backend.whole_table())
 
+    @property
+    def owner(self) -> OwnerDesk:
+        """What an owner can do; the token must be an owner's."""
+        return OwnerDesk(self)
+
+    def request_budget(
+        self, table: str, epsilon: int | float | str | Fraction, purpose: str, *, key: str | None = None
+    ) -> dict[str, Any]:
+        """Ask the owner of a table for more budget.
+
+        Parameters
+        ----------
+        table : str
+        epsilon : number or str
+            How much more.
+        purpose : str
+            What for, in a sentence that the owner reads.
+        key : str, optional
+            The same key finds the request again.
+
+        Returns
+        -------
+        dict
+            The request: its `id`, and its `state`, which is open, granted or denied.
+        """
+        key = _new_id() if key is None else key
+        body: dict[str, Json] = {"epsilon": str(as_epsilon(epsilon)), "purpose": purpose, "key": key}
+        return self.post(f"/v1/tables/{quote(table, safe='')}/requests", body)
+
+    def budget_requests(self, table: str) -> list[dict[str, Any]]:
+        """Return the requests for more budget that were made with tokens of this name."""
+        requests: list[dict[str, Any]] = self.get(f"/v1/tables/{quote(table, safe='')}/requests")["requests"]
+        return requests
+
     def fit(
         self, table: str, classifier: Any, *, key: str | None = None, report: Callable[[str], None] | None = None
     ) -> Model:
@@ -288,9 +323,15 @@ class Connection:
         """Return the reply to a request that changes nothing."""
         return self._sent("GET", path, None, query)
 
-    def post(self, path: str, body: Mapping[str, Json], sitting: str | None = None) -> dict[str, Any]:
-        """Return the reply to a request that has a key or an id: sent again, it does nothing twice."""
-        return self._sent("POST", path, body, {}, {"Privet-Sitting": sitting} if sitting else {})
+    def post(
+        self, path: str, body: Mapping[str, Json], sitting: str | None = None, *, once: bool = False
+    ) -> dict[str, Any]:
+        """Return the reply to a request that has a key or an id, or is to be sent but once: it does nothing twice."""
+        return self._sent("POST", path, body, {}, {"Privet-Sitting": sitting} if sitting else {}, once)
+
+    def delete(self, path: str) -> dict[str, Any]:
+        """Return the reply to a request that ends something."""
+        return self._sent("DELETE", path, None, {})
 
     def _sent(
         self,
@@ -299,12 +340,13 @@ class Connection:
         body: Mapping[str, Json] | None,
         query: Mapping[str, int],
         headers: Mapping[str, str] | None = None,
+        once: bool = False,
     ) -> dict[str, Any]:
         if self._client.is_closed:
             raise ServerError("this connection was closed; connect again.")
-        pause, lost = 0.1, False
-        for number in range(self._tries):
-            last = number == self._tries - 1
+        pause, lost, tries = 0.1, False, 1 if once else self._tries
+        for number in range(tries):
+            last = number == tries - 1
             self.requests += 1
             try:
                 reply = self._client.request(method, path, json=body, params=query, headers=headers)

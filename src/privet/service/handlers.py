@@ -1,4 +1,4 @@
-"""What is asked of a server: one function for each route, which runs in a thread behind the boundary."""
+"""What analysts ask of a server: one function for each route, which runs in a thread behind the boundary."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
-from privet.errors import QuestionError
 from privet.kernel import PerPart, Question, Rho, Session, as_share
 from privet.question_json import (
     QUESTIONS,
@@ -20,11 +20,9 @@ from privet.question_json import (
 )
 from privet.service import api
 from privet.service.boundary import Call, Refusal, encoded
-from privet.service.config import load
 from privet.service.jobs import TICKS, Job
 from privet.service.server import Service
-from privet.service.sittings import Sitting, check_id
-from privet.text import clean
+from privet.service.sittings import Scope, Sitting, check_id
 from privet.version import __version__
 
 PAGE = 200  # entries and events of one reply
@@ -39,9 +37,15 @@ def _sitting(service: Service, call: Call) -> Sitting:
     return service.sittings.of(call.table, call.session, call.caller.name, call.body.sitting)
 
 
-def answer(service: Service, call: Call) -> api.AnswerReply:
+def _scope(service: Service, call: Call) -> tuple[Sitting, Scope]:
+    """Return the caller's sitting, and the rows that they ask about."""
     sitting = _sitting(service, call)
     scope = sitting.scope(call.body.rows, call.body.hold)
+    return sitting, scope._replace(session=replace(scope.session, limit=service.limit(call.table)))
+
+
+def answer(service: Service, call: Call) -> api.AnswerReply:
+    sitting, scope = _scope(service, call)
     question = _question(call.body.question)
     epsilons = _asked(scope.session, amounts_from_json(call.body.epsilon, len(scope.sets)))
     answers = scope.session.answers(question, scope.sets, epsilons, call.body.key)
@@ -53,7 +57,7 @@ def answer(service: Service, call: Call) -> api.AnswerReply:
 
 
 def quote(service: Service, call: Call) -> api.QuoteReply:
-    scope = _sitting(service, call).scope(call.body.rows, call.body.hold)
+    _, scope = _scope(service, call)
     epsilons = _asked(scope.session, amounts_from_json(call.body.epsilon, len(scope.sets)))
     question = _question(call.body.question)
     loss = scope.session.quote(question, scope.sets, epsilons) if len(scope.sets) else Fraction(0)
@@ -63,7 +67,7 @@ def quote(service: Service, call: Call) -> api.QuoteReply:
 
 
 def remaining(service: Service, call: Call) -> api.RemainingReply:
-    scope = _sitting(service, call).scope(call.body.rows, call.body.hold)
+    _, scope = _scope(service, call)
     left = scope.session.headroom(scope.sets)
     single = len(scope.sets) == 1
     return api.RemainingReply(
@@ -85,8 +89,7 @@ def refine(service: Service, call: Call) -> api.RefineReply:
 
 
 def hold(service: Service, call: Call) -> api.DoneReply:
-    sitting = _sitting(service, call)
-    scope = sitting.scope(call.body.rows, call.body.hold)
+    sitting, scope = _scope(service, call)
     amount = _asked(scope.session, PerPart.same(amount_from_json(call.body.epsilon), 1))
     sitting.hold(call.body.id, scope, scope.session.amounts(amount, 1)[0])
     return api.DoneReply()
@@ -98,8 +101,7 @@ def end_hold(service: Service, call: Call) -> api.DoneReply:
 
 
 def monitor(service: Service, call: Call) -> api.MonitorReply:
-    sitting = _sitting(service, call)
-    scope = sitting.scope(call.body.rows, call.body.hold)
+    sitting, scope = _scope(service, call)
     accuracy = as_share(amount_from_json(call.body.accuracy), "an accuracy")
     amount = _asked(scope.session, PerPart.same(amount_from_json(call.body.epsilon), 1))[0]
     monitor = sitting.monitor(call.body.id, scope, accuracy, amount)
@@ -154,7 +156,7 @@ def budget(service: Service, call: Call) -> api.BudgetReply:
         unit=unit,
         delta=delta,
         spent=str(ledger.spent(dataset, name)),
-        remaining=str(ledger.remaining(dataset, name, session.limit)),
+        remaining=str(ledger.remaining(dataset, name, service.limit(call.table))),
         cap=None if cap is None else str(cap),
         dataset_cap=str(ledger.cap(dataset)),
         dataset_spent=str(ledger.spent(dataset)),
@@ -192,8 +194,8 @@ def entries(service: Service, call: Call) -> api.EntriesReply:
 
 def fit(service: Service, call: Call) -> api.JobReply:
     assert call.session is not None
-    tick = service.ticks.get(call.table, 0.0)
-    return service.jobs.start(call.caller.name, call.table, call.session, call.body, tick).reply()
+    tick, session = service.ticks.get(call.table, 0.0), replace(call.session, limit=service.limit(call.table))
+    return service.jobs.start(call.caller.name, call.table, session, call.body, tick).reply()
 
 
 def job(service: Service, call: Call) -> api.JobReply:
@@ -254,145 +256,6 @@ def model(service: Service, call: Call) -> api.ModelReply:
     if model is None:
         raise Refusal("not-found", "there is no such model, or it is not yours.")
     return api.ModelReply(id=model.id, key=model.key, facts=model.facts, model=json.loads(model.text))
-
-
-# -- more budget ------------------------------------------------------------------------
-
-
-def request_budget(service: Service, call: Call) -> api.RequestReply:
-    """Write a request down; the same key finds the one that was written."""
-    session, body = call.session, call.body
-    assert session is not None
-    amount = session.unit.amount(amount_from_json(body.epsilon))
-    facts = {"epsilon": str(amount), "purpose": clean(body.purpose), "key": body.key}
-    for request in _requests(service):
-        if (request.table, request.analyst) == (call.table, call.caller.name) and request.key == body.key:
-            if (request.epsilon, request.purpose) != (facts["epsilon"], facts["purpose"]):
-                raise Refusal("key-reused", "the key stands for another request.")
-            return request.reply()
-    number = service.ledger.record("request", dataset=session.dataset, analyst=call.caller.name, facts=facts)
-    return next(request for request in _requests(service) if request.id == number).reply()
-
-
-def own_requests(service: Service, call: Call) -> api.RequestsReply:
-    own = [request for request in _requests(service) if request.analyst == call.caller.name]
-    return api.RequestsReply(requests=[request.reply() for request in own if request.table == call.table])
-
-
-def all_requests(service: Service, call: Call) -> api.RequestsReply:
-    visible = service.access.tables(call.caller)
-    return api.RequestsReply(requests=[request.reply() for request in _requests(service) if request.table in visible])
-
-
-def decide(service: Service, call: Call) -> api.RequestReply:
-    """Grant or deny a request: a grant raises the analyst's cap, and the data set's if that is in its way.
-
-    The decision is written first, and of several at once, on any server of the ledger, the first one counts: no
-    request raises a cap twice.
-    """
-    number, visible = call.path["request"], service.access.tables(call.caller)
-    found = next((request for request in _requests(service) if str(request.id) == number), None)
-    if found is None or found.table not in visible:
-        raise Refusal("not-found", "there is no such request.")
-    decided = Refusal("refused", "this request was decided before.")
-    if found.state != "open":
-        raise decided
-    dataset = service.sessions[found.table].dataset
-    facts = {"request": found.id, "granted": call.body.granted, "by": call.caller.name}
-    own_number = service.ledger.record("decision", dataset=dataset, analyst=found.analyst, facts=facts)
-    decisions = (event for event in _events(service) if event.what == "decision")
-    if next(event.number for event in decisions if event.facts["request"] == found.id) != own_number:
-        raise decided
-    if call.body.granted:
-        amount = Fraction(found.epsilon)
-        own = service.ledger.cap(dataset, found.analyst)
-        if own is not None:
-            service.ledger.set_cap(dataset, found.analyst, own + amount)
-        left = service.ledger.remaining(dataset, found.analyst)
-        if left < amount:
-            cap = service.ledger.cap(dataset)
-            assert cap is not None
-            service.ledger.set_cap(dataset, None, cap + amount - left)
-    return next(request for request in _requests(service) if request.id == found.id).reply()
-
-
-def _requests(service: Service) -> list[BudgetRequest]:
-    tables = {session.dataset: table for table, session in service.sessions.items()}
-    requests: dict[int, BudgetRequest] = {}
-    for event in _events(service):
-        if event.what == "request" and event.dataset in tables:
-            facts = event.facts
-            requests[event.number] = BudgetRequest(
-                event.number,
-                str(event.analyst),
-                tables[event.dataset],
-                facts["epsilon"],
-                facts["purpose"],
-                facts["key"],
-            )
-        elif event.what == "decision" and event.facts["request"] in requests:
-            number = event.facts["request"]
-            if requests[number].state == "open":
-                state = "granted" if event.facts["granted"] else "denied"
-                requests[number] = requests[number]._replace(state=state)
-    return list(requests.values())
-
-
-def _events(service: Service) -> list[Any]:
-    events: list[Any] = []
-    while page := service.ledger.events(events[-1].number if events else 0):
-        events += page
-    return events
-
-
-def events(service: Service, call: Call) -> api.EventsReply:
-    """Return what happened, on the tables that the owner's token is for."""
-    page = service.ledger.events(int(call.query.get("after", "0")), PAGE)
-    visible = {None, *(service.sessions[table].dataset for table in service.access.tables(call.caller))}
-    replies = [
-        api.EventReply(
-            number=event.number,
-            at=event.at,
-            event=event.what,
-            table=event.dataset,
-            analyst=event.analyst,
-            facts=event.facts,
-        )
-        for event in page
-        if event.dataset in visible
-    ]
-    return api.EventsReply(events=replies, next=page[-1].number if len(page) == PAGE else None)
-
-
-def reload_grants(service: Service, call: Call) -> api.DoneReply:
-    if service.config.path is None:
-        raise QuestionError("this server was started without a configuration file, so there is none to read.")
-    fresh = load(service.config.path)
-    service.reload(fresh.analysts, fresh.owners)
-    return api.DoneReply()
-
-
-class BudgetRequest(NamedTuple):
-    """A request for more budget, as the ledger has it."""
-
-    id: int
-    analyst: str
-    table: str
-    epsilon: str
-    purpose: str
-    key: str
-    state: Any = "open"
-
-    def reply(self) -> api.RequestReply:
-        """Return it as it crosses the wire."""
-        return api.RequestReply(
-            id=self.id,
-            analyst=self.analyst,
-            table=self.table,
-            epsilon=self.epsilon,
-            purpose=self.purpose,
-            state=self.state,
-        )
 
 
 def _asked(session: Session, amounts: PerPart[Fraction]) -> PerPart[Any]:

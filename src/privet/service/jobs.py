@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 from privet.errors import EngineFailed, LedgerError, PrivetError, QuestionError
 from privet.kernel import Json, Session, as_epsilon, digest
@@ -256,6 +257,27 @@ def _key_reused() -> PrivetError:
     from privet.errors import KeyReused
 
     return KeyReused("the key stands for another fit; use a new key for this.")
+
+
+class Choices(NamedTuple):
+    """What is to be known about an algorithm before it is fitted: in words, and the usual value of each choice."""
+
+    words: str
+    choices: dict[str, str | int | bool | None]
+
+
+@lru_cache
+def classifier_choices() -> dict[str, Choices]:
+    """Return all algorithms that can be fitted on a server."""
+    from privet.choice.auto import CLASSIFIERS  # scikit-learn takes a second
+
+    made = {}
+    for name, kind in CLASSIFIERS.items():
+        given = kind().get_params().items()
+        plain = {key: value for key, value in given if key not in _NOT_CHOICES}
+        choices = {key: value for key, value in plain.items() if value is None or isinstance(value, str | int)}
+        made[name] = Choices((kind.__doc__ or "").strip().partition("\n")[0], choices)
+    return made
 
 
 def _classifier(body: api.FitBody) -> Any:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from privet.service import api, handlers
+from privet.service import api, handlers, owner
 from privet.service.boundary import Boundary, Gate, Operation, Refusal, json_response, problem
 from privet.service.openapi import document
 from privet.service.server import Service
@@ -21,7 +21,7 @@ from privet.service.tokens import OWNER
 
 _T = "/v1/tables/{table}"
 OPERATIONS = (
-    Operation("GET", "/v1/tables", "tables", "The caller's tables", None, api.TablesReply, handlers.tables),
+    Operation("GET", "/v1/tables", "tables", "The caller's tables", None, api.TablesReply, handlers.tables, role=None),
     Operation("GET", _T, "describe", "What is public about a table", None, api.TableReply, handlers.describe),
     Operation("GET", f"{_T}/budget", "budget", "Spent and left, exactly", None, api.BudgetReply, handlers.budget),
     Operation(
@@ -119,7 +119,7 @@ OPERATIONS = (
         "Ask the owner for more budget",
         api.RequestBody,
         api.RequestReply,
-        handlers.request_budget,
+        owner.request_budget,
         status=201,
     ),
     Operation(
@@ -129,7 +129,7 @@ OPERATIONS = (
         "The caller's requests for more budget",
         None,
         api.RequestsReply,
-        handlers.own_requests,
+        owner.own_requests,
     ),
     Operation(
         "POST", f"{_T}/fits", "fit", "Fit a model on the server", api.FitBody, api.JobReply, handlers.fit, status=202
@@ -163,7 +163,7 @@ OPERATIONS = (
         "Requests for more budget",
         None,
         api.RequestsReply,
-        handlers.all_requests,
+        owner.all_requests,
         role=OWNER,
     ),
     Operation(
@@ -173,7 +173,7 @@ OPERATIONS = (
         "Grant or deny a request",
         api.DecisionBody,
         api.RequestReply,
-        handlers.decide,
+        owner.decide,
         role=OWNER,
     ),
     Operation(
@@ -183,9 +183,65 @@ OPERATIONS = (
         "What happened on the server",
         None,
         api.EventsReply,
-        handlers.events,
+        owner.events,
         role=OWNER,
         query=("after",),
+    ),
+    Operation("GET", "/v1/owner/grants", "grants", "Who may use what", None, api.GrantsReply, owner.grants, role=OWNER),
+    Operation(
+        "POST",
+        "/v1/owner/grants",
+        "grant",
+        "Grant a table to an analyst",
+        api.GrantBody,
+        api.GrantReply,
+        owner.grant,
+        role=OWNER,
+        status=201,
+    ),
+    Operation(
+        "POST",
+        "/v1/owner/withdrawals",
+        "withdraw",
+        "Take a table from an analyst",
+        api.WithdrawalBody,
+        api.DoneReply,
+        owner.withdraw,
+        role=OWNER,
+    ),
+    Operation(
+        "POST",
+        "/v1/owner/raises",
+        "raise_cap",
+        "Raise the cap of an analyst or of a table",
+        api.RaiseBody,
+        api.DoneReply,
+        owner.raise_cap,
+        role=OWNER,
+    ),
+    Operation(
+        "GET", "/v1/owner/tokens", "tokens", "Tokens that are live", None, api.TokensReply, owner.tokens, role=OWNER
+    ),
+    Operation(
+        "POST",
+        "/v1/owner/tokens",
+        "create_token",
+        "Make a token for an analyst, shown once",
+        api.TokenBody,
+        api.NewTokenReply,
+        owner.create_token,
+        role=OWNER,
+        status=201,
+    ),
+    Operation(
+        "DELETE",
+        "/v1/owner/tokens/{token}",
+        "revoke_token",
+        "End a token at once",
+        None,
+        api.DoneReply,
+        owner.revoke_token,
+        role=OWNER,
     ),
     Operation(
         "POST",
@@ -194,7 +250,7 @@ OPERATIONS = (
         "Read the grants again",
         None,
         api.DoneReply,
-        handlers.reload_grants,
+        owner.reload_grants,
         role=OWNER,
     ),
 )
@@ -228,6 +284,9 @@ def application(service: Service) -> ASGIApp:
         routes.append(
             Route(path, _by_method({name: endpoint(own) for name, own in methods.items()}), methods=[*methods])
         )
+    from privet.service import console  # which is made of this module's operations
+
+    routes += console.routes(gate, OPERATIONS)
     app = Starlette(routes=routes, exception_handlers={404: not_found, 405: method})
     app.router.redirect_slashes = False
     return Boundary(app, service)

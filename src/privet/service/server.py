@@ -51,7 +51,7 @@ class Service:
     stopping: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        limits, names = self.limits, tuple(self.sessions)
+        limits, names = self.limits, {table: session.dataset for table, session in self.sessions.items()}
         self.access = Permissions(
             self.ledger, self.config.analysts, self.config.owners, names, self.clock, limits.refresh
         )
@@ -69,6 +69,15 @@ class Service:
 
     def _amount(self, table: str, epsilon: Fraction) -> Fraction:
         return self.sessions[table].unit.amount(epsilon)
+
+    def limit(self, table: str) -> Fraction | None:
+        """Return what a table may spend in all where its configuration says less than the ledger.
+
+        What owners have raised it by comes on top, as it does in the ledger.
+        """
+        session = self.sessions[table]
+        raised = self.access.decisions.raised[session.dataset, None]
+        return None if session.limit is None else session.limit + raised
 
     @property
     def limits(self) -> Limits:
@@ -91,8 +100,12 @@ class Service:
         lost = self.access.grant(grants, owners)
         self.access.announce(self._amount)
         for name in lost:
-            self.sittings.close_of(name)
-            self.jobs.cancel_of(name)
+            self.end_of(name)
+
+    def end_of(self, analyst: str) -> None:
+        """End the sittings and fits of an analyst who has lost something."""
+        self.sittings.close_of(analyst)
+        self.jobs.cancel_of(analyst)
 
     def close(self) -> None:
         """Finish what was charged, end all sittings, and let go of the engines."""

@@ -32,6 +32,7 @@ from privet.kernel.ledger import replay
 from privet.kernel.ledger.log import (
     Account,
     Answer,
+    CapChange,
     Charge,
     Entry,
     Hold,
@@ -467,11 +468,62 @@ class Ledger:
             What the ledger keeps beside the line, under its hash, and no receipt shows.
         """
         with self._transaction(_RECORD) as log:
-            if dataset is not None:
-                log.known_terms(dataset)
-            body: dict[str, Json] = {**(facts or {}), "event": event}
-            note: dict[str, Json] = {"held_back": dict(held_back)} if held_back else {}
-            return log.append("config", dataset, log.new_analyst_id(analyst), body, note).number
+            return self._write_event(log, event, dataset, analyst, facts, held_back)
+
+    def change(
+        self,
+        seen: int,
+        event: str,
+        *,
+        dataset: str | None = None,
+        analyst: str | None = None,
+        facts: Mapping[str, Json] | None = None,
+        caps: Sequence[CapChange] = (),
+    ) -> int | None:
+        """Write an event and the caps that follow from it in one transaction, if nothing was overlooked.
+
+        Whoever decides by what servers have written so far calls this with the last event they have seen: of several
+        decisions at once, on any server of the ledger, one is written, and the others are taken again.
+
+        Parameters
+        ----------
+        seen : int
+            The number of the last event that the caller knows.
+        event, dataset, analyst, facts
+            As for `record`.
+        caps : sequence of CapChange
+
+        Returns
+        -------
+        int or None
+            The number of the line; None, and nothing is written, if there are events after `seen`.
+        """
+        with self._transaction(_RECORD) as log:
+            if log.lines("kind = 'config' AND number > ? LIMIT 1", seen):
+                return None
+            number = self._write_event(log, event, dataset, analyst, facts, None)
+            for own in caps:
+                log.known_terms(own.dataset)
+                cap = log.cap(own.dataset, own.analyst) if own.base is None else own.base
+                if cap is not None:
+                    body: dict[str, Json] = {"cap": str(max(cap + own.more, Fraction(0)))}
+                    log.append("cap", own.dataset, log.new_analyst_id(own.analyst), body)
+            return number
+
+    @staticmethod
+    def _write_event(
+        log: Log,
+        event: str,
+        dataset: str | None,
+        analyst: str | None,
+        facts: Mapping[str, Json] | None,
+        held_back: Mapping[str, Json] | None,
+    ) -> int:
+        if dataset is not None:
+            log.known_terms(dataset)
+        body: dict[str, Json] = {**(facts or {}), "event": event}
+        note: dict[str, Json] = {"held_back": dict(held_back)} if held_back else {}
+        return log.append("config", dataset, log.new_analyst_id(analyst), body, note).number
 
     def events(self, after: int = 0, most: int = 1000) -> list[ServerEvent]:
         """Return what servers have written down after a line of the log, in order, at most so much."""

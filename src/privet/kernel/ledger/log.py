@@ -290,6 +290,15 @@ class Hold:
         return max(self.epsilon - self.spent, ZERO)  # so that no hold can add to a budget
 
 
+class CapChange(NamedTuple):
+    """What an owner's word does to a cap: it becomes `base + more`, or grows by `more`; without a cap none is made."""
+
+    dataset: str
+    analyst: str | None  # None: the data set's own
+    base: Fraction | None
+    more: Fraction
+
+
 class ServerEvent(NamedTuple):
     """Something that a server did besides answering: a grant, a refusal, a login, a change of its configuration."""
 
