@@ -32,6 +32,7 @@ from privet.errors import (
     PrivacyError,
     PrivetError,
     QuestionError,
+    ReceiptError,
     ServerError,
 )
 from privet.kernel import (
@@ -618,6 +619,13 @@ class RemoteBackend:
             "a fit under a key runs where the rows are: leave out key to fit from here, or let the server fit it with "
             "connection.fit(table, classifier, key)."
         )
+
+    def write_model(self, text: str, facts: Mapping[str, Json]) -> None:
+        """Do nothing: a server writes down the models that it has fitted itself."""
+
+    def receipt(self, entry: int | None, text: str | None) -> str:
+        """Return the receipt of the answer to an entry, or of a model that the server has fitted."""
+        raise ReceiptError("this server gives no receipts.")
 
     def close(self) -> None:
         """End the sitting; the ledger stays."""
