@@ -50,6 +50,7 @@ from privet.kernel.ledger import CapChange as CapChange
 from privet.kernel.ledger import Charge as Charge
 from privet.kernel.ledger import Entry as Entry
 from privet.kernel.ledger import Ledger as Ledger
+from privet.kernel.ledger import Line as Line
 from privet.kernel.ledger import ServerEvent as ServerEvent
 from privet.kernel.ledger import StoredModel as StoredModel
 from privet.kernel.limits import DEEPEST_TREE as DEEPEST_TREE

@@ -32,6 +32,7 @@ from privet.errors import (
     PrivacyError,
     PrivetError,
     QuestionError,
+    ReceiptError,
     ServerError,
 )
 from privet.kernel import (
@@ -632,6 +633,13 @@ class RemoteBackend:
         body: dict[str, Json] = {"algorithm": identity["fit"], "epsilon": str(epsilon), "key": key, "choices": choices}
         model = self.connection._fitted(self.name, {**body, "once": True}, None)
         return json.dumps(model["model"]), model["facts"]["entries"][0], False
+
+    def write_model(self, text: str, facts: Mapping[str, Json]) -> None:
+        """Do nothing: a server writes down the models that it has fitted itself."""
+
+    def receipt(self, entry: int | None, text: str | None) -> str:
+        """Return the receipt of the answer to an entry, or of a model that the server has fitted."""
+        raise ReceiptError("this server gives no receipts.")
 
     def close(self) -> None:
         """End the sitting; the ledger stays."""
