@@ -559,11 +559,12 @@ class Ledger:
             note: dict[str, Json] = {"model": text, "key": key} if keep else {}
             return log.append("model", dataset, log.new_analyst_id(analyst), body, note).serial
 
-    def models(self, dataset: str, analyst: str) -> list[StoredModel]:
-        """Return the models of an analyst on a data set, in order."""
+    def models(self, dataset: str, analyst: str, after: int = 0, most: int = 1000) -> list[StoredModel]:
+        """Return the models of an analyst on a data set after a number, in order, at most so many."""
         with self._transaction() as log:
-            condition = "kind = 'model' AND dataset = ? AND analyst = ? ORDER BY number"
-            lines = log.lines(condition, dataset, log.analyst_id(analyst))
+            kept = "kind = 'model' AND dataset = ? AND analyst = ? AND serial > ? AND note LIKE ?"
+            values = dataset, log.analyst_id(analyst), after, '%"model":%'
+            lines = log.lines(f"{kept} ORDER BY number LIMIT ?", *values, most)
             models = (StoredModel.read(line, analyst) for line in lines)
             return [model for model in models if model is not None]
 
