@@ -180,6 +180,7 @@ class FitBody(Body, kw_only=True, frozen=True):
     epsilon: Amount
     key: Key
     choices: Annotated[dict[str, str | int | bool | None], msgspec.Meta(max_length=20)] = {}
+    once: bool = False  # one charge of the whole epsilon, under which the same request finishes what a crash ended
 
 
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -209,9 +210,10 @@ class ModelFacts(Reply, kw_only=True, frozen=True):
 
 
 class ModelsReply(Reply, kw_only=True, frozen=True):
-    """The caller's models."""
+    """The caller's models, after the one that was asked for."""
 
     models: list[ModelFacts]
+    next: int | None  # for `after`
 
 
 class ModelReply(Reply, kw_only=True, frozen=True):

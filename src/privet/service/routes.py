@@ -42,6 +42,7 @@ OPERATIONS = (
         api.QuoteBody,
         api.QuoteReply,
         handlers.quote,
+        waits=True,
     ),
     Operation(
         "POST",
@@ -51,6 +52,7 @@ OPERATIONS = (
         api.RowsBody,
         api.RemainingReply,
         handlers.remaining,
+        waits=True,
     ),
     Operation(
         "POST",
@@ -72,7 +74,17 @@ OPERATIONS = (
         handlers.refine,
         asks=True,
     ),
-    Operation("POST", f"{_T}/holds", "hold", "Reserve budget", api.HoldBody, api.DoneReply, handlers.hold, status=201),
+    Operation(
+        "POST",
+        f"{_T}/holds",
+        "hold",
+        "Reserve budget",
+        api.HoldBody,
+        api.DoneReply,
+        handlers.hold,
+        waits=True,
+        status=201,
+    ),
     Operation(
         "POST",
         f"{_T}/holds/{{hold}}/end",
@@ -154,7 +166,16 @@ OPERATIONS = (
         api.JobReply,
         handlers.cancel,
     ),
-    Operation("GET", f"{_T}/models", "models", "The caller's models", None, api.ModelsReply, handlers.models),
+    Operation(
+        "GET",
+        f"{_T}/models",
+        "models",
+        "The caller's models",
+        None,
+        api.ModelsReply,
+        handlers.models,
+        query=("after",),
+    ),
     Operation("GET", f"{_T}/models/{{model}}", "model", "A model", None, api.ModelReply, handlers.model),
     Operation(
         "GET",
