@@ -228,7 +228,9 @@ def test_a_grant_a_question_a_model_a_refusal_and_more_budget(browser: Any, serv
         ada.page.wait_for_url("**/sign-in*")
 
 
-@pytest.mark.parametrize("width, scheme", [(400, "light"), (1280, "dark"), pytest.param(400, "dark", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "width, scheme", [(400, "light"), (1280, "dark"), pytest.param(400, "dark", marks=pytest.mark.long)]
+)
 def test_every_page_fits_its_screen_and_is_readable(browser: Any, server: Running, width: int, scheme: str) -> None:
     service = server.service
     if "lise" not in service.access.analysts():
