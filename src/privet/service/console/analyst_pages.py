@@ -19,6 +19,7 @@ from privet.kernel import Histogram, Release, as_epsilon, fraction_of
 from privet.models.epsilon import sentence as meaning_of
 from privet.models.model import Model
 from privet.service.boundary import Refusal
+from privet.service.console import buying
 from privet.service.console.asking import KINDS, Draft, Form, columns_of, draft, how_often
 from privet.service.console.visits import Page, PageVisit, TableFacts, as_json, download, sentence
 from privet.service.jobs import classifier_choices
@@ -436,6 +437,37 @@ async def model_page(visit: PageVisit) -> Response:
     return download(found.page(), f"{visit.table}-model-{visit.path['model']}.html", "text/html; charset=utf-8")
 
 
+# -- what an epsilon would buy ----------------------------------------------------------------------
+
+
+async def buys(visit: PageVisit) -> Response:
+    """Show what a count costs, and what an algorithm does on rows that are invented from the domain."""
+    facts, algorithms = await visit.about_table(), classifier_choices()
+    count, affordable = draft(Form({}), facts.domain, facts.unit), []
+    counts = []
+    for epsilon in buying.EPSILONS:
+        loss = facts.unit.amount(epsilon)
+        words = count.accuracy(epsilon).words
+        counts.append({"epsilon": epsilon, "accuracy": words, "more": how_often(facts.left, loss)})
+        affordable += [epsilon] if loss <= facts.left else []
+    algorithm = visit.form.text("algorithm")
+    algorithm = algorithm if algorithm in algorithms and facts.domain.target else ""
+    made = None
+    if algorithm:
+        domain, delta = facts.described.domain, facts.described.delta
+        made = await visit.console.tried(visit.caller.name, lambda: buying.purchase(domain, delta, algorithm))
+    return visit.show(
+        "buys.html",
+        facts=facts,
+        counts=counts,
+        algorithms=algorithms,
+        algorithm=algorithm,
+        made=made,
+        plot=buying.plot(made) if made is not None and made.bought else None,
+        affordable=affordable,
+    )
+
+
 # -- more budget ------------------------------------------------------------------------------------
 
 
@@ -485,6 +517,7 @@ PAGES = (
     Page("GET", f"{_T}/preview", preview, ANALYST),
     Page("GET", f"{_T}/fit", fit_page, ANALYST),
     Page("POST", f"{_T}/fit", fit, ANALYST),
+    Page("GET", f"{_T}/buys", buys, ANALYST),
     Page("GET", f"{_T}/request", request_page, ANALYST),
     Page("POST", f"{_T}/request", request, ANALYST),
     Page("GET", "/console/jobs/{job}", job, ANALYST),
