@@ -186,7 +186,7 @@ def test_a_fit_is_followed_to_its_model(served: Served, ada: Visitor) -> None:
 def test_what_an_epsilon_buys_is_tried_on_invented_rows(served: Served, ada: Visitor) -> None:
     spent = served.service.ledger.spent("people")
     page = ada.words("/console/tables/people/buys")
-    assert "a number of rows, ± 30 rows" in page and "Choose an algorithm" in page
+    assert "A number of rows within" in page and "± 30 rows" in page and "Choose an algorithm" in page
     page = ada.words("/console/tables/people/buys?algorithm=naive-bayes")
     assert "Invented rows." in page and "rows that nobody has" in page and page.count("%") >= 18
     assert "Choose an algorithm" in ada.words("/console/tables/people/buys?algorithm=magic")
