@@ -170,9 +170,16 @@ class Backend(Protocol):
         """Begin to ask of one released model after the other whether it is so accurate."""
 
     def keyed_run(
-        self, table: Any, run: Callable[[Any], str], epsilon: Fraction, key: str, words: str, identity: Json
+        self,
+        table: Any,
+        run: Callable[[Any], str],
+        epsilon: Fraction,
+        key: str,
+        words: str,
+        identity: Json,
+        coins: Json,
     ) -> tuple[str, int | None, bool]:
-        """Run a function of a table under one charge; see `privet.kernel.keyed_run`."""
+        """Run a function of a table under one charge; see `privet.kernel.keyed_run`; `coins` are public."""
 
     def write_model(self, text: str, facts: Mapping[str, Json]) -> None:
         """Write the hash of a model that was fitted to the table into its ledger."""
@@ -271,9 +278,16 @@ class InProcess:
         return Monitor(self.session, sets, accuracy, epsilon)
 
     def keyed_run(
-        self, table: Any, run: Callable[[Any], str], epsilon: Fraction, key: str, words: str, identity: Json
+        self,
+        table: Any,
+        run: Callable[[Any], str],
+        epsilon: Fraction,
+        key: str,
+        words: str,
+        identity: Json,
+        coins: Json,
     ) -> tuple[str, int | None, bool]:
-        """Run a function of a table under one charge; see `privet.kernel.keyed_run`."""
+        """Run a function of a table under one charge; see `privet.kernel.keyed_run`; `coins` are public."""
         return keyed_run(table, run, epsilon, key, words, identity)
 
     def write_model(self, text: str, facts: Mapping[str, Json]) -> None:

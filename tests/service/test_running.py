@@ -18,7 +18,7 @@ from service.server_process import serving
 
 import privet
 from privet.kernel.engines.memory.engine import MemoryEngine
-from privet.service.api import AnswerBody
+from privet.service.api import AnswerBody, HoldBody, QuoteBody, RowsBody
 from privet.service.boundary import Call, Gate
 from privet.service.client import connect
 from privet.service.config import Limits
@@ -243,6 +243,34 @@ def test_a_question_is_under_way_until_its_answer_leaves(tick: float, under_way:
         assert session.ledger.spent("people") == 0
         assert asyncio.run(asked()) == ({("ada", "people", "a")} if under_way else set(), int(under_way), not under_way)
         assert session.ledger.spent("people") == 1
+
+
+@pytest.mark.parametrize("changing", [True, False])
+def test_a_quote_leaves_at_a_tick_where_it_may_wait_for_an_answer(changing: bool) -> None:
+    """Where rows may change a question keeps its sitting until it is answered: a quote would tell when that is."""
+    with serve_seeded(FRAME, DOMAIN, 10, seed=1, tick=3600.0) as served:
+        service = served.service
+        assert service.changing == set()  # rows in memory do not change
+        service.changing = {"people"} if changing else set()
+        served.token()
+        service.access.refresh()
+        (token,) = service.access.tokens.all()
+        rows: dict[str, Any] = {"sitting": "a-sitting", "rows": [], "hold": None}
+        question, epsilon = {"question": "count", "version": 1}, {"all": "1", "parts": 1}
+        bodies = {
+            "quote": QuoteBody(**rows, question=question, epsilon=epsilon),
+            "remaining": RowsBody(**rows),
+            "hold": HoldBody(**rows, id="a-reservation", epsilon="1"),
+        }
+
+        async def asked(name: str) -> int:
+            operation = next(operation for operation in OPERATIONS if operation.name == name)
+            call = Call(Caller("ada", "analyst", token), "people", service.sessions["people"], bodies[name], {}, {})
+            await Gate(service)._run(operation, call, service.clock())
+            await asyncio.sleep(0)
+            return service.asking["ada"]
+
+        assert [asyncio.run(asked(name)) for name in bodies] == ([1, 2, 3] if changing else [0, 0, 0])
 
 
 def test_ticks_follow_from_the_public_bound_of_the_rows() -> None:

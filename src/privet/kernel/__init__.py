@@ -38,6 +38,7 @@ from privet.kernel.date import Date as Date
 from privet.kernel.date import day_of as day_of
 from privet.kernel.domain import Domain as Domain
 from privet.kernel.engines.addresses import source_of as source_of
+from privet.kernel.engines.contract import FIXED as FIXED
 from privet.kernel.engines.contract import Cells as Cells
 from privet.kernel.engines.contract import Engine as Engine
 from privet.kernel.engines.contract import cells_for as cells_for

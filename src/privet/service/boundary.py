@@ -82,6 +82,7 @@ class Operation(NamedTuple):
     run: Callable[[Service, Call], api.Reply]
     role: str | None = ANALYST  # None: for analysts and owners
     asks: bool = False  # whether it asks engines: it then counts against `concurrent`, and leaves at a tick
+    waits: bool = False  # whether it waits for questions of its sitting where rows may change: there it asks, too
     status: int = 200
     query: tuple[str, ...] = ()  # whole numbers that it takes
     stream: Callable[[Service, Call, str], AsyncIterator[bytes]] | None = None  # events after the one with this number
@@ -158,11 +159,15 @@ class Gate:
         except Refusal as refusal:
             outcome, paced = refusal, False
             await self._note_refusal(refusal, table, caller.name)
-        if operation.asks and (tick := self.service.ticks.get(table, 0.0)):
+        if self._asks(operation, table) and (tick := self.service.ticks.get(table, 0.0)):
             await asyncio.sleep(max(0.0, self._leaves(start, tick, paced) - self.service.clock()))
         if isinstance(outcome, Refusal):
             raise outcome
         return call, outcome
+
+    def _asks(self, operation: Operation, table: str) -> bool:
+        """Whether an operation asks an engine, or may wait for one."""
+        return operation.asks or (operation.waits and table in self.service.changing)
 
     def _leaves(self, start: float, tick: float, paced: bool) -> float:
         """Return when an answer leaves: after one tick, or after as many long ones, of 100 ticks, as it takes."""
@@ -272,19 +277,20 @@ class Gate:
         taken = (name, call.table, key) if isinstance(key, str) else None
         if taken is not None and taken in self.service.keys:
             raise Refusal("key-in-flight", "a request with this key is under way.", {"Retry-After": "1"})
-        if operation.asks and self.service.asking[name] >= self.service.limits.concurrent:
+        asks = self._asks(operation, call.table)
+        if asks and self.service.asking[name] >= self.service.limits.concurrent:
             raise Refusal(
                 "too-many", f"{self.service.limits.concurrent} questions of yours are under way.", {"Retry-After": "1"}
             )
         self.service.keys |= {taken} if taken is not None else set()
-        self.service.asking[name] += operation.asks
-        loop, tick = asyncio.get_running_loop(), self.service.ticks.get(call.table, 0.0) if operation.asks else 0.0
+        self.service.asking[name] += asks
+        loop, tick = asyncio.get_running_loop(), self.service.ticks.get(call.table, 0.0) if asks else 0.0
         work = loop.run_in_executor(
-            self.service.workers if operation.asks else self.service.clerks, self._guarded, operation, call
+            self.service.workers if asks else self.service.clerks, self._guarded, operation, call
         )
 
         def over() -> None:
-            self.service.asking[name] -= operation.asks
+            self.service.asking[name] -= asks
             if taken is not None:
                 self.service.keys.discard(taken)
 

@@ -336,14 +336,17 @@ class Connection:
             "key": _new_id() if key is None else key,
             "choices": choices,
         }
+        return Model.from_json(json.dumps(self._fitted(table, body, report)["model"]))
+
+    def _fitted(self, table: str, body: Mapping[str, Json], report: Callable[[str], None] | None) -> dict[str, Any]:
+        """Return a model that the server has fitted, with what is known of it."""
         path = f"/v1/tables/{quote(table, safe='')}"
-        job = self.post(f"{path}/fits", body)
-        job = self._watched(job, report)
+        job = self._watched(self.post(f"{path}/fits", body), report)
         if job["state"] != "done":
             error = ServerError(f"the fit was {job['state']}: {job['problem']}")
             error.charged = job["charged"]
             raise error
-        return Model.from_json(json.dumps(self.get(f"{path}/models/{job['model']}")["model"]))
+        return self.get(f"{path}/models/{job['model']}")
 
     def _watched(self, job: dict[str, Any], report: Callable[[str], None] | None) -> dict[str, Any]:
         """Return a job that has ended: by its events, or by asking again and again."""
@@ -690,13 +693,24 @@ class RemoteBackend:
         return RemoteMonitor(self, sets, accuracy, epsilon)
 
     def keyed_run(
-        self, table: Any, run: Callable[[Any], str], epsilon: Fraction, key: str, words: str, identity: Json
+        self,
+        table: Any,
+        run: Callable[[Any], str],
+        epsilon: Fraction,
+        key: str,
+        words: str,
+        identity: Json,
+        coins: Json,
     ) -> tuple[str, int | None, bool]:
-        """Refuse: a run under a key runs where the rows are."""
-        raise QuestionError(
-            "a fit under a key runs where the rows are: leave out key to fit from here, or let the server fit it with "
-            "connection.fit(table, classifier, key)."
-        )
+        """Let the server run a fit under one charge: the function stays here, its name and choices are sent."""
+        if table._sets.chain or self.held is not None or self.copies:
+            raise QuestionError("a fit under a key is for the whole table; leave out the key to fit a part from here.")
+        assert isinstance(identity, dict) and isinstance(identity["choices"], dict)
+        given = {**identity["choices"], "variant": identity["variant"], "random_state": coins}
+        choices = {name: value for name, value in given.items() if name != "policy" or value is not None}
+        body: dict[str, Json] = {"algorithm": identity["fit"], "epsilon": str(epsilon), "key": key, "choices": choices}
+        model = self.connection._fitted(self.name, {**body, "once": True}, None)
+        return json.dumps(model["model"]), model["facts"]["entries"][0], False
 
     def write_model(self, text: str, facts: Mapping[str, Json]) -> None:
         """Do nothing: a server writes down the models that it has fitted itself."""

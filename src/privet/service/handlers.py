@@ -25,7 +25,8 @@ from privet.service.server import Service
 from privet.service.sittings import Scope, Sitting, check_id
 from privet.version import __version__
 
-PAGE = 200  # entries and events of one reply
+PAGE = 200  # entries of one reply
+MODELS = 20  # of one reply: each is read whole, to be compared with its hash
 
 
 # -- what is asked ----------------------------------------------------------------------
@@ -243,18 +244,20 @@ def job_events(service: Service, call: Call, last: str) -> AsyncIterator[bytes]:
 def models(service: Service, call: Call) -> api.ModelsReply:
     session = call.session
     assert session is not None
-    models = session.ledger.models(session.dataset, call.caller.name)
-    facts = [api.ModelFacts(id=model.id, key=model.key, facts=model.facts) for model in models]
-    return api.ModelsReply(models=facts)
+    after = int(call.query.get("after", "0"))
+    models = session.ledger.models(session.dataset, call.caller.name, after, MODELS + 1)
+    facts = [api.ModelFacts(id=model.id, key=model.key, facts=model.facts) for model in models[:MODELS]]
+    return api.ModelsReply(models=facts, next=facts[-1].id if len(models) > MODELS else None)
 
 
 def model(service: Service, call: Call) -> api.ModelReply:
     session, number = call.session, call.path["model"]
     assert session is not None
-    models = session.ledger.models(session.dataset, call.caller.name)
-    model = next((model for model in models if str(model.id) == number), None)
-    if model is None:
+    wanted = int(number) if re.fullmatch(r"[1-9][0-9]{0,14}", number) else 0
+    models = session.ledger.models(session.dataset, call.caller.name, wanted - 1, 1) if wanted else []
+    if not models or models[0].id != wanted:
         raise Refusal("not-found", "there is no such model, or it is not yours.")
+    model = models[0]
     return api.ModelReply(id=model.id, key=model.key, facts=model.facts, model=json.loads(model.text))
 
 

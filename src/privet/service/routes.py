@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from privet.service import api, handlers, owner, proofs
+from privet.service import api, handlers, owner, owner_ledger, proofs
 from privet.service.boundary import Boundary, Gate, Operation, Refusal, json_response, problem
 from privet.service.openapi import document
 from privet.service.server import Service
@@ -73,6 +73,7 @@ OPERATIONS = (
         api.QuoteBody,
         api.QuoteReply,
         handlers.quote,
+        waits=True,
     ),
     Operation(
         "POST",
@@ -82,6 +83,7 @@ OPERATIONS = (
         api.RowsBody,
         api.RemainingReply,
         handlers.remaining,
+        waits=True,
     ),
     Operation(
         "POST",
@@ -103,7 +105,17 @@ OPERATIONS = (
         handlers.refine,
         asks=True,
     ),
-    Operation("POST", f"{_T}/holds", "hold", "Reserve budget", api.HoldBody, api.DoneReply, handlers.hold, status=201),
+    Operation(
+        "POST",
+        f"{_T}/holds",
+        "hold",
+        "Reserve budget",
+        api.HoldBody,
+        api.DoneReply,
+        handlers.hold,
+        waits=True,
+        status=201,
+    ),
     Operation(
         "POST",
         f"{_T}/holds/{{hold}}/end",
@@ -185,7 +197,16 @@ OPERATIONS = (
         api.JobReply,
         handlers.cancel,
     ),
-    Operation("GET", f"{_T}/models", "models", "The caller's models", None, api.ModelsReply, handlers.models),
+    Operation(
+        "GET",
+        f"{_T}/models",
+        "models",
+        "The caller's models",
+        None,
+        api.ModelsReply,
+        handlers.models,
+        query=("after",),
+    ),
     Operation("GET", f"{_T}/models/{{model}}", "model", "A model", None, api.ModelReply, handlers.model),
     Operation(
         "GET",
@@ -273,6 +294,27 @@ OPERATIONS = (
         api.DoneReply,
         owner.revoke_token,
         role=OWNER,
+    ),
+    Operation(
+        "GET",
+        "/v1/owner/budgets",
+        "budgets",
+        "What is spent and left of the owner's tables",
+        None,
+        api.TableBudgetsReply,
+        owner_ledger.budgets,
+        role=OWNER,
+    ),
+    Operation(
+        "GET",
+        "/v1/owner/lines",
+        "lines",
+        "The log, newest first",
+        None,
+        api.LinesReply,
+        owner_ledger.lines,
+        role=OWNER,
+        query=("before", "most"),
     ),
     Operation(
         "POST",

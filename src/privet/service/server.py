@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from privet.errors import LedgerError
-from privet.kernel import Ledger, Session
+from privet.kernel import FIXED, Ledger, Session
 from privet.receipts import Receipts, key_of_server
 from privet.service.config import Config, Grant, Limits
 from privet.service.jobs import Jobs
@@ -69,6 +69,8 @@ class Service:
         self.workers = ThreadPoolExecutor(limits.workers, "privet-question")
         self.clerks = ThreadPoolExecutor(2, "privet-ledger")  # what asks no engine waits for no engine
         self.jobs = Jobs(self.clock, limits.jobs)
+        # while a question is answered there, nobody else charges its sitting: see `Session.answer`
+        self.changing = {table for table, session in self.sessions.items() if session.engine.version != FIXED}
         self.asking: Counter[str] = Counter()  # questions of each analyst that are under way
         self.streams: Counter[str] = Counter()  # jobs that each analyst follows
         self.keys: set[tuple[str, str, str]] = set()  # analyst, table and key of what is under way

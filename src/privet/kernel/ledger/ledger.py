@@ -559,11 +559,12 @@ class Ledger:
             note: dict[str, Json] = {"model": text, "key": key} if keep else {}
             return log.append("model", dataset, log.new_analyst_id(analyst), body, note).serial
 
-    def models(self, dataset: str, analyst: str) -> list[StoredModel]:
-        """Return the models of an analyst on a data set, in order."""
+    def models(self, dataset: str, analyst: str, after: int = 0, most: int = 1000) -> list[StoredModel]:
+        """Return the models of an analyst on a data set after a number, in order, at most so many."""
         with self._transaction() as log:
-            condition = "kind = 'model' AND dataset = ? AND analyst = ? ORDER BY number"
-            lines = log.lines(condition, dataset, log.analyst_id(analyst))
+            kept = "kind = 'model' AND dataset = ? AND analyst = ? AND serial > ? AND note LIKE ?"
+            values = dataset, log.analyst_id(analyst), after, '%"model":%'
+            lines = log.lines(f"{kept} ORDER BY number LIMIT ?", *values, most)
             models = (StoredModel.read(line, analyst) for line in lines)
             return [model for model in models if model is not None]
 
@@ -610,6 +611,16 @@ class Ledger:
         """Return the lines of the log after a number, in order, at most so many."""
         with self._transaction() as log:
             return log.lines("number > ? ORDER BY number LIMIT ?", after, most)
+
+    def latest(self, before: int, most: int) -> list[tuple[Line, str | None]]:
+        """Return lines of the log before a number, newest first, at most so many; answers are left out.
+
+        Beside each is the name of the analyst whom it concerns, if it does.
+        """
+        with self._transaction() as log:
+            lines = log.lines("kind <> 'answer' AND number < ? ORDER BY number DESC LIMIT ?", before, most)
+            names = log.analyst_names() if lines else {}
+            return [(line, None if line.analyst is None else names[line.analyst]) for line in lines]
 
     def delta(self, dataset: str) -> Fraction | None:
         """Return the delta of a data set that is counted in rho; None for one that is counted in epsilon."""
