@@ -87,10 +87,14 @@ async def answers(visit: PageVisit) -> Response:
     after = visit.form.text("after")
     facts = await visit.about_table()
     reply = await visit.call("entries", query={"after": after} if after else {})
-    receipts = visit.has("receipt")
     return visit.show(
-        "answers.html", facts=facts, entries=reply.entries, next=reply.next, after=after, receipts=receipts
+        "answers.html", facts=facts, entries=reply.entries, next=reply.next, after=after, receipts=visit.signs
     )
+
+
+async def entry_receipt(visit: PageVisit) -> Response:
+    reply = await visit.call("entry_receipt")
+    return download(reply.receipt, f"{visit.table}-answer-{visit.path['entry']}.receipt", "application/json")
 
 
 # -- a question -------------------------------------------------------------------------------------
@@ -219,7 +223,7 @@ async def ask(visit: PageVisit) -> Response:
         accuracy=asked.accuracy(epsilon).words,
         epsilon=epsilon,
         entry=reply.entry,
-        receipt=receipt if visit.has("receipt") else None,
+        receipt=receipt if visit.signs else None,
         again=f"/console/tables/{quote(visit.table, safe='')}/ask?{urlencode(again, doseq=True)}",
     )
 
@@ -402,7 +406,7 @@ async def model(visit: PageVisit) -> Response:
         spent=privacy.spent,
         entries=reply.facts.get("entries", []),
         base=base,
-        receipt=f"{base}/receipt" if visit.has("model_receipt") else None,
+        receipt=f"{base}/receipt" if visit.signs else None,
         classes=found.domain.target_column.texts if hasattr(found, "trees") else (),
         drawing=_drawing(found),
         text=found.text(),
@@ -425,6 +429,11 @@ def _drawing(found: Model) -> Markup:
 async def model_file(visit: PageVisit) -> Response:
     _, found = await _model(visit)
     return download(found.to_json(), f"{visit.table}-model-{visit.path['model']}.json", "application/json")
+
+
+async def model_receipt(visit: PageVisit) -> Response:
+    reply = await visit.call("model_receipt")
+    return download(reply.receipt, f"{visit.table}-model-{visit.path['model']}.json.receipt", "application/json")
 
 
 async def model_drawing(visit: PageVisit) -> Response:
@@ -526,6 +535,8 @@ PAGES = (
     Page("POST", "/console/jobs/{job}/cancel", cancel, ANALYST),
     Page("GET", _M, model, ANALYST),
     Page("GET", f"{_M}/model.json", model_file, ANALYST),
+    Page("GET", f"{_M}/receipt", model_receipt, ANALYST),
+    Page("GET", f"{_T}/entries/{{entry}}/receipt", entry_receipt, ANALYST),
     Page("GET", f"{_M}/drawing.svg", model_drawing, ANALYST),
     Page("GET", f"{_M}/page.html", model_page, ANALYST),
 )

@@ -123,9 +123,10 @@ class PageVisit:
         here = {name: value for name, value in self.path.items() if f"{{{name}}}" in operation.path}
         return await self.console.gate.perform(operation, self.caller, {**here, **path}, [*query.items()], read)
 
-    def has(self, operation: str) -> bool:
-        """Return whether this server has an operation."""
-        return operation in self.console.operations
+    @property
+    def signs(self) -> bool:
+        """Whether this server signs receipts: it has a key of its ledger."""
+        return self.console.service.receipts is not None
 
     async def about_table(self) -> TableFacts:
         """Return what is public about the table of the path, and what its budget is for the caller."""
