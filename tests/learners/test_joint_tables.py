@@ -61,7 +61,7 @@ def rows_of(size: int, classes: int = 2, seed: int = 0) -> pd.DataFrame:
 def test_every_branch_costs_its_rho_and_nothing_more(
     classes: int, size: int, epsilon: str, questions: int | None, public: bool
 ) -> None:
-    """No rows, class shares alone, single tables, all tables together; with a public number of rows and a noisy one."""
+    """No rows, class shares alone, a first table, all tables together; with a public number of rows and a noisy one."""
     domain = domain_of(classes, rows=max(size, 1) if public else None)
     table = privet.testing.open(rows_of(size, classes), domain, budget=3, delta=DELTA, seed=size)
     fitted = privet.BoostedTablesClassifier(epsilon).fit(table)
@@ -154,8 +154,8 @@ def test_what_cannot_be_done_is_refused_and_costs_nothing() -> None:
         privet.BoostedTablesClassifier("0.1", delta="1e-5").fit(delta)
     with pytest.raises(BudgetExceeded, match=r"has 0\.5 left"):
         privet.BoostedTablesClassifier("0.6").fit(delta)
-    with pytest.raises(QuestionError, match="BoostedTables"):
-        privet.AutoClassifier("0.1").fit(delta)
+    with pytest.raises(BudgetExceeded, match=r"cannot fit auto.* has 0\.5 left"):
+        privet.AutoClassifier("0.6").fit(delta)
     assert pure.budget.spent == delta.budget.spent == 0
 
 

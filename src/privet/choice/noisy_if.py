@@ -37,7 +37,7 @@ from typing import Any
 from privet.choice.branch import Advice, Branch
 from privet.choice.history import History, NodeChoice
 from privet.choice.learning import Learning, Reward, data_name
-from privet.choice.modes import mode
+from privet.choice.modes import amount_on, mode, price_on
 from privet.choice.outcome import Outcome, Picked
 from privet.choice.policy import Advised, Policy
 from privet.errors import QuestionError
@@ -185,11 +185,11 @@ class NoisyIf:
 
     # -- running ----------------------------------------------------------------------------
 
-    @property
-    def reservation(self) -> Fraction:
-        """What has to be free before anything starts: the dearest way through."""
-        found: Fraction = self.mode.reservation(self)
-        return found if self.reward is None else found + Fraction(self.reward.epsilon)
+    def _reservation(self, table: ProtectedTable) -> Fraction:
+        """What has to be free on a table before anything starts: the dearest way through."""
+        price = price_on(table)
+        found: Fraction = self.mode.reservation(self, price)
+        return found if self.reward is None else found + price(Fraction(self.reward.epsilon))
 
     def run(self, table: ProtectedTable, *, data: str = "") -> Outcome:
         """Choose and run. The dearest way is reserved first; what was not spent is free again afterwards.
@@ -272,14 +272,11 @@ class NoisyIf:
 
     @contextmanager
     def _reserved(self, table: ProtectedTable) -> Iterator[ProtectedTable]:
-        if not self.reservation:
+        reservation = self._reservation(table)
+        if not reservation:
             yield table
             return
-        if table.unit.delta is not None:
-            raise QuestionError(
-                "a NoisyIf adds up pure epsilons; this table is counted in rho: open it without a delta."
-            )
-        with table.reserve(self.reservation) as scope:
+        with table.reserve(amount_on(table, reservation)) as scope:
             yield scope
 
     def follow(self, picked: Picked, table: ProtectedTable, more: Context | None = None, *bought: Any) -> Outcome:
