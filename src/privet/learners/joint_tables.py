@@ -66,7 +66,7 @@ class JointConstants:
     first_share: float = 0.6  # of rho, for a first table: first_share / (1 + (signal / first_signal)^2) ...
     first_signal: float = 50.0
     first_least: float = 0.1  # ... or nothing, if that is less than this
-    first_choice: float = 0.25  # the part of it that chooses the attribute
+    first_choice: float = 0.4  # the part of it that chooses the attribute
     steps: int = 30
     probe: float = 0.10  # share of rho for the probe of all attributes
     cap: int = 512  # of a residual, in units of 1 / RESIDUAL_GRID
@@ -242,9 +242,11 @@ class _JointFit:
         self._born = np.zeros(0)
         pairable = pairs and len(table.domain.attributes) > 1
         self._insertions = constants.insertions if pairable else ()
-        self._joining = max(1, round(math.sqrt(self._signal / constants.pair_signal)))
+        most = math.ceil(math.comb(len(table.domain.attributes), 2) / max(1, len(self._insertions)))
+        self._joining = max(1, min(round(math.sqrt(self._signal / constants.pair_signal)), most))
         pick = min(constants.pick, constants.pick_signal / (self._signal**2 * self._weight))
-        self._pick_share, self._pair_share = pick * self._joining, constants.probe * self._joining / self._weight
+        self._pick_share = pick * self._joining
+        self._pair_share = constants.probe * min(self._joining / self._weight, 1.0)
         self._first: dict[tuple[str, ...], tuple[Floats, Floats]] = {}  # values and deviations of the first table
         self._merged: dict[str, tuple[str, Codes]] = {}
         self._owned: set[tuple[str, str]] = set()
@@ -666,10 +668,14 @@ def mean_above_zero(seen: Floats, error: Floats, prior: Floats) -> Floats:
 
     >>> mean_above_zero(np.array([50.0, -50.0]), np.array([1.0, 10.0]), np.array([100.0, 100.0])).round(1).tolist()
     [50.0, 1.8]
+    >>> mean_above_zero(np.array([-1e9]), np.array([1.0]), np.array([1.0])).tolist()
+    [1e-09]
     """
     middle = seen - error**2 / prior
     scaled = middle / error
-    return np.asarray(middle + error * np.exp(-(scaled**2) / 2 - math.log(2 * math.pi) / 2 - log_ndtr(scaled)))
+    mean = middle + error * np.exp(-(scaled**2) / 2 - math.log(2 * math.pi) / 2 - log_ndtr(scaled))
+    # far below zero the sum cancels: there it is error / |scaled|, up to a part of 2 / scaled^2 (Mills' ratio)
+    return np.asarray(np.where(scaled < -30, -error / np.minimum(scaled, -1), mean))
 
 
 def effect_size(sums: Floats, curvatures: Floats, variance: float, expected: float, deviation: float) -> float:
