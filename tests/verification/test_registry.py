@@ -104,7 +104,7 @@ def unverified_classifiers() -> set[str]:
 
 
 # What asks nothing: parts of parts, budgets, the way to the rows, and the end.
-ASKS_NOTHING = {"allot", "close", "explain", "items", "reserve", "spending", "take"}
+ASKS_NOTHING = {"allot", "amount", "close", "explain", "items", "reserve", "spending", "take"}
 
 
 def unverified_questions(monkeypatch: pytest.MonkeyPatch) -> set[str]:

@@ -19,10 +19,10 @@ from privet.choice.outcome import Outcome
 from privet.choice.policy import CautiousForest, Policy, Ruled
 from privet.errors import QuestionError
 from privet.kernel import Domain, Histogram, Rho, as_epsilon
-from privet.learners.additive import COUNT_SHARE
 from privet.learners.algorithm import Progress, check_attributes, check_budget, check_target
 from privet.learners.estimator import PrivateClassifier
 from privet.learners.estimators import CLASSIFIERS as PLAIN
+from privet.learners.joint_tables import COUNT_SHARE
 from privet.models.model import Model
 from privet.table import ProtectedTable
 
@@ -116,11 +116,12 @@ class AutoClassifier(PrivateClassifier):
             seen = context(domain, epsilon, counts)
             picked = choice.pick(seen)
             self._report(Progress(f"chose {picked.branch}"))
-            model = ARMS[picked.branch].fit(scope, epsilon, counts, self._public_coins(), reasons, self._report)
+            arm = ARMS[picked.branch]
+            model: Model = arm.fit(scope, epsilon, counts, self._public_coins(), reasons, self._report)
             outcome = replace(choice.outcome(picked, None, scope.budget.spent, seen), margins={})
         return self._chosen(model, counts, outcome, WITH_DELTA, domain)
 
-    def _chosen(self, model: Model, counts: Histogram, outcome: Outcome, policy: Policy, domain: Domain) -> Model:
+    def _chosen(self, model: Any, counts: Histogram, outcome: Outcome, policy: Policy, domain: Domain) -> Model:
         """Keep what was chosen, and return the model with the decision in its record."""
         epsilon = self._checked_epsilon()
         # a copy of the counts, which cannot be refined: a fitted classifier has no way to a table

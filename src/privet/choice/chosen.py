@@ -22,7 +22,7 @@ from privet.choice.policy import CautiousForest, Evidence, Policy
 from privet.kernel import Domain, Histogram, Numeric, as_epsilon
 from privet.learners.cells import cells_for_learning, coarse_columns
 from privet.learners.plan import signal
-from privet.text import decimal_text
+from privet.text import decimal_text, short_text
 
 ELSEWHERE = ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "2", "4")  # epsilons at which a choice is told as well
 LISTED = 6  # classes, or columns, that are listed by name
@@ -104,10 +104,10 @@ class Chosen:
 
     def explain(self) -> str:
         """Return the choice for people: what was taken, what was released and declared, and what spoke for it."""
-        unit = "" if self._counts.delta is None else "rho "
+        spent = self.outcome.spent
         lines = [
             f"{self.outcome.site}: {self.branch}, {self.outcome.why}",
-            f"spent {unit}{decimal_text(self.outcome.spent)}",
+            f"spent {decimal_text(spent) if self._counts.delta is None else f'rho {short_text(spent)}'}",
         ]
         if self.outcome.deciding:
             known = ((name, self.context[name]) for name in self.outcome.deciding if name in self.context)

@@ -79,7 +79,7 @@ def _refined(table: Any, epsilon: Fraction) -> Any:
     return list(zip(*levels, strict=True)) if isinstance(first, Releases) else levels
 
 
-def monitored(table: Any, epsilon: Fraction) -> list[bool]:
+def monitored(table: Any, epsilon: Any) -> list[bool]:
     """A record that the first model classifies right and the second does not moves their scores apart."""
     monitor = table.monitor(Fraction(1, 3), epsilon)
     answers = []
