@@ -179,3 +179,26 @@ def test_estimates_of_curvatures_and_effects() -> None:
     for tau in (0.05, 0.4, 1.6):
         sums = rng.normal(0, tau * 100, 200) + rng.normal(0, 10, 200)
         assert effect_size(sums, curvatures, 0.0, 0.25, JOINT.tau_deviation) == pytest.approx(tau, rel=0.5)
+
+
+def test_declared_rows_may_be_wrong_by_far() -> None:
+    """Nobody there, a million declared, and few pairs: a plan is paid whatever the rows are, and nothing fails."""
+    for size, rows in ((0, 10**6), (40, 10**7), (3_000, 10**9)):
+        domain = replace(domain_of(rows=rows), columns=domain_of().columns[2:])
+        table = privet.testing.open(rows_of(size), domain, budget=2, delta=DELTA, seed=2)
+        fitted = privet.BoostedTablesClassifier(2).fit(table)
+        assert table.budget.spent == fitted.privacy_.spent <= fitted.privacy_.rho
+        assert all(np.isfinite(own.values).all() for own in fitted.model_.tables)
+
+
+def test_with_little_signal_one_attribute_comes_first() -> None:
+    """Town, of twelve cells, says a little, an attribute more or less everything: it is bought by itself."""
+    rows = rows_of(2_000)
+    rows["eyes"] = np.where(rows.y == 1, "blue", np.where(rows.index % 2 == 0, "brown", "green"))
+    table = privet.testing.open(rows, domain_of(rows=2_000), budget=1, delta=DELTA, seed=3)
+    fitted = privet.BoostedTablesClassifier("0.1").fit(table)
+    assert [step.question for step in fitted.privacy_.steps][1:3] == ["choice of an attribute", "table of eyes"]
+    assert fitted.score(rows, rows.y) > 0.95
+    much = privet.testing.open(rows_of(20_000), domain_of(rows=20_000), budget=1, delta=DELTA, seed=3)
+    steps = privet.BoostedTablesClassifier(1).fit(much).privacy_.steps
+    assert "choice of an attribute" not in [step.question for step in steps]

@@ -37,7 +37,7 @@ from typing import Any
 from privet.choice.branch import Advice, Branch
 from privet.choice.history import History, NodeChoice
 from privet.choice.learning import Learning, Reward, data_name
-from privet.choice.modes import amount_on, mode, price_on
+from privet.choice.modes import Price, amount_on, mode, price_on
 from privet.choice.outcome import Outcome, Picked
 from privet.choice.policy import Advised, Policy
 from privet.errors import QuestionError
@@ -185,9 +185,12 @@ class NoisyIf:
 
     # -- running ----------------------------------------------------------------------------
 
-    def _reservation(self, table: ProtectedTable) -> Fraction:
-        """What has to be free on a table before anything starts: the dearest way through."""
-        price = price_on(table)
+    @property
+    def reservation(self) -> Fraction:
+        """What has to be free before anything starts, where losses are counted in epsilon: the dearest way through."""
+        return self._reservation(Fraction)
+
+    def _reservation(self, price: Price) -> Fraction:
         found: Fraction = self.mode.reservation(self, price)
         return found if self.reward is None else found + price(Fraction(self.reward.epsilon))
 
@@ -272,7 +275,7 @@ class NoisyIf:
 
     @contextmanager
     def _reserved(self, table: ProtectedTable) -> Iterator[ProtectedTable]:
-        reservation = self._reservation(table)
+        reservation = self._reservation(price_on(table))
         if not reservation:
             yield table
             return
