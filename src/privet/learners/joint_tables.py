@@ -32,7 +32,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from privet.kernel import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel, Domain, Histogram, Numeric, Rho
 from privet.learners.algorithm import Meter
@@ -671,6 +670,8 @@ def mean_above_zero(seen: Floats, error: Floats, prior: Floats) -> Floats:
     >>> mean_above_zero(np.array([-1e9]), np.array([1.0]), np.array([1.0])).tolist()
     [1e-09]
     """
+    from scipy.special import log_ndtr  # with the first fit: it takes long to import
+
     middle = seen - error**2 / prior
     scaled = middle / error
     mean = middle + error * np.exp(-(scaled**2) / 2 - math.log(2 * math.pi) / 2 - log_ndtr(scaled))
