@@ -143,7 +143,7 @@ async def _preview(visit: PageVisit, facts: TableFacts) -> Preview:
     if not quoted.fits:
         short = f"You have {facts.buys} left: ask for less accuracy, or ask the owner for more budget."
         return Preview(accuracy.words, accuracy.remark, cost, "", f"This is more than is left. {short}", str(epsilon))
-    more = f"You can ask about {times:,} such question{'s' * (times != 1)} with what is left."
+    more = f"Enough is left for about {times:,} such question{'s' * (times != 1)}."
     return Preview(accuracy.words, accuracy.remark, cost, more, "", str(epsilon))
 
 
