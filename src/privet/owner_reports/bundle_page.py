@@ -20,10 +20,10 @@ _STYLE = """
 code, .facts dd.hash { font: .85rem/1.5 ui-monospace, monospace; } .broken { color: var(--alarm); font-weight: 600; }
 td { min-width: 4rem; } td:first-child { white-space: normal; } h3 { font-size: .95rem; margin: 1rem 0 .3rem; }
 .bar { margin-top: .2rem; } nav { margin: .8rem 0 0; font-size: .9rem; }
-nav a { color: var(--leaf); margin-right: 1rem; }
+nav a { color: var(--leaf); margin-right: 1rem; display: inline-block; }
 @media (max-width: 44rem) { .facts { display: block; } .facts dd { margin-bottom: .5rem; }
   body { margin: 1.2rem auto; } section { padding: .9rem 1rem; }
-  .scroll table:has(th:nth-child(6)) { min-width: 46rem; } .scroll table:has(th:nth-child(3)) { min-width: 22rem; } }
+  .scroll table:has(th:nth-child(6)) { min-width: 46rem; } }
 @media print { nav { display: none; } section { break-inside: avoid; } }
 """
 
