@@ -144,16 +144,17 @@ def test_no_cell_of_an_export_is_a_formula(served: Served, grace: Visitor) -> No
 
 def test_an_owner_of_one_table_sees_that_table_alone() -> None:
     first = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="first")._session
-    first.ledger.register("second", source="second", budget=Fraction(1), domain=DOMAIN)
-    with serve_sessions({"first": first, "second": replace(first, dataset="second")}) as served:
+    first.ledger.register("zweite", source="zweite", budget=Fraction(1), domain=DOMAIN)
+    with serve_sessions({"first": first, "zweite": replace(first, dataset="zweite")}) as served:
         Visitor(served, "ada").post(
-            "/console/tables/second/ask", kind="count", epsilon="0.1", aim="epsilon", key="k" * 8
+            "/console/tables/zweite/ask", kind="count", epsilon="0.1", aim="epsilon", key="k" * 8
         )
         owner = Visitor(served, "grace", OWNER, tables=("first",))
         for path in ("/console/", "/console/ledger", "/console/analysts", "/console/requests"):
-            assert "second" not in owner.words(path), path
-        assert "second" not in owner.get("/console/ledger.jsonl").text.replace('"seconds"', "")
-        assert owner.get("/console/owned/second").text == owner.get("/console/owned/nowhere").text
+            assert "zweite" not in owner.words(path), path
+        assert "zweite" not in owner.get("/console/ledger.jsonl").text
+        assert "zweite" not in owner.get("/console/owned/first/audit.json").text
+        assert owner.get("/console/owned/zweite").text == owner.get("/console/owned/nowhere").text
 
 
 def test_hostile_names_are_words_and_nothing_else(served: Served, grace: Visitor) -> None:
@@ -169,3 +170,16 @@ def test_hostile_names_are_words_and_nothing_else(served: Served, grace: Visitor
         page = visitor.get(path)
         words(page)
         assert "<script>alert" not in page.text and "alert(1)" in page.text
+
+
+def test_what_auditors_and_registries_ask_is_a_file(served: Served, grace: Visitor) -> None:
+    Visitor(served, "ada").post("/console/tables/people/ask", kind="count", epsilon="0.1", key="k" * 8)
+    page = grace.words("/console/keys")
+    assert "signs no receipts" in page and "Audit bundle as a page" in page  # the ledger of this test is in memory
+    bundle = json.loads(grace.get("/console/owned/people/audit.json").text)
+    assert [release["analyst"] for release in bundle["releases"]] == ["ada"] and bundle["budget"]["spent"] == "1/10"
+    assert "epsilon" in grace.get("/console/owned/people/registry.yaml").text
+    for name in ("audit.html", "audit.json", "registry.yaml"):
+        reply = grace.get(f"/console/owned/people/{name}")
+        assert "attachment" in reply.headers["content-disposition"]
+    assert grace.get("/console/owned/people/audit.exe").status_code == 404
