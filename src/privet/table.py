@@ -879,6 +879,10 @@ class ProtectedTable(Questions, OpenTable):
         step = Allot(self._backend.amount(epsilon))
         return type(self)(self._backend, self._backend.divide(self._sets, step))
 
+    def amount(self, epsilon: Epsilon) -> Fraction:
+        """Return what `epsilon` charges here: itself or, in a data set that is counted in rho, a rho."""
+        return self._backend.amount(epsilon)
+
     def spending(self, epsilon: Epsilon) -> Self:
         """Return the same table for a fit that divides `epsilon` among its questions.
 

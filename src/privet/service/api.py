@@ -225,6 +225,27 @@ class ModelReply(Reply, kw_only=True, frozen=True):
     model: dict[str, Any]
 
 
+# -- receipts -------------------------------------------------------------------------------------
+
+
+class ReceiptReply(Reply, kw_only=True, frozen=True):
+    """A receipt, and the proof that its log continues an older checkpoint."""
+
+    receipt: str  # to the byte as it is checked
+    since: int  # lines of the older one; 0 for none
+    proof: list[str]  # hashes (RFC 9162, 2.1.4)
+
+
+class CheckpointReply(Reply, kw_only=True, frozen=True):
+    """What the log says of itself, signed, and the proof that it continues an older checkpoint."""
+
+    checkpoint: str
+    since: int
+    proof: list[str]
+    keys: list[str]  # that have signed it
+    rotations: list[str]  # notes by which each key names the next one
+
+
 # -- what there is --------------------------------------------------------------------------------
 
 
@@ -400,6 +421,45 @@ class NewTokenReply(Reply, kw_only=True, frozen=True):
 
     secret: str
     token: TokenReply
+
+
+class TableBudgetReply(Reply, kw_only=True, frozen=True):
+    """What everybody together may spend of a table, and has; and whom it protects."""
+
+    table: str
+    unit: str
+    delta: str | None
+    cap: str
+    spent: str
+    held: str  # by reservations that are open
+    rows_per_person: int
+    person: str | None
+    fingerprint: str  # of the domain
+
+
+class TableBudgetsReply(Reply, kw_only=True, frozen=True):
+    """The budgets of the owner's tables."""
+
+    tables: list[TableBudgetReply]
+
+
+class LineReply(Reply, kw_only=True, frozen=True):
+    """A line of the log: a charge, a cap, a model, a grant, a refusal."""
+
+    number: int
+    at: str
+    kind: str
+    serial: int  # among the lines of its kind: a charge of serial 5 is entry 5
+    table: str | None
+    analyst: str | None
+    facts: dict[str, Any]
+
+
+class LinesReply(Reply, kw_only=True, frozen=True):
+    """Lines of the log, newest first."""
+
+    lines: list[LineReply]
+    next: int | None  # for `before`
 
 
 class EventReply(Reply, kw_only=True, frozen=True):
