@@ -202,11 +202,14 @@ class Audit:
     @property
     def undecided(self) -> int:
         """By posteriors: how many people are in leaves of which nothing follows either way: a value may be as frequent
-        as the threshold behind weights, or everybody may have the label, if leaves were divided until they were pure.
+        as the threshold behind weights, everybody may have the label, if leaves were divided until they were pure, or
+        splits were chosen by a rule that excludes data sets and is not computed.
         """
         publication = self.publication
         if publication is None or self.by_own_row:  # what the own row adds is bounded by the size of its leaf
             return 0
+        if publication.unused_choices:
+            return sum(int(publication.sizes[leaf]) for leaf in publication.leaves)
         weighted = {
             leaf
             for leaf in publication.leaves
@@ -400,6 +403,10 @@ def _nobody(audit: Audit) -> str:
             else f"the own row of {audit.known:,} of {audit.people.total:,} people adds {threshold} or more to the "
             f"probability of their {what}, {probability(audit.worst)} at most, and noise makes all of it deniable."
         )
+    if audit.publication is not None and audit.publication.unused_choices:
+        said += (
+            f" What the choice of its splits tells besides is not computed, since {audit.publication.unused_choices}."
+        )
     if audit.epsilon is None or audit.own.bound is None:
         return said
     promised = (
@@ -423,12 +430,16 @@ def _somebody(audit: Audit) -> str:
             f"{probability(audit.worst)}."
         )
     if audit.undecided and audit.worst < audit.threshold:
-        weighted = audit.publication is not None and any(map(audit.publication.unclear, audit.publication.leaves))
-        why = (
-            "the rows of the tree were weighted, so the shares in their leaves are not known"
-            if weighted
-            else "their leaves are pure if the tree was grown without max_depth (say so with stopping, full or none)"
-        )
+        assert audit.publication is not None
+        if any(map(audit.publication.unclear, audit.publication.leaves)):
+            why = "the rows of the tree were weighted, so the shares in their leaves are not known"
+        elif audit.publication.unused_choices:
+            why = (
+                f"what the choice of splits tells is not computed, since {audit.publication.unused_choices} (name the "
+                "criterion, or none for an adversary who does not use it)"
+            )
+        else:
+            why = "their leaves are pure if the tree was grown without max_depth (say so with stopping, full or none)"
         return f"No verdict about the {what} of {audit.undecided:,} of {audit.people.total:,} people: {why}."
     return (
         f"The {what} of {people} is known with probability {audit.threshold:g} or more: the worst posterior is "
