@@ -101,7 +101,7 @@ class Component:
         self.target = np.where(said, self.flat * self.leaf_size[:, None], np.nan)
         self.aimed = np.nan_to_num(self.target)
         self.inside = (self.leaf[None] == np.arange(len(kept))[:, None]).astype(np.float64)
-        self.partly: Mask = ~self.said.all(axis=1)
+        self.partly: Mask = np.asarray(~self.said.all(axis=1))
         self.held: Mask = self.said & self.partly[:, None]
         single = cells[kept] == 1
         empty = said & (self.target <= 0)
@@ -503,7 +503,7 @@ def _halved(scaled: Floats) -> Floats:
 def _divided(factors: Floats, right: Floats) -> Floats:
     """Triangular systems, one for each value: LAPACK's where they are large, all at once where they are small."""
     if factors.shape[1] <= 24:
-        return np.matmul(np.linalg.inv(factors), right)
+        return np.asarray(np.matmul(np.linalg.inv(factors), right))
     return np.stack([dtrtrs(factor, some, lower=1)[0] for factor, some in zip(factors, right, strict=True)])
 
 

@@ -337,19 +337,22 @@ class Audit:
         return found
 
     def _output_check(self) -> dict[str, Any]:
-        """The audit in the fields of an output of ACRO, which SACRO's viewer lists (docs/audit.md)."""
+        """The audit as an entry of the `results` of ACRO's results.json, which SACRO's viewer lists (docs/audit.md)."""
         status = {PUBLISH: "pass", AFTER: "review", NEVER: "fail"}[self.verdict.kind]
         publication = self.publication
         sizes = [] if publication is None else [int(publication.sizes[leaf]) for leaf in publication.leaves]
         pure = 0 if publication is None else sum(publication.pure(leaf) for leaf in publication.leaves)
         few = sum(size < FEW for size in sizes)
+        checks: dict[str, int | bool] = {"suppressed": False, "negative": 0, "missing": 0, "threshold": few}
+        checks |= {"p-ratio": 0, "nk-rule": 0, "all-values-are-same": pure}  # the rest is about sums of amounts
         return {
             "uid": self.name,
             "status": status,
             "type": "model",
             "properties": {"method": "privet audit", "measure": self.measure, "threshold": self.threshold},
-            "sdc": {"summary": {"suppressed": False, "threshold": few, "all-values-are-same": pure}},
+            "files": [{"name": self.name, "sdc": {"summary": checks}}],
             "outcome": {"concerned": self.known, "most": self.worst},
+            "command": "privet audit",
             "summary": f"{status}; {self.verdict!s}",
             "comments": [],
             "exception": "",
