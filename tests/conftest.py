@@ -34,6 +34,12 @@ def _hear_ctrl_c() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _state_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let no test read or write what this user's programs remember."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture
 def table() -> Any:
     """A few people, with a budget that no test uses up."""
@@ -47,6 +53,7 @@ def table() -> Any:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     _keep_groups(config, items)
+    _draw_fewer(items)
     if TIME:
         _begin_elsewhere_each_day(items)
     if sizes.FULL:
@@ -55,6 +62,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def _draw_fewer(items: list[pytest.Item]) -> None:
+    """Mark property tests as smaller than at full size, but for those that have a size of their own."""
+    tests = {}
+    for item in items:
+        test = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
+        if getattr(test, "is_hypothesis_test", False) and not item.get_closest_marker("sized"):
+            item.add_marker(sizes.sized)
+            tests[id(test)] = test
+    if not sizes.FULL:
+        for test in tests.values():
+            sizes.fewer_examples(test)
 
 
 def _begin_elsewhere_each_day(items: list[pytest.Item]) -> None:

@@ -7,8 +7,10 @@ reply was lost can be sent again: it is paid once.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import functools
+import hashlib
 import json
 import random
 import time
@@ -32,6 +34,7 @@ from privet.errors import (
     PrivacyError,
     PrivetError,
     QuestionError,
+    ReceiptError,
     ServerError,
 )
 from privet.kernel import (
@@ -63,7 +66,9 @@ from privet.kernel import (
     unit_with,
 )
 from privet.question_json import amounts_from_json, step_to_json
+from privet.receipts import Checkpoint, KeptCheckpoints, Remembered, check
 from privet.service.config import is_loopback
+from privet.service.owner_client import OwnerDesk
 from privet.table import ProtectedTable
 from privet.text import decimal_text
 from privet.version import __version__
@@ -143,6 +148,7 @@ def connect(
     )
     connection = Connection(client, tries, sleep)
     connection.tables()
+    connection.check_ledger()
     return connection
 
 
@@ -153,6 +159,7 @@ class Connection:
         self._client, self._tries, self._sleep = client, max(1, tries), sleep
         weakref.finalize(self, client.close)
         self.requests = 0  # that were sent, tries included
+        self._kept = KeptCheckpoints(self.url, is_loopback(client.base_url.host))
 
     @property
     def url(self) -> str:
@@ -194,6 +201,104 @@ class Connection:
         backend = RemoteBackend(self, name, domain, described, sitting=_new_id())
         return ProtectedTable(backend, backend.whole_table())
 
+    def check_ledger(self) -> int | None:
+        """Ask for a signed checkpoint of the server's ledger, and compare it with the one that was kept.
+
+        `privet.connect` does so by itself. The first key that a server shows is trusted from then on.
+
+        Returns
+        -------
+        int or None
+            How many lines the ledger has; None if the server signs nothing.
+
+        Raises
+        ------
+        ReceiptError
+            The ledger went back, as one that was restored from an old backup; or it is another one, or is signed by
+            another key, or no longer.
+        """
+        old = self._kept.newest
+        reply = self._checkpoint(old)
+        if reply is None:
+            if old is not None and not is_loopback(self._client.base_url.host):
+                raise ReceiptError(
+                    f"the server at {self.url} has signed its ledger before, and does so no longer; ask its owner. If "
+                    f"that is as it should be, `privet receipt forget {self.url}` begins anew."
+                )
+            return None
+        checkpoint, keys, rotations = reply
+        own = self._kept.of(checkpoint.body[0])
+        if own is not None and own != old and (again := self._checkpoint(own)) is not None:
+            checkpoint, keys, rotations = again  # another ledger than the last one, which was met before
+        self._kept.take(checkpoint, keys, rotations, own)
+        return checkpoint.size
+
+    def _checkpoint(self, old: Remembered | None) -> tuple[Checkpoint, list[str], list[str]] | None:
+        try:
+            reply = self.get("/v1/checkpoint", since=0 if old is None else old.checkpoint.size)
+        except QuestionError:  # no such path, or no key
+            return None
+        return _checkpoint_of(reply, reply["checkpoint"]), list(reply["keys"]), list(reply["rotations"])
+
+    def receipt(self, path: str, document: bytes | None) -> str:
+        """Return a receipt that the server has at a path, checked: against the key and the checkpoint that were kept.
+
+        `table.receipt(release)` and `table.receipt(model)` call it.
+
+        Raises
+        ------
+        ReceiptError
+            It does not hold, or the server has none.
+        """
+        old = self._kept.newest
+        try:
+            reply = self.get(path, since=0 if old is None else old.checkpoint.size)
+        except QuestionError:
+            raise ReceiptError("the server has no receipt of this: it is not yours, or it signs none.") from None
+        text = str(reply["receipt"])
+        shown = check(text, document)
+        own = self._kept.of(shown.checkpoint.body[0])
+        if own is not None and own != old:
+            self.check_ledger()
+            return self.receipt(path, document)
+        rotations = list(json.loads(text)["rotations"])
+        self._kept.take(_checkpoint_of(reply, shown.checkpoint.note), shown.signers, rotations, own)
+        return text
+
+    @property
+    def owner(self) -> OwnerDesk:
+        """What an owner can do; the token must be an owner's."""
+        return OwnerDesk(self)
+
+    def request_budget(
+        self, table: str, epsilon: int | float | str | Fraction, purpose: str, *, key: str | None = None
+    ) -> dict[str, Any]:
+        """Ask the owner of a table for more budget.
+
+        Parameters
+        ----------
+        table : str
+        epsilon : number or str
+            How much more.
+        purpose : str
+            What for, in a sentence that the owner reads.
+        key : str, optional
+            The same key finds the request again.
+
+        Returns
+        -------
+        dict
+            The request: its `id`, and its `state`, which is open, granted or denied.
+        """
+        key = _new_id() if key is None else key
+        body: dict[str, Json] = {"epsilon": str(as_epsilon(epsilon)), "purpose": purpose, "key": key}
+        return self.post(f"/v1/tables/{quote(table, safe='')}/requests", body)
+
+    def budget_requests(self, table: str) -> list[dict[str, Any]]:
+        """Return the requests for more budget that were made with tokens of this name."""
+        requests: list[dict[str, Any]] = self.get(f"/v1/tables/{quote(table, safe='')}/requests")["requests"]
+        return requests
+
     def fit(
         self, table: str, classifier: Any, *, key: str | None = None, report: Callable[[str], None] | None = None
     ) -> Model:
@@ -231,14 +336,17 @@ class Connection:
             "key": _new_id() if key is None else key,
             "choices": choices,
         }
+        return Model.from_json(json.dumps(self._fitted(table, body, report)["model"]))
+
+    def _fitted(self, table: str, body: Mapping[str, Json], report: Callable[[str], None] | None) -> dict[str, Any]:
+        """Return a model that the server has fitted, with what is known of it."""
         path = f"/v1/tables/{quote(table, safe='')}"
-        job = self.post(f"{path}/fits", body)
-        job = self._watched(job, report)
+        job = self._watched(self.post(f"{path}/fits", body), report)
         if job["state"] != "done":
             error = ServerError(f"the fit was {job['state']}: {job['problem']}")
             error.charged = job["charged"]
             raise error
-        return Model.from_json(json.dumps(self.get(f"{path}/models/{job['model']}")["model"]))
+        return self.get(f"{path}/models/{job['model']}")
 
     def _watched(self, job: dict[str, Any], report: Callable[[str], None] | None) -> dict[str, Any]:
         """Return a job that has ended: by its events, or by asking again and again."""
@@ -287,9 +395,15 @@ class Connection:
         """Return the reply to a request that changes nothing."""
         return self._sent("GET", path, None, query)
 
-    def post(self, path: str, body: Mapping[str, Json], sitting: str | None = None) -> dict[str, Any]:
-        """Return the reply to a request that has a key or an id: sent again, it does nothing twice."""
-        return self._sent("POST", path, body, {}, {"Privet-Sitting": sitting} if sitting else {})
+    def post(
+        self, path: str, body: Mapping[str, Json], sitting: str | None = None, *, once: bool = False
+    ) -> dict[str, Any]:
+        """Return the reply to a request that has a key or an id, or is to be sent but once: it does nothing twice."""
+        return self._sent("POST", path, body, {}, {"Privet-Sitting": sitting} if sitting else {}, once)
+
+    def delete(self, path: str) -> dict[str, Any]:
+        """Return the reply to a request that ends something."""
+        return self._sent("DELETE", path, None, {})
 
     def _sent(
         self,
@@ -298,12 +412,13 @@ class Connection:
         body: Mapping[str, Json] | None,
         query: Mapping[str, int],
         headers: Mapping[str, str] | None = None,
+        once: bool = False,
     ) -> dict[str, Any]:
         if self._client.is_closed:
             raise ServerError("this connection was closed; connect again.")
-        pause, lost = 0.1, False
-        for number in range(self._tries):
-            last = number == self._tries - 1
+        pause, lost, tries = 0.1, False, 1 if once else self._tries
+        for number in range(tries):
+            last = number == tries - 1
             self.requests += 1
             try:
                 reply = self._client.request(method, path, json=body, params=query, headers=headers)
@@ -325,6 +440,15 @@ class Connection:
             self._sleep(min(float(wait), _LONGEST_WAIT) if wait.isdigit() else pause)
             pause = min(2 * pause, _LONGEST_WAIT)
         raise AssertionError("the last try returns or raises")
+
+
+def _checkpoint_of(reply: Mapping[str, Any], note: str) -> Checkpoint:
+    """Return a checkpoint with the proof that a reply brings."""
+    try:
+        path = tuple(base64.b64decode(step, validate=True) for step in reply["proof"])
+        return Checkpoint(note, int(reply["since"]), path)
+    except (ValueError, TypeError, LookupError):
+        raise ReceiptError("what the server says about its ledger cannot be read.") from None
 
 
 class RowsUnknownThere(Exception):
@@ -569,13 +693,43 @@ class RemoteBackend:
         return RemoteMonitor(self, sets, accuracy, epsilon)
 
     def keyed_run(
-        self, table: Any, run: Callable[[Any], str], epsilon: Fraction, key: str, words: str, identity: Json
+        self,
+        table: Any,
+        run: Callable[[Any], str],
+        epsilon: Fraction,
+        key: str,
+        words: str,
+        identity: Json,
+        coins: Json,
     ) -> tuple[str, int | None, bool]:
-        """Refuse: a run under a key runs where the rows are."""
-        raise QuestionError(
-            "a fit under a key runs where the rows are: leave out key to fit from here, or let the server fit it with "
-            "connection.fit(table, classifier, key)."
-        )
+        """Let the server run a fit under one charge: the function stays here, its name and choices are sent."""
+        if table._sets.chain or self.held is not None or self.copies:
+            raise QuestionError("a fit under a key is for the whole table; leave out the key to fit a part from here.")
+        assert isinstance(identity, dict) and isinstance(identity["choices"], dict)
+        given = {**identity["choices"], "variant": identity["variant"], "random_state": coins}
+        choices = {name: value for name, value in given.items() if name != "policy" or value is not None}
+        body: dict[str, Json] = {"algorithm": identity["fit"], "epsilon": str(epsilon), "key": key, "choices": choices}
+        model = self.connection._fitted(self.name, {**body, "once": True}, None)
+        return json.dumps(model["model"]), model["facts"]["entries"][0], False
+
+    def write_model(self, text: str, facts: Mapping[str, Json]) -> None:
+        """Do nothing: a server writes down the models that it has fitted itself."""
+
+    def receipt(self, entry: int | None, text: str | None) -> str:
+        """Return the receipt of the answer to an entry, or of a model that the server has fitted."""
+        path = f"/v1/tables/{quote(self.name, safe='')}"
+        if entry is not None:
+            return self.connection.receipt(f"{path}/entries/{entry}/receipt", None)
+        assert text is not None
+        own = hashlib.sha256(text.encode()).hexdigest()
+        models = self.connection.get(f"{path}/models")["models"]
+        model = next((model for model in models if model["facts"].get("sha256") == own), None)
+        if model is None:
+            raise ReceiptError(
+                "the server has not fitted this model, so it has no receipt of it; let it fit one with connection.fit, "
+                "or ask for receipts of the answers that it was made of."
+            )
+        return self.connection.receipt(f"{path}/models/{model['id']}/receipt", text.encode())
 
     def close(self) -> None:
         """End the sitting; the ledger stays."""
