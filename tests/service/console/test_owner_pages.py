@@ -15,8 +15,9 @@ from kernel.people import DOMAIN, FRAME
 from service.console.visitor import Visitor, words
 
 import privet
+from privet.service.permits import Permit
 from privet.service.seeded_server import Served, serve_seeded, serve_sessions
-from privet.service.tokens import OWNER
+from privet.service.tokens import ANALYST, OWNER
 
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}"
 
@@ -63,7 +64,7 @@ def test_an_owner_grants_raises_and_takes_back(served: Served, grace: Visitor) -
         assert grace.post(path, what="raise", epsilon="1", key="l" * 8).status_code == 303
         assert served.service.ledger.cap("people") == 2
         assert grace.post(path, what="withdraw", analyst="ada").status_code == 303
-        with pytest.raises(privet.errors.ServerError, match="token"):
+        with pytest.raises(privet.errors.PrivetError, match="not yours"):
             table.count("0.1")
     assert "taken back or ended" in grace.words(path)
     identity = next(token.id for token in served.service.access.tokens.all() if token.name == "ada")
@@ -183,3 +184,40 @@ def test_what_auditors_and_registries_ask_is_a_file(served: Served, grace: Visit
         reply = grace.get(f"/console/owned/people/{name}")
         assert "attachment" in reply.headers["content-disposition"]
     assert grace.get("/console/owned/people/audit.exe").status_code == 404
+
+
+def test_two_owners_raise_the_cap_of_a_permit() -> None:
+    session = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="people")._session
+    permit = Permit("study", {"people": Fraction(1, 10)}, ("ada",), ("ada",), (EVIL, "ages"), None, 2)
+    with serve_sessions(
+        {"people": session}, permits={"study": permit}, analysts={}, owners=("grace", "hedy")
+    ) as served:
+        ada, grace, hedy = (Visitor(served, name, role) for name, role in WHO)
+        page = ada.words("/console/tables/people")
+        assert "My data permits" in page and "0 of 0.1 spent by all of its analysts" in page
+        under = json.dumps(["study", "ages"])
+        fields = {"kind": "count", "epsilon": "0.1", "under": under}
+        assert "study: ages" in ada.words("/console/tables/people/ask")
+        assert "Paid: epsilon 0.1" in words(ada.post("/console/tables/people/ask", key="k" * 8, **fields))
+        refused = ada.post("/console/tables/people/ask", key="l" * 8, **fields)
+        assert refused.status_code == 403 and "Nothing was charged" in words(refused)
+        other = ada.post("/console/tables/people/ask", key="m" * 8, **{**fields, "under": json.dumps(["no", "x"])})
+        assert other.status_code == 404
+        assert ada.post("/console/tables/people/ask", key="n" * 8, **{**fields, "under": "x"}).status_code == 422
+        ada.post("/console/tables/people/request", epsilon="0.1", under=under, key="o" * 8)
+        page = grace.get("/console/requests")
+        assert "2 owners must agree" in words(page)
+        (number,) = re.findall(r'action="/console/requests/(\d+)"', page.text)
+        assert grace.post(f"/console/requests/{number}", granted="yes").status_code == 303
+        assert "grace has agreed" in hedy.words("/console/requests")
+        assert grace.post(f"/console/requests/{number}", granted="yes").status_code == 422  # alone, and twice
+        assert ada.post("/console/tables/people/ask", key="l" * 8, **fields).status_code == 403
+        assert hedy.post(f"/console/requests/{number}", granted="yes").status_code == 303
+        assert ada.post("/console/tables/people/ask", key="l" * 8, **fields).status_code == 200
+        assert "grace agreed to request" in hedy.words("/console/ledger")
+        assert "under study: ages" in hedy.words("/console/ledger")
+        home = hedy.words("/console/")
+        assert "Data permits" in home and "0.2" in home
+
+
+WHO = (("ada", ANALYST), ("grace", OWNER), ("hedy", OWNER))

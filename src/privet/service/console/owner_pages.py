@@ -73,7 +73,8 @@ async def tables(visit: PageVisit) -> Response:
         for grant in table.live
         if grant.cap is not None and level(grant.spent, grant.cap) != "low"
     ]
-    return visit.show("owner_tables.html", tables=owned, waiting=waiting, near=near)
+    permits = (await visit.call("permits")).permits
+    return visit.show("owner_tables.html", tables=owned, waiting=waiting, near=near, permits=permits)
 
 
 async def table(visit: PageVisit) -> Response:
