@@ -8,6 +8,7 @@ this process (`InProcess`), or a server (`privet.service.client`).
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from privet.errors import PrivacyError, QuestionError
 from privet.kernel import (
     AdditiveModel,
     Allot,
+    CellGroups,
     Chain,
     Choice,
     Count,
@@ -60,7 +62,7 @@ from privet.kernel import (
     selection,
     whole_of,
 )
-from privet.kernel.questions import counts, numbers, released_models, residual_tables, splits
+from privet.kernel.questions import cell_groups, counts, numbers, released_models, residual_tables, splits
 from privet.kernel.questions.choose import ChooseQuestion
 from privet.text import protected, quoted, short_text
 
@@ -329,6 +331,56 @@ class Questions:
     def majority(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Asked[Choice]:
         """Return the most frequent cell of a column, noisily."""
         return Asked(counts.MajorityQuestion(column), epsilon, key)
+
+    @asks
+    def group_cells(
+        self,
+        *columns: str,
+        epsilon: Epsilons,
+        price: float | str | Fraction,
+        order: Sequence[int] | None = None,
+        key: str | None = None,
+    ) -> Asked[CellGroups]:
+        """Return groups of neighbouring cells whose counts are nearly equal, chosen noisily.
+
+        Parameters
+        ----------
+        *columns : str
+            Different columns, one after the other.
+        epsilon, key
+            As for `count`.
+        price : number or str
+            What a group costs, in rows: the error that the noise of its count will have, 1 / epsilon for a count that
+            is then bought for epsilon. A higher price makes fewer groups.
+        order : sequence of int, optional
+            The cells along a line, each by its number in row-major order; neighbours on it may share a group. By
+            default in row-major order.
+        """
+        cells = math.prod(self.domain[name].size for name in columns if isinstance(name, str))
+        line = (
+            tuple(range(min(cells, cell_groups.MOST_GROUPED)))
+            if order is None
+            else syntax.cell_numbers(order, "the positions of cells on a line")
+        )
+        return Asked(cell_groups.GroupCellsQuestion(columns, line, syntax.price(price)), epsilon, key)
+
+    @asks
+    def grouped_histogram(
+        self, *columns: str, groups: Any, epsilon: Epsilons, key: str | None = None
+    ) -> Asked[Histogram]:
+        """Return noisy counts of groups of cells.
+
+        Parameters
+        ----------
+        *columns : str
+            Different columns, one after the other.
+        groups : CellGroups or array of int
+            The number of each cell's group, in row-major order: what `group_cells` returned, or public numbers.
+        epsilon, key
+            As for `count`.
+        """
+        own = syntax.cell_numbers(groups.value if isinstance(groups, CellGroups) else groups, "groups of cells")
+        return Asked(cell_groups.GroupedHistogramQuestion(columns, own), epsilon, key)
 
     # -- numbers ----------------------------------------------------------------------------
 

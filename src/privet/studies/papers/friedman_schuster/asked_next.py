@@ -175,11 +175,11 @@ def read_tactics(outcomes: Sequence[Outcome]) -> Findings:
     places = sorted(
         {place for found in runs.values() for place in found}, key=lambda place: (place[0], float(place[1]))
     )
-    heat = {"kind": "heat"}
+    at = "rows, epsilon"
     panels = (
-        Panel("Mean accuracy", "rows, epsilon", _cells(runs, places, float), **heat),
-        Panel("Reached by nine of ten runs on a tree", "rows, epsilon", _lowest(runs, places), **heat),
-        Panel("Deviation between runs on one tree", "rows, epsilon", _deviations(runs, places), y="points", **heat),
+        Panel("Mean accuracy", at, _cells(runs, places), kind="heat"),
+        Panel("Reached by nine of ten runs on a tree", at, _lowest(runs, places), kind="heat"),
+        Panel("Deviation between runs on one tree", at, _deviations(runs, places), y="points", kind="heat"),
     )
     claims = (
         _better(runs, places, SPREAD, said("tactics")),
@@ -200,9 +200,9 @@ def _by_tree(values: Mapping[int, float]) -> list[list[float]]:
     return list(trees.values())
 
 
-def _cells(runs: Runs, places: Iterable[tuple[int, str]], read: type[float]) -> tuple[Cell, ...]:
+def _cells(runs: Runs, places: Iterable[tuple[int, str]]) -> tuple[Cell, ...]:
     return tuple(
-        Cell(name, _at(place), Estimate.of([read(value) for value in runs[name][place].values()]))
+        Cell(name, _at(place), Estimate.of(list(runs[name][place].values())))
         for name in WAYS
         for place in places
         if name in runs and place in runs[name]
