@@ -106,6 +106,9 @@ class Backend(Protocol):
     def exchanging(self, epsilon: object) -> Backend:
         """Return the same for a fit that divides `epsilon`; see `Session.exchanging`."""
 
+    def apart(self) -> Backend:
+        """Return the same for work beside other work; see `Session.apart`."""
+
     def describe(self) -> tuple[str, str]:
         """Return who asks, and where the spending is written down, for a repr."""
 
@@ -170,6 +173,10 @@ class InProcess:
     def exchanging(self, epsilon: object) -> InProcess:
         """Return the same for a fit that divides `epsilon`; see `Session.exchanging`."""
         return type(self)(self.session.exchanging(epsilon))
+
+    def apart(self) -> InProcess:
+        """Return the same for work beside other work; see `Session.apart`."""
+        return type(self)(self.session.apart())
 
     @property
     def dataset(self) -> str:
@@ -865,6 +872,13 @@ class ProtectedTable(Questions, OpenTable):
         """Return the same table with at most `epsilon` to spend, in all its parts together."""
         step = Allot(self._backend.amount(epsilon))
         return type(self)(self._backend, self._backend.divide(self._sets, step))
+
+    def apart(self) -> Self:
+        """Return the same table for work that runs beside other work: its noise does not depend on who asks first.
+
+        Where noise is real that changes nothing. Where it is seeded, the draws of each such table repeat.
+        """
+        return type(self)(self._backend.apart(), self._sets)
 
     def spending(self, epsilon: Epsilon) -> Self:
         """Return the same table for a fit that divides `epsilon` among its questions.

@@ -300,6 +300,10 @@ class Session:
         """
         return replace(self, analyst=analyst, opening=secrets.token_hex(8), last_entry=LastEntry(), hold=None)
 
+    def apart(self) -> Session:
+        """Return the same session for work beside other work: what a seed repeats does not depend on who is first."""
+        return replace(self, entropy=self.entropy.stream())
+
     def opening_token(self, version: int) -> str:
         """Return what marks a charge as made for these rows, and an answer as drawn from them, in this process."""
         return f"{self.opening} {version} {os.getpid()}"
