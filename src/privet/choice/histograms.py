@@ -77,7 +77,7 @@ def hierarchical(table: ProtectedTable, columns: Sequence[str], epsilon: Fractio
     cells = len(order)
     place = np.empty(cells, dtype=np.int64)
     place[order] = np.arange(cells)
-    levels = max(1, math.ceil(math.log(cells, BRANCHING) - 1e-9))  # the whole table is counted by none
+    levels = max(1, round(math.log(cells, BRANCHING)))  # the last of them has a few intervals, each of many cells
     share = as_epsilon(epsilon / levels)
     lengths = [BRANCHING**level for level in range(levels)]
     counts = [

@@ -149,7 +149,7 @@ class TrainingRows:
         if at < 0:
             return self.codes[column, rows].astype(np.int64)
         index = self.grids[column, rows]
-        return np.where(index < 0, 2 if self.missing[column] else 0, index >= at).astype(np.int64)
+        return np.asarray(np.where(index < 0, 2 if self.missing[column] else 0, index >= at), dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def buy(trial: Trial) -> Mapping[str, Any]:
     off = noisy - true
     found: dict[str, Any] = {
         "error": float(np.abs(off).mean()),
-        "range error": float(np.abs(_ranges(off.ravel())).mean()),
+        "range error": float(np.abs(_ranges(off)).mean()),
         "signal": float(fits.sum()) * float(epsilon) / true.size,
         "branch": branch,
     }
@@ -138,10 +138,15 @@ def buy(trial: Trial) -> Mapping[str, Any]:
 
 
 def _ranges(off: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the errors of all sums over a quarter of the cells, in row-major order."""
-    length = max(off.size // 4, 1)
-    sums = np.concatenate([[0.0], np.cumsum(off)])
-    return np.asarray(sums[length:] - sums[:-length])
+    """Return the errors of all sums over a quarter of the cells: of an interval, or of a rectangle."""
+    sums = off
+    for axis in range(off.ndim):
+        length = max(off.shape[axis] // (4 if off.ndim == 1 else 2), 1)
+        zero = np.zeros_like(np.take(sums, [0], axis=axis))
+        ends = np.concatenate([zero, np.cumsum(sums, axis=axis)], axis=axis)
+        later, earlier = (np.arange(length, ends.shape[axis]), np.arange(ends.shape[axis] - length))
+        sums = np.take(ends, later, axis=axis) - np.take(ends, earlier, axis=axis)
+    return np.asarray(sums)
 
 
 # -- what came of it ------------------------------------------------------------------------------
@@ -159,7 +164,7 @@ def read(outcomes: Sequence[Outcome]) -> Findings:
     names = list(dict.fromkeys(name for name, _ in errors))
     panels = [panel for name in names for panel in (_by_epsilon(name, errors), *_drawn(name, errors))]
     claims = (_none(errors), _few(errors), _many(errors), _levels(errors), _chosen(errors))
-    return Findings(tuple(panels), claims, (UNITS, READ_CELLS))
+    return Findings(tuple(panels) or (Panel("Errors", "epsilon", ()),), claims, (UNITS, READ_CELLS))
 
 
 def _by_epsilon(name: str, errors: Errors) -> Panel:
@@ -243,7 +248,7 @@ def _few(errors: Errors) -> Claim:
 def _many(errors: Errors) -> Claim:
     """Whether identity is no worse anywhere, and better on average."""
     gains, places = _pooled(errors, lambda signal: signal > STRONG, "identity", "data-aware")
-    plain = {place: ways for place, ways in errors.items() if ways["identity"][0]["signal"] > STRONG}
+    plain = {place: ways for place, ways in errors.items() if next(iter(ways.values()))[0]["signal"] > STRONG}
     certain = CERTAIN / max(len(plain), 1)
     behind = [place for place, ways in plain.items() if positive(_gaps(ways, "data-aware", "identity"), certain)]
     evidence = _percent("identity", "data-aware", f"above {STRONG:g}", gains, places)
@@ -310,7 +315,7 @@ EMPTY = (
     "Where most cells are empty, or alike by design, groups of cells save noise however many rows there are: a place "
     "is called plain here by its rows alone."
 )
-UNITS = "Errors are rows, means over cells; a sum over a quarter of the cells is taken at every place of the line."
+UNITS = "Errors are rows, means over cells; sums over a quarter of the cells are those of all intervals or rectangles."
 READ_CELLS = (
     "Cells are drawn for one run at epsilon 0.1: the darker the more rows, by the square root; negative numbers in "
     "red with a bar below them. Two columns are walked along Hilbert's curve."

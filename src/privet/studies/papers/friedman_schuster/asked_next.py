@@ -62,7 +62,7 @@ def read_grid(outcomes: Sequence[Outcome]) -> Findings:
         scorer = SCORERS[str(dict(trial.options)["criterion"])]
         assert outcome.result is not None
         found.setdefault(place, {}).setdefault(scorer, {})[trial.seed] = float(outcome.result["accuracy"])
-    sizes = sorted({rows for _, _, rows in found})
+    sizes = sorted({rows for _, _, rows in found}) or [0]
     panels = tuple(
         Panel(
             f"{rows:,} rows, B = 1",
@@ -256,8 +256,8 @@ def _better(runs: Runs, places: Sequence[tuple[int, str]], names: Sequence[str],
 
 def _steadier(runs: Runs, places: Sequence[tuple[int, str]]) -> Claim:
     """Return whether some way has both a higher mean and runs that differ less, where rows are few."""
-    place = places[0]
-    if PRINTED not in runs or place not in runs[PRINTED]:
+    place = places[0] if places else (0, "")
+    if place not in runs.get(PRINTED, {}):
         return Claim(said("guaranteed"), None, "not run")
     printed = [_low(tree) for tree in _by_tree(runs[PRINTED][place])]
     gaps = {
@@ -265,6 +265,8 @@ def _steadier(runs: Runs, places: Sequence[tuple[int, str]]) -> Claim:
         for name in runs
         if name != PRINTED and place in runs[name]
     }
+    if not gaps:
+        return Claim(said("guaranteed"), None, "not run")
     best = max(gaps, key=lambda name: float(np.mean(gaps[name])))
     evidence = (
         f"at {_at(place)} nine of ten runs of the printed way reach {np.mean(printed):.1f}%, of the best other, "
@@ -289,7 +291,7 @@ def _recommended(runs: Runs, places: Sequence[tuple[int, str]]) -> str:
             f"{_at(place)}: of trees '{best}' ({means[best]:.1f}%, printed {means.get(PRINTED, float('nan')):.1f}%), "
             f"to rely upon '{steady}' ({lows[steady]:.1f}% in nine of ten runs)"
         )
-    return f"What we would take, at rows and epsilon of {'; '.join(told)}."
+    return f"What we would take, at rows and epsilon of {'; '.join(told)}." if told else "Nothing was run."
 
 
 PRINTED_NOWHERE = (
