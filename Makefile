@@ -7,7 +7,7 @@ PEERS := .venv-bench
 # The demo needs the package alone, a third of what the tests need. Where their environment is there, it serves.
 DEMO := $(if $(wildcard $(STAMP)),$(VENV),.venv-demo)
 
-.PHONY: help install demo test test-all test-long check bench evidence clean
+.PHONY: help install demo test test-all test-long check wheel bench evidence clean
 
 # Modules that are compiled once for all the processes that tests start; also where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
@@ -54,6 +54,20 @@ test-all: check  ## check, then every test at its full size
 
 test-long: $(STAMP)  ## what `make test` leaves out or runs at a smaller size, at full size (TIME=1800: what begins in so many seconds)
 	PRIVET_TESTS=full PRIVET_TESTS_TIME=$(TIME) $(PYTEST) -m "sized or long"
+
+# LOWEST=1: with the oldest dependencies that pyproject.toml allows; PYTHON=python3.13: with another Python.
+wheel:  ## build wheel and sdist into dist/, install the wheel into an empty environment, and mine a CSV with it (LOWEST=1)
+	$(NEW_ENOUGH)
+	rm -rf dist build/wheel
+	$(PYTHON) -m venv build/wheel/builder
+	build/wheel/builder/bin/pip install --quiet --disable-pip-version-check build
+	build/wheel/builder/bin/python -m build --outdir dist .
+	$(PYTHON) -m venv build/wheel/empty
+	build/wheel/empty/bin/pip install --quiet --disable-pip-version-check dist/*.whl $(if $(LOWEST),$$($(PYTHON) -c 'import tomllib; print(*(text.replace(">=", "==") for text in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]))'))
+	du -sm build/wheel/empty
+	cd build/wheel && empty/bin/privet demo --folder demo --rows 5000
+	cd build/wheel/demo && ../empty/bin/privet fit people.csv --domain people.toml --epsilon 1 --budget 10 -o model.json --name wheel --ledger wheel.ledger --ignore-spending
+	cd build/wheel/demo && ../empty/bin/privet predict model.json new.csv | head -3
 
 bench: $(STAMP) $(PEERS)/.installed  ## accuracy, speed and memory beside peers, over an hour (BENCH=--quick: some minutes); writes build/bench/index.html
 	$(BIN)/python -m bench $(BENCH)

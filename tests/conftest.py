@@ -47,6 +47,7 @@ def table() -> Any:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     _keep_groups(config, items)
+    _draw_fewer(items)
     if TIME:
         _begin_elsewhere_each_day(items)
     if sizes.FULL:
@@ -55,6 +56,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def _draw_fewer(items: list[pytest.Item]) -> None:
+    """Mark property tests as smaller than at full size, but for those that have a size of their own."""
+    tests = {}
+    for item in items:
+        test = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
+        if getattr(test, "is_hypothesis_test", False) and not item.get_closest_marker("sized"):
+            item.add_marker(sizes.sized)
+            tests[id(test)] = test
+    if not sizes.FULL:
+        for test in tests.values():
+            sizes.fewer_examples(test)
 
 
 def _begin_elsewhere_each_day(items: list[pytest.Item]) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from power import miss_of_divergence, miss_of_neighbours, stated
 from scipy.stats import beta
-from sizes import SIZES, Size
+from sizes import SIZES, Size, fewer_examples
 
 HERE = Path(__file__).parent
 FILES = {path: path.read_text(encoding="utf-8") for path in HERE.rglob("*.py")}
@@ -80,3 +82,16 @@ def test_tests_of_a_group_go_to_one_process(request: pytest.FixtureRequest) -> N
     """Would catch a pytest that overlooks what pytest-xdist writes behind an id."""
     if getattr(request.config.option, "loadgroup", False):
         assert request.node.nodeid.endswith("@one process")
+
+
+def test_fewer_examples_are_drawn_for_a_property() -> None:
+    seen = []
+
+    @given(st.integers())
+    @settings(max_examples=200, database=None)
+    def test(number: int) -> None:
+        seen.append(number)
+
+    fewer_examples(test)
+    test()
+    assert 40 <= len(seen) <= 70

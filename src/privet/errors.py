@@ -11,6 +11,7 @@
     ├── DataError               the table cannot be opened (also a ValueError)
     ├── ModelError              a model file cannot be read or used (also a ValueError)
     ├── LedgerError             the ledger cannot be read or written
+    ├── ReceiptError            a receipt or a checkpoint does not hold, or cannot be made
     ├── EngineFailed            the engine gave up; the charge stands
     └── ServerError             a server cannot be reached, or does not answer as one
 
@@ -124,6 +125,10 @@ class ModelError(PrivetError, ValueError):
 
 class LedgerError(PrivetError):
     """The ledger cannot be read or written."""
+
+
+class ReceiptError(PrivetError):
+    """A receipt or a checkpoint does not hold, or cannot be made."""
 
 
 class EngineFailed(PrivetError):

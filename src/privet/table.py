@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Protocol, Self, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
 from privet import conditions as syntax
-from privet.errors import PrivacyError, QuestionError
+from privet.errors import PrivacyError, QuestionError, ReceiptError
 from privet.kernel import (
+    About,
     AdditiveModel,
     Allot,
     CellGroups,
@@ -64,6 +65,7 @@ from privet.kernel import (
 )
 from privet.kernel.questions import cell_groups, counts, numbers, released_models, residual_tables, splits
 from privet.kernel.questions.choose import ChooseQuestion
+from privet.receipts import Receipts
 from privet.text import protected, quoted, short_text
 
 Epsilon = int | float | str | Fraction | Rho
@@ -75,6 +77,36 @@ Competitor = AdditiveModel | Mapping[str, object]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+@runtime_checkable
+class Released(Protocol):
+    """A release: it says what it is about."""
+
+    @property
+    def about(self) -> About: ...
+
+
+class _Record(Protocol):
+    """The privacy record of a model, as far as a ledger writes it down."""
+
+    @property
+    def entries(self) -> list[int]: ...
+    @property
+    def algorithm(self) -> str: ...
+    @property
+    def epsilon(self) -> Fraction: ...
+    @property
+    def spent(self) -> Fraction: ...
+
+
+@runtime_checkable
+class FittedModel(Protocol):
+    """A model: what `privet.models` makes, which stands above tables."""
+
+    @property
+    def privacy(self) -> _Record: ...
+    def to_json(self) -> str: ...
 
 
 class Backend(Protocol):
@@ -143,9 +175,22 @@ class Backend(Protocol):
         """Begin to ask of one released model after the other whether it is so accurate."""
 
     def keyed_run(
-        self, table: Any, run: Callable[[Any], str], epsilon: Fraction, key: str, words: str, identity: Json
+        self,
+        table: Any,
+        run: Callable[[Any], str],
+        epsilon: Fraction,
+        key: str,
+        words: str,
+        identity: Json,
+        coins: Json,
     ) -> tuple[str, int | None, bool]:
-        """Run a function of a table under one charge; see `privet.kernel.keyed_run`."""
+        """Run a function of a table under one charge; see `privet.kernel.keyed_run`; `coins` are public."""
+
+    def write_model(self, text: str, facts: Mapping[str, Json]) -> None:
+        """Write the hash of a model that was fitted to the table into its ledger."""
+
+    def receipt(self, entry: int | None, text: str | None) -> str:
+        """Return the receipt of the answer to an entry, or of a model."""
 
     def close(self) -> None:
         """Let go of what answers."""
@@ -242,10 +287,30 @@ class InProcess:
         return Monitor(self.session, sets, accuracy, epsilon)
 
     def keyed_run(
-        self, table: Any, run: Callable[[Any], str], epsilon: Fraction, key: str, words: str, identity: Json
+        self,
+        table: Any,
+        run: Callable[[Any], str],
+        epsilon: Fraction,
+        key: str,
+        words: str,
+        identity: Json,
+        coins: Json,
     ) -> tuple[str, int | None, bool]:
-        """Run a function of a table under one charge; see `privet.kernel.keyed_run`."""
+        """Run a function of a table under one charge; see `privet.kernel.keyed_run`; `coins` are public."""
         return keyed_run(table, run, epsilon, key, words, identity)
+
+    def write_model(self, text: str, facts: Mapping[str, Json]) -> None:
+        """Write the hash of a model that was fitted to the table into its ledger."""
+        session = self.session
+        session.ledger.store_model(session.dataset, session.analyst, None, text, facts, keep=False)
+
+    def receipt(self, entry: int | None, text: str | None) -> str:
+        """Return the receipt of the answer to an entry, or of a model."""
+        receipts = Receipts(self.session.ledger)
+        if entry is not None:
+            return receipts.of_entry(entry)
+        assert text is not None
+        return receipts.of_model(text)
 
     def close(self) -> None:
         """Let go of the engine and its scratch files."""
@@ -961,6 +1026,56 @@ class ProtectedTable(Questions, OpenTable):
         Charged once, here, however many models are tried; it answers up to its first yes.
         """
         return self._backend.monitor(self._sets, as_share(accuracy, "an accuracy"), epsilon)
+
+    def receipt(self, released: object) -> str:
+        """Return the receipt of a release or a model of this table: what anybody can check offline.
+
+        Parameters
+        ----------
+        released : release or model
+            A model is written down in the ledger first, by its hash, if that was not done yet.
+
+        Returns
+        -------
+        str
+            JSON, for a file such as `answer.json` or `model.json.receipt`: see docs/receipts.md.
+
+        Raises
+        ------
+        ReceiptError
+            The ledger has no signing key or is in memory, or what is given was not made of its entries.
+        QuestionError
+            It is neither a release nor a model.
+        """
+        if isinstance(released, Released):
+            if released.about.entry is None:
+                raise ReceiptError("it was made of several answers, or of none; ask for the receipt of each.")
+            return self._backend.receipt(released.about.entry, None)
+        if not isinstance(released, FittedModel):
+            raise QuestionError(f"a receipt is of a release or a model, not of {quoted(released)}.")
+        text, privacy = released.to_json(), released.privacy
+        self.write_down(released)
+        assert privacy.entries
+        return self._backend.receipt(None, text)
+
+    def write_down(self, model: FittedModel) -> None:
+        """Write the hash of a model, and which entries paid for it, into the ledger; a second time does nothing.
+
+        Raises
+        ------
+        ReceiptError
+            The model was not made of entries of a ledger.
+        """
+        privacy = model.privacy
+        if not privacy.entries:
+            raise ReceiptError("the model names no entries of a ledger, so there is no receipt of it.")
+        facts: dict[str, Json] = {
+            "entries": privacy.entries,
+            "algorithm": privacy.algorithm,
+            "epsilon": str(privacy.epsilon),
+            "spent": str(privacy.spent),
+        }
+        self._backend.write_model(model.to_json(), facts)
 
     def close(self) -> None:
         """Let go of the engine and its scratch files; the ledger stays."""

@@ -16,12 +16,12 @@ from pathlib import Path
 class ServerProcess:
     """`privet serve` with some words; what it prints is kept."""
 
-    def __init__(self, *words: str, cwd: Path) -> None:
+    def __init__(self, *words: str, cwd: Path, command: tuple[str, ...] = (sys.executable, "-m", "privet")) -> None:
         self.lines: queue.Queue[str | None] = queue.Queue()
         self.said: list[str] = []
         self.token = ""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "privet", "serve", *words],
+            [*command, "serve", *words],
             cwd=cwd,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -16,10 +16,11 @@ from kernel.people import DOMAIN, FRAME
 
 import privet
 from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.service.boundary import Operation, nesting
 from privet.service.config import Grant, Limits
 from privet.service.permissions import Buckets
+from privet.service.routes import OPERATIONS
 from privet.service.seeded_server import UNLIMITED, Served, serve_seeded, serve_sessions
-from privet.service.server import OPERATIONS, Operation, nesting
 from privet.service.tokens import ANALYST, OWNER, Tokens, new_secret
 
 ID = "0123456789abcdef"
@@ -44,7 +45,7 @@ def bearer(token: str) -> dict[str, str]:
 
 def send(served: Served, operation: Operation, headers: dict[str, str], table: str = "people") -> httpx2.Response:
     path = operation.path.replace("{table}", table)
-    for name in ("hold", "monitor", "job", "model", "request"):
+    for name in ("hold", "monitor", "job", "model", "request", "token"):
         path = path.replace(f"{{{name}}}", "12345678")
     body = COUNT if operation.method == "POST" else None
     return httpx2.request(operation.method, served.url + path, headers=headers, json=body)
@@ -74,7 +75,7 @@ def test_every_route_refuses_whoever_may_not_use_it(served: Served, operation: O
     live = served.token("ada")
     served.token("grace", OWNER)
     tokens = service.access.tokens
-    revoked, record = tokens.create("ada", operation.role if operation.role == ANALYST else ANALYST)
+    revoked, record = tokens.create("ada", ANALYST)
     tokens.revoke(record.id)
     last_year = Tokens(service.ledger, lambda: datetime.now(UTC) - timedelta(days=365))
     expired, _ = last_year.create("ada", ANALYST, days=30)
@@ -96,7 +97,8 @@ def test_every_route_refuses_whoever_may_not_use_it(served: Served, operation: O
         assert_problem(reply, 401, "unauthenticated")
         assert reply.headers["www-authenticate"].startswith("Bearer")
     wrong = served.token("lise", ANALYST) if operation.role == OWNER else tokens.create("grace", OWNER)[0]
-    assert_problem(send(served, operation, bearer(wrong)), 403, "not-allowed")
+    if operation.role is not None:
+        assert_problem(send(served, operation, bearer(wrong)), 403, "not-allowed")
     if "{table}" in operation.path:
         token = bearer(served.token("ida", tables=("elsewhere",)))
         absent, not_yours = send(served, operation, token, "nowhere"), send(served, operation, token)
@@ -289,7 +291,6 @@ def test_a_server_answers_under_its_own_names_alone(served: Served) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/",
         "/v1",
         "/v1/tables/",
         "/v1/tables/../owner/events",
@@ -424,7 +425,7 @@ def test_no_text_of_an_exception_leaves_and_the_charge_is_told(
     again = httpx2.post(path, headers=token, json=COUNT)
     assert again.status_code == 200 and again.json()["entry"] == 1 and spent(served) == Fraction(1, 10)
     with monkeypatch.context() as patched:
-        patched.setattr("privet.service.server.question_from_json", fails)
+        patched.setattr("privet.service.handlers.question_from_json", fails)
         unexpected = httpx2.post(path, headers=token, json={**COUNT, "key": "new"})
     assert_problem(unexpected, 500, "internal")
     said = capfd.readouterr()
@@ -515,7 +516,7 @@ def test_the_list_of_entries_comes_in_pages_and_reads_no_answer(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All answers of an analyst may be larger than the memory of a server."""
-    monkeypatch.setattr("privet.service.server.PAGE", 2)
+    monkeypatch.setattr("privet.service.handlers.PAGE", 2)
     with served.connect("ada") as mine, served.connect("eve") as others:
         for number in range(5):
             mine.table("people").count("1/100", key=f"k{number}")
@@ -541,14 +542,14 @@ def test_a_request_that_is_granted_twice_at_once_raises_the_cap_once(
     grace = bearer(served.service.access.tokens.create("grace", OWNER)[0])
     body = {"epsilon": "1/2", "purpose": "a second tree", "key": "r1"}
     made = httpx2.post(f"{served.url}/v1/tables/people/requests", headers=ada, json=body).json()
-    both, record = threading.Barrier(2), served.service.ledger.record
+    both, change = threading.Barrier(2), served.service.ledger.change
 
-    def together(event: str, **facts: Any) -> int:
+    def together(seen: int, event: str, **facts: Any) -> int | None:
         if event == "decision":
             both.wait(60)
-        return record(event, **facts)
+        return change(seen, event, **facts)
 
-    monkeypatch.setattr(served.service.ledger, "record", together)
+    monkeypatch.setattr(served.service.ledger, "change", together)
     replies: list[httpx2.Response] = []
 
     def grant() -> None:

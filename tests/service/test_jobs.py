@@ -160,10 +160,10 @@ def test_events_of_a_job_go_on_where_they_were_left_and_end_with_it(served: Serv
         assert whole.headers["content-type"].startswith("text/event-stream") and '"state":"done"' in whole.text
         last = whole.text.rpartition("id: ")[2].split("\n")[0]
         assert httpx2.get(path, headers={**token, "Last-Event-ID": last}).text == ""
-        assert served.service._streams["ada"] == 0
-        served.service._streams["ada"] = 8
+        assert served.service.streams["ada"] == 0
+        served.service.streams["ada"] = 8
         assert httpx2.get(path, headers=token).status_code == 429
-        served.service._streams["ada"] = 0
+        served.service.streams["ada"] = 0
         assert connection._watched({"id": job, "state": "running"}, None)["state"] == "done"
 
 

@@ -291,12 +291,19 @@ def test_noisy_if_runs_its_modes_on_a_server_but_for_races() -> None:
             NoisyIf("size", branches, "few", mode=race).run(there)
 
 
-def test_a_fit_under_a_key_is_the_servers() -> None:
-    with (
-        both(TOWNSPEOPLE, TOWN, 10) as (_, there, _),
-        pytest.raises(privet.errors.QuestionError, match="leave out key"),
-    ):
-        privet.DiffPID3Classifier(epsilon=1).fit(there, key="tree")
+def test_a_fit_under_a_key_is_one_charge_and_runs_on_the_server() -> None:
+    tree = privet.DiffPID3Classifier(epsilon=1, max_depth=2, random_state=3)
+    with both(TOWNSPEOPLE, TOWN, 10) as (here, there, _):
+        model = tree.fit(there, key="tree").model_
+        assert model.to_json() == tree.fit(here, key="tree").model_.to_json()
+        assert_alike(here, there)
+        assert [(entry.question, entry.loss) for entry in there.budget.entries] == [("fit(diffpid3)", 1)]
+        assert tree.fit(there, key="tree").model_.to_json() == model.to_json()
+        with pytest.raises(privet.errors.KeyReused):
+            privet.DiffPID3Classifier(epsilon=1, max_depth=3).fit(there, key="tree")
+        with pytest.raises(privet.errors.QuestionError, match="whole table"):
+            tree.fit(there.where(sex="m"), key="men")
+        assert there.budget.spent == 1
 
 
 # -- the connection -----------------------------------------------------------------------------------

@@ -18,13 +18,15 @@ from service.server_process import serving
 
 import privet
 from privet.kernel.engines.memory.engine import MemoryEngine
-from privet.service.api import AnswerBody
+from privet.service.api import AnswerBody, HoldBody, QuoteBody, RowsBody
+from privet.service.boundary import Call, Gate
 from privet.service.client import connect
 from privet.service.config import Limits
+from privet.service.handlers import entries
 from privet.service.permissions import Caller
+from privet.service.routes import OPERATIONS
 from privet.service.running import default_tick
 from privet.service.seeded_server import UNLIMITED, serve_seeded, serve_sessions
-from privet.service.server import OPERATIONS, Call
 
 CONFIG = """\
 [server]
@@ -205,15 +207,15 @@ def test_an_answer_leaves_at_a_tick_whatever_it_took() -> None:
     with serve_seeded(FRAME, DOMAIN, 10, seed=1) as served:
         service, now = served.service, [0.0]
         service.clock = lambda: now[0]
-        left = []
+        gate, left = Gate(service), []
         for taken in (0.0, 0.001, 0.0999, 0.1):
             now[0] = 5 + taken
-            left.append(service._leaves(5.0, 0.1))
+            left.append(gate._leaves(5.0, 0.1))
         assert set(left) == {5.1} and service.counts["late", ""] == 0
         late = []
         for taken in (0.11, 3.0, 9.99, 10.5):
             now[0] = 5 + taken
-            late.append(service._leaves(5.0, 0.1))
+            late.append(gate._leaves(5.0, 0.1))
         assert late == [15.0, 15.0, 15.0, 25.0] and service.counts["late", ""] == 4
 
 
@@ -232,14 +234,42 @@ def test_a_question_is_under_way_until_its_answer_leaves(tick: float, under_way:
         call = Call(whose, "people", session, body, {}, {})
 
         async def asked() -> tuple[object, ...]:
-            await service._run(ask, call, service.clock())
+            await Gate(service)._run(ask, call, service.clock())
             await asyncio.sleep(0)  # what is called when the work is done
-            (entry,) = service.entries(call).entries
-            return service._keys, service._asking["ada"], entry.answered
+            (entry,) = entries(service, call).entries
+            return service.keys, service.asking["ada"], entry.answered
 
         assert session.ledger.spent("people") == 0
         assert asyncio.run(asked()) == ({("ada", "people", "a")} if under_way else set(), int(under_way), not under_way)
         assert session.ledger.spent("people") == 1
+
+
+@pytest.mark.parametrize("changing", [True, False])
+def test_a_quote_leaves_at_a_tick_where_it_may_wait_for_an_answer(changing: bool) -> None:
+    """Where rows may change a question keeps its sitting until it is answered: a quote would tell when that is."""
+    with serve_seeded(FRAME, DOMAIN, 10, seed=1, tick=3600.0) as served:
+        service = served.service
+        assert service.changing == set()  # rows in memory do not change
+        service.changing = {"people"} if changing else set()
+        served.token()
+        service.access.refresh()
+        (token,) = service.access.tokens.all()
+        rows: dict[str, Any] = {"sitting": "a-sitting", "rows": [], "hold": None}
+        question, epsilon = {"question": "count", "version": 1}, {"all": "1", "parts": 1}
+        bodies = {
+            "quote": QuoteBody(**rows, question=question, epsilon=epsilon),
+            "remaining": RowsBody(**rows),
+            "hold": HoldBody(**rows, id="a-reservation", epsilon="1"),
+        }
+
+        async def asked(name: str) -> int:
+            operation = next(operation for operation in OPERATIONS if operation.name == name)
+            call = Call(Caller("ada", "analyst", token), "people", service.sessions["people"], bodies[name], {}, {})
+            await Gate(service)._run(operation, call, service.clock())
+            await asyncio.sleep(0)
+            return service.asking["ada"]
+
+        assert [asyncio.run(asked(name)) for name in bodies] == ([1, 2, 3] if changing else [0, 0, 0])
 
 
 def test_ticks_follow_from_the_public_bound_of_the_rows() -> None:

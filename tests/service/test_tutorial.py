@@ -8,17 +8,21 @@ import re
 import shlex
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from pathlib import Path
 
+import httpx2
 import pytest
-from service.server_process import serving
+import sizes
+from service.server_process import ServerProcess, serving
 
 import privet
 from privet.service.config import load
-from privet.service.server import OPERATIONS
+from privet.service.routes import OPERATIONS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "server.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\$ (.*)", PAGE, re.MULTILINE)
 
 
@@ -94,3 +98,42 @@ def test_the_request_of_the_page_is_answered() -> None:
 @pytest.mark.parametrize("word", ["nginx", "systemd", "dockerfile", "Backup"])
 def test_the_page_has_its_recipes(word: str) -> None:
     assert word in PAGE
+
+
+@sizes.long
+def test_the_commands_of_the_container_file_install_and_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its `pip install` and its `CMD`, in an environment that has the dependencies alone; no engine builds it here."""
+    (block,) = re.findall(r"```dockerfile\n(.*?)```", PAGE, re.DOTALL)
+    (install,) = re.findall(r"^RUN (pip install .*?) &&", block, re.MULTILINE)
+    command = json.loads(re.findall(r"^CMD (.*)$", block, re.MULTILINE)[0])
+    assert command == ["privet", "serve", "/data/privet.toml"] and "VOLUME /data" in block
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    (tmp_path / "dependencies").mkdir()
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if "privet" not in path.name.lower() and path.suffix != ".pth":
+            (tmp_path / "dependencies" / path.name).symlink_to(path)
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "prefix")], check=True)
+    (packages,) = (tmp_path / "prefix" / "lib").glob("python3*/site-packages")
+    (packages / "dependencies.pth").write_text(str(tmp_path / "dependencies"))
+    words = [
+        f"{wheel}[server,postgres]" if word == "privet[server,postgres]" else word for word in shlex.split(install)
+    ]
+    assert any(word.startswith(str(wheel)) for word in words)
+    pip = [str(tmp_path / "prefix" / "bin" / words[0]), *words[1:], "--no-index"]
+    installed = subprocess.run(pip, capture_output=True, text=True, check=False)
+    assert installed.returncode == 0, installed.stderr
+    data = tmp_path / "data"
+    data.mkdir()
+    privet.datasets.census(500, seed=2).to_csv(data / "people.csv", index=False)
+    (data / "people.toml").write_text(privet.datasets.census_domain().to_toml())
+    table = '[tables.people]\ndata = "people.csv"\ndomain = "people.toml"\nbudget = "1"\n'
+    (data / "privet.toml").write_text(f'[server]\naddress = "127.0.0.1:0"\n{table}')
+    binary = str(tmp_path / "prefix" / "bin" / command[0])
+    server = ServerProcess(str(data / "privet.toml"), cwd=data, command=(binary,))
+    try:
+        assert httpx2.get(f"{server.url}/v1/openapi.json").status_code == 200
+    finally:
+        assert server.stop() == 0

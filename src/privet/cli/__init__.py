@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import privet
-from privet.cli import audit, budget, domain, models, query, serve, study, token, verify
+from privet.cli import audit, budget, domain, models, query, receipt, serve, study, token, verify
 from privet.cli.common import STYLE, say, with_options
 from privet.cli.usage import usage_sentence
 from privet.errors import PrivetError, QuestionError
@@ -41,6 +41,7 @@ app.command()(audit.audit)
 app.command(short_help="Serve tables to analysts over HTTP.")(serve.serve)
 app.add_typer(budget.app, name="budget")
 app.add_typer(domain.app, name="domain")
+app.add_typer(receipt.app, name="receipt")
 app.add_typer(study.app, name="study")
 app.add_typer(token.app, name="token")
 

@@ -31,9 +31,18 @@ from privet.cli.common import (
     say,
     warn_if_large,
 )
-from privet.cli.outputs import check_model_output, check_output, write_paid_model, write_text, written_whole
-from privet.errors import QuestionError, did_you_mean
+from privet.cli.outputs import (
+    check_model_output,
+    check_output,
+    write_paid_model,
+    write_receipt,
+    write_text,
+    written_whole,
+)
+from privet.errors import LedgerError, QuestionError, ReceiptError, did_you_mean
 from privet.kernel import Domain, refuse_spent
+from privet.receipts import vkeys
+from privet.table import ProtectedTable
 
 if TYPE_CHECKING:
     from privet.models.model import Model
@@ -49,6 +58,9 @@ FIT_HELP = f"""Fit a private model and write it as a file.
     Without --algorithm the one that suits the table is chosen, from noisy class counts that are part of epsilon;
     --explain says why. The whole fit is charged epsilon, to the ledger of the data. What cannot be fitted is
     refused before anything is charged. With --variant published an algorithm follows its paper to the letter.
+
+    The ledger keeps the hash of the model. If it has a signing key (`privet receipt key new`), a receipt that
+    anybody can check is written beside the model, as model.json.receipt.
 
     With --key the whole epsilon is charged at once, and the ledger keeps the model. The same command with the
     same key then costs nothing: it finishes a fit that a crash has ended, or writes the model again.
@@ -150,10 +162,11 @@ def fit(
         raise QuestionError(f"'{output}' cannot be the model and its picture; name two files with -o and --html.")
     fitted = _fit(request, domain, quiet=as_json)
     write_paid_model(output, fitted.model.to_json(), key)
+    receipt = write_receipt(output, fitted.receipt)
     if html is not None:
         write_text(html, fitted.model.to_html())
     if as_json:
-        print_json({"model": str(output), **fitted.to_dict()})
+        print_json({"model": str(output), **fitted.to_dict(), **({"receipt": str(receipt)} if receipt else {})})
     else:
         _print_fitted(fitted, request, explain)
 
@@ -190,6 +203,7 @@ class _Fitted:
     classifier: Any
     model: Model
     spending: _Spending | None
+    receipt: str | None = None  # if the ledger has a signing key
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a fit prints, as a dict for JSON."""
@@ -260,7 +274,18 @@ def _fit_table(
         report(f"fitting {request.algorithm}")
         model = classifier.fit(table, key=request.key).model_
         spending = _Spending(table.unit.text(table.budget.remaining), table.budget.ledger_path, table.explain())
-    return _Fitted(classifier, model, spending)
+        receipt = _receipt(table, model) if options.server is None else None
+    return _Fitted(classifier, model, spending, receipt)
+
+
+def _receipt(table: ProtectedTable, model: Model) -> str | None:
+    """Write a model down in the ledger of its table; return its receipt if the ledger has a signing key."""
+    try:
+        table.write_down(model)
+        return table.receipt(model) if vkeys(table._session.ledger) else None
+    except (ReceiptError, LedgerError) as error:  # the model is paid for, and leaves all the same
+        say(f"there is no receipt: {error}")
+        return None
 
 
 def _fit_public(classifier: Any, data: str, declared: Domain) -> Model:

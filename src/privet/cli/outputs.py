@@ -155,6 +155,24 @@ def write_paid_model(path: Path, text: str, key: str | None = None) -> None:
     raise ModelError(f"{problem}, nor any other folder, so the model was printed; its charge stands{again}.")
 
 
+def write_receipt(model: Path, text: str | None) -> Path | None:
+    """Write the receipt of a model beside it; without one, remove that of a model which was there before.
+
+    Returns
+    -------
+    Path or None
+        Where it is; None if there is none, or it cannot be written: the ledger makes it again at no cost.
+    """
+    path = model.with_name(f"{model.name}.receipt")
+    with suppress(OSError, ValueError):
+        if text is not None:
+            write_text(path, text)
+            return path
+        if path.is_file() and '"privet-receipt"' in path.read_text(encoding="utf-8"):
+            path.unlink()
+    return None
+
+
 def _check_place(path: Path) -> None:
     """Refuse a folder, and a name whose folder is not there."""
     if path.is_dir():

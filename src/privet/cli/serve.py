@@ -83,6 +83,7 @@ def _ready(running: Running, token: str | None) -> None:
     """Say where the server is; the first token is a result, and goes to standard output."""
     for name in running.service.sessions:
         say(f"serving '{name}' at {running.url}")
+    say(f"console for a browser: {running.url}/console/")
     if running.service.config.operations is not None:
         say(f"health and metrics at {running.operations_url}")
     if token is not None:

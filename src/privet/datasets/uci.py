@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import http.client
 import io
 import os
 import tempfile
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,6 +138,9 @@ def _cache() -> Path:
 
 
 def _download(url: str, path: Path, checksum: str, remedy: str) -> None:
+    import http.client  # with the first download: both take long to import
+    import urllib.request
+
     try:
         with urllib.request.urlopen(url, timeout=60) as response:
             content: bytes = response.read()

@@ -38,6 +38,7 @@ from privet.kernel.date import Date as Date
 from privet.kernel.date import day_of as day_of
 from privet.kernel.domain import Domain as Domain
 from privet.kernel.engines.addresses import source_of as source_of
+from privet.kernel.engines.contract import FIXED as FIXED
 from privet.kernel.engines.contract import Cells as Cells
 from privet.kernel.engines.contract import Engine as Engine
 from privet.kernel.engines.contract import cells_for as cells_for
@@ -45,9 +46,11 @@ from privet.kernel.gaussian import GaussianTables as GaussianTables
 from privet.kernel.gaussian import IntegerGaussian as IntegerGaussian
 from privet.kernel.gaussian import ResidualGaussian as ResidualGaussian
 from privet.kernel.inspection import print_outside as print_outside
+from privet.kernel.ledger import CapChange as CapChange
 from privet.kernel.ledger import Charge as Charge
 from privet.kernel.ledger import Entry as Entry
 from privet.kernel.ledger import Ledger as Ledger
+from privet.kernel.ledger import Line as Line
 from privet.kernel.ledger import ServerEvent as ServerEvent
 from privet.kernel.ledger import StoredModel as StoredModel
 from privet.kernel.limits import DEEPEST_TREE as DEEPEST_TREE

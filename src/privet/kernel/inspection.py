@@ -16,7 +16,6 @@ from privet.errors import DataError
 from privet.kernel.column import MISSING, OTHER, Column, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.addresses import source_of
-from privet.kernel.engines.duckdb.engine import DuckDBEngine
 from privet.text import shown
 
 _EXAMPLES = 5
@@ -62,6 +61,8 @@ def print_outside(data: str | Path, domain: Domain) -> None:
             "`privet domain check` shows exact facts about private rows and writes to a terminal only; run it without "
             "redirecting its output."
         )
+    from privet.kernel.engines.duckdb.engine import DuckDBEngine
+
     source = source_of(data)
     engine = source.open(domain)
     try:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.access import IN_MEMORY, SNAPSHOT, STREAM, Access, check, choose, size_of
 from privet.kernel.engines.addresses import source_of, spark_frame
 from privet.kernel.engines.contract import Engine, reworded
-from privet.kernel.engines.duckdb.engine import DuckDBEngine
-from privet.kernel.engines.memory.engine import MemoryEngine
-from privet.kernel.engines.sql.statement import Source
 from privet.kernel.ledger import MEMORY, Ledger, no_budget
 from privet.kernel.limits import LONGEST_NAME, is_name
 from privet.kernel.sampling import SYSTEM, Entropy, SeededEntropy
@@ -27,6 +24,9 @@ from privet.kernel.session import Session
 from privet.kernel.unit import unit_with
 from privet.kernel.zcdp import as_delta
 from privet.text import is_path, quoted
+
+if TYPE_CHECKING:
+    from privet.kernel.engines.sql.statement import Source
 
 # Read when a frame is opened, and by nothing else: a table that is open keeps the source that it has.
 _seeded: ContextVar[SeededEntropy | None] = ContextVar("seeded", default=None)
@@ -291,6 +291,8 @@ def _engine(source: Source | None, data: Any, domain: Domain, asked: str, limit:
     way = choose(asked, domain, remote=source.remote, streams=source.streams, limit=limit, kind=source.kind)
     engine = source.open(domain)
     if way.how == STREAM:
+        from privet.kernel.engines.duckdb.engine import DuckDBEngine
+
         assert isinstance(engine, DuckDBEngine)
         return engine.stream(), way
     if way.how != SNAPSHOT:
@@ -311,6 +313,8 @@ def _check_frame(data: Any) -> None:
 
 
 def _coded_frame(frame: Any, domain: Domain) -> Engine:
+    from privet.kernel.engines.memory.engine import MemoryEngine  # with the first frame: numba takes long to import
+
     problem = "cannot read the frame; check that its declared columns hold texts, numbers and booleans."
     with np.errstate(all="ignore"):  # else a caller's settings could make a number of a row an error
         return reworded(lambda: MemoryEngine.from_frame(frame, domain), Exception, lambda _: problem)

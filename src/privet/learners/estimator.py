@@ -216,7 +216,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Return the model that the ledger keeps under a key; learn it if there is none."""
         silent = copy(self).set_params(verbose=0)  # a run that ends before its model is stored may tell nobody anything
         chosen = {name: _plain(name, value) for name, value in self.choices().items()}
-        _plain("random_state", self.random_state)
+        coins = _plain("random_state", self.random_state)
         identity: Json = {"fit": self.algorithm, "version": 1, "variant": self.variant, "choices": chosen}
         text, entry, own = table._backend.keyed_run(
             table,
@@ -225,6 +225,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             key,
             f"fit({self.algorithm})",
             identity,
+            coins,
         )
         if own:  # of all runs under the key one may leave
             self.__dict__.update({name: value for name, value in vars(silent).items() if name != "verbose"})

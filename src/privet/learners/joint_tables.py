@@ -31,7 +31,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from privet.kernel import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel, Domain, Histogram, Numeric, Rho
 from privet.learners.algorithm import Meter
@@ -600,6 +599,8 @@ def mean_above_zero(seen: Floats, error: Floats, prior: Floats) -> Floats:
     >>> mean_above_zero(np.array([50.0, -50.0]), np.array([1.0, 10.0]), np.array([100.0, 100.0])).round(1).tolist()
     [50.0, 1.8]
     """
+    from scipy.special import log_ndtr  # with the first fit: it takes long to import
+
     middle = seen - error**2 / prior
     scaled = middle / error
     return np.asarray(middle + error * np.exp(-(scaled**2) / 2 - math.log(2 * math.pi) / 2 - log_ndtr(scaled)))

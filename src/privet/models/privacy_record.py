@@ -255,6 +255,11 @@ class Privacy:
         trees = [max(_paths(steps), default=Fraction(0)) for tree, steps in by_tree.items() if tree >= 0]
         return shared + (max(trees, default=Fraction(0)) if self.disjoint else sum(trees, Fraction(0)))
 
+    @property
+    def entries(self) -> list[int]:
+        """The ledger entries that paid for it, in order."""
+        return sorted({step.entry for step in self.steps if step.entry is not None})
+
     def paths(self, tree: int) -> list[Fraction]:
         """Return what the paths of a tree paid.
 

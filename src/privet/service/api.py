@@ -180,6 +180,7 @@ class FitBody(Body, kw_only=True, frozen=True):
     epsilon: Amount
     key: Key
     choices: Annotated[dict[str, str | int | bool | None], msgspec.Meta(max_length=20)] = {}
+    once: bool = False  # one charge of the whole epsilon, under which the same request finishes what a crash ended
 
 
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -209,9 +210,10 @@ class ModelFacts(Reply, kw_only=True, frozen=True):
 
 
 class ModelsReply(Reply, kw_only=True, frozen=True):
-    """The caller's models."""
+    """The caller's models, after the one that was asked for."""
 
     models: list[ModelFacts]
+    next: int | None  # for `after`
 
 
 class ModelReply(Reply, kw_only=True, frozen=True):
@@ -319,6 +321,85 @@ class DecisionBody(Body, kw_only=True, frozen=True):
     """An owner's word on a request for more budget."""
 
     granted: bool
+
+
+# -- grants, caps and tokens ------------------------------------------------------------------------
+
+
+class GrantBody(Body, kw_only=True, frozen=True):
+    """A table for an analyst: with a cap of their own, and until a day, if these are given."""
+
+    analyst: Name
+    table: Name
+    epsilon: Amount | None = None
+    expires: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] | None = None
+
+
+class WithdrawalBody(Body, kw_only=True, frozen=True):
+    """A table that is taken from an analyst."""
+
+    analyst: Name
+    table: Name
+
+
+class RaiseBody(Body, kw_only=True, frozen=True):
+    """What a cap is raised by: an analyst's, or the table's own."""
+
+    table: Name
+    analyst: Name | None = None
+    epsilon: Amount
+    key: Key
+
+
+class GrantReply(Reply, kw_only=True, frozen=True):
+    """What an analyst may use of a table, and by whose word."""
+
+    analyst: str
+    table: str
+    source: Literal["configuration", "owner", "token"] | None  # None: it is withdrawn, or has ended
+    expires: str | None
+    cap: str | None  # their own, raises included
+    raised: str
+    spent: str
+    unit: str
+    delta: str | None
+
+
+class GrantsReply(Reply, kw_only=True, frozen=True):
+    """Who may use what."""
+
+    grants: list[GrantReply]
+
+
+class TokenBody(Body, kw_only=True, frozen=True):
+    """A token for an analyst, for some tables or for all of theirs."""
+
+    analyst: Name
+    tables: Annotated[list[Name], msgspec.Meta(min_length=1, max_length=1000)] | None = None
+    days: Annotated[int, msgspec.Meta(ge=1, le=400)] = 90
+
+
+class TokenReply(Reply, kw_only=True, frozen=True):
+    """What the ledger knows of a token."""
+
+    id: str
+    name: str
+    role: Literal["analyst", "owner"]
+    tables: list[str] | None
+    expires: str
+
+
+class TokensReply(Reply, kw_only=True, frozen=True):
+    """Tokens that are live."""
+
+    tokens: list[TokenReply]
+
+
+class NewTokenReply(Reply, kw_only=True, frozen=True):
+    """A token that was made; its secret is shown this once."""
+
+    secret: str
+    token: TokenReply
 
 
 class EventReply(Reply, kw_only=True, frozen=True):

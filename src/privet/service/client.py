@@ -32,6 +32,7 @@ from privet.errors import (
     PrivacyError,
     PrivetError,
     QuestionError,
+    ReceiptError,
     ServerError,
 )
 from privet.kernel import (
@@ -64,6 +65,7 @@ from privet.kernel import (
 )
 from privet.question_json import amounts_from_json, step_to_json
 from privet.service.config import is_loopback
+from privet.service.owner_client import OwnerDesk
 from privet.table import ProtectedTable
 from privet.text import decimal_text
 from privet.version import __version__
@@ -194,6 +196,40 @@ class Connection:
         backend = RemoteBackend(self, name, domain, described, sitting=_new_id())
         return ProtectedTable(backend, backend.whole_table())
 
+    @property
+    def owner(self) -> OwnerDesk:
+        """What an owner can do; the token must be an owner's."""
+        return OwnerDesk(self)
+
+    def request_budget(
+        self, table: str, epsilon: int | float | str | Fraction, purpose: str, *, key: str | None = None
+    ) -> dict[str, Any]:
+        """Ask the owner of a table for more budget.
+
+        Parameters
+        ----------
+        table : str
+        epsilon : number or str
+            How much more.
+        purpose : str
+            What for, in a sentence that the owner reads.
+        key : str, optional
+            The same key finds the request again.
+
+        Returns
+        -------
+        dict
+            The request: its `id`, and its `state`, which is open, granted or denied.
+        """
+        key = _new_id() if key is None else key
+        body: dict[str, Json] = {"epsilon": str(as_epsilon(epsilon)), "purpose": purpose, "key": key}
+        return self.post(f"/v1/tables/{quote(table, safe='')}/requests", body)
+
+    def budget_requests(self, table: str) -> list[dict[str, Any]]:
+        """Return the requests for more budget that were made with tokens of this name."""
+        requests: list[dict[str, Any]] = self.get(f"/v1/tables/{quote(table, safe='')}/requests")["requests"]
+        return requests
+
     def fit(
         self, table: str, classifier: Any, *, key: str | None = None, report: Callable[[str], None] | None = None
     ) -> Model:
@@ -231,14 +267,17 @@ class Connection:
             "key": _new_id() if key is None else key,
             "choices": choices,
         }
+        return Model.from_json(json.dumps(self._fitted(table, body, report)["model"]))
+
+    def _fitted(self, table: str, body: Mapping[str, Json], report: Callable[[str], None] | None) -> dict[str, Any]:
+        """Return a model that the server has fitted, with what is known of it."""
         path = f"/v1/tables/{quote(table, safe='')}"
-        job = self.post(f"{path}/fits", body)
-        job = self._watched(job, report)
+        job = self._watched(self.post(f"{path}/fits", body), report)
         if job["state"] != "done":
             error = ServerError(f"the fit was {job['state']}: {job['problem']}")
             error.charged = job["charged"]
             raise error
-        return Model.from_json(json.dumps(self.get(f"{path}/models/{job['model']}")["model"]))
+        return self.get(f"{path}/models/{job['model']}")
 
     def _watched(self, job: dict[str, Any], report: Callable[[str], None] | None) -> dict[str, Any]:
         """Return a job that has ended: by its events, or by asking again and again."""
@@ -287,9 +326,15 @@ class Connection:
         """Return the reply to a request that changes nothing."""
         return self._sent("GET", path, None, query)
 
-    def post(self, path: str, body: Mapping[str, Json], sitting: str | None = None) -> dict[str, Any]:
-        """Return the reply to a request that has a key or an id: sent again, it does nothing twice."""
-        return self._sent("POST", path, body, {}, {"Privet-Sitting": sitting} if sitting else {})
+    def post(
+        self, path: str, body: Mapping[str, Json], sitting: str | None = None, *, once: bool = False
+    ) -> dict[str, Any]:
+        """Return the reply to a request that has a key or an id, or is to be sent but once: it does nothing twice."""
+        return self._sent("POST", path, body, {}, {"Privet-Sitting": sitting} if sitting else {}, once)
+
+    def delete(self, path: str) -> dict[str, Any]:
+        """Return the reply to a request that ends something."""
+        return self._sent("DELETE", path, None, {})
 
     def _sent(
         self,
@@ -298,12 +343,13 @@ class Connection:
         body: Mapping[str, Json] | None,
         query: Mapping[str, int],
         headers: Mapping[str, str] | None = None,
+        once: bool = False,
     ) -> dict[str, Any]:
         if self._client.is_closed:
             raise ServerError("this connection was closed; connect again.")
-        pause, lost = 0.1, False
-        for number in range(self._tries):
-            last = number == self._tries - 1
+        pause, lost, tries = 0.1, False, 1 if once else self._tries
+        for number in range(tries):
+            last = number == tries - 1
             self.requests += 1
             try:
                 reply = self._client.request(method, path, json=body, params=query, headers=headers)
@@ -573,13 +619,31 @@ class RemoteBackend:
         return RemoteMonitor(self, sets, accuracy, epsilon)
 
     def keyed_run(
-        self, table: Any, run: Callable[[Any], str], epsilon: Fraction, key: str, words: str, identity: Json
+        self,
+        table: Any,
+        run: Callable[[Any], str],
+        epsilon: Fraction,
+        key: str,
+        words: str,
+        identity: Json,
+        coins: Json,
     ) -> tuple[str, int | None, bool]:
-        """Refuse: a run under a key runs where the rows are."""
-        raise QuestionError(
-            "a fit under a key runs where the rows are: leave out key to fit from here, or let the server fit it with "
-            "connection.fit(table, classifier, key)."
-        )
+        """Let the server run a fit under one charge: the function stays here, its name and choices are sent."""
+        if table._sets.chain or self.held is not None or self.copies:
+            raise QuestionError("a fit under a key is for the whole table; leave out the key to fit a part from here.")
+        assert isinstance(identity, dict) and isinstance(identity["choices"], dict)
+        given = {**identity["choices"], "variant": identity["variant"], "random_state": coins}
+        choices = {name: value for name, value in given.items() if name != "policy" or value is not None}
+        body: dict[str, Json] = {"algorithm": identity["fit"], "epsilon": str(epsilon), "key": key, "choices": choices}
+        model = self.connection._fitted(self.name, {**body, "once": True}, None)
+        return json.dumps(model["model"]), model["facts"]["entries"][0], False
+
+    def write_model(self, text: str, facts: Mapping[str, Json]) -> None:
+        """Do nothing: a server writes down the models that it has fitted itself."""
+
+    def receipt(self, entry: int | None, text: str | None) -> str:
+        """Return the receipt of the answer to an entry, or of a model that the server has fitted."""
+        raise ReceiptError("this server gives no receipts.")
 
     def close(self) -> None:
         """End the sitting; the ledger stays."""

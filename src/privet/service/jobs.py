@@ -13,16 +13,19 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 from privet.errors import EngineFailed, LedgerError, PrivetError, QuestionError
-from privet.kernel import Json, Session, as_epsilon, digest
+from privet.kernel import Json, Ledger, ServerEvent, Session, as_epsilon, digest
 from privet.service import api
+from privet.service.decisions import Follower
 from privet.table import InProcess, ProtectedTable
 from privet.text import clean
 
 _NOT_CHOICES = {"epsilon", "domain", "unsafe", "verbose", "policy"}  # a path, a callable, or the owner's to say
 _KEPT = 1000  # jobs that have ended
+_PAGE = 20  # models that are read at a time
 TICKS = 10  # of a table's ticks, between two looks at a job
 
 
@@ -120,6 +123,7 @@ class Jobs:
         self._clock, self._most = clock, most
         self._workers = ThreadPoolExecutor(workers, "privet-fit")
         self._jobs: dict[str, Job] = {}
+        self._fits: _Fits | None = None
         self._lock = threading.Lock()
 
     def start(self, analyst: str, table: str, session: Session, body: api.FitBody, tick: float) -> Job:
@@ -130,29 +134,36 @@ class Jobs:
         QuestionError, or what else the learner refuses before a charge
         """
         identity = digest([analyst, table, body.key])[:32]
-        content: Json = [body.algorithm, body.epsilon, dict(body.choices)]
+        fits = self._fits_of(session.ledger)
+        fits.refresh()
         with self._lock:
             job = self._jobs.get(identity)
             if job is None:
                 job = Job(identity, analyst, table, body, session.sitting(analyst), tick, self._clock)
-                self._resume(job, content)
+                self._resume(job, fits)
                 self._jobs[identity] = job
-            elif [job.body.algorithm, job.body.epsilon, dict(job.body.choices)] != content:
+            elif _content(job.body) != _content(body):
                 raise _key_reused()
         return job
 
-    def _resume(self, job: Job, content: Json) -> None:
+    def _fits_of(self, ledger: Ledger) -> _Fits:
+        with self._lock:
+            if self._fits is None or self._fits.ledger is not ledger:
+                self._fits = _Fits(ledger)
+            return self._fits
+
+    def _resume(self, job: Job, fits: _Fits) -> None:
         """Begin a job, unless the ledger knows how it went in another process."""
         session, body = job.session, job.body
-        ledger, dataset = session.ledger, session.dataset
-        stored = next((model for model in ledger.models(dataset, job.analyst) if model.key == body.key), None)
-        begun = next((event for event in self._begun(job) if event.facts["key"] == body.key), None)
-        if begun is not None and begun.facts["content"] != digest(content):
+        whose = session.dataset, job.analyst, body.key
+        begun = fits.begun.get(whose)
+        if begun is not None and begun != digest(_content(body)):
             raise _key_reused()
+        stored = None if begun is None else self._stored(job)
         if stored is not None:
-            job.tell(state="done", charged=True, model=stored.id)
+            job.tell(state="done", charged=True, model=stored)
             return
-        if begun is not None:
+        if begun is not None and not body.once:
             raise FitLost(
                 "the fit under this key ended with its server, and what it had charged stands; use a new key."
             )
@@ -161,19 +172,21 @@ class Jobs:
             raise QuestionError(f"{self._most} fits of yours wait or run, the most that one may have.")
         classifier = _classifier(body)
         classifier.check(session.domain)
-        facts: dict[str, Json] = {"key": body.key, "algorithm": body.algorithm, "content": digest(content)}
-        ledger.record("fit", dataset=dataset, analyst=job.analyst, facts=facts)
+        if begun is None:
+            fits.write(job)
         self._forget()
         self._workers.submit(self._run, job, classifier)
 
-    def _begun(self, job: Job) -> list[Any]:
-        """Return the fits that the analyst has begun on the table, on any server of the ledger."""
-        ledger, after, events = job.session.ledger, 0, []
-        while page := ledger.events(after):
-            after = page[-1].number
-            whose = job.session.dataset, job.analyst
-            events += [event for event in page if event.what == "fit" and (event.dataset, event.analyst) == whose]
-        return events
+    @staticmethod
+    def _stored(job: Job) -> int | None:
+        """Return the number of the model under the key of a fit that was begun, if it was finished."""
+        ledger, dataset, after = job.session.ledger, job.session.dataset, 0
+        while page := ledger.models(dataset, job.analyst, after, _PAGE):
+            for model in page:
+                if model.key == job.body.key:
+                    return model.id
+            after = page[-1].id
+        return None
 
     def _forget(self) -> None:
         ended = [name for name, job in self._jobs.items() if job.now.ended]
@@ -214,7 +227,10 @@ class Jobs:
                 raise _Cancelled
             job.tell(state="running")
             table = ProtectedTable(InProcess(session), session.whole_table())
-            model = classifier.set_params(verbose=report).fit(table).model_
+            if job.body.once:
+                model = classifier.fit(table, key=job.body.key).model_
+            else:
+                model = classifier.set_params(verbose=report).fit(table).model_
             text = model.to_json()
             entries = sorted({step.entry for step in model.privacy.steps if step.entry is not None})
             facts: dict[str, Json] = {
@@ -248,6 +264,35 @@ class Jobs:
             return "unknown"
 
 
+def _content(body: api.FitBody) -> Json:
+    """Return what makes a fit this one and no other, under its key."""
+    return [body.algorithm, body.epsilon, dict(body.choices), *(["once"] if body.once else [])]
+
+
+class _Fits(Follower):
+    """All fits that were begun, on any server of a ledger: a hash of what was asked, by data set, analyst and key."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__(ledger)
+        self.begun: dict[tuple[str, str, str], str] = {}
+
+    def _take(self, event: ServerEvent) -> None:
+        if event.what == "fit":
+            facts = event.facts
+            self.begun.setdefault((str(event.dataset), str(event.analyst), facts["key"]), facts["content"])
+
+    def write(self, job: Job) -> None:
+        """Write down that a fit begins; FitLost if another server has begun it meanwhile."""
+        body, dataset = job.body, job.session.dataset
+        facts: dict[str, Json] = {"key": body.key, "algorithm": body.algorithm, "content": digest(_content(body))}
+        while True:
+            seen = self.refresh()
+            if (dataset, job.analyst, body.key) in self.begun:
+                raise FitLost("a fit under this key was begun on another server; look there, or use a new key.")
+            if self.ledger.change(seen, "fit", dataset=dataset, analyst=job.analyst, facts=facts) is not None:
+                return
+
+
 class FitLost(PrivetError):
     """A fit that another process has begun and not finished."""
 
@@ -256,6 +301,27 @@ def _key_reused() -> PrivetError:
     from privet.errors import KeyReused
 
     return KeyReused("the key stands for another fit; use a new key for this.")
+
+
+class Choices(NamedTuple):
+    """What is to be known about an algorithm before it is fitted: in words, and the usual value of each choice."""
+
+    words: str
+    choices: dict[str, str | int | bool | None]
+
+
+@lru_cache
+def classifier_choices() -> dict[str, Choices]:
+    """Return all algorithms that can be fitted on a server."""
+    from privet.choice.auto import CLASSIFIERS  # scikit-learn takes a second
+
+    made = {}
+    for name, kind in CLASSIFIERS.items():
+        given = kind().get_params().items()
+        plain = {key: value for key, value in given if key not in _NOT_CHOICES}
+        choices = {key: value for key, value in plain.items() if value is None or isinstance(value, str | int)}
+        made[name] = Choices((kind.__doc__ or "").strip().partition("\n")[0], choices)
+    return made
 
 
 def _classifier(body: api.FitBody) -> Any:

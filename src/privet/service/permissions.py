@@ -1,4 +1,4 @@
-"""Who may do what: a token says who it is, the configuration what they may use; all else is refused."""
+"""Who may do what: a token says who it is, the configuration and owners what they may use; all else is refused."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from typing import Literal
 
 from privet.kernel import Json, Ledger
 from privet.service.config import Grant
+from privet.service.decisions import OwnersWord
 from privet.service.tokens import OWNER, Token, Tokens
+
+GrantSource = Literal["configuration", "owner", "token"]
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,8 @@ class Permissions:
         What each analyst may use; None for a server without a configuration, where a token is a grant.
     owners : collection of str
         Whose tokens may be an owner's.
-    tables : collection of str
-        The names of all tables.
+    tables : mapping of str to str
+        The names of all tables, and under which each is in the ledger.
     clock : callable
         Returns seconds that only grow.
     refresh : float
@@ -53,48 +57,81 @@ class Permissions:
         ledger: Ledger,
         grants: Mapping[str, Grant] | None,
         owners: tuple[str, ...],
-        tables: tuple[str, ...],
+        tables: Mapping[str, str],
         clock: Callable[[], float],
         refresh: float,
         now: Callable[[], datetime] = _now,
     ) -> None:
-        self.tokens = Tokens(ledger, now)
+        self.tokens, self.decisions = Tokens(ledger, now), OwnersWord(ledger)
         self._ledger, self._grants, self._owners, self._tables = ledger, grants, owners, tables
         self._clock, self._refresh, self._now = clock, refresh, now
         self._read = clock()
 
     @property
     def stale(self) -> bool:
-        """Whether it is time to read tokens again."""
+        """Whether it is time to read tokens and decisions again."""
         return self._clock() - self._read >= self._refresh
 
     def refresh(self) -> None:
-        """Read tokens again."""
+        """Read tokens and decisions again."""
         self._read = self._clock()
         self.tokens.refresh()
+        self.decisions.refresh()
 
     def caller(self, header: str | None) -> Caller | None:
         """Return who a request comes from, by its Authorization header; None if that is nobody."""
         scheme, _, secret = (header or "").partition(" ")
         if scheme.lower() != "bearer" or not secret:
             return None
-        token = self.tokens.find(secret)
+        return self._caller(self.tokens.find(secret))
+
+    def caller_of(self, identity: str) -> Caller | None:
+        """Return whose token has this id; None if it has ended, was revoked or lost its grant."""
+        return self._caller(self.tokens.live(identity))
+
+    def _caller(self, token: Token | None) -> Caller | None:
         if token is None:
             return None
-        if self._grants is not None and token.name not in (self._owners if token.role == OWNER else self._grants):
-            return None
-        return Caller(token.name, token.role, token)
+        if token.role == OWNER:
+            known = self._grants is None or token.name in self._owners
+        else:
+            known = self._grants is None or token.name in self._grants or self._has_grants(token.name)
+        return Caller(token.name, token.role, token) if known else None
+
+    def _has_grants(self, analyst: str) -> bool:
+        return any(name == analyst for name, _ in list(self.decisions.grants))
 
     def tables(self, caller: Caller) -> list[str]:
         """Return the tables that a caller may use, in order."""
-        if caller.role == OWNER or self._grants is None:
-            allowed = list(self._tables)
-        else:
-            grant = self._grants.get(caller.name)
-            ended = grant is None or (grant.expires is not None and self._now().date() > grant.expires)
-            allowed = [] if grant is None or ended else [name for name in self._tables if name in grant.tables]
         own = caller.token.tables
+        allowed = list(self._tables) if caller.role == OWNER else self.allowed(caller.name)
         return [name for name in allowed if own is None or name in own]
+
+    def allowed(self, analyst: str) -> list[str]:
+        """Return the tables that are granted to an analyst now, in order."""
+        return [table for table in self._tables if self.source(analyst, table) is not None]
+
+    def source(self, analyst: str, table: str) -> GrantSource | None:
+        """Return who has granted a table to an analyst; None if it is not theirs now."""
+        pair, today = (analyst, self._tables[table]), self._now().date()
+        if pair in self.decisions.withdrawn:
+            return None
+        if self._grants is None:
+            return "token"
+        grant = self._grants.get(analyst)
+        if grant is not None and table in grant.tables and (grant.expires is None or today <= grant.expires):
+            return "configuration"
+        own = self.decisions.grants.get(pair)
+        return "owner" if own is not None and (own.expires is None or today <= own.expires) else None
+
+    def configured(self, analyst: str) -> Grant | None:
+        """Return what the configuration grants an analyst."""
+        return (self._grants or {}).get(analyst)
+
+    def analysts(self) -> list[str]:
+        """Return all who are, or were by an owner, granted something, in order."""
+        decided = {name for name, _ in [*self.decisions.grants, *self.decisions.withdrawn]}
+        return sorted({*(self._grants or {}), *decided})
 
     def grant(self, grants: Mapping[str, Grant] | None, owners: tuple[str, ...]) -> set[str]:
         """Take new grants, and write what has changed to the ledger; return who has lost something."""
@@ -109,7 +146,7 @@ class Permissions:
         return lost
 
     def announce(self, amount: Callable[[str, Fraction], Fraction]) -> None:
-        """Set the caps of all grants in the ledger, where they are not as recorded.
+        """Set the caps of all grants in the ledger, where the configuration has changed; see `decisions`.
 
         Parameters
         ----------
@@ -118,9 +155,8 @@ class Permissions:
         """
         for name, grant in (self._grants or {}).items():
             for table, epsilon in grant.tables.items():
-                cap = None if epsilon is None else amount(table, epsilon)
-                if cap is not None and self._ledger.cap(table, name) != cap:
-                    self._ledger.set_cap(table, name, cap)
+                if epsilon is not None:
+                    self.decisions.set_base(self._tables[table], name, amount(table, epsilon))
 
 
 def _written(grant: Grant | None) -> Json:

@@ -22,7 +22,8 @@ from privet.errors import LedgerError, PrivetError, QuestionError
 from privet.kernel import Domain, Ledger, Session
 from privet.open_table import open_table
 from privet.service.config import Config, TableConfig, load
-from privet.service.server import Service, application
+from privet.service.routes import application
+from privet.service.server import Service
 from privet.service.tokens import ANALYST
 
 _SWEEP = 60  # seconds between looks at what is idle

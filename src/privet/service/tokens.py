@@ -11,7 +11,6 @@ import hashlib
 import re
 import secrets
 import string
-import threading
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 
 from privet.errors import QuestionError
 from privet.kernel import Ledger, ServerEvent, is_name
+from privet.service.decisions import Follower
 
 ANALYST, OWNER = "analyst", "owner"
 _PREFIXES = {ANALYST: "pvt_a_", OWNER: "pvt_o_"}
@@ -76,7 +76,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Tokens:
+class Tokens(Follower):
     """The tokens in a ledger.
 
     Parameters
@@ -87,20 +87,11 @@ class Tokens:
     """
 
     def __init__(self, ledger: Ledger, clock: Callable[[], datetime] = _now) -> None:
-        self._ledger, self._clock = ledger, clock
+        super().__init__(ledger)
+        self._clock = clock
         self._by_hash: dict[str, Token] = {}
         self._hashes: dict[str, str] = {}  # by id
-        self._read = 0
-        self._lock = threading.Lock()
         self.refresh()
-
-    def refresh(self) -> None:
-        """Take in what was created and revoked since."""
-        with self._lock:
-            while events := self._ledger.events(self._read):
-                for event in events:
-                    self._take(event)
-                self._read = events[-1].number
 
     def _take(self, event: ServerEvent) -> None:
         if event.what == "token":
@@ -116,6 +107,11 @@ class Tokens:
     def find(self, secret: str) -> Token | None:
         """Return the live token that was presented, if it is one."""
         token = self._by_hash.get(hash_of(secret)) if is_token(secret) else None
+        return token if token is not None and token.live(self._clock()) else None
+
+    def live(self, identity: str) -> Token | None:
+        """Return the live token of this id, if there is one."""
+        token = self._by_hash.get(self._hashes.get(identity, ""))
         return token if token is not None and token.live(self._clock()) else None
 
     def all(self) -> list[Token]:
@@ -143,7 +139,7 @@ class Tokens:
             raise QuestionError(f"'{name}' has {_LIVE} live tokens; revoke one with `privet token revoke` first.")
         secret, identity = new_secret(role), secrets.token_hex(6)
         token = Token(identity, name, role, tables, now + timedelta(days=days))
-        self._ledger.record(
+        self.ledger.record(
             "token",
             analyst=name,
             facts={
@@ -163,6 +159,6 @@ class Tokens:
         token = next((token for token in self.all() if token.id == identity), None)
         if token is None:
             raise QuestionError(f"the ledger has no token '{identity}'; `privet token list` shows those it has.")
-        self._ledger.record("revoke", analyst=token.name, facts={"token": identity})
+        self.ledger.record("revoke", analyst=token.name, facts={"token": identity})
         self.refresh()
         return token

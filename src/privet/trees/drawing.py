@@ -165,7 +165,7 @@ def _lines(marks: list[Mark], classes: Sequence[str]) -> Iterator[str]:
 # -- SVG ----------------------------------------------------------------------------------------
 
 # The style of an inline SVG reaches the whole page it stands in, hence the prefix.
-_SVG_STYLE = """.privet-tree text{font:11px system-ui,sans-serif;fill:currentColor}
+STYLE = """.privet-tree text{font:11px system-ui,sans-serif;fill:currentColor}
 .privet-tree .name{font-size:12px;font-weight:600}.privet-tree .aside{opacity:.72}
 .privet-tree .count{font-variant-numeric:tabular-nums}
 .privet-tree .edge{fill:none;stroke:currentColor;opacity:.3}.privet-tree circle{fill:currentColor}"""
@@ -204,7 +204,7 @@ def svg(tree: Tree, max_leaves: int = LEAVES) -> str:
     said = safe(f"A decision tree for {tree.domain.target} with {tree.leaves} leaves")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="privet-tree" {size} role="img" aria-label="{said}">'
-        f'<style>{_SVG_STYLE}</style><path class="edge" transform="translate(.5 .5)" d="{"".join(lines)}"/>'
+        f'<style>{STYLE}</style><path class="edge" transform="translate(.5 .5)" d="{"".join(lines)}"/>'
         f"{''.join(drawn)}</svg>"
     )
 

@@ -206,7 +206,7 @@ def test_a_charge_can_be_read_alone() -> None:
     assert (lines[0].body["analyst_cap"], lines[0].body["key"]) == ("1/3", "monday")
     assert (lines[0].body["reservation"], lines[0].body["reservation_spent"]) == (1, "1/10")
     assert not {"analyst_cap", "key", "reservation", "delta"} & set(lines[1].body)
-    assert lines[1].body["fingerprint"] == hashlib.sha256(lines[1].note["question"].encode()).hexdigest()
+    assert lines[1].note["fingerprint"] == hashlib.sha256(lines[1].note["question"].encode()).hexdigest()
 
 
 # -- models, keys, settings: reserved ------------------------------------------------------------
@@ -286,10 +286,10 @@ def test_a_file_of_format_3_is_refused_and_left_alone(tmp_path: Path) -> None:
     raw.close()
     before = old.read_bytes()
     for opening in (lambda: Ledger.open(old), lambda: privet.open(data, DOMAIN, budget=1)):
-        with pytest.raises(LedgerError, match=r"is of format 3, and .* reads format 4 alone; go on with") as refused:
+        with pytest.raises(LedgerError, match=r"is of format 3, and .* reads format 5 alone; go on with") as refused:
             opening()
         assert "\n" not in str(refused.value) and str(refused.value).endswith("the version that wrote it.")
-    assert FORMAT == 4 and old.read_bytes() == before
+    assert FORMAT == 5 and old.read_bytes() == before
 
 
 def test_a_schema_of_format_3_is_refused_and_left_alone() -> None:
@@ -297,7 +297,7 @@ def test_a_schema_of_format_3_is_refused_and_left_alone() -> None:
     schema = address.split("schema=")[1]
     statements = FORMAT_3.replace("INTEGER PRIMARY KEY AUTOINCREMENT", "BIGINT PRIMARY KEY").strip()
     shared_server().run(f"CREATE SCHEMA {schema}; SET search_path = {schema}; {statements}")
-    with pytest.raises(LedgerError, match=r"is of format 3, and .* reads format 4 alone; go on with"):
+    with pytest.raises(LedgerError, match=r"is of format 3, and .* reads format 5 alone; go on with"):
         Ledger.open(address)
 
 

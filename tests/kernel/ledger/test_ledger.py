@@ -15,7 +15,7 @@ from kernel.ledger.small_ledger import DATASET, DOMAIN, FRAME, TENTH, new_ledger
 
 import privet
 from privet.errors import BudgetExceeded, KeyReused, LedgerError, PrivacyError
-from privet.kernel import Charge, Entry, Ledger
+from privet.kernel import CapChange, Charge, Entry, Ledger
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 
@@ -378,3 +378,21 @@ def test_events_and_models_of_a_server_are_lines_that_are_checked_and_change_no_
     token_line = next(line for line in again.lines() if line.number == number)
     assert "sha256" not in token_line.text and "00" in token_line.note_text
     again.close()
+
+
+def test_a_change_is_written_with_its_caps_by_whoever_has_seen_everything(path: Path | str) -> None:
+    """Two owners, or two servers, that decide at once: the second looks again, so nothing is raised twice."""
+    ledger, other = Ledger.open(path), Ledger.open(path)
+    ledger.register("people", source="here", budget=Fraction(1))
+    ledger.set_cap("people", "ada", Fraction(1, 2))
+    more = [CapChange("people", "ada", None, Fraction(1, 4)), CapChange("people", None, Fraction(2), Fraction(1))]
+    first = ledger.change(0, "raise", dataset="people", analyst="ada", facts={"by": "grace"}, caps=more)
+    assert first is not None and other.change(0, "raise", dataset="people", caps=more) is None
+    assert (other.cap("people", "ada"), other.cap("people")) == (Fraction(3, 4), Fraction(3))
+    nobody = [CapChange("people", "eve", None, Fraction(1)), CapChange("people", "ada", None, Fraction(-1))]
+    assert other.change(first, "raise", caps=nobody) is not None
+    assert other.cap("people", "eve") is None and ledger.cap("people", "ada") == 0
+    with pytest.raises(LedgerError):
+        ledger.change(10**6, "raise", caps=[CapChange("nobody's", None, Fraction(1), Fraction(0))])
+    assert [event.what for event in ledger.events()] == ["raise", "raise"]
+    ledger.check()

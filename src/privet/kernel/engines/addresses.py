@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from privet.errors import DataError
-from privet.kernel.engines.duckdb.source import DuckDBSource, canonical
-from privet.kernel.engines.mssql.engine import MssqlSource
-from privet.kernel.engines.sql.statement import Source
 from privet.kernel.limits import LONGEST_TEXT
 from privet.text import LONGEST_ADDRESS, is_host, is_path, shown
+
+if TYPE_CHECKING:  # engines are imported with the first address of theirs: DuckDB and sqlglot take a quarter second
+    from privet.kernel.engines.duckdb.source import DuckDBSource
+    from privet.kernel.engines.sql.statement import Source
 
 _POSTGRES = ("postgresql://", "postgres://")
 
@@ -40,12 +41,14 @@ def source_of(data: str | Path) -> Source:
         path = Path(location.removeprefix("/"))  # as in SQLAlchemy: three slashes relative, four absolute
         if not is_path(location) or (not path.exists() and Path(location).exists()):
             path = Path(location)
-        return _existing(DuckDBSource(path, table))
+        return _existing(path, table)
     if text.startswith(_POSTGRES):
         return _postgres(text)
     if text.startswith("spark://"):
         return _spark(text)
     if text.startswith("mssql://"):
+        from privet.kernel.engines.mssql.engine import MssqlSource
+
         return MssqlSource.parse(text)
     if "://" in text:
         raise DataError(
@@ -58,7 +61,7 @@ def source_of(data: str | Path) -> Source:
         raise DataError(
             f"cannot open '{shown(text, LONGEST_TEXT)}'; privet opens .csv and .parquet files and duckdb:///file.db?table=NAME."
         )
-    return _existing(DuckDBSource(Path(text)))
+    return _existing(Path(text))
 
 
 def spark_frame(data: Any) -> Source | None:
@@ -68,12 +71,14 @@ def spark_frame(data: Any) -> Source | None:
     return _spark(data)
 
 
-def _existing(source: DuckDBSource) -> DuckDBSource:
-    if not is_path(source.path) or not source.path.is_file():
-        raise DataError(f"there is no file '{shown(str(source.path), LONGEST_TEXT)}'; check the path.")
-    if not os.access(source.path, os.R_OK):
-        raise DataError(f"cannot read '{shown(str(source.path), LONGEST_TEXT)}' (Permission denied); check who may.")
-    return canonical(source)
+def _existing(path: Path, table: str | None = None) -> DuckDBSource:
+    from privet.kernel.engines.duckdb.source import DuckDBSource, canonical
+
+    if not is_path(path) or not path.is_file():
+        raise DataError(f"there is no file '{shown(str(path), LONGEST_TEXT)}'; check the path.")
+    if not os.access(path, os.R_OK):
+        raise DataError(f"cannot read '{shown(str(path), LONGEST_TEXT)}' (Permission denied); check who may.")
+    return canonical(DuckDBSource(path, table))
 
 
 def _parsed(text: str) -> tuple[str, str]:

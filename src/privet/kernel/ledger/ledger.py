@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privet.errors import BudgetExceeded, LedgerError, PrivacyError
 from privet.kernel.domain import Domain
@@ -32,6 +32,7 @@ from privet.kernel.ledger import replay
 from privet.kernel.ledger.log import (
     Account,
     Answer,
+    CapChange,
     Charge,
     Entry,
     Hold,
@@ -355,7 +356,7 @@ class Ledger:
         with self._transaction() as log:
             line = log.last("charge", serial=entry)
             assert line is not None
-            return str(line.body["fingerprint"])
+            return str(line.note["fingerprint"])
 
     def answer(self, entry: int) -> Answer:
         """Return the stored answer of an entry that has one."""
@@ -467,11 +468,62 @@ class Ledger:
             What the ledger keeps beside the line, under its hash, and no receipt shows.
         """
         with self._transaction(_RECORD) as log:
-            if dataset is not None:
-                log.known_terms(dataset)
-            body: dict[str, Json] = {**(facts or {}), "event": event}
-            note: dict[str, Json] = {"held_back": dict(held_back)} if held_back else {}
-            return log.append("config", dataset, log.new_analyst_id(analyst), body, note).number
+            return self._write_event(log, event, dataset, analyst, facts, held_back)
+
+    def change(
+        self,
+        seen: int,
+        event: str,
+        *,
+        dataset: str | None = None,
+        analyst: str | None = None,
+        facts: Mapping[str, Json] | None = None,
+        caps: Sequence[CapChange] = (),
+    ) -> int | None:
+        """Write an event and the caps that follow from it in one transaction, if nothing was overlooked.
+
+        Whoever decides by what servers have written so far calls this with the last event they have seen: of several
+        decisions at once, on any server of the ledger, one is written, and the others are taken again.
+
+        Parameters
+        ----------
+        seen : int
+            The number of the last event that the caller knows.
+        event, dataset, analyst, facts
+            As for `record`.
+        caps : sequence of CapChange
+
+        Returns
+        -------
+        int or None
+            The number of the line; None, and nothing is written, if there are events after `seen`.
+        """
+        with self._transaction(_RECORD) as log:
+            if log.lines("kind = 'config' AND number > ? LIMIT 1", seen):
+                return None
+            number = self._write_event(log, event, dataset, analyst, facts, None)
+            for own in caps:
+                log.known_terms(own.dataset)
+                cap = log.cap(own.dataset, own.analyst) if own.base is None else own.base
+                if cap is not None:
+                    body: dict[str, Json] = {"cap": str(max(cap + own.more, Fraction(0)))}
+                    log.append("cap", own.dataset, log.new_analyst_id(own.analyst), body)
+            return number
+
+    @staticmethod
+    def _write_event(
+        log: Log,
+        event: str,
+        dataset: str | None,
+        analyst: str | None,
+        facts: Mapping[str, Json] | None,
+        held_back: Mapping[str, Json] | None,
+    ) -> int:
+        if dataset is not None:
+            log.known_terms(dataset)
+        body: dict[str, Json] = {**(facts or {}), "event": event}
+        note: dict[str, Json] = {"held_back": dict(held_back)} if held_back else {}
+        return log.append("config", dataset, log.new_analyst_id(analyst), body, note).number
 
     def events(self, after: int = 0, most: int = 1000) -> list[ServerEvent]:
         """Return what servers have written down after a line of the log, in order, at most so much."""
@@ -480,30 +532,78 @@ class Ledger:
             names = log.analyst_names() if lines else {}
             return [ServerEvent.read(line, None if line.analyst is None else names[line.analyst]) for line in lines]
 
-    def store_model(self, dataset: str, analyst: str, key: str, text: str, facts: Mapping[str, Json]) -> int:
-        """Keep a model that a server has fitted, which is made of releases. Return its number.
+    def store_model(
+        self, dataset: str, analyst: str, key: str | None, text: str, facts: Mapping[str, Json], *, keep: bool = True
+    ) -> int:
+        """Write down a model, which is made of releases. Return its number.
 
         Parameters
         ----------
-        dataset, analyst, key : str
-            Whose it is, and under which key it was asked for.
+        dataset, analyst : str
+            Whose it is.
+        key : str or None
+            Under which key it was asked for.
         text : str
             The model, as JSON.
         facts : mapping
             `entries`, the numbers of the charges that paid for it, and what else is to be known.
+        keep : bool, default True
+            Keep the model itself, and not its hash alone. A model whose hash is there already is not written again.
         """
         with self._transaction(_STORE) as log:
             log.known_terms(dataset)
             body: dict[str, Json] = {**facts, "sha256": sha256(text)}
-            note: dict[str, Json] = {"model": text, "key": key}
+            there = [] if keep else log.models(sha256(text), dataset, log.analyst_id(analyst))
+            if there:
+                return there[0].serial
+            note: dict[str, Json] = {"model": text, "key": key} if keep else {}
             return log.append("model", dataset, log.new_analyst_id(analyst), body, note).serial
 
-    def models(self, dataset: str, analyst: str) -> list[StoredModel]:
-        """Return the models of an analyst on a data set, in order."""
+    def models(self, dataset: str, analyst: str, after: int = 0, most: int = 1000) -> list[StoredModel]:
+        """Return the models of an analyst on a data set after a number, in order, at most so many."""
         with self._transaction() as log:
-            condition = "kind = 'model' AND dataset = ? AND analyst = ? ORDER BY number"
-            lines = log.lines(condition, dataset, log.analyst_id(analyst))
-            return [StoredModel.read(line, analyst) for line in lines]
+            kept = "kind = 'model' AND dataset = ? AND analyst = ? AND serial > ? AND note LIKE ?"
+            values = dataset, log.analyst_id(analyst), after, '%"model":%'
+            lines = log.lines(f"{kept} ORDER BY number LIMIT ?", *values, most)
+            models = (StoredModel.read(line, analyst) for line in lines)
+            return [model for model in models if model is not None]
+
+    # -- what receipts are made of ----------------------------------------------------------
+
+    def leaves(self, after: int = 0, most: int = 100_000) -> list[str]:
+        """Return the hashes of the lines after a number, in order, at most so many."""
+        with self._transaction() as log:
+            query = "SELECT leaf FROM lines WHERE number > ? ORDER BY number LIMIT ?"
+            return [leaf for (leaf,) in log.run(query, after, most).fetchall()]
+
+    def line(self, kind: str, **columns: int) -> Line | None:
+        """Return the last line of a kind with these values in its columns: `serial`, or `reference` to an entry."""
+        with self._transaction() as log:
+            return log.last(kind, **columns)
+
+    def model_lines(self, hash_of_text: str) -> list[Line]:
+        """Return the lines of models with this SHA-256 hash."""
+        with self._transaction() as log:
+            return log.models(hash_of_text)
+
+    def analyst_of(self, line: Line) -> str | None:
+        """Return the name of the analyst whom a line is about, if it is about one."""
+        with self._transaction() as log:
+            return None if line.analyst is None else log.analyst_names()[line.analyst]
+
+    def keys(self) -> list[dict[str, Any]]:
+        """Return what the lines of signing keys say, in order."""
+        with self._transaction() as log:
+            return [line.body for line in log.lines("kind = 'key' ORDER BY number")]
+
+    def write_key(self, body: Mapping[str, Json], known: int) -> None:
+        """Write the line of a signing key; LedgerError if there are others by now than the `known` first ones."""
+        with self._transaction(_RECORD) as log:
+            if len(log.lines("kind = 'key'")) != known:
+                raise LedgerError(
+                    "somebody else has written a signing key to the ledger meanwhile; look, and try again."
+                )
+            log.append("key", None, None, body)
 
     # -- what is written --------------------------------------------------------------------
 

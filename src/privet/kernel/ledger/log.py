@@ -34,8 +34,7 @@ from privet.kernel.limits import Json, canonical, digest
 from privet.text import decimal_text, short_text
 from privet.version import __version__
 
-# What each kind of line says: docs/ledger.md#the-format. Servers write model and config; lines of the kind key are read
-# and checked here, and written by no command yet.
+# What each kind of line says: docs/ledger.md#the-format.
 KINDS = ("register", "source", "cap", "charge", "answer", "model", "hold", "end", "key", "config")
 # These are written after rows were asked, so their time of day would tell how long that took. An answer has not even
 # a day of its own, but that of its charge.
@@ -291,6 +290,15 @@ class Hold:
         return max(self.epsilon - self.spent, ZERO)  # so that no hold can add to a budget
 
 
+class CapChange(NamedTuple):
+    """What an owner's word does to a cap: it becomes `base + more`, or grows by `more`; without a cap none is made."""
+
+    dataset: str
+    analyst: str | None  # None: the data set's own
+    base: Fraction | None
+    more: Fraction
+
+
 class ServerEvent(NamedTuple):
     """Something that a server did besides answering: a grant, a refusal, a login, a change of its configuration."""
 
@@ -320,9 +328,11 @@ class StoredModel(NamedTuple):
     key: str
 
     @classmethod
-    def read(cls, line: Line, analyst: str) -> StoredModel:
-        """Return the model in a line; ValueError if the line was written for another."""
+    def read(cls, line: Line, analyst: str) -> StoredModel | None:
+        """Return the model in a line, or None if it has its hash alone; ValueError if it was written for another."""
         note = line.note
+        if "model" not in note:
+            return None
         if sha256(note["model"]) != line.body["sha256"]:
             raise ValueError(f"the model in line {line.number} is another")
         return cls(line.serial, analyst, dict(line.body), note["model"], note["key"])
@@ -557,7 +567,7 @@ class Log:
         line = None if key is None else self.keyed(dataset, analyst, key)
         if line is None:
             return None
-        if line.body["fingerprint"] != fingerprint:
+        if line.note["fingerprint"] != fingerprint:
             raise KeyReused(f"the key '{key}' stands for another scope, question or epsilon; use a new key for this.")
         answer = self.answer(line.serial)
         return Entry.read(line, analyst, None if answer is None else answer.text)
@@ -566,6 +576,12 @@ class Log:
         """Return the stored answer of an entry, if there is one."""
         line = self.last("answer", reference=entry)
         return None if line is None else Answer.read(line)
+
+    def models(self, hash_of_text: str, dataset: str | None = None, analyst: str | None = None) -> list[Line]:
+        """Return the lines of models with a hash, of one analyst on a data set if these are given."""
+        lines = self.lines("kind = 'model' AND line LIKE ? ORDER BY number", f'%"sha256":"{hash_of_text}"%')
+        own = [line for line in lines if line.body["sha256"] == hash_of_text]
+        return [line for line in own if dataset is None or (line.dataset, line.analyst) == (dataset, analyst)]
 
     def entries(self, dataset: str, analyst: str | None) -> list[Entry]:
         """Return all charges to a data set, or those of one analyst, with their answers."""
@@ -596,7 +612,6 @@ class Log:
         body = {
             "key": charge.key,
             "question": charge.question,
-            "fingerprint": charge.fingerprint,
             "scope": charge.scope,
             "epsilon": charge.epsilon,
             "loss": str(charge.loss),
@@ -610,7 +625,8 @@ class Log:
             **terms.in_charges,
         }
         body = {name: value for name, value in body.items() if value is not None}
-        note = {"opening": charge.opening_token, "question": charge.question_json}
+        # a hash of the place of the rows among others: whoever saw it could check a guess of a path
+        note = {"fingerprint": charge.fingerprint, "opening": charge.opening_token, "question": charge.question_json}
         return self.append("charge", terms.dataset, self.new_analyst_id(analyst), body, note)
 
     def write_answer(self, charge: Line, answer: Answer, private: bool) -> None:

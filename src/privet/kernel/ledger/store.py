@@ -26,7 +26,7 @@ from urllib.parse import quote
 from privet.errors import LedgerError, PrivacyError
 from privet.file_queue import turn
 
-FORMAT = 4
+FORMAT = 5
 MEMORY = ":memory:"
 WAIT_SECONDS = 120.0
 _LOOK_AGAIN = 0.0005  # seconds; a charge takes ten times as long or more

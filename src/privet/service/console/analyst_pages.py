@@ -1,0 +1,496 @@
+"""What an analyst sees: tables and their domains, a question with its price first, fits, models, and more budget."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import numpy as np
+from markupsafe import Markup
+from starlette.responses import Response
+
+from privet.errors import PrivetError, QuestionError
+from privet.kernel import Histogram, Release, as_epsilon, fraction_of
+from privet.models.epsilon import sentence as meaning_of
+from privet.models.model import Model
+from privet.service.boundary import Refusal
+from privet.service.console.asking import KINDS, Draft, Form, columns_of, draft, how_often
+from privet.service.console.visits import Page, PageVisit, TableFacts, as_json, download, sentence
+from privet.service.jobs import classifier_choices
+from privet.service.tokens import ANALYST
+from privet.text import clean, protected, short_text
+
+LINES = 200  # of an answer that a page shows
+MINUS = "\N{MINUS SIGN}"
+BAR = 200.0  # pixels of the longest bar
+_USUAL_EPSILON = Fraction(1, 10)  # for which pages say what is left
+_CHOICES = 40  # characters of a choice
+
+
+# -- tables -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Left:
+    """A table, and what is left of its budget in words: how many more counts, and how far off each is."""
+
+    facts: TableFacts
+    more: int
+    accuracy: str
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.facts, name)
+
+
+def _left(facts: TableFacts) -> Left:
+    count = draft(Form({}), facts.domain, facts.unit)
+    loss = facts.unit.amount(_USUAL_EPSILON)
+    return Left(facts, how_often(facts.left, loss), f"at {count.accuracy(_USUAL_EPSILON).words}")
+
+
+async def tables(visit: PageVisit) -> Response:
+    reply = await visit.call("tables")
+    facts = [
+        TableFacts(await visit.call("describe", table=name), await visit.call("budget", table=name))
+        for name in reply.tables
+    ]
+    return visit.show("analyst_home.html", tables=[_left(own) for own in facts])
+
+
+async def table(visit: PageVisit) -> Response:
+    facts, models = await visit.about_table(), await visit.call("models")
+    left = _left(facts)
+    people = f"Epsilon is {protected(facts.domain.person, facts.domain.rows_per_person)}."
+    return visit.show(
+        "table.html",
+        facts=facts,
+        more=left.more,
+        accuracy=left.accuracy,
+        people=people,
+        columns=columns_of(facts.domain),
+        models=models.models,
+    )
+
+
+async def domain_file(visit: PageVisit) -> Response:
+    described = await visit.call("describe")
+    return download(described.domain, f"{visit.table}.toml", "application/toml")
+
+
+async def answers(visit: PageVisit) -> Response:
+    after = visit.form.text("after")
+    facts = await visit.about_table()
+    reply = await visit.call("entries", query={"after": after} if after else {})
+    receipts = visit.has("receipt")
+    return visit.show(
+        "answers.html", facts=facts, entries=reply.entries, next=reply.next, after=after, receipts=receipts
+    )
+
+
+# -- a question -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a question would buy, in words; made before anything is paid."""
+
+    accuracy: str = ""
+    remark: str = ""
+    cost: str = ""
+    more: str = ""
+    problem: str = ""
+    epsilon: str = ""
+
+
+def _epsilon(form: Form, asked: Draft) -> Fraction:
+    """Return the epsilon of a form: as it says, or as the accuracy needs that it asks for."""
+    if form.text("aim") == "accuracy":
+        return asked.epsilon_for(form.number("within", "the accuracy"))
+    return as_epsilon(form.number("epsilon", "epsilon"))
+
+
+async def _preview(visit: PageVisit, facts: TableFacts) -> Preview:
+    """Return what the question of a form would buy: quoted by the API, which reads no row and charges nothing."""
+    try:
+        form = visit.form if visit.form.fields else Form({"epsilon": [str(_USUAL_EPSILON)]})
+        asked = draft(form, facts.domain, facts.unit)
+        epsilon = _epsilon(form, asked)
+        accuracy = asked.accuracy(epsilon)
+        sitting = uuid.uuid4().hex
+        body = {**_question(asked, epsilon), "sitting": sitting}
+        quoted = await visit.call("quote", body)
+        await visit.call("close_sitting", {"sitting": sitting})
+    except PrivetError as error:
+        return Preview(problem=sentence(str(error)))
+    except Refusal as refusal:
+        if refusal.kind not in ("bad-question", "refused"):
+            raise
+        return Preview(problem=sentence(refusal.detail))
+    loss, left = Fraction(quoted.loss), Fraction(quoted.remaining)
+    times = how_often(left, loss) if loss else 0
+    delta = f" with delta {float(Fraction(quoted.delta)):g}" if quoted.delta else ""
+    cost = f"costs epsilon {short_text(epsilon)}{delta}" + (f", {short_text(loss)} in {quoted.unit}" if delta else "")
+    if not quoted.fits:
+        short = f"You have {facts.buys} left: ask for less accuracy, or ask the owner for more budget."
+        return Preview(accuracy.words, accuracy.remark, cost, "", f"This is more than is left. {short}", str(epsilon))
+    more = f"You can ask about {times:,} such question{'s' * (times != 1)} with what is left."
+    return Preview(accuracy.words, accuracy.remark, cost, more, "", str(epsilon))
+
+
+def _question(asked: Draft, epsilon: Fraction) -> dict[str, Any]:
+    return {
+        "rows": asked.rows,
+        "question": asked.question.to_json(),
+        "epsilon": asked.amounts(epsilon).to_json(str),
+    }
+
+
+async def preview(visit: PageVisit) -> Response:
+    """Return the same for a script of the page."""
+    made = await _preview(visit, await visit.about_table())
+    return as_json({name: clean(value) for name, value in vars(made).items()})
+
+
+async def ask_page(visit: PageVisit) -> Response:
+    facts = await visit.about_table()
+    return _asking(visit, facts, await _preview(visit, facts), uuid.uuid4().hex)
+
+
+def _asking(visit: PageVisit, facts: TableFacts, made: Preview, key: str, status: int = 200) -> Response:
+    return visit.show(
+        "ask.html",
+        status,
+        facts=facts,
+        columns=columns_of(facts.domain),
+        kinds=KINDS,
+        form=visit.form,
+        preview=made,
+        key=key,
+        usual=f"{facts.domain.rows or 1000:,}",
+    )
+
+
+async def ask(visit: PageVisit) -> Response:
+    """Ask and pay. The key of the form makes the same form cost once, however often a browser sends it."""
+    facts, key = await visit.about_table(), visit.form.text("key")
+    sitting = uuid.uuid4().hex
+    try:
+        asked = draft(visit.form, facts.domain, facts.unit)
+        epsilon = _epsilon(visit.form, asked)
+        body = {**_question(asked, epsilon), "sitting": sitting, "key": f"console {key}"}
+        if not key or len(key) > 64:
+            raise QuestionError("the form has no key; open the page again.")
+        reply = await visit.call("ask", body)
+    except PrivetError as error:
+        return _asking(visit, facts, Preview(problem=f"{sentence(str(error))} Nothing was charged."), key, 422)
+    except Refusal as refusal:
+        if refusal.kind not in ("bad-question", "refused", "budget-exceeded", "key-reused", "too-many"):
+            raise
+        charged = refusal.fields["charged"]
+        paid = {True: "It was charged, and stands.", False: "Nothing was charged."}.get(charged, "It may be charged.")
+        made = Preview(problem=f"{sentence(refusal.detail)} {paid}")
+        fresh = uuid.uuid4().hex if refusal.kind == "key-reused" else key
+        return _asking(visit, facts, made, fresh, 403 if refusal.kind == "budget-exceeded" else 422)
+    finally:
+        await visit.call("close_sitting", {"sitting": sitting})
+    releases = asked.releases(epsilon, reply.answer, reply.private, reply.entry)
+    facts = await visit.about_table()
+    lines = _lines(asked, releases)
+    again = {name: value for name, value in visit.form.fields.items() if name != "key"}
+    receipt = f"/console/tables/{quote(visit.table, safe='')}/entries/{reply.entry}/receipt"
+    return visit.show(
+        "answer.html",
+        facts=facts,
+        words=KINDS[asked.question.kind] + (f": {asked.question.words}" if asked.question.kind != "count" else ""),
+        scope=asked.scope,
+        by=visit.form.text("by"),
+        heads=_heads(asked, visit.form.text("by")),
+        private=reply.private,
+        single=_single(releases[0]) if len(releases) == 1 and not isinstance(releases[0], Histogram) else None,
+        chart=lines[:LINES] if lines else None,
+        hidden=max(0, len(lines) - LINES),
+        negative=asked.question.kind in ("count", "histogram") and any(MINUS in line["value"] for line in lines),
+        accuracy=asked.accuracy(epsilon).words,
+        epsilon=epsilon,
+        entry=reply.entry,
+        receipt=receipt if visit.has("receipt") else None,
+        again=f"/console/tables/{quote(visit.table, safe='')}/ask?{urlencode(again, doseq=True)}",
+    )
+
+
+def _heads(asked: Draft, by: str) -> list[str]:
+    columns = getattr(asked.question, "columns", ())
+    return [*([by] if by else []), *columns] or ["rows"]
+
+
+def _single(release: Any) -> dict[str, str]:
+    """Return one answer in words: its value, and how far off it may be."""
+    value, note = repr(release).rsplit(" (", 1)
+    return {"value": _number(release), "error": note.split(", epsilon")[0]} if value else {}
+
+
+def _number(release: Any) -> str:
+    if isinstance(release, int):
+        return f"{int(release):,}".replace("-", MINUS)
+    return f"{float(release):,.6g}".replace("-", MINUS) if isinstance(release, float) else str(release)
+
+
+def _lines(asked: Draft, releases: Sequence[Release]) -> list[dict[str, Any]]:
+    """Return a line for each part, or cell of a histogram, with its bounds, drawn to one scale."""
+    rows: list[tuple[str, str, float | None, float, float, str]] = []
+    for label, release in zip(asked.labels, releases, strict=True):
+        if isinstance(release, Histogram):
+            low, high = release.interval(0.95)
+            for cell in np.ndindex(release.values.shape):
+                names = [texts[at] for texts, at in zip(release.labels, cell, strict=True)]
+                words = ", ".join([label] * bool(label) + names)
+                rows.append((words, *_bounded(float(release.values[cell]), float(low[cell]), float(high[cell]))))
+        elif not label:
+            return []
+        else:
+            try:
+                low, high = release.interval(0.95)
+                rows.append((label, *_bounded(float(release), float(low), float(high))))  # type: ignore[arg-type]
+            except PrivetError:
+                rows.append((label, _number(release), None, 0.0, 0.0, _single(release)["error"]))
+    top = max((high for *_, high, _ in rows), default=0.0) or 1.0
+
+    def at(value: float) -> float:
+        return round(max(0.0, min(BAR, BAR * value / top)), 1)
+
+    return [
+        {
+            "label": label,
+            "value": shown,
+            "between": between,
+            "bar": None if value is None or top <= 0 else at(value),
+            "low": at(low),
+            "high": at(high),
+        }
+        for label, shown, value, low, high, between in rows
+    ]
+
+
+def _bounded(value: float, low: float, high: float) -> tuple[str, float, float, float, str]:
+    def words(number: float) -> str:
+        return (f"{number:,.0f}" if number == int(number) else f"{number:,.6g}").replace("-", MINUS)
+
+    return words(value), value, low, high, f"{words(low)} to {words(high)}"
+
+
+# -- fits and models --------------------------------------------------------------------------------
+
+STATES = {
+    "queued": "It waits for its turn.",
+    "running": "It grows.",
+    "done": "The model is ready.",
+    "failed": "It failed.",
+    "cancelled": "It was cancelled.",
+}
+
+
+async def fit_page(visit: PageVisit) -> Response:
+    return _fitting(visit, await visit.about_table())
+
+
+def _fitting(visit: PageVisit, facts: TableFacts, problem: str = "", status: int = 200) -> Response:
+    algorithms = classifier_choices()
+    usual = "boosted" if facts.described.delta else "auto"
+    algorithm = visit.form.text("algorithm", usual)
+    algorithm = algorithm if algorithm in algorithms else usual
+    choices = algorithms[algorithm].choices
+    return visit.show(
+        "fit.html",
+        status,
+        facts=facts,
+        algorithms={name: own.words for name, own in algorithms.items()},
+        algorithm=algorithm,
+        choices=[{"name": name, "usual": "none" if value is None else value} for name, value in choices.items()],
+        chosen=any(visit.form.text(f"choice-{name}") for name in choices),
+        form=visit.form,
+        problem=problem,
+        key=visit.form.text("key") or uuid.uuid4().hex,
+    )
+
+
+async def fit(visit: PageVisit) -> Response:
+    facts, form = await visit.about_table(), visit.form
+    algorithm = form.text("algorithm")
+    try:
+        known = classifier_choices().get(algorithm)
+        choices = {} if known is None else _chosen(form, known.choices)
+        epsilon = str(as_epsilon(form.number("epsilon", "epsilon")))
+        body = {"algorithm": algorithm, "epsilon": epsilon, "key": f"console {form.text('key')}", "choices": choices}
+        job = await visit.call("fit", body)
+    except PrivetError as error:
+        return _fitting(visit, facts, f"{sentence(str(error))} Nothing was charged.", 422)
+    except Refusal as refusal:
+        if refusal.kind not in ("bad-question", "refused", "budget-exceeded", "key-reused"):
+            raise
+        return _fitting(visit, facts, sentence(refusal.detail), 422)
+    return visit.go(f"/console/jobs/{job.id}")
+
+
+def _chosen(form: Form, choices: dict[str, Any]) -> dict[str, Any]:
+    """Return the choices that somebody wrote, each of the type of the usual one."""
+    chosen: dict[str, Any] = {}
+    for name, usual in choices.items():
+        text = form.text(f"choice-{name}")
+        if not text:
+            continue
+        if len(text) > _CHOICES:
+            raise QuestionError(f"{name} is a short text or a whole number.")
+        if text.lower() in ("yes", "true", "no", "false") and (isinstance(usual, bool) or usual is None):
+            chosen[name] = text.lower() in ("yes", "true")
+        elif text.lower() == "none":
+            chosen[name] = None
+        else:
+            number = fraction_of(text)
+            whole = number is not None and number.denominator == 1 and abs(number) < 2**53
+            chosen[name] = int(number) if whole and number is not None else text
+    return chosen
+
+
+async def job(visit: PageVisit) -> Response:
+    found = await visit.call("job")
+    return visit.show("job.html", job=found, states=STATES, ended=found.state in ("done", "failed", "cancelled"))
+
+
+async def job_state(visit: PageVisit) -> Response:
+    """Return how far a fit is, for a browser that gets no events."""
+    found = await visit.call("job")
+    names = ("state", "step", "done", "total", "problem", "model")
+    return as_json({name: getattr(found, name) for name in names})
+
+
+async def job_events(visit: PageVisit) -> Response:
+    return await visit.events("job_events")
+
+
+async def cancel(visit: PageVisit) -> Response:
+    found = await visit.call("cancel")
+    return visit.go(f"/console/jobs/{found.id}")
+
+
+async def _model(visit: PageVisit) -> tuple[Any, Model]:
+    reply = await visit.call("model")
+    return reply, Model.from_json(json.dumps(reply.model))
+
+
+async def model(visit: PageVisit) -> Response:
+    facts, (reply, found) = await visit.about_table(), await _model(visit)
+    privacy = found.privacy
+    base = f"/console/tables/{quote(visit.table, safe='')}/models/{reply.id}"
+    return visit.show(
+        "model.html",
+        facts=facts,
+        number=reply.id,
+        algorithm=privacy.algorithm,
+        private=privacy.private,
+        reasons=privacy.reasons,
+        epsilon=privacy.epsilon,
+        delta=None if privacy.delta is None else str(privacy.delta),
+        meaning=meaning_of(float(privacy.epsilon)) if privacy.private and privacy.delta is None else "",
+        spent=privacy.spent,
+        entries=reply.facts.get("entries", []),
+        base=base,
+        receipt=f"{base}/receipt" if visit.has("model_receipt") else None,
+        classes=found.domain.target_column.texts if hasattr(found, "trees") else (),
+        drawing=_drawing(found),
+        text=found.text(),
+    )
+
+
+def _drawing(found: Model) -> Markup:
+    """Return the picture of a model without its style, which the pages have in their style sheet.
+
+    What people wrote into the domain is escaped by what draws it (`privet.trees`).
+    """
+    from privet.trees import drawing, table_drawing
+
+    picture = found._repr_html_()
+    for style in (drawing.STYLE, table_drawing.STYLE):
+        picture = picture.replace(f"<style>{style}</style>", "", 1)
+    return Markup(picture)
+
+
+async def model_file(visit: PageVisit) -> Response:
+    _, found = await _model(visit)
+    return download(found.to_json(), f"{visit.table}-model-{visit.path['model']}.json", "application/json")
+
+
+async def model_drawing(visit: PageVisit) -> Response:
+    _, found = await _model(visit)
+    return download(found._repr_html_(), f"{visit.table}-model-{visit.path['model']}.svg", "image/svg+xml")
+
+
+async def model_page(visit: PageVisit) -> Response:
+    _, found = await _model(visit)
+    return download(found.page(), f"{visit.table}-model-{visit.path['model']}.html", "text/html; charset=utf-8")
+
+
+# -- more budget ------------------------------------------------------------------------------------
+
+
+async def request_page(visit: PageVisit) -> Response:
+    return await _requesting(visit, done="sent" in visit.form.fields)
+
+
+async def _requesting(visit: PageVisit, problem: str = "", done: bool = False, status: int = 200) -> Response:
+    facts, reply = await visit.about_table(), await visit.call("own_requests")
+    key = visit.form.text("key") or uuid.uuid4().hex
+    return visit.show(
+        "request.html",
+        status,
+        facts=facts,
+        requests=reply.requests,
+        form=visit.form,
+        problem=problem,
+        done=done,
+        key=key,
+    )
+
+
+async def request(visit: PageVisit) -> Response:
+    form = visit.form
+    try:
+        epsilon = as_epsilon(form.number("epsilon", "epsilon"))
+        body = {"epsilon": str(epsilon), "purpose": form.text("purpose"), "key": f"console {form.text('key')}"}
+        if not form.text("purpose"):
+            raise QuestionError("say what it is for.")
+        await visit.call("request_budget", body)
+    except PrivetError as error:
+        return await _requesting(visit, sentence(str(error)), status=422)
+    except Refusal as refusal:
+        if refusal.kind not in ("bad-question", "refused", "key-reused"):
+            raise
+        return await _requesting(visit, sentence(refusal.detail), status=422)
+    return visit.go(f"/console/tables/{quote(visit.table, safe='')}/request?sent=1")
+
+
+_T, _M = "/console/tables/{table}", "/console/tables/{table}/models/{model}"
+PAGES = (
+    Page("GET", _T, table, ANALYST),
+    Page("GET", f"{_T}/domain.toml", domain_file, ANALYST),
+    Page("GET", f"{_T}/answers", answers, ANALYST),
+    Page("GET", f"{_T}/ask", ask_page, ANALYST),
+    Page("POST", f"{_T}/ask", ask, ANALYST),
+    Page("GET", f"{_T}/preview", preview, ANALYST),
+    Page("GET", f"{_T}/fit", fit_page, ANALYST),
+    Page("POST", f"{_T}/fit", fit, ANALYST),
+    Page("GET", f"{_T}/request", request_page, ANALYST),
+    Page("POST", f"{_T}/request", request, ANALYST),
+    Page("GET", "/console/jobs/{job}", job, ANALYST),
+    Page("GET", "/console/jobs/{job}/state", job_state, ANALYST),
+    Page("GET", "/console/jobs/{job}/events", job_events, ANALYST),
+    Page("POST", "/console/jobs/{job}/cancel", cancel, ANALYST),
+    Page("GET", _M, model, ANALYST),
+    Page("GET", f"{_M}/model.json", model_file, ANALYST),
+    Page("GET", f"{_M}/drawing.svg", model_drawing, ANALYST),
+    Page("GET", f"{_M}/page.html", model_page, ANALYST),
+)

@@ -1,0 +1,223 @@
+"""What owners were asked and have decided, as the ledger has it: requests, raises, grants and withdrawals.
+
+All of it are events of the ledger, so it outlives a server and holds on all servers of one ledger. A decision is
+written together with the caps that follow from it, and only by whoever has seen everything that was decided before:
+of two at once one is taken again.
+
+An analyst's cap is what the configuration, or an owner's grant, says (its *base*), and what owners have raised it by.
+The base is written down when it changes. So a server that starts with the same configuration changes nothing, two that
+start at once raise nothing twice, and a lower base lowers the cap by the difference.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import date
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+from privet.kernel import CapChange, Json, Ledger, ServerEvent
+
+
+class Follower(ABC):
+    """Something that follows from the events of a ledger, and is kept up as they are written."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.seen = 0  # the number of the last event that was taken in
+        self._reading = threading.Lock()
+
+    def refresh(self) -> int:
+        """Take in what was written since; return the number of the last event that is taken in."""
+        with self._reading:
+            while events := self.ledger.events(self.seen):
+                for event in events:
+                    self._take(event)
+                self.seen = events[-1].number
+            return self.seen
+
+    @abstractmethod
+    def _take(self, event: ServerEvent) -> None:
+        """Take in an event."""
+
+
+class BudgetRequest(NamedTuple):
+    """A request for more budget, as the ledger has it."""
+
+    id: int
+    analyst: str
+    dataset: str
+    epsilon: str  # in the unit of the data set
+    purpose: str
+    key: str
+    state: Literal["open", "granted", "denied"] = "open"
+
+
+class OwnerGrant(NamedTuple):
+    """A table that an owner has granted to an analyst while a server ran."""
+
+    cap: Fraction | None  # in the unit of the table; without what it was raised by
+    expires: date | None
+    by: str
+
+
+class OwnersWord(Follower):
+    """What owners were asked and have decided.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__(ledger)
+        self.requests: dict[int, BudgetRequest] = {}
+        self.bases: dict[tuple[str, str], Fraction] = {}  # by data set and analyst
+        self.raised: defaultdict[tuple[str, str | None], Fraction] = defaultdict(Fraction)  # None: the data set's own
+        self.grants: dict[tuple[str, str], OwnerGrant] = {}  # by analyst and data set
+        self.withdrawn: set[tuple[str, str]] = set()
+        self._raises: dict[tuple[str, str], tuple[str, str | None, str]] = {}  # what was raised, by owner and key
+        self.refresh()
+
+    def _take(self, event: ServerEvent) -> None:
+        facts, dataset, analyst = event.facts, str(event.dataset), str(event.analyst)
+        match event.what:
+            case "request":
+                words = facts["epsilon"], facts["purpose"], facts["key"]
+                self.requests[event.number] = BudgetRequest(event.number, analyst, dataset, *words)
+            case "decision":
+                request = self.requests[facts["request"]]
+                self.requests[request.id] = request._replace(state="granted" if facts["granted"] else "denied")
+                self._raise(dataset, analyst, facts)
+            case "raise":
+                self._raises[facts["by"], facts["key"]] = dataset, event.analyst, facts["amount"]
+                self._raise(dataset, event.analyst, facts)
+            case "configured-cap":
+                self.bases[dataset, analyst] = Fraction(facts["cap"])
+            case "owner-grant":
+                cap = None if facts["cap"] is None else Fraction(facts["cap"])
+                expires = None if facts["expires"] is None else date.fromisoformat(facts["expires"])
+                self.grants[analyst, dataset] = OwnerGrant(cap, expires, facts["by"])
+                self.withdrawn.discard((analyst, dataset))
+                if cap is not None:
+                    self.bases[dataset, analyst] = cap
+            case "withdrawal":
+                self.grants.pop((analyst, dataset), None)
+                self.withdrawn.add((analyst, dataset))
+
+    def _raise(self, dataset: str, analyst: str | None, facts: Mapping[str, str]) -> None:
+        for whose, name in (("analyst_raise", analyst), ("dataset_raise", None)):
+            if whose in facts:
+                self.raised[dataset, name] += Fraction(facts[whose])
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def set_base(self, dataset: str, analyst: str, base: Fraction) -> None:
+        """Write down what a configuration allows an analyst, if that is new, and set the cap that follows from it."""
+        while True:
+            seen = self.refresh()
+            if self.bases.get((dataset, analyst)) == base:
+                return
+            caps = [CapChange(dataset, analyst, base, self.raised[dataset, analyst])]
+            if self._write(seen, "configured-cap", dataset, analyst, {"cap": str(base)}, caps):
+                return
+
+    def request(self, dataset: str, analyst: str, epsilon: Fraction, purpose: str, key: str) -> BudgetRequest:
+        """Write a request down; return it, or the one that was written under the key."""
+        while True:
+            seen = self.refresh()
+            for known in list(self.requests.values()):
+                if (known.dataset, known.analyst, known.key) == (dataset, analyst, key):
+                    return known
+            facts: dict[str, Json] = {"epsilon": str(epsilon), "purpose": purpose, "key": key}
+            number = self._write(seen, "request", dataset, analyst, facts)
+            if number is not None:
+                return self.requests[number]
+
+    def decide(self, request: int, granted: bool, by: str) -> BudgetRequest | None:
+        """Grant or deny a request; return it, or None if it was decided before.
+
+        A grant raises the analyst's cap, and the data set's if that is in its way.
+        """
+        while True:
+            seen = self.refresh()
+            found = self.requests[request]
+            if found.state != "open":
+                return None
+            facts: dict[str, Json] = {"request": found.id, "granted": granted, "by": by}
+            caps: list[CapChange] = []
+            if granted:
+                more, caps = self._raises_of(found.dataset, found.analyst, Fraction(found.epsilon))
+                facts |= more
+            if self._write(seen, "decision", found.dataset, found.analyst, facts, caps):
+                return self.requests[request]
+
+    def raise_cap(self, dataset: str, analyst: str | None, amount: Fraction, by: str, key: str) -> bool:
+        """Raise a cap by an amount, once for each key of an owner. False if the key stands for another raise.
+
+        An analyst's cap is raised, and the data set's if that is in its way; or that of the data set for everybody.
+        """
+        while True:
+            seen = self.refresh()
+            known = self._raises.get((by, key))
+            if known is not None:
+                return known == (dataset, analyst, str(amount))
+            more, caps = self._raises_of(dataset, analyst, amount)
+            facts: dict[str, Json] = {"by": by, "key": key, "amount": str(amount), **more}
+            if self._write(seen, "raise", dataset, analyst, facts, caps):
+                return True
+
+    def _raises_of(
+        self, dataset: str, analyst: str | None, amount: Fraction
+    ) -> tuple[dict[str, Json], list[CapChange]]:
+        """Return what is raised so that an analyst has this much more, or everybody together."""
+        ledger, facts, caps, lacking = self.ledger, dict[str, Json](), list[CapChange](), amount
+        if analyst is not None:
+            room = (ledger.cap(dataset) or 0) - ledger.spent(dataset)
+            lacking = amount - (room - sum(hold.left for hold in ledger.holds(dataset)))
+            if ledger.cap(dataset, analyst) is not None:
+                facts["analyst_raise"] = str(amount)
+                caps.append(CapChange(dataset, analyst, None, amount))
+        if lacking > 0:
+            facts["dataset_raise"] = str(lacking)
+            caps.append(CapChange(dataset, None, None, lacking))
+        return facts, caps
+
+    def grant(self, dataset: str, analyst: str, granted: OwnerGrant) -> None:
+        """Grant a table to an analyst, or change the terms of such a grant."""
+        expires = None if granted.expires is None else granted.expires.isoformat()
+        cap = None if granted.cap is None else str(granted.cap)
+        facts: dict[str, Json] = {"cap": cap, "expires": expires, "by": granted.by}
+        while True:
+            seen = self.refresh()
+            if self.grants.get((analyst, dataset)) == granted:
+                return
+            more, caps = self.raised[dataset, analyst], []
+            if granted.cap is not None:
+                caps = [CapChange(dataset, analyst, granted.cap, more)]
+            if self._write(seen, "owner-grant", dataset, analyst, facts, caps):
+                return
+
+    def withdraw(self, dataset: str, analyst: str, by: str) -> None:
+        """Take a table from an analyst, until an owner grants it again, whatever a configuration says."""
+        while True:
+            seen = self.refresh()
+            if (analyst, dataset) in self.withdrawn or self._write(seen, "withdrawal", dataset, analyst, {"by": by}):
+                return
+
+    def _write(
+        self,
+        seen: int,
+        event: str,
+        dataset: str | None,
+        analyst: str | None,
+        facts: Mapping[str, Json],
+        caps: Sequence[CapChange] = (),
+    ) -> int | None:
+        """Write an event and its caps, and take it in; None if something was written after `seen`."""
+        number = self.ledger.change(seen, event, dataset=dataset, analyst=analyst, facts=facts, caps=caps)
+        self.refresh()
+        return number
