@@ -147,7 +147,7 @@ class TrainingRows:
     def child(self, column: int, at: int, rows: Integers) -> Integers:
         """Return the number of the child that each of some rows goes to."""
         if at < 0:
-            return self.codes[column, rows].astype(np.int64)
+            return np.asarray(self.codes[column, rows], dtype=np.int64)
         index = self.grids[column, rows]
         return np.asarray(np.where(index < 0, 2 if self.missing[column] else 0, index >= at), dtype=np.int64)
 

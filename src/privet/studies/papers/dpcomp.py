@@ -37,7 +37,7 @@ DRAWN = "0.1"  # the epsilon of what is drawn cell by cell
 
 
 @dataclass(frozen=True)
-class Cells:
+class PublicHistogram:
     """A histogram of a public table: its columns, and finer bins for the first of them."""
 
     data: str
@@ -69,16 +69,16 @@ def _complete(name: str) -> Dataset:
 HISTOGRAMS = {
     histogram.name: histogram
     for histogram in (
-        Cells("adult", ("age",), 73),
-        Cells("adult", ("capital-gain",), 1000, drawn=False),
-        Cells("adult", ("age", "education-num")),
-        Cells("adult", ("capital-gain", "capital-loss"), drawn=False),
-        Cells("mushroom", ("gill-color",)),
-        Cells("mushroom", ("gill-color", "odor")),
-        Cells("nursery", ("has_nurs",)),
-        Cells("nursery", ("has_nurs", "children")),
-        Cells("house-votes", ("physician-fee-freeze",)),
-        Cells("house-votes", ("physician-fee-freeze", "el-salvador-aid")),
+        PublicHistogram("adult", ("age",), 73),
+        PublicHistogram("adult", ("capital-gain",), 1000, drawn=False),
+        PublicHistogram("adult", ("age", "education-num")),
+        PublicHistogram("adult", ("capital-gain", "capital-loss"), drawn=False),
+        PublicHistogram("mushroom", ("gill-color",)),
+        PublicHistogram("mushroom", ("gill-color", "odor")),
+        PublicHistogram("nursery", ("has_nurs",)),
+        PublicHistogram("nursery", ("has_nurs", "children")),
+        PublicHistogram("house-votes", ("physician-fee-freeze",)),
+        PublicHistogram("house-votes", ("physician-fee-freeze", "el-salvador-aid")),
     )
 }
 EPSILONS = {

@@ -112,7 +112,7 @@ def figure_7_trials(size: str) -> list[Trial]:
     rows, trees, repeats = NUMERIC_ROWS[size], FEWER_TREES[size], REPEATS[size]
     return [
         *_trials(methods, rows, trees, repeats, numeric=3),
-        *_trials(WITH_SENSITIVITY, rows, trees, repeats, numeric=3, **REREAD),
+        *_trials(WITH_SENSITIVITY, rows, trees, repeats, ("1",), numeric=3, **REREAD),
     ]
 
 
