@@ -402,6 +402,45 @@ class NewTokenReply(Reply, kw_only=True, frozen=True):
     token: TokenReply
 
 
+class TableBudgetReply(Reply, kw_only=True, frozen=True):
+    """What everybody together may spend of a table, and has; and whom it protects."""
+
+    table: str
+    unit: str
+    delta: str | None
+    cap: str
+    spent: str
+    held: str  # by reservations that are open
+    rows_per_person: int
+    person: str | None
+    fingerprint: str  # of the domain
+
+
+class TableBudgetsReply(Reply, kw_only=True, frozen=True):
+    """The budgets of the owner's tables."""
+
+    tables: list[TableBudgetReply]
+
+
+class LineReply(Reply, kw_only=True, frozen=True):
+    """A line of the log: a charge, a cap, a model, a grant, a refusal."""
+
+    number: int
+    at: str
+    kind: str
+    serial: int  # among the lines of its kind: a charge of serial 5 is entry 5
+    table: str | None
+    analyst: str | None
+    facts: dict[str, Any]
+
+
+class LinesReply(Reply, kw_only=True, frozen=True):
+    """Lines of the log, newest first."""
+
+    lines: list[LineReply]
+    next: int | None  # for `before`
+
+
 class EventReply(Reply, kw_only=True, frozen=True):
     """Something that happened on the server."""
 

@@ -15,6 +15,7 @@ from privet.service import api
 from privet.service.boundary import Call, Refusal
 from privet.service.config import load
 from privet.service.decisions import BudgetRequest, OwnerGrant
+from privet.service.owner_ledger import visible_facts
 from privet.service.server import Service
 from privet.service.tokens import ANALYST, Token
 from privet.text import clean
@@ -242,7 +243,7 @@ def events(service: Service, call: Call) -> api.EventsReply:
             event=event.what,
             table=event.dataset,
             analyst=event.analyst,
-            facts=event.facts,
+            facts=visible_facts(event.facts, call.caller.token.tables),
         )
         for event in page
         if event.dataset in visible

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from privet.service import api, handlers, owner
+from privet.service import api, handlers, owner, owner_ledger
 from privet.service.boundary import Boundary, Gate, Operation, Refusal, json_response, problem
 from privet.service.openapi import document
 from privet.service.server import Service
@@ -263,6 +263,27 @@ OPERATIONS = (
         api.DoneReply,
         owner.revoke_token,
         role=OWNER,
+    ),
+    Operation(
+        "GET",
+        "/v1/owner/budgets",
+        "budgets",
+        "What is spent and left of the owner's tables",
+        None,
+        api.TableBudgetsReply,
+        owner_ledger.budgets,
+        role=OWNER,
+    ),
+    Operation(
+        "GET",
+        "/v1/owner/lines",
+        "lines",
+        "The log, newest first",
+        None,
+        api.LinesReply,
+        owner_ledger.lines,
+        role=OWNER,
+        query=("before", "most"),
     ),
     Operation(
         "POST",

@@ -165,8 +165,8 @@ def test_a_fit_is_followed_to_its_model(served: Served, ada: Visitor) -> None:
         events = [json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: ")]
     assert events[-1]["state"] == "done"
     state = json.loads(ada.get(f"{there}/state").text)
-    assert state["state"] == "done" and "The model is ready" in ada.words(there)
     model = f"/console/tables/people/models/{state['model']}"
+    assert state["state"] == "done" and ada.get(there).headers["location"] == model
     page = ada.get(model)
     assert (
         "epsilon 1 per person" in words(page)

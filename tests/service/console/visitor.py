@@ -57,7 +57,8 @@ class Visitor:
     def send(self, path: str, content: dict[str, Any] | bytes, headers: dict[str, str]) -> httpx2.Response:
         """Send a form with these headers, and no others that say where it comes from."""
         body: dict[str, Any] = {"content": content} if isinstance(content, bytes) else {"data": content}
-        return httpx2.post(self.url + path, headers={**self.headers, **headers}, **body)
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        return httpx2.post(self.url + path, headers={**kind, **self.headers, **headers}, **body)
 
     def words(self, path: str) -> str:
         """The words of a page."""

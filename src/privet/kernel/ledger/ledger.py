@@ -612,6 +612,16 @@ class Ledger:
         with self._transaction() as log:
             return log.lines("number > ? ORDER BY number LIMIT ?", after, most)
 
+    def latest(self, before: int, most: int) -> list[tuple[Line, str | None]]:
+        """Return lines of the log before a number, newest first, at most so many; answers are left out.
+
+        Beside each is the name of the analyst whom it concerns, if it does.
+        """
+        with self._transaction() as log:
+            lines = log.lines("kind <> 'answer' AND number < ? ORDER BY number DESC LIMIT ?", before, most)
+            names = log.analyst_names() if lines else {}
+            return [(line, None if line.analyst is None else names[line.analyst]) for line in lines]
+
     def delta(self, dataset: str) -> Fraction | None:
         """Return the delta of a data set that is counted in rho; None for one that is counted in epsilon."""
         with self._transaction() as log:

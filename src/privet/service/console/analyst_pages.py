@@ -358,6 +358,8 @@ def _chosen(form: Form, choices: dict[str, Any]) -> dict[str, Any]:
 
 async def job(visit: PageVisit) -> Response:
     found = await visit.call("job")
+    if found.model is not None:
+        return visit.go(f"/console/tables/{quote(found.table, safe='')}/models/{found.model}")
     return visit.show("job.html", job=found, states=STATES, ended=found.state in ("done", "failed", "cancelled"))
 
 

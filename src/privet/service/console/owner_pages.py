@@ -2,30 +2,282 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+from urllib.parse import quote, urlencode
+
 from starlette.responses import Response
 
+from privet.errors import PrivetError, QuestionError
+from privet.kernel import as_epsilon
+from privet.service import api
 from privet.service.boundary import Refusal
-from privet.service.console.visits import Page, PageVisit, sentence
+from privet.service.console.timeline import GROUPS, MOST_SHOWN, Filters, as_csv, as_lines, entry_of
+from privet.service.console.visits import Page, PageVisit, download, level, sentence
 from privet.service.tokens import OWNER
+
+_READ = 2000  # lines of the log that one request reads
+_SCANNED = 20_000  # lines that a page looks through for what a filter finds
+_EXPORTED = 500_000  # lines of an export
+
+
+@dataclass(frozen=True)
+class OwnedTable:
+    """A table, its budget, and who may use it."""
+
+    budget: api.TableBudgetReply
+    grants: list[api.GrantReply] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.budget.table
+
+    @property
+    def spent(self) -> Fraction:
+        return Fraction(self.budget.spent)
+
+    @property
+    def cap(self) -> Fraction:
+        return Fraction(self.budget.cap)
+
+    @property
+    def left(self) -> Fraction:
+        return max(self.cap - self.spent, Fraction(0))
+
+    @property
+    def live(self) -> list[api.GrantReply]:
+        """Grants that hold now."""
+        return [grant for grant in self.grants if grant.source is not None]
+
+
+async def _tables(visit: PageVisit) -> list[OwnedTable]:
+    budgets, grants = await visit.call("budgets"), await visit.call("grants")
+    return [
+        OwnedTable(budget, [grant for grant in grants.grants if grant.table == budget.table])
+        for budget in budgets.tables
+    ]
 
 
 async def tables(visit: PageVisit) -> Response:
+    owned, requests = await _tables(visit), await visit.call("all_requests")
+    waiting = [request for request in requests.requests if request.state == "open"]
+    near = [
+        grant
+        for table in owned
+        for grant in table.live
+        if grant.cap is not None and level(grant.spent, grant.cap) != "low"
+    ]
+    return visit.show("owner_tables.html", tables=owned, waiting=waiting, near=near)
+
+
+async def table(visit: PageVisit) -> Response:
+    return await _table(visit)
+
+
+async def _table(visit: PageVisit, problem: str = "", status: int = 200) -> Response:
+    found = next((own for own in await _tables(visit) if own.name == visit.table), None)
+    if found is None:
+        raise Refusal("not-found", "there is no such table, or it is not yours.")
+    page = await visit.call("lines", query={"most": str(_READ)})
+    entries = [entry_of(line) for line in page.lines if line.table == visit.table][:10]
+    done = visit.form.text("done") if visit.request.method == "GET" else ""
+    return visit.show(
+        "owner_table.html",
+        status,
+        own=found,
+        entries=entries,
+        problem=problem,
+        done=_DONE.get(done, ""),
+        key=uuid.uuid4().hex,
+        form=visit.form,
+    )
+
+
+_DONE = {
+    "grant": "The table is granted.",
+    "raise": "The cap is raised.",
+    "withdraw": "The table was taken back: what they had open has ended.",
+    "revoke": "The token was revoked.",
+}
+
+
+async def change(visit: PageVisit) -> Response:
+    """Grant a table, raise a cap, or take a table back."""
+    form, what = visit.form, visit.form.text("what")
+    try:
+        epsilon = _epsilon(visit)
+        body: dict[str, Any] = {"table": visit.table}
+        if form.text("analyst") or what != "raise":
+            body["analyst"] = form.text("analyst")
+        if what == "grant":
+            await visit.call("grant", {**body, "epsilon": epsilon, "expires": form.text("expires") or None})
+        elif what == "raise":
+            if epsilon is None:
+                raise QuestionError("say by how much the cap is raised.")
+            await visit.call("raise_cap", {**body, "epsilon": epsilon, "key": f"console {form.text('key')}"})
+        elif what == "withdraw":
+            await visit.call("withdraw", body)
+        else:
+            raise QuestionError("choose what to do from the page.")
+    except PrivetError as error:
+        return await _table(visit, sentence(str(error)), 422)
+    except Refusal as refusal:
+        if refusal.kind not in ("bad-question", "refused", "key-reused"):
+            raise
+        return await _table(visit, sentence(refusal.detail), 422)
+    return visit.go(f"/console/owned/{quote(visit.table, safe='')}?done={what}")
+
+
+def _epsilon(visit: PageVisit) -> str | None:
+    if not visit.form.text("epsilon"):
+        return None
+    return str(as_epsilon(visit.form.number("epsilon", "epsilon")))
+
+
+# -- analysts and their tokens ----------------------------------------------------------------------
+
+
+async def analysts(visit: PageVisit) -> Response:
+    return await _analysts(visit)
+
+
+async def _analysts(
+    visit: PageVisit, problem: str = "", status: int = 200, made: api.NewTokenReply | None = None
+) -> Response:
+    grants = (await visit.call("grants")).grants
+    tokens = (await visit.call("tokens")).tokens
+    budgets = (await visit.call("budgets")).tables
+    people: dict[str, dict[str, Any]] = {}
+    for grant in grants:
+        people.setdefault(grant.analyst, {"grants": [], "tokens": []})["grants"].append(grant)
+    for token in tokens:
+        if token.role != OWNER:
+            people.setdefault(token.name, {"grants": [], "tokens": []})["tokens"].append(token)
+    done = visit.form.text("done") if visit.request.method == "GET" else ""
+    return visit.show(
+        "owner_analysts.html",
+        status,
+        people=dict(sorted(people.items())),
+        caps={budget.table: budget.cap for budget in budgets},
+        owners=[token for token in tokens if token.role == OWNER],
+        problem=problem,
+        made=made,
+        done=_DONE.get(done, ""),
+        form=visit.form,
+    )
+
+
+async def make_token(visit: PageVisit) -> Response:
+    """Make a token, and show its secret this once: the page is the reply itself, which nothing keeps."""
+    try:
+        days = int(visit.form.number("days", "the number of days"))
+        made = await visit.call("create_token", {"analyst": visit.form.text("analyst"), "days": days})
+    except PrivetError as error:
+        return await _analysts(visit, sentence(str(error)), 422)
+    except Refusal as refusal:
+        if refusal.kind not in ("bad-question", "refused"):
+            raise
+        return await _analysts(visit, sentence(refusal.detail), 422)
+    return await _analysts(visit, made=made)
+
+
+async def revoke_token(visit: PageVisit) -> Response:
+    await visit.call("revoke_token")
+    return visit.go("/console/analysts?done=revoke")
+
+
+# -- requests ---------------------------------------------------------------------------------------
+
+
+async def requests(visit: PageVisit) -> Response:
     return await _requests(visit)
 
 
 async def _requests(visit: PageVisit, problem: str = "", status: int = 200) -> Response:
     reply = await visit.call("all_requests")
-    return visit.show("owner_home.html", status, requests=reply.requests, problem=problem)
+    waiting = [request for request in reply.requests if request.state == "open"]
+    decided = [request for request in reply.requests if request.state != "open"]
+    return visit.show("owner_requests.html", status, waiting=waiting, decided=decided[::-1][:100], problem=problem)
 
 
 async def decide(visit: PageVisit) -> Response:
     try:
         await visit.call("decide", {"granted": visit.form.text("granted") == "yes"})
     except Refusal as refusal:
-        if refusal.kind != "refused":
+        if refusal.kind not in ("refused", "bad-question"):
             raise
         return await _requests(visit, sentence(refusal.detail), 422)
-    return visit.go("/console/")
+    return visit.go("/console/requests")
 
 
-PAGES: tuple[Page, ...] = (Page("POST", "/console/requests/{request}", decide, OWNER),)
+# -- the ledger -------------------------------------------------------------------------------------
+
+
+async def _found(visit: PageVisit, filters: Filters, before: int, most: int) -> AsyncIterator[api.LineReply]:
+    """Return the lines that filters find, newest first, of as many as may be looked through."""
+    scanned = 0
+    while scanned < most:
+        query = {"most": str(_READ), **({"before": str(before)} if before else {})}
+        page = await visit.call("lines", query=query)
+        for line in page.lines:
+            if filters.finds(line):
+                yield line
+        scanned += _READ
+        if page.next is None:
+            return
+        before = page.next
+
+
+def _before(form_text: str) -> int:
+    return int(form_text) if form_text.isascii() and form_text.isdigit() and len(form_text) < 16 else 0
+
+
+async def ledger(visit: PageVisit) -> Response:
+    filters, before = Filters.of(visit.form), _before(visit.form.text("before"))
+    names = (await visit.call("grants")).grants
+    entries = []
+    async for line in _found(visit, filters, before, _SCANNED):
+        entries.append(entry_of(line))
+        if len(entries) > MOST_SHOWN:
+            break
+    more = len(entries) > MOST_SHOWN
+    entries = entries[:MOST_SHOWN]
+    words = {name: value for name, value in vars(filters).items() if value}
+    return visit.show(
+        "owner_ledger.html",
+        entries=entries,
+        groups=GROUPS,
+        filters=filters,
+        tables=[budget.table for budget in (await visit.call("budgets")).tables],
+        analysts=sorted({grant.analyst for grant in names}),
+        older=f"?{urlencode({**words, 'before': entries[-1].number})}" if more else "",
+        export=urlencode(words),
+        any_filter=bool(words) or bool(before),
+    )
+
+
+async def export(visit: PageVisit) -> Response:
+    """Return all lines that filters find, as a file."""
+    filters = Filters.of(visit.form)
+    lines = [line async for line in _found(visit, filters, 0, _EXPORTED)]
+    if visit.path["form"] == "csv":
+        return download("\ufeff" + as_csv(lines), "ledger.csv", "text/csv; charset=utf-8")
+    if visit.path["form"] == "jsonl":
+        return download(as_lines(lines), "ledger.jsonl", "application/jsonl")
+    raise Refusal("not-found", "there is no such page, or it is not yours.")
+
+
+PAGES: tuple[Page, ...] = (
+    Page("GET", "/console/owned/{table}", table, OWNER),
+    Page("POST", "/console/owned/{table}", change, OWNER),
+    Page("GET", "/console/analysts", analysts, OWNER),
+    Page("POST", "/console/tokens", make_token, OWNER),
+    Page("POST", "/console/tokens/{token}", revoke_token, OWNER),
+    Page("GET", "/console/requests", requests, OWNER),
+    Page("POST", "/console/requests/{request}", decide, OWNER),
+    Page("GET", "/console/ledger", ledger, OWNER),
+    Page("GET", "/console/ledger.{form}", export, OWNER),
+)

@@ -282,7 +282,7 @@ class Console:
         self.sign_ins.end(request.cookies.get(COOKIE))
         if caller is not None:
             await self.gate.note("console-sign-out", None, caller.name)
-        headers = {**HEADERS, "Set-Cookie": cookie(None), "Clear-Site-Data": '"cache", "storage"'}
+        headers = {**HEADERS, "Set-Cookie": cookie(None)}
         return RedirectResponse("/console/sign-in", 303, headers=headers)
 
     async def absent(self, request: Request) -> Response:

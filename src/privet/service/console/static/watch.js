@@ -20,9 +20,8 @@ function tell(seen) {
     slot("log").scrollTop = slot("log").scrollHeight;
     last = seen.step;
   }
-  if (seen.state === "done" && seen.model) location.replace(job.dataset.model + seen.model);
-  else if (seen.state === "failed" || seen.state === "cancelled" || seen.state === "done") location.reload();
-  else return false;
+  if (seen.state !== "done" && seen.state !== "failed" && seen.state !== "cancelled") return false;
+  location.reload(); // the server shows the model, or what went wrong
   return true;
 }
 

@@ -1,0 +1,300 @@
+"""The console in a real Chromium: a whole story, without a message of the browser, and fit for all who read it.
+
+Skips by name where there is no Chromium; what needs none is in the other files.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import privet
+from privet.service.config import load
+from privet.service.running import Running, in_thread, service_of
+from privet.service.tokens import OWNER
+
+EVIL = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+CONFIG = """
+[server]
+address = "127.0.0.1:0"
+ledger = "privet.ledger"
+owners = ["grace", "hedy"]
+
+[tables.people]
+data = "people.csv"
+domain = "people.toml"
+budget = "1"
+tick = 0
+
+[analysts]
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("there is no Chromium here")
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server with real noise, as an owner starts it; values of its domain are hostile."""
+    folder = tmp_path_factory.mktemp("console")
+    rows = privet.datasets.census(3000)[["age", "sex", "hours", "income"]]
+    rows["sex"] = rows["sex"].astype(str).replace({"Male": EVIL})
+    rows.to_csv(folder / "people.csv", index=False)
+    kept = privet.datasets.census_domain()
+    sex = privet.Nominal("sex", ("Female", EVIL))
+    domain = kept.without(*(set(kept.names) - set(rows.columns))).with_column(sex)
+    domain.save(folder / "people.toml")
+    (folder / "privet.toml").write_text(CONFIG, encoding="utf-8")
+    with in_thread(service_of(load(folder / "privet.toml"))) as running:
+        yield running
+
+
+@dataclass
+class Person:
+    """Somebody at a browser. Every message, error and dialog of it is kept, and fails the test."""
+
+    page: Any
+    url: str
+    width: int
+    messages: list[str] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.page.on("console", lambda message: self.messages.append(message.text))
+        self.page.on("pageerror", lambda error: self.messages.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.messages.append(dialog.message), dialog.dismiss()))
+
+    def sign_in(self, token: str) -> None:
+        self.page.goto(self.url)  # the address alone leads to the console
+        self.check("sign in")
+        self.page.fill("#token", token)
+        self.page.click("main button")
+        self.check("home")
+
+    def go(self, path: str) -> None:
+        self.page.goto(self.url + path)
+        self.check(path)
+
+    def check(self, what: str, refused: bool = False) -> None:
+        """Hold the page that is shown against what every page must be."""
+        self.page.wait_for_load_state()
+        if refused:  # the browser itself tells of the status of a page
+            self.messages = [text for text in self.messages if "the server responded with a status of 4" not in text]
+        assert not self.messages, (what, self.messages)
+        assert self.page.evaluate("document.documentElement.scrollWidth") <= self.width, f"{what} is too wide"
+        assert self.page.evaluate("document.querySelectorAll('main h1').length") == 1
+        name = re.sub(r"[0-9a-f]{8,}|\d+", "N", self.page.url.removeprefix(self.url).partition("?")[0])
+        if name not in self.seen:
+            self.seen.add(name)
+            assert not serious(self.page), (what, serious(self.page))
+
+
+def serious(page: Any) -> list[str]:
+    """What axe finds on a page that is serious or worse."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    grave = [violation for violation in found if violation["impact"] in ("serious", "critical")]
+    return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in grave]
+
+
+def test_axe_would_find_what_is_missing(browser: Any) -> None:
+    page = browser.new_page()
+    page.set_content("<html lang=en><title>t</title><main><h1>t</h1><input><p style='color:#ccc'>pale</p></main>")
+    assert {problem.partition(":")[0] for problem in serious(page)} == {"label", "color-contrast"}
+    page.close()
+
+
+@contextmanager
+def person(browser: Any, server: Running, width: int = 1280, scheme: str = "light") -> Iterator[Person]:
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    try:
+        yield Person(context.new_page(), server.url, width)
+    finally:
+        context.close()
+
+
+def token(server: Running, name: str) -> str:
+    tokens = server.service.access.tokens
+    for old in [old for old in tokens.all() if old.name == name][:-1]:
+        tokens.revoke(old.id)
+    return tokens.create(name, OWNER)[0]
+
+
+def shown(page: Any) -> str:
+    return str(page.inner_text("main"))
+
+
+def test_a_grant_a_question_a_model_a_refusal_and_more_budget(browser: Any, server: Running) -> None:
+    with person(browser, server) as grace, person(browser, server) as ada:
+        # the owner grants the table to somebody with a hostile name, and makes a token
+        grace.sign_in(token(server, "grace"))
+        grace.page.click("text=people")
+        grace.page.fill("#grant-analyst", f"Ada {EVIL}")
+        grace.page.fill("#grant-epsilon", "0.5")
+        grace.page.click("text=Grant >> nth=-1")
+        grace.check("granted")
+        assert "The table is granted." in shown(grace.page) and f"Ada {EVIL}" in shown(grace.page)
+        grace.go("/console/analysts")
+        grace.page.click("text=Make a token for")
+        grace.page.click("text=Make it")
+        grace.check("token")
+        secret = grace.page.inner_text(".secret")
+
+        # the analyst sees what a question buys before paying, and pays
+        ada.sign_in(secret)
+        ada.page.click("main h2 a")
+        ada.check("table")
+        assert EVIL in shown(ada.page)
+        ada.page.click(".tabs >> text=Ask")
+        ada.check("ask")
+        preview = ada.page.locator("#preview [data-slot=accuracy]")
+        ada.page.fill("#within", "100")
+        preview.filter(has_text="±\N{NO-BREAK SPACE}100 rows").wait_for()
+        ada.page.select_option("#by", "sex")
+        preview.filter(has_text="in each group").wait_for()
+        assert "such questions with what is left" in ada.page.inner_text("#preview")
+        ada.page.click("text=Ask and pay")
+        ada.check("answer")
+        assert EVIL in shown(ada.page) and "entry 1 of the ledger" in shown(ada.page)
+        assert "NOT PRIVATE" not in shown(ada.page)
+
+        # fits a model, watches it grow, and sees the tree and what is left
+        ada.page.click(".tabs >> text=Fit a model")
+        ada.page.select_option("#algorithm", "diffpid3")
+        ada.page.wait_for_url("**/fit?**")
+        ada.check("fit")
+        ada.page.fill("#epsilon", "0.2")
+        ada.page.click("text=Fit and pay")
+        ada.page.wait_for_url("**/models/1")
+        ada.check("model")
+        assert ada.page.locator("svg.privet-tree").count() == 1 and "epsilon 0.2 per person" in shown(ada.page)
+        with ada.page.expect_download() as started:
+            ada.page.click("text=Download the model")
+        assert privet.Ensemble.load(started.value.path()).privacy.private
+
+        # is refused at the cap, and asks for more
+        ada.go("/console/tables/people/ask")
+        ada.page.fill("#epsilon", "0.5")
+        ada.page.locator("#preview [data-slot=problem]").filter(has_text="more than is left").wait_for()
+        ada.page.click("text=Ask and pay")
+        ada.check("refused", refused=True)
+        assert "Nothing was charged" in shown(ada.page)
+        ada.page.click(".tabs >> text=More budget")
+        ada.page.fill("#epsilon", "0.5")
+        ada.page.fill("#purpose", f"For the report. {EVIL}")
+        ada.page.click("text=Send the request")
+        ada.check("requested")
+
+        # another owner approves, and the question is answered
+        with person(browser, server) as hedy:
+            hedy.sign_in(token(server, "hedy"))
+            assert "1 request for more budget waits" in shown(hedy.page)
+            hedy.page.click("text=Requests")
+            hedy.check("requests")
+            assert f"For the report. {EVIL}" in shown(hedy.page)
+            hedy.page.click("text=Grant it")
+            hedy.check("decided")
+            hedy.page.click("text=Ledger")
+            hedy.check("ledger")
+            assert "hedy granted request" in shown(hedy.page)
+        ada.go("/console/tables/people/ask")
+        ada.page.fill("#epsilon", "0.5")
+        ada.page.click("text=Ask and pay")
+        ada.check("answer after all")
+        assert "Paid: epsilon 0.5" in shown(ada.page)
+
+        # signed out, the way back is closed
+        ada.go("/console/tables/people")
+        ada.page.click("text=Sign out")
+        ada.check("signed out")
+        ada.page.go_back()
+        ada.page.wait_for_url("**/sign-in*")
+
+
+@pytest.mark.parametrize(
+    "width, scheme", [(400, "light"), (1280, "dark"), pytest.param(400, "dark", marks=pytest.mark.long)]
+)
+def test_every_page_fits_its_screen_and_is_readable(browser: Any, server: Running, width: int, scheme: str) -> None:
+    service = server.service
+    if "lise" not in service.access.analysts():
+        from privet.service.decisions import OwnerGrant
+
+        service.access.decisions.grant("people", "lise", OwnerGrant(None, None, "grace"))
+    for old in [old for old in service.access.tokens.all() if old.name == "lise"]:
+        service.access.tokens.revoke(old.id)
+    with person(browser, server, width, scheme) as lise:
+        lise.sign_in(service.access.tokens.create("lise")[0])
+        for page in ("", "/ask?kind=mean&column=age", "/fit", "/answers", "/request"):
+            lise.go(f"/console/tables/people{page}")
+    with person(browser, server, width, scheme) as grace:
+        grace.sign_in(token(server, "grace"))
+        for path in ("owned/people", "analysts", "requests", "ledger"):
+            grace.go(f"/console/{path}")
+
+
+def test_forms_work_without_scripts_and_with_the_keyboard_alone(browser: Any, server: Running) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{server.url}/console/sign-in")
+    assert page.locator(":focus").get_attribute("id") in ("token", None)
+    page.fill("#token", token(server, "grace"))
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/console/?began")
+    page.goto(f"{server.url}/console/ledger")
+    page.focus("#f-text")
+    page.keyboard.type("granted the table")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**text=granted**")
+    assert "granted the table to" in shown(page)
+    context.close()
+
+
+def test_a_page_of_another_site_can_do_nothing(browser: Any, server: Running, tmp_path: Path) -> None:
+    """A real browser, a real form elsewhere, and somebody who is signed in."""
+    import http.server
+    import threading
+
+    form = f"<form method=post action='{server.url}/console/sign-out'><button>win</button></form>"
+
+    class Elsewhere(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(form.encode())
+
+        def log_message(self, *words: object) -> None:
+            pass
+
+    elsewhere = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
+    threading.Thread(target=elsewhere.serve_forever, daemon=True).start()
+    try:
+        with person(browser, server) as grace:
+            grace.sign_in(token(server, "grace"))
+            for host in ("localhost", "127.0.0.1"):  # another site, and another port of this one
+                grace.page.goto(f"http://{host}:{elsewhere.server_port}/")
+                grace.page.click("text=win")
+                grace.page.wait_for_load_state()
+                assert "came from another site" in shown(grace.page)
+            grace.page.goto(f"{server.url}/console/")
+            assert "Tables" in shown(grace.page)
+    finally:
+        elsewhere.shutdown()
+        elsewhere.server_close()

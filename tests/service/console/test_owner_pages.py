@@ -1,0 +1,171 @@
+"""What owners do on pages: grant, raise, take back, decide, read and export the ledger; each is a line of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from kernel.people import DOMAIN, FRAME
+from service.console.visitor import Visitor, words
+
+import privet
+from privet.service.seeded_server import Served, serve_seeded, serve_sessions
+from privet.service.tokens import OWNER
+
+EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}"
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    with serve_seeded(FRAME, DOMAIN, 1, seed=3) as found:
+        yield found
+
+
+@pytest.fixture
+def grace(served: Served) -> Visitor:
+    return Visitor(served, "grace", OWNER)
+
+
+def secret_on(page: str) -> str:
+    found = re.search(r"pvt_a_[0-9A-Za-z]{36}", page)
+    assert found is not None
+    return found[0]
+
+
+def test_an_owner_grants_raises_and_takes_back(served: Served, grace: Visitor) -> None:
+    path = "/console/owned/people"
+    assert "Nobody yet" in grace.words(path) and "No analyst has a table yet" in grace.words("/console/analysts")
+    granted = grace.post(path, what="grant", analyst="ada", epsilon="0.5", expires="2099-12-31")
+    assert granted.headers["location"] == f"{path}?done=grant"
+    page = grace.words(granted.headers["location"])
+    assert "The table is granted." in page and "2099-12-31" in page and "0.5" in page
+    made = grace.post("/console/tokens", analyst="ada", days="30")
+    token = secret_on(made.text)
+    assert "shown this once" in words(made) and token not in grace.get("/console/analysts").text
+    with privet.connect(served.url, token) as connection:
+        table = connection.table("people")
+        table.count("0.45")
+        assert "ada has spent 0.45 of their cap of 0.5" in grace.words("/console/")  # 80% and more
+        with pytest.raises(privet.errors.BudgetExceeded):
+            table.count("0.1")
+        for _ in range(2):  # a form that is sent twice raises once
+            raised = grace.post(path, what="raise", analyst="ada", epsilon="0.2", key="k" * 8)
+            assert raised.status_code == 303, words(raised)
+            assert raised.headers["location"] == f"{path}?done=raise"
+        assert served.service.ledger.cap("people", "ada") == Fraction(7, 10)
+        table.count("0.1")
+        assert grace.post(path, what="raise", epsilon="1", key="l" * 8).status_code == 303
+        assert served.service.ledger.cap("people") == 2
+        assert grace.post(path, what="withdraw", analyst="ada").status_code == 303
+        with pytest.raises(privet.errors.ServerError, match="token"):
+            table.count("0.1")
+    assert "taken back or ended" in grace.words(path)
+    identity = next(token.id for token in served.service.access.tokens.all() if token.name == "ada")
+    assert grace.post(f"/console/tokens/{identity}").headers["location"] == "/console/analysts?done=revoke"
+    assert "No live token: ada cannot sign in" in grace.words("/console/analysts")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"what": "grant", "analyst": ""},
+        {"what": "grant", "analyst": "ada", "epsilon": "much"},
+        {"what": "grant", "analyst": "ada", "expires": "tomorrow"},
+        {"what": "raise", "epsilon": ""},
+        {"what": "raise", "epsilon": "0"},
+        {"what": "raise", "analyst": "ada", "epsilon": "1"},
+        {"what": "drop"},
+        {},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_is_told_in_a_sentence(served: Served, grace: Visitor, fields: dict[str, str]) -> None:
+    before = len(served.service.ledger.lines())
+    reply = grace.post("/console/owned/people", key="k" * 8, **fields)
+    assert reply.status_code == 422 and 'role="alert"' in reply.text
+    assert len(served.service.ledger.lines()) == before
+
+
+def test_requests_are_decided_once(served: Served, grace: Visitor) -> None:
+    ada = Visitor(served, "ada")
+    ada.post("/console/tables/people/request", epsilon="0.5", purpose=EVIL, key="abcdefgh")
+    ada.post("/console/tables/people/request", epsilon="0.25", purpose="Second", key="ijklmnop")
+    assert "2 requests for more budget wait" in grace.words("/console/")
+    page = grace.get("/console/requests")
+    assert EVIL in words(page).replace(" & ", "&") or "alert(1)" in page.text
+    assert "<script>alert" not in page.text and "<img" not in page.text and "49" not in words(page)
+    numbers = re.findall(r'action="/console/requests/(\d+)"', page.text)
+    hedy = Visitor(served, "hedy", OWNER)
+    assert hedy.post(f"/console/requests/{numbers[0]}", granted="yes").status_code == 303
+    late = grace.post(f"/console/requests/{numbers[0]}", granted="no")
+    assert late.status_code == 422 and "decided before" in words(late)
+    assert grace.post(f"/console/requests/{numbers[1]}", granted="no").status_code == 303
+    assert served.service.ledger.cap("people") == Fraction(1)  # 1 was left, more than what was asked for
+    shown = ada.words("/console/tables/people/request")
+    assert "granted" in shown and "refused" in shown
+
+
+def test_the_ledger_is_a_timeline_that_filters_and_exports(served: Served, grace: Visitor) -> None:
+    ada, lise = Visitor(served, "ada"), Visitor(served, "lise")
+    for visitor, epsilon in ((ada, "0.1"), (lise, "0.2"), (lise, "5")):
+        visitor.post("/console/tables/people/ask", kind="count", by="sex", epsilon=epsilon, key=f"key of {epsilon}")
+    everything = grace.words("/console/ledger")
+    for line in ("ada asked count", "lise asked count", "lise was refused", "ada signed in to the console"):
+        assert line in everything
+    charges = grace.words("/console/ledger?group=charge&analyst=ada")
+    assert "ada asked count" in charges and "lise asked" not in charges and "signed in" not in charges
+    assert "No line is like that" in grace.words("/console/ledger?until=2001-01-01")
+    assert "lise was refused" in grace.words("/console/ledger?text=does+not+have+that+much")
+    assert grace.get("/console/ledger?before=x&since=%27--").status_code == 200
+    rows = list(csv.DictReader(io.StringIO(grace.get("/console/ledger.csv?group=charge").text.lstrip("\ufeff"))))
+    assert [(row["analyst"], row["charged"], row["entry"]) for row in rows] == [
+        ("lise", "1/5", "2"),
+        ("ada", "1/10", "1"),
+    ]
+    lines = [json.loads(line) for line in grace.get("/console/ledger.jsonl").text.splitlines()]
+    assert [line["number"] for line in lines] == sorted((line["number"] for line in lines), reverse=True)
+    text = grace.get("/console/ledger.jsonl").text
+    assert "sha256" not in text and "fingerprint" not in text and "answer" not in text
+    assert "attachment" in grace.get("/console/ledger.csv").headers["content-disposition"]
+    assert grace.get("/console/ledger.exe").status_code == 404
+
+
+def test_no_cell_of_an_export_is_a_formula(served: Served, grace: Visitor) -> None:
+    grace.post("/console/owned/people", what="grant", analyst="=cmd|' /C calc'!A0")
+    rows = csv.reader(io.StringIO(grace.get("/console/ledger.csv").text.lstrip("\ufeff")))
+    assert not any(cell.startswith(("=", "+", "-", "@")) for row in rows for cell in row)
+
+
+def test_an_owner_of_one_table_sees_that_table_alone() -> None:
+    first = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="first")._session
+    first.ledger.register("second", source="second", budget=Fraction(1), domain=DOMAIN)
+    with serve_sessions({"first": first, "second": replace(first, dataset="second")}) as served:
+        Visitor(served, "ada").post(
+            "/console/tables/second/ask", kind="count", epsilon="0.1", aim="epsilon", key="k" * 8
+        )
+        owner = Visitor(served, "grace", OWNER, tables=("first",))
+        for path in ("/console/", "/console/ledger", "/console/analysts", "/console/requests"):
+            assert "second" not in owner.words(path), path
+        assert "second" not in owner.get("/console/ledger.jsonl").text.replace('"seconds"', "")
+        assert owner.get("/console/owned/second").text == owner.get("/console/owned/nowhere").text
+
+
+def test_hostile_names_are_words_and_nothing_else(served: Served, grace: Visitor) -> None:
+    assert grace.post("/console/owned/people", what="grant", analyst=EVIL[:100]).status_code == 303
+    for path in ("/console/", "/console/owned/people", "/console/analysts", "/console/ledger"):
+        page = grace.get(path)
+        words(page)  # which refuses scripts, handlers and addresses elsewhere
+        assert "<script>alert" not in page.text and "<img" not in page.text, path
+    made = grace.post("/console/tokens", analyst=EVIL[:100], days="3")
+    visitor = Visitor(served, name="")
+    visitor.sign_in(secret_on(made.text))
+    for path in ("/console/", "/console/tables/people", "/console/tables/people/ask"):
+        page = visitor.get(path)
+        words(page)
+        assert "<script>alert" not in page.text and "alert(1)" in page.text
