@@ -34,6 +34,12 @@ def _hear_ctrl_c() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _state_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let no test read or write what this user's programs remember."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture
 def table() -> Any:
     """A few people, with a budget that no test uses up."""

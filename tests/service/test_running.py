@@ -210,12 +210,12 @@ def test_an_answer_leaves_at_a_tick_whatever_it_took() -> None:
         gate, left = Gate(service), []
         for taken in (0.0, 0.001, 0.0999, 0.1):
             now[0] = 5 + taken
-            left.append(gate._leaves(5.0, 0.1))
+            left.append(gate._leaves(5.0, 0.1, False))
         assert set(left) == {5.1} and service.counts["late", ""] == 0
         late = []
         for taken in (0.11, 3.0, 9.99, 10.5):
             now[0] = 5 + taken
-            late.append(gate._leaves(5.0, 0.1))
+            late.append(gate._leaves(5.0, 0.1, False))
         assert late == [15.0, 15.0, 15.0, 25.0] and service.counts["late", ""] == 4
 
 
@@ -229,6 +229,7 @@ def test_a_question_is_under_way_until_its_answer_leaves(tick: float, under_way:
         (token,) = service.access.tokens.all()
         ask = next(operation for operation in OPERATIONS if operation.name == "ask")
         whose, session = Caller("ada", "analyst", token), service.sessions["people"]
+        service.sleep = lambda seconds: True
         question = {"question": "count", "version": 1}
         body = AnswerBody(sitting="a-sitting", rows=[], question=question, epsilon={"all": "1", "parts": 1}, key="a")
         call = Call(whose, "people", session, body, {}, {})

@@ -18,6 +18,7 @@ from service.server_process import ServerProcess
 
 import privet
 from privet.kernel import Ledger
+from privet.receipts import Receipts, check, vkeys
 from privet.service.client import connect
 from privet.service.tokens import Tokens
 
@@ -84,6 +85,7 @@ class Race:
         self.analysts = [
             Analyst(self, name, urls[number % 2], tokens.create(name)[0]) for number, name in enumerate(names)
         ]
+        self.kept = Receipts(self.ledger).checkpoint()
         self._done, self._steps = threading.Condition(), 0
 
     def _start(self, port: int) -> ServerProcess:
@@ -146,6 +148,11 @@ def test_analysts_race_for_the_last_budget_while_servers_are_killed(tmp_path: Pa
             told = {*analyst.answers, *analyst.lost}
             assert {entry.key for entry in entries.values() if entry.analyst == analyst.name} == told
         race.ledger.check()
+        receipts, (vkey,) = Receipts(race.ledger), vkeys(race.ledger)  # whoever was killed when it was made
+        receipts.checkpoint(race.kept.size).require_continues(race.kept)
+        for entry in entries.values():
+            if entry.answer is not None:
+                assert check(receipts.of_entry(entry.id), pins=[vkey]).released == entry.answer
         assert not any("Traceback" in line for server in race.servers for line in server.said)
     finally:
         race.close()

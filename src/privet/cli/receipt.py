@@ -13,7 +13,7 @@ from privet.cli.common import STYLE, JsonOption, LedgerArgument, print_json, say
 from privet.cli.outputs import check_output, write_text, written_whole
 from privet.errors import QuestionError, ReceiptError
 from privet.kernel import LONGEST_MODEL
-from privet.receipts import Checkpoint, Receipts, Shown, SigningKey
+from privet.receipts import Checkpoint, KeptCheckpoints, Receipts, Shown, SigningKey
 from privet.receipts.receipt import LONGEST, loss_of
 from privet.text import clean, decimal_text, read_text, shown
 
@@ -168,6 +168,21 @@ def cosign(
     check_output(output, reads=(file, since, key_file))
     with written_whole(output) as out:
         out.write(signed.note + SigningKey.load(key_file).signature(text))
+
+
+@app.command("forget", short_help="Forget the key and the checkpoint of a server.")
+def forget(url: Annotated[str, typer.Argument(metavar="URL", help="The address of the server.")]) -> None:
+    """Forget the key and the newest checkpoint that were kept of a server.
+
+    Do this if its owner says why its ledger is another one, or is signed by another key: the next connection
+    then trusts what it finds.
+
+    Example: privet receipt forget https://privet.hospital.example
+    """
+    kept = KeptCheckpoints(url.rstrip("/"), several=False)
+    known = kept.newest is not None
+    kept.forget()
+    say(f"nothing is remembered of {url} now" if known else f"nothing was remembered of {url}")
 
 
 @app.command("verifier")

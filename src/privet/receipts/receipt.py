@@ -157,6 +157,12 @@ class Receipts:
         self._ledger, self._others, self._given = ledger, tuple(others), key
         self._key = key or load_key(ledger)
         self._tree, self._lock = MerkleTree(), threading.Lock()
+        self._last: Checkpoint | None = None  # the last one that was signed here
+
+    @property
+    def signers(self) -> list[str]:
+        """The public keys that sign new checkpoints, the one of the log first."""
+        return [self._current().vkey, *(key.vkey for key in self._others)]
 
     # -- checkpoints ------------------------------------------------------------------------
 
@@ -169,8 +175,8 @@ class Receipts:
             The size of the older one; a proof that is asked for more lines than there are is left out.
         """
         with self._lock:
-            size = self._grown()
-            return self._signed(size, since)
+            self._last = self._signed(self._grown(), since)
+            return self._last
 
     def root(self, size: int) -> bytes | None:
         """Return the root of the first lines; None if there are fewer."""
@@ -249,7 +255,10 @@ class Receipts:
     def _receipt(self, lines: Sequence[Line], under: Checkpoint | None, released: str | None = None) -> str:
         with self._lock:
             size = self._grown()
-            checkpoint = under or self._signed(size)
+            if under is None:
+                self._last = self._signed(size)
+            checkpoint = under or self._last
+            assert checkpoint is not None
             signers = self._signers(checkpoint, size)
             shown: list[Any] = []
             for line in lines:
@@ -274,6 +283,8 @@ class Receipts:
 
     def _signers(self, checkpoint: Checkpoint, size: int) -> list[str]:
         """Return who has signed a checkpoint; refuse one that is not of this log."""
+        if checkpoint is self._last:
+            return [self._key.vkey, *(key.vkey for key in self._others)]
         known = [str(body["vkey"]) for body in self._ledger.keys()]
         signers = checkpoint.signers([*known, self._key.vkey, *(key.vkey for key in self._others)])
         _, stated, root = checkpoint.body
@@ -284,6 +295,25 @@ class Receipts:
 
 def _text(data: bytes) -> str:
     return base64.b64encode(data).decode()
+
+
+def trusted_keys(pins: Sequence[str], rotations: Sequence[str]) -> set[str]:
+    """Return keys that are trusted, and those that they were rotated to.
+
+    Raises
+    ------
+    ReceiptError
+        If a rotation is none, or is not signed by the key that it is about.
+    """
+    trusted = set(pins)
+    try:
+        for note in rotations:
+            _, old, new, _ = verifier.open_note(note, note.split("\n")[1:2])[0].split("\n")
+            alike = verifier.read_key(old)[0] == verifier.read_key(new)[0]
+            trusted |= {new} if old in trusted and alike else set()
+    except (Unproved, ValueError, LookupError):
+        raise ReceiptError("a rotation of keys does not hold.") from None
+    return trusted
 
 
 def tree_of(ledger: Ledger, tree: MerkleTree | None = None) -> MerkleTree:

@@ -225,6 +225,27 @@ class ModelReply(Reply, kw_only=True, frozen=True):
     model: dict[str, Any]
 
 
+# -- receipts -------------------------------------------------------------------------------------
+
+
+class ReceiptReply(Reply, kw_only=True, frozen=True):
+    """A receipt, and the proof that its log continues an older checkpoint."""
+
+    receipt: str  # to the byte as it is checked
+    since: int  # lines of the older one; 0 for none
+    proof: list[str]  # hashes (RFC 9162, 2.1.4)
+
+
+class CheckpointReply(Reply, kw_only=True, frozen=True):
+    """What the log says of itself, signed, and the proof that it continues an older checkpoint."""
+
+    checkpoint: str
+    since: int
+    proof: list[str]
+    keys: list[str]  # that have signed it
+    rotations: list[str]  # notes by which each key names the next one
+
+
 # -- what there is --------------------------------------------------------------------------------
 
 

@@ -30,7 +30,7 @@ from privet.errors import (
     PrivetError,
 )
 from privet.kernel import Session
-from privet.service import api
+from privet.service import api, pacing
 from privet.service.config import is_loopback
 from privet.service.jobs import FitLost
 from privet.service.permissions import Caller
@@ -155,12 +155,12 @@ class Gate:
             body = await read()
             start = self.service.clock()  # nobody is told how long a body took
             call = Call(caller, table, session, body, path, _query(operation, query))
-            outcome = await self._run(operation, call, start)
+            outcome, paced = await self._run(operation, call, start)
         except Refusal as refusal:
-            outcome = refusal
+            outcome, paced = refusal, False
             await self._note_refusal(refusal, table, caller.name)
         if self._asks(operation, table) and (tick := self.service.ticks.get(table, 0.0)):
-            await asyncio.sleep(max(0.0, self._leaves(start, tick) - self.service.clock()))
+            await asyncio.sleep(max(0.0, self._leaves(start, tick, paced) - self.service.clock()))
         if isinstance(outcome, Refusal):
             raise outcome
         return call, outcome
@@ -169,9 +169,9 @@ class Gate:
         """Whether an operation asks an engine, or may wait for one."""
         return operation.asks or (operation.waits and table in self.service.changing)
 
-    def _leaves(self, start: float, tick: float) -> float:
+    def _leaves(self, start: float, tick: float, paced: bool) -> float:
         """Return when an answer leaves: after one tick, or after as many long ones, of 100 ticks, as it takes."""
-        leaves = _tick_after(start, self.service.clock(), tick)
+        leaves = _tick_after(start, self.service.clock(), tick, paced)
         self.service.counts["late", ""] += leaves > start + tick
         return leaves
 
@@ -266,8 +266,8 @@ class Gate:
         except TimeoutError:
             raise Refusal("slow-body", "the body did not come in time.", {"Connection": "close"}) from None
 
-    async def _run(self, operation: Operation, call: Call, start: float) -> api.Reply:
-        """Run an operation in a thread, and turn what it raises into a problem.
+    async def _run(self, operation: Operation, call: Call, start: float) -> tuple[api.Reply, bool]:
+        """Run an operation in a thread, and turn what it raises into a problem; say whether its answer kept its time.
 
         Until its answer leaves, a question is under way: whoever asks again under its key, or for one more at a time,
         would else be told before the tick that the engine is done.
@@ -294,31 +294,34 @@ class Gate:
             if taken is not None:
                 self.service.keys.discard(taken)
 
-        def finished(_: object) -> None:
+        def finished(done: asyncio.Future[tuple[api.Reply | Refusal, bool]]) -> None:
             # when the work ends, and not when its client goes away
             now = self.service.clock()
             if tick:
-                loop.call_later(max(0.0, _tick_after(start, now, tick) - now), over)
+                paced = not done.cancelled() and done.result()[1]
+                loop.call_later(max(0.0, _tick_after(start, now, tick, paced) - now), over)
             else:
                 over()
 
         work.add_done_callback(finished)
-        outcome = await asyncio.shield(work)
+        outcome, paced = await asyncio.shield(work)
         if isinstance(outcome, Refusal):
             raise outcome
-        return outcome
+        return outcome, paced
 
-    def _guarded(self, operation: Operation, call: Call) -> api.Reply | Refusal:
+    def _guarded(self, operation: Operation, call: Call) -> tuple[api.Reply | Refusal, bool]:
         """Run an operation. No exception leaves: it would carry a traceback, and that values of rows."""
         try:
-            return operation.run(self.service, call)
+            pacing.begin()
+            return operation.run(self.service, call), pacing.paced()
         except Refusal as refusal:
-            return refusal
+            return refusal, False
         except PrivetError as error:
-            return self._refusal(error, call)
+            return self._refusal(error, call), False
         except Exception as error:
             self.service.log(operation.name, error)
-            return Refusal("internal", "the server failed; its owner is told.", charged=self._charged(call)[0])
+            charged = self._charged(call)[0]
+            return Refusal("internal", "the server failed; its owner is told.", charged=charged), False
 
     def _refusal(self, error: PrivetError, call: Call) -> Refusal:
         detail = clean(str(error))
@@ -386,10 +389,9 @@ def nesting(content: bytes) -> int:
     return int(np.cumsum(np.where(opens, 1, -1)).max(initial=0))
 
 
-def _tick_after(start: float, now: float, tick: float) -> float:
-    """Return when an answer that is there now leaves."""
-    taken = now - start
-    return start + (tick if taken <= tick else 100 * tick * -(-taken // (100 * tick)))
+def _tick_after(start: float, now: float, tick: float, paced: bool) -> float:
+    """Return when an answer that is there now leaves; one that was written at its time waits for no long tick."""
+    return max(start + tick, now) if paced else pacing.slot_after(start, now, tick, 0)
 
 
 def _query(operation: Operation, query: Sequence[tuple[str, str]]) -> dict[str, str]:

@@ -7,8 +7,10 @@ reply was lost can be sent again: it is paid once.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import functools
+import hashlib
 import json
 import random
 import time
@@ -64,6 +66,7 @@ from privet.kernel import (
     unit_with,
 )
 from privet.question_json import amounts_from_json, step_to_json
+from privet.receipts import Checkpoint, KeptCheckpoints, Remembered, check
 from privet.service.config import is_loopback
 from privet.service.owner_client import OwnerDesk
 from privet.table import ProtectedTable
@@ -145,6 +148,7 @@ def connect(
     )
     connection = Connection(client, tries, sleep)
     connection.tables()
+    connection.check_ledger()
     return connection
 
 
@@ -155,6 +159,7 @@ class Connection:
         self._client, self._tries, self._sleep = client, max(1, tries), sleep
         weakref.finalize(self, client.close)
         self.requests = 0  # that were sent, tries included
+        self._kept = KeptCheckpoints(self.url, is_loopback(client.base_url.host))
 
     @property
     def url(self) -> str:
@@ -195,6 +200,70 @@ class Connection:
             raise ServerError("the domain of the table is not read here as on the server; install its version.")
         backend = RemoteBackend(self, name, domain, described, sitting=_new_id())
         return ProtectedTable(backend, backend.whole_table())
+
+    def check_ledger(self) -> int | None:
+        """Ask for a signed checkpoint of the server's ledger, and compare it with the one that was kept.
+
+        `privet.connect` does so by itself. The first key that a server shows is trusted from then on.
+
+        Returns
+        -------
+        int or None
+            How many lines the ledger has; None if the server signs nothing.
+
+        Raises
+        ------
+        ReceiptError
+            The ledger went back, as one that was restored from an old backup; or it is another one, or is signed by
+            another key, or no longer.
+        """
+        old = self._kept.newest
+        reply = self._checkpoint(old)
+        if reply is None:
+            if old is not None and not is_loopback(self._client.base_url.host):
+                raise ReceiptError(
+                    f"the server at {self.url} has signed its ledger before, and does so no longer; ask its owner. If "
+                    f"that is as it should be, `privet receipt forget {self.url}` begins anew."
+                )
+            return None
+        checkpoint, keys, rotations = reply
+        own = self._kept.of(checkpoint.body[0])
+        if own is not None and own != old and (again := self._checkpoint(own)) is not None:
+            checkpoint, keys, rotations = again  # another ledger than the last one, which was met before
+        self._kept.take(checkpoint, keys, rotations, own)
+        return checkpoint.size
+
+    def _checkpoint(self, old: Remembered | None) -> tuple[Checkpoint, list[str], list[str]] | None:
+        try:
+            reply = self.get("/v1/checkpoint", since=0 if old is None else old.checkpoint.size)
+        except QuestionError:  # no such path, or no key
+            return None
+        return _checkpoint_of(reply, reply["checkpoint"]), list(reply["keys"]), list(reply["rotations"])
+
+    def receipt(self, path: str, document: bytes | None) -> str:
+        """Return a receipt that the server has at a path, checked: against the key and the checkpoint that were kept.
+
+        `table.receipt(release)` and `table.receipt(model)` call it.
+
+        Raises
+        ------
+        ReceiptError
+            It does not hold, or the server has none.
+        """
+        old = self._kept.newest
+        try:
+            reply = self.get(path, since=0 if old is None else old.checkpoint.size)
+        except QuestionError:
+            raise ReceiptError("the server has no receipt of this: it is not yours, or it signs none.") from None
+        text = str(reply["receipt"])
+        shown = check(text, document)
+        own = self._kept.of(shown.checkpoint.body[0])
+        if own is not None and own != old:
+            self.check_ledger()
+            return self.receipt(path, document)
+        rotations = list(json.loads(text)["rotations"])
+        self._kept.take(_checkpoint_of(reply, shown.checkpoint.note), shown.signers, rotations, own)
+        return text
 
     @property
     def owner(self) -> OwnerDesk:
@@ -371,6 +440,15 @@ class Connection:
             self._sleep(min(float(wait), _LONGEST_WAIT) if wait.isdigit() else pause)
             pause = min(2 * pause, _LONGEST_WAIT)
         raise AssertionError("the last try returns or raises")
+
+
+def _checkpoint_of(reply: Mapping[str, Any], note: str) -> Checkpoint:
+    """Return a checkpoint with the proof that a reply brings."""
+    try:
+        path = tuple(base64.b64decode(step, validate=True) for step in reply["proof"])
+        return Checkpoint(note, int(reply["since"]), path)
+    except (ValueError, TypeError, LookupError):
+        raise ReceiptError("what the server says about its ledger cannot be read.") from None
 
 
 class RowsUnknownThere(Exception):
@@ -643,7 +721,19 @@ class RemoteBackend:
 
     def receipt(self, entry: int | None, text: str | None) -> str:
         """Return the receipt of the answer to an entry, or of a model that the server has fitted."""
-        raise ReceiptError("this server gives no receipts.")
+        path = f"/v1/tables/{quote(self.name, safe='')}"
+        if entry is not None:
+            return self.connection.receipt(f"{path}/entries/{entry}/receipt", None)
+        assert text is not None
+        own = hashlib.sha256(text.encode()).hexdigest()
+        models = self.connection.get(f"{path}/models")["models"]
+        model = next((model for model in models if model["facts"].get("sha256") == own), None)
+        if model is None:
+            raise ReceiptError(
+                "the server has not fitted this model, so it has no receipt of it; let it fit one with connection.fit, "
+                "or ask for receipts of the answers that it was made of."
+            )
+        return self.connection.receipt(f"{path}/models/{model['id']}/receipt", text.encode())
 
     def close(self) -> None:
         """End the sitting; the ledger stays."""

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from privet.service import api, handlers, owner, owner_ledger
+from privet.service import api, handlers, owner, owner_ledger, proofs
 from privet.service.boundary import Boundary, Gate, Operation, Refusal, json_response, problem
 from privet.service.openapi import document
 from privet.service.server import Service
@@ -33,6 +33,37 @@ OPERATIONS = (
         api.EntriesReply,
         handlers.entries,
         query=("after",),
+    ),
+    Operation(
+        "GET",
+        f"{_T}/entries/{{entry}}/receipt",
+        "entry_receipt",
+        "The receipt of an answer",
+        None,
+        api.ReceiptReply,
+        proofs.entry_receipt,
+        query=("since",),
+    ),
+    Operation(
+        "GET",
+        f"{_T}/models/{{model}}/receipt",
+        "model_receipt",
+        "The receipt of a model",
+        None,
+        api.ReceiptReply,
+        proofs.model_receipt,
+        query=("since",),
+    ),
+    Operation(
+        "GET",
+        "/v1/checkpoint",
+        "checkpoint",
+        "How many lines the ledger has, signed",
+        None,
+        api.CheckpointReply,
+        proofs.checkpoint,
+        role=None,
+        query=("since",),
     ),
     Operation(
         "POST",

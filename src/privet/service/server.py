@@ -7,17 +7,20 @@ which function.
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from privet.errors import LedgerError
 from privet.kernel import FIXED, Ledger, Session
+from privet.receipts import Receipts, key_of_server
 from privet.service.config import Config, Grant, Limits
 from privet.service.jobs import Jobs
+from privet.service.pacing import PacedLedger
 from privet.service.permissions import AuditTrail, Buckets, Permissions
 from privet.service.sittings import Sittings
 
@@ -51,6 +54,9 @@ class Service:
     stopping: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
+        self._stopped = threading.Event()
+        self.sleep: Callable[[float], bool] = self._stopped.wait  # until then, or until the server stops
+        self.sessions = {table: self._paced(table, session) for table, session in self.sessions.items()}
         limits, names = self.limits, {table: session.dataset for table, session in self.sessions.items()}
         self.access = Permissions(
             self.ledger, self.config.analysts, self.config.owners, names, self.clock, limits.refresh
@@ -68,6 +74,15 @@ class Service:
         self.asking: Counter[str] = Counter()  # questions of each analyst that are under way
         self.streams: Counter[str] = Counter()  # jobs that each analyst follows
         self.keys: set[tuple[str, str, str]] = set()  # analyst, table and key of what is under way
+        self._signing = threading.Lock()
+        self._receipts: Receipts | None = None
+
+    def _paced(self, table: str, session: Session) -> Session:
+        """Return a session whose answers are written at ticks."""
+        tick = self.ticks.get(table, 0.0)
+        return replace(
+            session, ledger=PacedLedger.around(session.ledger, tick, self.clock, lambda own: self.sleep(own))
+        )
 
     def _amount(self, table: str, epsilon: Fraction) -> Fraction:
         return self.sessions[table].unit.amount(epsilon)
@@ -80,6 +95,14 @@ class Service:
         session = self.sessions[table]
         raised = self.access.decisions.raised[session.dataset, None]
         return None if session.limit is None else session.limit + raised
+
+    @property
+    def receipts(self) -> Receipts | None:
+        """What makes receipts, with the key of the ledger, which is made if there is none; None without a key."""
+        with self._signing:
+            if self._receipts is None and key_of_server(self.ledger) is not None:
+                self._receipts = Receipts(self.ledger)
+            return self._receipts
 
     @property
     def limits(self) -> Limits:
@@ -112,6 +135,7 @@ class Service:
     def close(self) -> None:
         """Finish what was charged, end all sittings, and let go of the engines."""
         self.stopping = True
+        self._stopped.set()
         self.jobs.close()
         self.workers.shutdown(wait=True)
         self.clerks.shutdown(wait=True)
