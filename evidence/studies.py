@@ -65,7 +65,7 @@ def claim_of(content: Mapping[str, Any]) -> Claim:
 
 def _written(claim: Claim, trials: int) -> dict[str, Any]:
     readings = [{"name": each.name, "holds": each.holds, "evidence": each.evidence} for each in claim.readings]
-    found = {
+    found: dict[str, Any] = {
         "text": claim.text,
         "verdict": claim.verdict,
         "holds": claim.holds,

@@ -123,13 +123,13 @@ def read_figure_7(outcomes: Sequence[Outcome]) -> Findings:
     panel = Panel(title, "training rows", (*runs.cells(), *other.cells()), log=True)
     claims = (
         _reread(lambda found, scorers: _few(found, scorers), runs, other, RANGES),
-        _reread(lambda found, scorers: _many(found, scorers[:2], scorers[2]), runs, other),
+        _reread(lambda found, scorers: _many(found, scorers[:2], scorers[2]), runs, other, RANGES),
     )
     notes = (PLOT, RANGES, JOINTLY, NO_NOISE, TWENTY, *_deviations(runs, NUMERIC, "spread, numeric"))
     return Findings((panel,), claims, notes)
 
 
-def _reread(judge: Callable[[Runs, Sequence[str]], Claim], runs: Runs, other: Runs, erratum: str = "") -> Claim:
+def _reread(judge: Callable[[Runs, Sequence[str]], Claim], runs: Runs, other: Runs, erratum: str) -> Claim:
     """A claim in both readings of the equation that chooses ranges of thresholds."""
     found = {
         AS_PRINTED: judge(runs, [method.name for method in NUMERIC]),
