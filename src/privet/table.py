@@ -945,6 +945,10 @@ class ProtectedTable(Questions, OpenTable):
         """
         return type(self)(self._backend.apart(), self._sets)
 
+    def amount(self, epsilon: Epsilon) -> Fraction:
+        """Return what `epsilon` charges here: itself or, in a data set that is counted in rho, a rho."""
+        return self._backend.amount(epsilon)
+
     def spending(self, epsilon: Epsilon) -> Self:
         """Return the same table for a fit that divides `epsilon` among its questions.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -29,5 +30,9 @@ def test_a_data_set_with_a_delta_from_the_command_line(folder: Path) -> None:
     assert (facts["unit"], facts["delta"], facts["spent"]) == ("rho", "1e-06", "0.00180154835")
     granted = run("budget", "grant", "people.csv", "2.0", cwd=folder)
     assert "may now spend rho 0.0881527 in all" in granted.stderr
-    fitted = run("fit", *opened, "-a", "diffpid3", "-e", "0.1", "-o", "m.json", cwd=folder)
-    assert fitted.returncode == 1 and "divides a pure epsilon" in fitted.stderr and not (folder / "m.json").exists()
+    for algorithm in ("diffpid3", "auto"):
+        fitted = run("fit", *opened, "-a", algorithm, "-e", "0.1", "-o", f"{algorithm}.json", cwd=folder)
+        assert fitted.returncode == 0, fitted.stderr
+        assert privet.Model.load(folder / f"{algorithm}.json").privacy.promise == "epsilon 0.1, delta 1e-06"
+    spent = json.loads(run("budget", "show", "people.csv", "--json", cwd=folder).stdout)["people"]["spent"]
+    assert float(Fraction(spent)) == pytest.approx(0.00180154835 + 2 * 0.0003210476903, rel=1e-6)

@@ -16,7 +16,7 @@ import privet
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.lab import worst_loss
-from privet.learners.boosting import CONSTANTS, BoostPlan, Strength, boost, plan
+from privet.learners.boosting import CONSTANTS, BoostPlan, boost, plan
 from privet.learners.log_odds import Learned
 
 BINARY = ("0", "1")
@@ -30,8 +30,7 @@ def domain_of(sizes: list[int], classes: int = 2, rows: int | None = None) -> Do
 
 def planned(domain: Domain, rows: float, epsilon: Fraction, looks: int = 0) -> BoostPlan:
     sizes = {name: domain[name].size for name in domain.attributes}
-    worth = Strength(float(epsilon) / domain.rows_per_person)
-    return plan(domain, sizes, looks, rows, epsilon, worth, COINS, CONSTANTS)
+    return plan(domain, sizes, looks, rows, epsilon, epsilon, COINS, CONSTANTS)
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)

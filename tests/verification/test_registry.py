@@ -103,8 +103,8 @@ def unverified_classifiers() -> set[str]:
     }
 
 
-# What asks nothing: parts of parts, budgets, the way to the rows, and the end.
-ASKS_NOTHING = {"allot", "close", "explain", "items", "reserve", "spending", "take"}
+# What asks nothing: parts of parts, budgets, receipts of what was released, the way to the rows, and the end.
+ASKS_NOTHING = {"allot", "amount", "close", "explain", "items", "receipt", "reserve", "spending", "take", "write_down"}
 
 
 def unverified_questions(monkeypatch: pytest.MonkeyPatch) -> set[str]:

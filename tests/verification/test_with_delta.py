@@ -13,9 +13,12 @@ import privet
 from privet.errors import QuestionError
 from privet.kernel import Nominal, Rho, epsilon_of, rho_of
 from privet.lab.concentrated import concentrated_loss, lost_rho
+from privet.learners.estimators import CLASSIFIERS
 from privet.verification import registry
 from privet.verification.checks import CanaryCheck
+from privet.verification.estimators import _cases_in_rho
 from privet.verification.subject import Effort
+from privet.verification.tables import known_pairs
 from privet.verification.with_delta import DELTA, DeltaCanaryCheck, event_bounds
 
 ONE = Fraction(1)
@@ -112,3 +115,25 @@ def test_a_verdict_keeps_its_delta() -> None:
     verdict = privet.verify("cheap-flip", 1)
     again = type(verdict).from_dict(verdict.to_dict())
     assert again.delta == DELTA and again.outcome == "broken" and "with delta 1e-06" in str(again)
+
+
+def test_whole_fits_are_held_to_their_rho() -> None:
+    """Every release of boosted tables, added up: all of the claim is found, and nothing above it."""
+    classifier = CLASSIFIERS["boosted"](Fraction(1))
+    losses = [
+        lost()
+        for pair in known_pairs()[:1]
+        for title, lost in _cases_in_rho(classifier, pair, DELTA)
+        if "three classes" not in title or "300" in title
+    ]
+    rho = float(rho_of(Fraction(1), DELTA))
+    assert len(losses) == 10 and max(losses) <= rho * (1 + 1e-9)
+    assert max(losses) > 0.99 * rho  # a fit that lost a hundredth more would be found
+
+
+def test_a_preset_is_fitted_in_rho_where_its_claim_has_a_delta() -> None:
+    verdict = privet.verify("diffpid3", 1, delta=DELTA, effort=0.1)
+    assert verdict.passed and verdict.delta == DELTA
+    assert [finding.method for finding in verdict.findings] == ["every order", "neighbours", "canaries"]
+    assert 0.5 < verdict.lower_bound <= 1 + 1e-6
+    assert privet.verify(privet.PriorClassifier(), 1, delta=DELTA, effort=0.1).passed

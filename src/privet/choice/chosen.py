@@ -18,11 +18,11 @@ from privet.choice.branch import Branch
 from privet.choice.features import context
 from privet.choice.noisy_if import NoisyIf
 from privet.choice.outcome import Outcome
-from privet.choice.policy import CautiousForest, Evidence
+from privet.choice.policy import CautiousForest, Evidence, Policy
 from privet.kernel import Domain, Histogram, Numeric, as_epsilon
 from privet.learners.cells import cells_for_learning, coarse_columns
 from privet.learners.plan import signal
-from privet.text import decimal_text
+from privet.text import decimal_text, short_text
 
 ELSEWHERE = ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "2", "4")  # epsilons at which a choice is told as well
 LISTED = 6  # classes, or columns, that are listed by name
@@ -64,7 +64,7 @@ class Chosen:
     """
 
     outcome: Outcome
-    _policy: CautiousForest
+    _policy: Policy
     _domain: Domain
     _epsilon: Fraction
     _counts: Histogram
@@ -104,7 +104,11 @@ class Chosen:
 
     def explain(self) -> str:
         """Return the choice for people: what was taken, what was released and declared, and what spoke for it."""
-        lines = [f"{self.outcome.site}: {self.branch}, {self.outcome.why}", f"spent {decimal_text(self.outcome.spent)}"]
+        spent = self.outcome.spent
+        lines = [
+            f"{self.outcome.site}: {self.branch}, {self.outcome.why}",
+            f"spent {decimal_text(spent) if self._counts.delta is None else f'rho {short_text(spent)}'}",
+        ]
         if self.outcome.deciding:
             known = ((name, self.context[name]) for name in self.outcome.deciding if name in self.context)
             lines.append("decided mostly by " + ", ".join(f"{name} {value:.2g}" for name, value in known))
@@ -164,6 +168,8 @@ class Chosen:
 
     def _bins(self) -> list[str]:
         """The columns whose bins are coarse against their grid, and what the learner makes of them."""
+        if self._counts.delta is not None:  # there all numbers have fine cells from some signal on
+            return []
         coarse = coarse_columns(self._domain)
         finer = cells_for_learning(self._domain, signal(self._domain, self._rows(), min(self._epsilon, Fraction(1))))
         lines = []

@@ -14,27 +14,31 @@ from typing import TYPE_CHECKING, Any
 
 from privet.choice.outcome import Outcome, Picked
 from privet.errors import QuestionError
-from privet.kernel import AdditiveModel, Public, Release, as_epsilon, race
+from privet.kernel import AdditiveModel, Public, Release, Rho, as_epsilon, race
 from privet.table import ProtectedTable
 
 if TYPE_CHECKING:
     from privet.choice.noisy_if import NoisyIf
 
 
+Price = Callable[[Fraction], Fraction]
+
+
 class Mode(ABC):
     """How a NoisyIf comes to its choice."""
 
     @abstractmethod
-    def reservation(self, choice: NoisyIf) -> Fraction:
-        """The most that the whole can cost."""
+    def reservation(self, choice: NoisyIf, price: Price = Fraction) -> Fraction:
+        """The most that the whole can cost; `price` returns what an epsilon costs, where losses are counted in rho."""
 
     @abstractmethod
     def run(self, choice: NoisyIf, table: ProtectedTable) -> Outcome:
         """Choose and run, on a table that has the reservation to spend."""
 
 
-def _dearest(choice: NoisyIf) -> Fraction:
-    return max(Fraction(branch.cost) for branch in choice.branches.values())
+def _dearest(choice: NoisyIf, price: Price = Fraction) -> Fraction:
+    dearest = max(Fraction(branch.cost) for branch in choice.branches.values())
+    return price(dearest) if dearest else dearest
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,8 @@ class Free(Mode):
     looks at a row, and losses of adaptively chosen mechanisms add up.
     """
 
-    def reservation(self, choice: NoisyIf) -> Fraction:
-        return _dearest(choice)
+    def reservation(self, choice: NoisyIf, price: Price = Fraction) -> Fraction:
+        return _dearest(choice, price)
 
     def run(self, choice: NoisyIf, table: ProtectedTable) -> Outcome:
         return choice.follow(choice.pick(), table)
@@ -67,8 +71,8 @@ class Probe(Mode):
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
 
-    def reservation(self, choice: NoisyIf) -> Fraction:
-        return Fraction(self.epsilon) + _dearest(choice)
+    def reservation(self, choice: NoisyIf, price: Price = Fraction) -> Fraction:
+        return price(self.epsilon) + _dearest(choice, price)
 
     def run(self, choice: NoisyIf, table: ProtectedTable) -> Outcome:
         scope = table.allot(self.epsilon)
@@ -93,15 +97,15 @@ class Score(Mode):
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
 
-    def reservation(self, choice: NoisyIf) -> Fraction:
-        return Fraction(self.epsilon) + _dearest(choice)
+    def reservation(self, choice: NoisyIf, price: Price = Fraction) -> Fraction:
+        return price(self.epsilon) + _dearest(choice, price)
 
     def run(self, choice: NoisyIf, table: ProtectedTable) -> Outcome:
         if set(self.utilities) != set(choice.branches):
             raise QuestionError(f"give a utility for each of {', '.join(choice.branches)}.")
         best = table.best(dict(self.utilities), self.epsilon)
         picked = _picked(str(best), "the noisily highest utility")
-        return _dearer(choice.follow(picked, table), best.epsilon)
+        return _dearer(choice.follow(picked, table), best.about.loss)
 
 
 @dataclass(frozen=True)
@@ -121,8 +125,9 @@ class Race(Mode):
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
 
-    def reservation(self, choice: NoisyIf) -> Fraction:
-        return (_dearest(choice) + Fraction(self.epsilon)) * (3 if self.target is None else 2)
+    def reservation(self, choice: NoisyIf, price: Price = Fraction) -> Fraction:
+        whole = (_dearest(choice) + Fraction(self.epsilon)) * (3 if self.target is None else 2)
+        return whole if price is Fraction else whole**2 / 2  # runs are pure everywhere, and so is the race
 
     def run(self, choice: NoisyIf, table: ProtectedTable) -> Outcome:
         names = list(choice.branches)
@@ -133,7 +138,7 @@ class Race(Mode):
             picked, value = _picked("", f"no branch reached {self.target} before the coin stopped the race"), None
         else:
             picked, value = _picked(names[found.index], "won the race"), found.output
-        return choice.outcome(picked, value, self.reservation(choice))
+        return choice.outcome(picked, value, self.reservation(choice, price_on(table)))
 
     def _candidate(self, choice: NoisyIf, name: str) -> Callable[[ProtectedTable], tuple[Any, Release]]:
         branch = choice.branches[name]
@@ -164,13 +169,13 @@ class AccuracyFirst(Mode):
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
 
-    def reservation(self, choice: NoisyIf) -> Fraction:
-        costs = [branch.cost for branch in choice.branches.values()]
-        return Fraction(self.epsilon) + (max(costs) if self.counts else sum(costs, Fraction(0)))
+    def reservation(self, choice: NoisyIf, price: Price = Fraction) -> Fraction:
+        costs = [price(branch.cost) if branch.cost else Fraction(0) for branch in choice.branches.values()]
+        return price(self.epsilon) + (max(costs) if self.counts else sum(costs, Fraction(0)))
 
     def run(self, choice: NoisyIf, table: ProtectedTable) -> Outcome:
         ladder = sorted(choice.branches.items(), key=lambda item: item[1].cost)
-        scope = table.allot(self.reservation(choice))
+        scope = table.allot(amount_on(table, self.reservation(choice, price_on(table))))
         monitor = scope.monitor(self.accuracy, self.epsilon)
         counts: Any = None
         for name, branch in ladder:
@@ -184,6 +189,16 @@ class AccuracyFirst(Mode):
                 break
         why = "the dearest, unchecked" if last else f"the first to reach {float(monitor.accuracy):.0%}"
         return choice.outcome(_picked(name, why), value, scope.budget.spent)
+
+
+def price_on(table: ProtectedTable) -> Price:
+    """What an epsilon costs on a table: itself, or where losses are counted in rho, a rho."""
+    return Fraction if table.unit.delta is None else table.amount
+
+
+def amount_on(table: ProtectedTable, loss: Fraction) -> Fraction | Rho:
+    """A loss as a table is asked for it."""
+    return loss if table.unit.delta is None else Rho(loss)
 
 
 MODES = {"free": Free}

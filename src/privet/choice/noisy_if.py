@@ -37,7 +37,7 @@ from typing import Any
 from privet.choice.branch import Advice, Branch
 from privet.choice.history import History, NodeChoice
 from privet.choice.learning import Learning, Reward, data_name
-from privet.choice.modes import mode
+from privet.choice.modes import Price, amount_on, mode, price_on
 from privet.choice.outcome import Outcome, Picked
 from privet.choice.policy import Advised, Policy
 from privet.errors import QuestionError
@@ -187,9 +187,12 @@ class NoisyIf:
 
     @property
     def reservation(self) -> Fraction:
-        """What has to be free before anything starts: the dearest way through."""
-        found: Fraction = self.mode.reservation(self)
-        return found if self.reward is None else found + Fraction(self.reward.epsilon)
+        """What has to be free before anything starts, where losses are counted in epsilon: the dearest way through."""
+        return self._reservation(Fraction)
+
+    def _reservation(self, price: Price) -> Fraction:
+        found: Fraction = self.mode.reservation(self, price)
+        return found if self.reward is None else found + price(Fraction(self.reward.epsilon))
 
     def run(self, table: ProtectedTable, *, data: str = "") -> Outcome:
         """Choose and run. The dearest way is reserved first; what was not spent is free again afterwards.
@@ -272,14 +275,11 @@ class NoisyIf:
 
     @contextmanager
     def _reserved(self, table: ProtectedTable) -> Iterator[ProtectedTable]:
-        if not self.reservation:
+        reservation = self._reservation(price_on(table))
+        if not reservation:
             yield table
             return
-        if table.unit.delta is not None:
-            raise QuestionError(
-                "a NoisyIf adds up pure epsilons; this table is counted in rho: open it without a delta."
-            )
-        with table.reserve(self.reservation) as scope:
+        with table.reserve(amount_on(table, reservation)) as scope:
             yield scope
 
     def follow(self, picked: Picked, table: ProtectedTable, more: Context | None = None, *bought: Any) -> Outcome:

@@ -43,6 +43,10 @@ class Policy(ABC):
         """The names in the context that decided, the most frequent first."""
         return ()
 
+    def evidence(self, context: Context) -> Evidence | None:
+        """What its histories say about contexts like this one; None where they say nothing."""
+        return None
+
     @property
     def name(self) -> str:
         """What a model says about the policy that chose it."""
@@ -65,6 +69,21 @@ class Fixed(Policy):
         if self.branch not in branches:
             raise QuestionError(f"the policy takes '{self.branch}', which is none of {', '.join(branches)}.")
         return {branch: float(branch == self.branch) - float(default == self.branch) for branch in branches}
+
+
+@dataclass(frozen=True)
+class Ruled(Policy):
+    """Always the same branch, for a reason that is told; nothing is said about points."""
+
+    branch: str
+    why: str
+    kind = "rule"
+
+    def margins(self, context: Context, branches: Sequence[str], default: str, advised: Weights) -> dict[str, float]:
+        return dict.fromkeys(branches, 0.0)
+
+    def rule(self, context: Context) -> tuple[str, str] | None:
+        return self.branch, self.why
 
 
 @dataclass(frozen=True)

@@ -53,10 +53,13 @@ class _Release(NamedTuple):
 
 
 class _Recorder(Entropy):
-    """Notes what is given to every mechanism, and publishes outcomes that are given, or the first ones there are."""
+    """Notes what is given to every mechanism, and publishes outcomes that are given, else some that may occur.
 
-    def __init__(self, outcomes: Sequence[Any] = ()) -> None:
-        self._given = list(outcomes)
+    Without a generator these are exact values and the best candidates.
+    """
+
+    def __init__(self, outcomes: Sequence[Any] = (), rng: np.random.Generator | None = None) -> None:
+        self._given, self._rng = list(outcomes), rng
         self.outcomes: list[Any] = []
         self.releases: list[_Release] = []
 
@@ -75,18 +78,27 @@ class _Recorder(Entropy):
 
     def gaussian(self, noises: Any, exact_values: NDArray[Any], which: NDArray[np.intp]) -> NDArray[Any]:
         variances = np.array([float(noise.variance) for noise in noises])[which]
-        return np.asarray(self._publish(_Release("gaussian", variances, exact_values), exact_values))
+        noise = 0 if self._rng is None else np.rint(self._rng.normal(size=np.shape(exact_values)) * np.sqrt(variances))
+        outcome = np.asarray(exact_values + noise, dtype=np.int64)
+        return np.asarray(self._publish(_Release("gaussian", variances, exact_values), outcome))
 
     def choice(self, mechanism: Any, exact_scores: NDArray[Any]) -> int:
-        return int(self._publish(_Release("choice", mechanism, exact_scores.tolist()), int(np.argmax(exact_scores))))
+        outcome = np.argmax(exact_scores) if self._rng is None else self._rng.integers(len(exact_scores))
+        return int(self._publish(_Release("choice", mechanism, exact_scores.tolist()), int(outcome)))
 
     def point(self, mechanism: ExponentialOverRanges, exact_scores: NDArray[Any], exact_sizes: Sequence[int]) -> int:
         sizes = [int(size) for size in exact_sizes]
-        return int(self._publish(_Release("point", mechanism, (exact_scores.tolist(), sizes)), 0))
+        outcome = 0 if self._rng is None else int(self._rng.integers(sum(sizes)))
+        return int(self._publish(_Release("point", mechanism, (exact_scores.tolist(), sizes)), outcome))
 
 
 def concentrated_loss(
-    run: Callable[[ProtectedTable], Hashable], left: Any, right: Any, domain: Domain, delta: Any
+    run: Callable[[ProtectedTable], Hashable],
+    left: Any,
+    right: Any,
+    domain: Domain,
+    delta: Any,
+    seed: int | None = None,
 ) -> float:
     """Return what a run loses as rho between two neighbours, added up over its releases.
 
@@ -99,6 +111,8 @@ def concentrated_loss(
     domain : Domain
     delta : Fraction
         Of the tables.
+    seed : int, optional
+        Draws outcomes that both tables publish; without one they are the exact values of the left table.
 
     Returns
     -------
@@ -108,7 +122,8 @@ def concentrated_loss(
     published: list[Hashable] = []
     recorders: list[_Recorder] = []
     for rows in (left, right):
-        recorder = _Recorder(recorders[0].outcomes if recorders else ())
+        rng = None if seed is None else np.random.default_rng(seed)
+        recorder = _Recorder(recorders[0].outcomes if recorders else (), rng)
         session = session_in_memory(rows, domain, Rho(10**9).value, recorder, delta=delta)
         with ProtectedTable(InProcess(session), session.whole_table()) as table:
             published.append(run(table))

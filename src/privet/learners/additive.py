@@ -18,6 +18,7 @@ from privet.errors import QuestionError
 from privet.kernel import MAX_RELEASED, SMALLEST_EPSILON, Domain, Histogram, Rho, rho_of
 from privet.learners.algorithm import (
     Algorithm,
+    Exchange,
     Meter,
     ProgressCallback,
     check_attributes,
@@ -26,8 +27,8 @@ from privet.learners.algorithm import (
     cost_of_counts,
     ignore_progress,
 )
-from privet.learners.boosting import CONSTANTS, boost
-from privet.learners.joint_tables import COUNT_SHARE, enough_signal, joint_signal, learn_jointly
+from privet.learners.boosting import CONSTANTS, NO_TABLE, boost
+from privet.learners.joint_tables import COUNT_SHARE, enough_rows, learn_jointly
 from privet.learners.log_odds import (
     AskedQuestion,
     Learned,
@@ -109,9 +110,9 @@ def learn(
     check_target(domain)
     if learner.looks:
         _check_attributes(domain, epsilon)
-    if table.unit.delta is not None and counts is not None:
-        raise QuestionError("class counts that were bought before are for data sets without a delta.")
-    remaining = epsilon - cost_of_counts(counts, domain)
+    if table.unit.delta is not None and counts is not None and learner.name != "boosted":
+        raise QuestionError(f"{learner.name} buys its own class counts in a data set with a delta; leave out counts.")
+    remaining = epsilon - cost_of_counts(counts, domain, Exchange.of(table, epsilon))
     check_budget(table, learner.name, remaining)
     scope = table.spending(remaining)  # a fit divides its epsilon: of a data set with a delta, the rho of it
     learned = learner.learn(scope, epsilon, rng, Meter(progress, domain), counts, **choices)
@@ -194,17 +195,17 @@ def _boosted(
     domain = table.domain
     if table.unit.delta is None:
         return boost(table, epsilon, rng, constants, meter, counts)
-    rho = table.unit.amount(epsilon)
-    if domain.rows is not None and not enough_signal(domain, joint_signal(domain, domain.rows, rho)):
-        return boost(table, epsilon, rng, constants, meter)
-    target = domain.target_column.name
-    counts = table.histogram(target, epsilon=Rho(rho * COUNT_SHARE))
+    rho = table.amount(epsilon)
+    if counts is None:
+        counts = table.histogram(domain.target_column.name, epsilon=Rho(rho * COUNT_SHARE))
+    else:  # a little less: what they cost was rounded up as a share of epsilon
+        rho *= 1 - Fraction(1, 10**30)
     rows = float(domain.rows or max(np.maximum(counts.values, 0).sum(), 1.0))
-    if enough_signal(domain, joint_signal(domain, rows, rho)):
+    if enough_rows(domain, rows, rho):
         return learn_jointly(table, rho, counts, rows, meter, pairs=pairs)
     # what the counts cost as a share of epsilon, rounded up to millionths
     paid = epsilon * Fraction(math.ceil(counts.about.loss / rho * 10**6), 10**6)
-    return boost(table, epsilon, rng, constants, meter, counts, paid)
+    return replace(prior_alone(table, epsilon, counts, paid), note=NO_TABLE)
 
 
 def _naive_bayes(

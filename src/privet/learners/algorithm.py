@@ -15,6 +15,7 @@ Whoever runs a fit sees its progress, so nothing in it may depend on a row:
 from __future__ import annotations
 
 import html
+import math
 import shutil
 import sys
 import time
@@ -90,7 +91,41 @@ def check_attributes(domain: Domain) -> None:
         raise QuestionError("the domain declares no column besides the target; declare what to predict it from.")
 
 
-def cost_of_counts(counts: Histogram | None, domain: Domain) -> Fraction:
+@dataclass(frozen=True)
+class Exchange:
+    """What shares of the epsilon of a fit cost, and what they are worth.
+
+    Pure epsilon costs itself, and is worth itself. Where losses are counted in rho, a share of epsilon costs the same
+    share of the rho of the fit. Gaussian noise that costs rho has the deviation 1 / sqrt(2 rho), as much as Laplace
+    noise for an epsilon of 2 sqrt(rho): so much the share is worth to rules that weigh rows against noise.
+
+    Parameters
+    ----------
+    rate : Fraction, optional
+        The rho of an epsilon of 1; None where losses are counted in epsilon.
+    """
+
+    rate: Fraction | None = None
+
+    @classmethod
+    def of(cls, table: ProtectedTable, epsilon: Fraction) -> Exchange:
+        """Return what shares of an epsilon cost that a fit divides on a table."""
+        return cls() if table.unit.delta is None else cls(table.amount(epsilon) / epsilon)
+
+    def loss(self, share: Fraction) -> Fraction:
+        """Return what a share costs."""
+        return share if self.rate is None else share * self.rate
+
+    def share(self, loss: Fraction) -> Fraction:
+        """Return the share that a loss is."""
+        return loss if self.rate is None else loss / self.rate
+
+    def worth(self, share: Fraction) -> Fraction:
+        """Return the pure epsilon whose noise is as wide as that of a share."""
+        return share if self.rate is None else Fraction(2 * math.sqrt(self.rate * share))
+
+
+def cost_of_counts(counts: Histogram | None, domain: Domain, exchange: Exchange) -> Fraction:
     """Return what class counts cost that were bought before a fit.
 
     Parameters
@@ -98,11 +133,13 @@ def cost_of_counts(counts: Histogram | None, domain: Domain) -> Fraction:
     counts : Histogram or None
         A released histogram of the target, or None if none was bought.
     domain : Domain
+    exchange : Exchange
+        What shares of the epsilon of the fit cost.
 
     Returns
     -------
     Fraction
-        The epsilon of the histogram; 0 without one.
+        Their share of the epsilon of the fit; 0 without any.
 
     Raises
     ------
@@ -113,7 +150,7 @@ def cost_of_counts(counts: Histogram | None, domain: Domain) -> Fraction:
         return Fraction(0)
     if not isinstance(counts, Histogram) or counts.columns != (domain.target_column.name,):
         raise QuestionError(f"counts are what table.histogram('{domain.target_column.name}', ...) released.")
-    return counts.epsilon
+    return exchange.share(counts.about.loss)
 
 
 def check_budget(table: ProtectedTable, name: str, epsilon: Fraction) -> None:
@@ -133,7 +170,7 @@ def check_budget(table: ProtectedTable, name: str, epsilon: Fraction) -> None:
         The table has less than `epsilon` left. Nothing was charged.
     """
     remaining = table.budget.remaining
-    if table.unit.amount(epsilon) > remaining:
+    if table.amount(epsilon) > remaining:
         buys = table.budget.buys
         raise BudgetExceeded(
             f"cannot fit {name} with epsilon={decimal_text(epsilon)}: the table has {decimal_text(buys)} left. "
@@ -165,10 +202,10 @@ class Record:
         tree, level, question, path
             As in `Step`.
         releases : sequence of Release
-            What was released for each node. All of them have the same epsilon.
+            What was released for each node. All of them cost the same.
         """
         first = releases[0]
-        self.steps.append(Step(tree, level, question, len(releases), first.epsilon, first.about.entry, path))
+        self.steps.append(Step(tree, level, question, len(releases), first.about.loss, first.about.entry, path))
         if not first.private:
             self.reasons.append("its noise was seeded, or its rows are public")
 

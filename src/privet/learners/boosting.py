@@ -16,7 +16,6 @@ plan.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -79,46 +78,7 @@ class Constants:
 
 CONSTANTS = Constants()
 MOST_ROWS = 10**10  # a plan is made for at most this many rows
-ROOT_POWER = 0.58  # the power where rho is divided: a step has as many rows times epsilon as with pure epsilon
-
-
-@dataclass(frozen=True)
-class Strength:
-    """What parts of the budget of a fit are worth, as an epsilon of a record: what noise depends on.
-
-    Pure epsilon is divided. Of rho, noise of deviation 1 / sqrt(2 rho) is what Laplace noise for 2 sqrt(rho) would be,
-    and parts lose their square roots: more steps are affordable, and the first is dearer.
-
-    Parameters
-    ----------
-    epsilon : float
-        Of a record, what the whole budget is worth for a single sum.
-    root : bool
-        Whether the budget is counted in rho.
-    """
-
-    epsilon: float
-    root: bool = False
-
-    @classmethod
-    def of(cls, table: ProtectedTable, epsilon: Fraction) -> Strength:
-        """Return what an epsilon of a fit is worth on a table."""
-        if table.unit.delta is None:
-            return cls(float(epsilon) / table.domain.rows_per_person)
-        return cls(2 * math.sqrt(float(table.unit.amount(epsilon))) / table.domain.rows_per_person, root=True)
-
-    def of_part(self, part: float) -> float:
-        """Return what a part of the budget is worth for a sum."""
-        return self.epsilon * (math.sqrt(part) if self.root else part)
-
-    def part_for_choice(self, epsilon: float) -> float:
-        """Return which part of the budget buys a choice of this epsilon; of rho, the exponential mechanism's."""
-        return (epsilon / (math.sqrt(2) * self.epsilon)) ** 2 if self.root else epsilon / self.epsilon
-
-    def steps(self, rows: float, constants: Constants) -> float:
-        """Return how many steps are worth their noise."""
-        power = ROOT_POWER if self.root else constants.power
-        return float(min(max(1.0, (rows * self.epsilon / constants.scale) ** power), constants.max_steps))
+NO_TABLE = "there is too little signal for a table: the model is the class shares alone"
 
 
 @dataclass(frozen=True)
@@ -163,7 +123,7 @@ def plan(
     looks: int,
     rows: float,
     epsilon: Fraction,
-    strength: Strength,
+    whole: Fraction,
     rng: np.random.Generator,
     constants: Constants,
 ) -> BoostPlan:
@@ -180,8 +140,8 @@ def plan(
         The number of rows, public or released.
     epsilon : Fraction
         What all steps may cost together, per person.
-    strength : Strength
-        What that is worth.
+    whole : Fraction
+        What the whole fit costs.
     rng : numpy.random.Generator
         Public coins for the order of attributes.
     constants : Constants
@@ -191,11 +151,12 @@ def plan(
     BoostPlan
     """
     names = domain.attributes
-    steps = strength.steps(rows, constants)
+    of_record = float(whole) / domain.rows_per_person
+    steps = float(min(max(1.0, (rows * of_record / constants.scale) ** constants.power), constants.max_steps))
 
     def largest(part: float) -> float:
         """The most cells that a table may have whose sums cost this part."""
-        return min(constants.max_cells, strength.of_part(part) * rows / constants.cell_signal)
+        return min(constants.max_cells, of_record * part * rows / constants.cell_signal)
 
     pairs = list(combinations(names, 2))
     fits = [domain[a].size * domain[b].size <= largest(0.6 / steps) for a, b in pairs]
@@ -207,7 +168,7 @@ def plan(
     looks = min(looks, constants.looks, int(steps / constants.look_steps), round(steps) - new) if many else 0
     order = tuple(names[index] for index in rng.permutation(len(names))) if every else ()
     unit = 1 / round(steps)
-    enough = strength.part_for_choice(constants.choice_cap / max(rows, 1.0))
+    enough = constants.choice_cap / max(rows, 1.0) / of_record
     choice = max(min(constants.choice_share * unit, enough), 0.001 * unit)
     if not many:  # with few steps pairs must be small as they are declared
         sizes = {name: domain[name].size for name in names}
@@ -242,7 +203,6 @@ def boost(
     constants: Constants = CONSTANTS,
     meter: Meter | None = None,
     counts: Histogram | None = None,
-    paid: Fraction | None = None,
 ) -> Learned:
     """Learn boosted tables within `epsilon`.
 
@@ -259,15 +219,13 @@ def boost(
         Where progress is reported.
     counts : Histogram, optional
         Class counts that were bought before.
-    paid : Fraction, optional
-        Which part of epsilon they cost, if it is not what they say.
 
     Returns
     -------
     Learned
         The class shares alone if there is too little signal for a table; its note says so.
     """
-    return _Fit(table, epsilon, rng, constants, meter or Meter(ignore_progress, table.domain)).run(counts, paid)
+    return _Fit(table, epsilon, rng, constants, meter or Meter(ignore_progress, table.domain)).run(counts)
 
 
 class _Fit:
@@ -286,34 +244,28 @@ class _Fit:
         self._target = table.domain.target_column.name
         self._asked: list[AskedQuestion] = []
 
-    def run(self, counts: Histogram | None, paid: Fraction | None = None) -> Learned:
+    def run(self, counts: Histogram | None) -> Learned:
         """Buy class counts if there are none, make the plan, and take its steps."""
         if counts is None:
-            paid = as_epsilon(self._epsilon * self._constants.prior_share)
-            counts = self._table.histogram(self._target, epsilon=paid)
-        elif paid is None:
-            paid = counts.epsilon
-        assert paid is not None
+            share = as_epsilon(self._epsilon * self._constants.prior_share)
+            counts = self._table.histogram(self._target, epsilon=share)
         self._record("class counts", counts, 0)
         public = self._domain.rows
         rows = max(float(np.maximum(counts.values, 0).sum()), 1.0) if public is None else float(min(public, MOST_ROWS))
         least = self._constants.least_signal if public is None else self._constants.least_public_signal
-        worth = Strength.of(self._table, self._epsilon)
-        if rows * worth.epsilon < least:
-            return replace(
-                prior_alone(self._table, self._epsilon, counts, paid),
-                note="there is too little signal for a table: the model is the class shares alone",
-            )
+        of_record = float(self._epsilon) / self._domain.rows_per_person
+        if rows * of_record < least:
+            return replace(prior_alone(self._table, self._epsilon, counts), note=NO_TABLE)
         # a cell needs rows, and no epsilon makes more of them
-        self._finer = FinerTable(self._table, rows * min(worth.epsilon, 1 / self._domain.rows_per_person))
-        self._budget = self._epsilon - paid  # of all steps
+        self._finer = FinerTable(self._table, rows * min(of_record, 1 / self._domain.rows_per_person))
+        self._budget = self._epsilon - counts.epsilon  # of all steps
         names = self._domain.attributes
         paired = zip(names, self._finer.merged_columns(names), strict=True)
         sizes = {name: self._finer.domain[column].size for name, column in paired}
         self._plan = plan(
-            self._domain, sizes, len(self._finer.looks), rows, self._budget, worth, self._rng, self._constants
+            self._domain, sizes, len(self._finer.looks), rows, self._budget, self._epsilon, self._rng, self._constants
         )
-        weak = rows * worth.epsilon < self._constants.totals_below
+        weak = rows * of_record < self._constants.totals_below
         table, self._shares = self._first_step(counts, weak)
         intercept, tables = centred_log(self._shares), [table]
         while len(tables) < self._plan.steps:

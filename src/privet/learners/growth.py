@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import PrivacyError, QuestionError
-from privet.kernel import Criterion, Domain, Histogram, PerPart, Public, Release, as_epsilon
+from privet.kernel import PURE, Criterion, Domain, Histogram, PerPart, Public, Release, as_epsilon, rho_of
 from privet.lab import PublicTable
 from privet.learners import prune
 from privet.learners.algorithm import (
+    Exchange,
     Meter,
     ProgressCallback,
     Record,
@@ -77,6 +78,8 @@ class TreeSpending:
         The number of the tree in the record.
     on_level : callable
         Called with each level and the number of its nodes.
+    exchange : Exchange
+        What shares of epsilon cost.
     """
 
     epsilon: Fraction
@@ -84,13 +87,15 @@ class TreeSpending:
     record: Record
     number: int
     on_level: LevelCallback
+    exchange: Exchange
 
     def pay(self, level: int, question: str, releases: Sequence[Any], paid: PerPart[Fraction]) -> PerPart[Fraction]:
         """Record a question to some nodes of a level, and return what their paths have paid afterwards."""
-        if not releases[0].epsilon:  # public rows pay nothing
+        loss = releases[0].about.loss
+        if not loss:  # public rows pay nothing
             return paid
         self.record.add(self.number, level, question, releases)
-        return paid.map(releases[0].epsilon.__add__)
+        return paid.map(self.exchange.share(loss).__add__)
 
 
 @dataclass(frozen=True)
@@ -246,6 +251,8 @@ class NodeSites:
         The number of rows of the table, if it is known.
     resolve : callable
         Returns a criterion that depends on nothing any more, as `resolved_criterion` does.
+    exchange : Exchange
+        What shares of epsilon are worth.
     """
 
     plan: Plan
@@ -254,6 +261,7 @@ class NodeSites:
     rng: np.random.Generator
     rows: Release | Public | None
     resolve: Callable[[Any], str | Criterion]
+    exchange: Exchange
 
     def decide(
         self, name: str, nodes: Nodes, node: int, epsilon: Fraction, check: Callable[[Any], Any] | None = None
@@ -281,17 +289,18 @@ class NodeSites:
         QuestionError
             The site decided something that cannot be done.
         """
+        worth = self.exchange.worth(epsilon - nodes.paid[node])
         view: dict[str, Release | Public] = {
             "depth": Public(nodes.level),
             "left": Public(len(nodes.unused[node])),
-            "budget": Public(float(epsilon - nodes.paid[node])),
+            "budget": Public(float(worth)),
         }
         if nodes.sizes:
             view["rows"] = nodes.sizes[node]
         elif self.rows is not None:
             view["rows"] = estimate_of(self.rows, float(nodes.estimate[node]))
         if "rows" in view:
-            view["signal"] = signal_of(view["rows"], float(epsilon - nodes.paid[node]))
+            view["signal"] = signal_of(view["rows"], float(worth))
         site = getattr(self.plan, name)
         return self.decisions.ask(name, site, check or partial(checked_at_node, name), view)
 
@@ -455,14 +464,16 @@ class Growth:
                 lambda names: max(self._plan.children(self._domain, name) for name in names)
             )
             largest = children.array()
-            return np.asarray(arrays.size[some] / (largest * classes) < math.sqrt(2) / float(shares.size))
+            deviation = math.sqrt(2) / float(self._spending.exchange.worth(shares.size))
+            return np.asarray(arrays.size[some] / (largest * classes) < deviation)
         if stop == "estimate":
             if self._node_sites is not None and self._node_sites.rows is None:
                 raise QuestionError(
                     "to stop by an estimated size takes the number of rows: declare rows in the domain, or give the "
                     "plan a prior share that buys it."
                 )
-            least = nodes.paid.take(some).map(lambda paid: self._plan.rows_to_split(classes, self._epsilon - paid))
+            left = nodes.paid.take(some).map(lambda paid: self._spending.exchange.worth(self._epsilon - paid))
+            least = left.map(lambda worth: self._plan.rows_to_split(classes, worth))
             return np.asarray(nodes.estimate[some] < least.array())
         if stop == "pure":
             few = arrays.size[some] < self._plan.min_rows
@@ -479,7 +490,7 @@ class Growth:
             leaves = parts.take(some)
             # a leaf may spend what its path has left: nobody else can
             share = self._epsilon - paid if self._schedule.leaf is None else self._schedule.leaf
-            path = paid + share if self._mixed else None
+            path = self._spending.exchange.loss(paid + share) if self._mixed else None
             if self._plan.leaf == "label":
                 choices = leaves.majority(self._target.name, share)
                 record.add(number, nodes.level, "label", choices, path)
@@ -654,36 +665,48 @@ def grow(
     BudgetExceeded
         The table cannot pay the whole fit. Nothing was charged.
     """
-    domain = table.domain
-    remaining = epsilon - cost_of_counts(counts, domain)
+    domain, delta = table.domain, table.unit.delta
+    if delta is not None and plan.is_exact:
+        raise QuestionError(f"{plan.name} reads rows without noise: fit it to public rows.")
+    bought = cost_of_counts(counts, domain, Exchange() if plan.is_exact else Exchange.of(table, epsilon))
+    remaining = epsilon - bought
     _check(table, plan, remaining)
     record, meter = Record(), Meter(progress, domain)
-    scope = table if plan.is_exact else table.allot(remaining)
-    prior_share = _prior_share(plan, domain, epsilon) if counts is None else counts.epsilon
+    # where losses are counted in rho, a share of epsilon costs the same share of the rho of the fit
+    scope = table if plan.is_exact else table.spending(remaining)
+    exchange = Exchange() if plan.is_exact else Exchange.of(scope, remaining)
+    plan = _with_least_error(plan, scope)
+    prior_share = _prior_share(plan, domain, epsilon) if counts is None else bought
     decisions, has_sites = Decisions({}), bool(plan.sites)
     if has_sites:
         if counts is None and prior_share and domain.rows is None:  # every site may look at the number of rows
             counts = _class_counts(scope, prior_share)
-        decisions = Decisions(view_of(domain, epsilon, _rows_for_sites(domain, counts)))
-        plan = plan.decided(decisions)
+        decisions = Decisions(view_of(domain, exchange.worth(epsilon), _rows_for_sites(domain, counts)))
+        plan = _with_least_error(plan.decided(decisions), scope)
         _check_choices(table, plan)
         if plan.depth != 0:
             plan.schedule(domain, epsilon, 1)  # refuses a budget that has nothing for what other sites chose
     shares = plan.tree_shares(epsilon - prior_share)
     rows = _known_rows(scope, plan, prior_share, has_sites)
-    planned = None if rows is None else _planned(plan, domain, shares, rows, rng)
+    planned = None if rows is None else _planned(plan, domain, shares, rows, rng, exchange)
     prior = _prior(scope, prior_share, counts, record)
     if rows is None or planned is None:
         assert prior is not None
         rows = max(sum(prior), 1.0)
-        planned = _planned(plan, domain, shares, rows, rng, bought=True)
+        planned = _planned(plan, domain, shares, rows, rng, exchange, bought=True)
     known_rows = decisions.view.get("rows", Public(rows) if plan.wants_rows else None)
     resolve = partial(
-        resolved_criterion, domain=domain, epsilon=epsilon, rows=None if known_rows is None else rows, prior=prior
+        resolved_criterion,
+        domain=domain,
+        epsilon=exchange.worth(epsilon),
+        rows=None if known_rows is None else rows,
+        prior=prior,
     )
     if plan.criterion in (WEIGHTED, BY_SIGNAL):
         plan = replace(plan, criterion=resolve(plan.criterion))
-    node_sites = NodeSites(plan, domain, decisions, rng, known_rows, resolve) if plan.decides_at_nodes else None
+    node_sites = None
+    if plan.decides_at_nodes:
+        node_sites = NodeSites(plan, domain, decisions, rng, known_rows, resolve, exchange)
     schedules, structures = planned
     # coins before growth: the same seed scatters and draws the same, whatever the releases are
     coins = 0 if plan.rows == "all" else int(rng.integers(2**31))
@@ -691,7 +714,7 @@ def grow(
     if plan.rows == "disjoint":
         count = settled(plan.trees)
         on_level = _level_reporter(meter, record, schedules[:1], 0, f"{count} trees, ")
-        spending = TreeSpending(shares[0], schedules[0], record, 0, on_level)
+        spending = TreeSpending(shares[0], schedules[0], record, 0, on_level, exchange)
         trees = Growth(scope.scatter(count, coins), plan, spending, structures, rows / count, node_sites).run()
     else:
         parallel = jobs is not None and node_sites is None  # sites toss coins, one node after the other
@@ -706,7 +729,7 @@ def grow(
                 assert isinstance(tree_table, PublicTable)
                 tree_table = tree_table.bootstrap(coins + number)
             on_level = _ignore_level if parallel else _level_reporter(meter, own, schedules, number)
-            spending = TreeSpending(shares[number], schedules[number], own, number, on_level)
+            spending = TreeSpending(shares[number], schedules[number], own, number, on_level, exchange)
             structure = structures[number : number + 1]
             return Growth(tree_table.parts(), plan, spending, structure, rows, node_sites).run()
 
@@ -733,6 +756,8 @@ def grow(
         decisions=decisions.record,
         criterion=plan.criterion if plan.is_exact and isinstance(plan.criterion, str) else "",
         person=domain.person or "",
+        delta=delta,
+        rho=None if delta is None else rho_of(epsilon, delta),
     )
     return Ensemble(domain, tuple(trees), privacy, settled(plan.vote), prior)
 
@@ -780,12 +805,14 @@ def refill(
         plan, depth=100, prior=Fraction(0), prune="none", consistency="none", trees=len(model.trees), rows="all"
     )
     record, meter = Record(), Meter(progress, table.domain)
-    scope = table.allot(epsilon)
+    scope = table.spending(epsilon)
+    exchange = Exchange.of(scope, epsilon)
     filled = list(zip(model.trees, plan.tree_shares(epsilon), strict=True))
     schedules = [plan.schedule(table.domain, share, tree.depth) for tree, share in filled]
     trees = []
     for number, ((tree, share), schedule) in enumerate(zip(filled, schedules, strict=True)):
-        spending = TreeSpending(share, schedule, record, number, _level_reporter(meter, record, schedules, number))
+        on_level = _level_reporter(meter, record, schedules, number)
+        spending = TreeSpending(share, schedule, record, number, on_level, exchange)
         (new,) = Growth(scope.allot(share).parts(), plan, spending, [tree]).run()
         deviation = np.sqrt(tree.deviation**2 + new.deviation**2)
         trees.append(tree.with_counts(tree.counts + new.counts, deviation))
@@ -837,17 +864,21 @@ def _level_reporter(
 
 def _check(table: ProtectedTable, plan: Plan, epsilon: Fraction) -> None:
     """Refuse a plan that the table cannot answer or pay."""
-    if table.unit.delta is not None:
-        raise QuestionError(
-            f"{plan.name} divides a pure epsilon among its levels; this table is counted in rho: fit boosted tables, "
-            "naive Bayes or the prior to it, or open the data without a delta."
-        )
     domain = table.domain
     check_target(domain)
     check_attributes(domain)
     _check_choices(table, plan)
     if not plan.is_exact:
         check_budget(table, plan.name, epsilon)
+
+
+def _with_least_error(plan: Plan, table: ProtectedTable) -> Plan:
+    """Return the plan with the selection that has the least error where losses are counted in rho.
+
+    Permute-and-flip for epsilon costs epsilon^2 / 2 there, the exponential mechanism a quarter of it.
+    """
+    changes = table.unit.delta is not None and plan.mechanism == PURE.selection
+    return replace(plan, mechanism=table.unit.selection) if changes else plan
 
 
 def _check_choices(table: ProtectedTable, plan: Plan) -> None:
@@ -868,10 +899,11 @@ def _check_leaves(
     structures: Sequence[Tree],
     rows: float,
     epsilon: Fraction,
+    exchange: Exchange,
 ) -> None:
     """Refuse trees that may have more than `max_leaves` leaves."""
     most = max(
-        [plan.most_leaves(domain, schedule, rows, float(epsilon)) for schedule in schedules]
+        [plan.most_leaves(domain, schedule, rows, epsilon, exchange.worth) for schedule in schedules]
         if not structures
         else [tree.leaves for tree in structures]
     )
@@ -928,20 +960,26 @@ def _prior(
 
 
 def _planned(
-    plan: Plan, domain: Domain, shares: Sequence[Fraction], rows: float, rng: np.random.Generator, bought: bool = False
+    plan: Plan,
+    domain: Domain,
+    shares: Sequence[Fraction],
+    rows: float,
+    rng: np.random.Generator,
+    exchange: Exchange,
+    bought: bool = False,
 ) -> tuple[list[Schedule], list[Tree]]:
     """Return the schedule of each tree, and the structures that are drawn without a look at any row.
 
     A tree that may have too many leaves is refused if the user chose its depth. It is made less deep if the depth
     follows from the number of rows, or if that number was bought already.
     """
-    depths = [plan.depth_for(domain, rows, share) for share in shares]
+    depths = [plan.depth_for(domain, rows, exchange.worth(share)) for share in shares]
     while True:
         try:
             schedules = [plan.schedule(domain, share, depth) for share, depth in zip(shares, depths, strict=True)]
             structures = [draw(plan, domain, depth, rng) for depth in depths] if plan.is_drawn_before else []
             if not plan.is_exact:  # a tree of public rows has no more leaves than rows
-                _check_leaves(plan, domain, schedules, structures, rows, max(shares))
+                _check_leaves(plan, domain, schedules, structures, rows, max(shares), exchange)
             return schedules, structures
         except QuestionError:
             if not (bought or plan.has_depth_rule) or not any(depths):

@@ -3,7 +3,8 @@
 Boosted tables pay for one table at a time, because pure epsilon adds up over tables. Rho adds up over squares of what
 a record moves, so that one step can update every table for the price of a few. A fit does this:
 
-1. Class counts give the first model, the same for every row.
+1. Class counts give the first model, the same for every row. With little signal one attribute is chosen then, and its
+   table is bought by itself: where one attribute says nearly everything, a little of all would drown it in noise.
 2. A *probe* buys the residuals of that model in the cells of every attribute, positive and negative ones apart. Their
    sums say how many rows a cell has that can still be moved, its *curvature*; their differences say how large effects
    are, attribute by attribute (empirical Bayes).
@@ -35,7 +36,15 @@ from numpy.typing import NDArray
 from privet.kernel import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel, Domain, Histogram, Numeric, Rho
 from privet.learners.algorithm import Meter
 from privet.learners.cells import divided
-from privet.learners.log_odds import AskedQuestion, Learned, centred_log, class_shares, ordered_cells
+from privet.learners.log_odds import (
+    AskedQuestion,
+    Learned,
+    centred_log,
+    class_shares,
+    from_counts,
+    ordered_cells,
+    table_title,
+)
 from privet.models.model import Floats
 from privet.models.tables import Table
 from privet.table import ProtectedTable
@@ -51,7 +60,12 @@ class JointConstants:
     the number of rows over the deviation of the noise of a sum that costs an even share.
     """
 
-    least_signal: float = 45.0  # with two classes, times sqrt(classes / 2): below it, tables are bought one at a time
+    least_rows: float = 4.0  # rows over the noise of a sum that costs all of rho: below, the model is the class shares
+    least_signal: float = 45.0  # with two classes, times sqrt(classes / 2): below it, pure epsilon buys more
+    first_share: float = 0.6  # of rho, for a first table: first_share / (1 + (signal / first_signal)^2) ...
+    first_signal: float = 50.0
+    first_least: float = 0.1  # ... or nothing, if that is less than this
+    first_choice: float = 0.4  # the part of it that chooses the attribute
     steps: int = 30
     probe: float = 0.10  # share of rho for the probe of all attributes
     cap: int = 512  # of a residual, in units of 1 / RESIDUAL_GRID
@@ -150,8 +164,13 @@ def joint_signal(domain: Domain, rows: float, rho: Fraction, constants: JointCon
 
 
 def enough_signal(domain: Domain, signal: float, constants: JointConstants = JOINT) -> bool:
-    """Return whether tables are learned together: with less signal it is better to buy a few, one at a time."""
+    """Return whether rho buys more than the pure epsilon it stands for: with little signal it does not."""
     return signal >= constants.least_signal * math.sqrt(len(domain.classes) / 2)
+
+
+def enough_rows(domain: Domain, rows: float, rho: Fraction, constants: JointConstants = JOINT) -> bool:
+    """Return whether a table is worth its noise; if not, the model is the class shares."""
+    return rows / domain.rows_per_person * math.sqrt(2 * float(rho)) >= constants.least_rows
 
 
 def learn_jointly(
@@ -216,28 +235,38 @@ class _JointFit:
         # the square of how far a record moves one table, and with its squared records a person
         cap = constants.cap / RESIDUAL_GRID
         self._squared = cap**2 * (1 if self._classes == 2 else 2) * table.domain.rows_per_person**2
-        shares = class_shares(counts)
-        logs = np.array(centred_log(shares))
-        self._intercept = np.array([logs[1] - logs[0]]) if self._numbers == 1 else logs
-        products = shares * (1 - shares)
-        self._bound = rows * (products[:1] if self._numbers == 1 else products)  # the curvature of constant shares
-        self._curvature = self._bound
+        self._counts, self._rows = counts, rows
+        self._set_shares(class_shares(counts))
         self._values, self._curvatures, self._taus = (np.zeros((0, self._numbers)) for _ in range(3))
         self._born = np.zeros(0)
         pairable = pairs and len(table.domain.attributes) > 1
         self._insertions = constants.insertions if pairable else ()
-        self._joining = max(1, round(math.sqrt(self._signal / constants.pair_signal)))
+        most = math.ceil(math.comb(len(table.domain.attributes), 2) / max(1, len(self._insertions)))
+        self._joining = max(1, min(round(math.sqrt(self._signal / constants.pair_signal)), most))
         pick = min(constants.pick, constants.pick_signal / (self._signal**2 * self._weight))
-        self._pick = self._share(pick * self._joining)
-        self._pair_probe = self._share(constants.probe * self._joining / self._weight)
+        self._pick_share = pick * self._joining
+        self._pair_share = constants.probe * min(self._joining / self._weight, 1.0)
+        self._first: dict[tuple[str, ...], tuple[Floats, Floats]] = {}  # values and deviations of the first table
         self._merged: dict[str, tuple[str, Codes]] = {}
         self._owned: set[tuple[str, str]] = set()
+
+    def _set_shares(self, shares: Floats) -> None:
+        """Begin with a model of constant class shares."""
+        logs, products = np.array(centred_log(shares)), shares * (1 - shares)
+        self._intercept = np.array([logs[1] - logs[0]]) if self._numbers == 1 else logs
+        self._bound = self._rows * (products[:1] if self._numbers == 1 else products)  # the curvature of the model
+        self._curvature = self._bound
 
     # -- the order of things ------------------------------------------------------------------
 
     def run(self) -> Learned:
         """Probe, take the steps, and return the average of the later ones."""
         constants = self._constants
+        first = constants.first_share / (1 + (self._signal / constants.first_signal) ** 2)
+        if first >= constants.first_least and len(self._declared.attributes) > 1:
+            self._buy_first(first)
+            self._total = self._left  # shares are those of what is left for all tables
+        self._pick, self._pair_probe = self._share(self._pick_share), self._share(self._pair_share)
         probed = self._probe(0, self._share(constants.probe), "probe of all attributes")
         price = self._plan_steps(0)
         self._values = self._values + self._centred(self._gains * probed)
@@ -255,7 +284,7 @@ class _JointFit:
         return self._learned()
 
     def _share(self, part: float) -> Fraction:
-        """Return a part of rho, on the grid of losses."""
+        """Return a part of what there was at the beginning, on the grid of losses."""
         return Rho(self._total * Fraction(max(1, int(part * 10**9)), 10**9)).value
 
     def _plan_steps(self, step: int) -> Fraction:
@@ -280,6 +309,38 @@ class _JointFit:
     def _record(self, title: str, release: Any) -> None:
         self._asked.append(AskedQuestion(title, release, 0))
         self._left -= release.rho
+
+    def _buy_first(self, part: float) -> None:
+        """Choose the attribute in which a model of constant shares errs most, and buy its table by itself.
+
+        The residuals of such a model are functions of counts, which also say how large the classes are.
+        """
+        constants, domain, price = self._constants, self._declared, self._share(part)
+        sizes = [domain[name].size for name in domain.attributes]
+        paid = self._share(part * constants.first_choice)
+        chosen = self._base.top_residual_tables(
+            self._model(),
+            [(name,) for name in domain.attributes],
+            1,
+            Rho(paid),
+            cap=constants.cap,
+            penalties=self._penalties(sizes),
+        )
+        self._record("choice of an attribute", chosen)
+        columns = (domain.attributes[chosen.indices[0]],)
+        counts = self._base.histogram(*columns, domain.target_column.name, epsilon=Rho(price - paid))
+        self._record(table_title(columns), counts)
+        shares = class_shares(self._counts, counts)
+        self._set_shares(shares)
+        values, deviation = from_counts(domain, columns, counts, shares)
+        if self._numbers == 1:  # log odds of the second class, instead of half of them for each
+            values, deviation = values[..., 1:] - values[..., :1], 2 * deviation[..., 1:]
+        self._first[columns] = values, deviation
+
+    def _penalties(self, sizes: Sequence[int]) -> list[int]:
+        """Return what a choice subtracts for tables of so many cells: the sampling error of their sums."""
+        penalty = self._constants.penalty * math.sqrt(float(self._curvature.sum())) * RESIDUAL_GRID
+        return [int(penalty * math.sqrt(size)) for size in sizes]
 
     def _probe(self, first: int, price: Fraction, title: str) -> Floats:
         """Probe the groups from `first` on: note their curvatures and effects, and return their residual sums."""
@@ -346,9 +407,6 @@ class _JointFit:
         if not candidates:
             return
         joining = min(self._joining, len(candidates))
-        total = float(self._curvature.sum())
-        penalty = self._constants.penalty * math.sqrt(total) * RESIDUAL_GRID
-        penalties = [int(penalty * math.sqrt(group.size)) for group in groups.values()]
         price = Rho(self._pick * joining / self._joining)
         chosen = self._table.top_residual_tables(
             self._model(),
@@ -356,7 +414,7 @@ class _JointFit:
             joining,
             price,
             cap=self._constants.cap,
-            penalties=penalties,
+            penalties=self._penalties([group.size for group in groups.values()]),
         )
         self._record("choice of pairs", chosen)
         first, before = len(self._groups), len(self._values)
@@ -419,6 +477,8 @@ class _JointFit:
     def _terms(self, values: Floats) -> dict[tuple[str, ...], Floats]:
         """Return values of all groups as tables over their columns; levels of one attribute are added up."""
         terms: dict[tuple[str, ...], Floats] = {}
+        if not len(values):  # before the probe
+            return terms
         for group, own in zip(self._groups, self._cells(values), strict=True):
             terms[group.columns] = terms.get(group.columns, 0.0) + group.spread(own)
         return terms
@@ -430,8 +490,15 @@ class _JointFit:
             whole = np.rint(values * LOGIT_GRID).astype(np.int32)
             return whole if self._numbers > 1 else np.concatenate([np.zeros_like(whole), whole], axis=-1)
 
-        terms = tuple((columns, on_grid(values)) for columns, values in self._terms(self._values).items())
+        terms = tuple((columns, on_grid(values)) for columns, values in self._tables().items())
         return AdditiveModel(tuple(on_grid(self._intercept).tolist()), terms)
+
+    def _tables(self) -> dict[tuple[str, ...], Floats]:
+        """Return the values of all tables, with the first one in that of its attribute."""
+        terms = self._terms(self._values)
+        for columns, (values, _) in self._first.items():
+            terms[columns] = terms.get(columns, 0.0) + values
+        return terms
 
     def _learned(self) -> Learned:
         """Return one table for each attribute, and the pairs, over the declared columns in the cells that were used."""
@@ -441,6 +508,8 @@ class _JointFit:
 
         # posterior variance of a cell: that of its effects, over 1 + signal to noise of all steps
         variances = self._terms(self._taus**2 / (1 + self._ratios[:-1]))
+        for columns, (_, deviation) in self._first.items():
+            variances[columns] = variances[columns] + deviation**2
         finest = {name: self._declared[name] for name in self._declared.attributes}
         for columns in variances:
             for column in columns:
@@ -448,7 +517,7 @@ class _JointFit:
                 if self._table.domain[column].size > finest[name].size:
                     finest[name] = replace(self._table.domain.numeric(column), name=name)
         tables = []
-        for columns, values in self._terms(self._values).items():
+        for columns, values in self._tables().items():
             own, deviation = by_class(values), np.abs(by_class(np.sqrt(variances[columns])))
             names = tuple(self._attribute_of[column] for column in columns)
             for axis, (column, name) in enumerate(zip(columns, names, strict=True)):
@@ -598,12 +667,16 @@ def mean_above_zero(seen: Floats, error: Floats, prior: Floats) -> Floats:
 
     >>> mean_above_zero(np.array([50.0, -50.0]), np.array([1.0, 10.0]), np.array([100.0, 100.0])).round(1).tolist()
     [50.0, 1.8]
+    >>> mean_above_zero(np.array([-1e9]), np.array([1.0]), np.array([1.0])).tolist()
+    [1e-09]
     """
     from scipy.special import log_ndtr  # with the first fit: it takes long to import
 
     middle = seen - error**2 / prior
     scaled = middle / error
-    return np.asarray(middle + error * np.exp(-(scaled**2) / 2 - math.log(2 * math.pi) / 2 - log_ndtr(scaled)))
+    mean = middle + error * np.exp(-(scaled**2) / 2 - math.log(2 * math.pi) / 2 - log_ndtr(scaled))
+    # far below zero the sum cancels: there it is error / |scaled|, up to a part of 2 / scaled^2 (Mills' ratio)
+    return np.asarray(np.where(scaled < -30, -error / np.minimum(scaled, -1), mean))
 
 
 def effect_size(sums: Floats, curvatures: Floats, variance: float, expected: float, deviation: float) -> float:

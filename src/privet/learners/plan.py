@@ -10,6 +10,7 @@ published algorithm. A field may also hold a `Site`: then its value is chosen wh
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
@@ -556,7 +557,14 @@ class Plan:
         """
         return classes * 2 * math.sqrt(2) / float(remaining)
 
-    def most_leaves(self, domain: Domain, schedule: Schedule, rows: float = math.inf, epsilon: float = 1.0) -> int:
+    def most_leaves(
+        self,
+        domain: Domain,
+        schedule: Schedule,
+        rows: float = math.inf,
+        epsilon: Fraction = Fraction(1),
+        worth: Callable[[Fraction], Fraction] = lambda share: share,
+    ) -> int:
         """Return the most leaves that a tree may have, by public facts.
 
         Level by level the largest attributes are used up. If sizes are bought and the domain bounds the rows,
@@ -569,8 +577,10 @@ class Plan:
         schedule : Schedule
         rows : float, default inf
             The number of rows, for a plan that estimates sizes.
-        epsilon : float, default 1.0
+        epsilon : Fraction, default 1
             The budget of the tree, likewise.
+        worth : callable, optional
+            Returns the pure epsilon whose noise is as wide as that of a share.
 
         Returns
         -------
@@ -587,12 +597,11 @@ class Plan:
                 largest = max(largest, *reused)
             going_on = open_nodes
             if self.stop == "noise" and bound is not None and level.size > 0:
-                threshold = largest * len(domain.classes) * math.sqrt(2) / float(level.size)
+                threshold = largest * len(domain.classes) * math.sqrt(2) / float(worth(level.size))
                 going_on = min(open_nodes, 1 + math.floor(2 * bound / threshold))
             if self.stop == "estimate":
-                going_on = min(
-                    open_nodes, max(1, math.floor(rows / self.rows_to_split(len(domain.classes), Fraction(epsilon))))
-                )
+                least = self.rows_to_split(len(domain.classes), worth(epsilon))
+                going_on = min(open_nodes, max(1, math.floor(rows / least)))
             closed += open_nodes - going_on
             open_nodes = going_on * largest
         return closed + open_nodes

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -165,8 +166,8 @@ class _OneStep:
     """Several histograms of one node, recorded as one step that costs their sum."""
 
     def __init__(self, histograms: Sequence[Histogram]) -> None:
-        self.epsilon = sum((histogram.epsilon for histogram in histograms), Fraction(0))
-        self.about, self.private = histograms[0].about, histograms[0].private
+        loss = sum((histogram.about.loss for histogram in histograms), Fraction(0))
+        self.about, self.private = replace(histograms[0].about, loss=loss), histograms[0].private
 
 
 def _noisy_gain(counts: NDArray[Any], totals: NDArray[Any] | None) -> float:

@@ -24,6 +24,7 @@ from privet.table import InProcess, ProtectedTable
 from privet.text import clean
 
 _NOT_CHOICES = {"epsilon", "domain", "unsafe", "verbose", "policy"}  # a path, a callable, or the owner's to say
+_PUBLIC = {"id3", "c45"}  # for rows that are public, without noise: no server fits them
 _KEPT = 1000  # jobs that have ended
 _PAGE = 20  # models that are read at a time
 TICKS = 10  # of a table's ticks, between two looks at a job
@@ -317,6 +318,8 @@ def classifier_choices() -> dict[str, Choices]:
 
     made = {}
     for name, kind in CLASSIFIERS.items():
+        if name in _PUBLIC:
+            continue
         given = kind().get_params().items()
         plain = {key: value for key, value in given if key not in _NOT_CHOICES}
         choices = {key: value for key, value in plain.items() if value is None or isinstance(value, str | int)}

@@ -90,7 +90,9 @@ def _with_delta(subject: Subject, delta: Fraction) -> Subject:
             raise QuestionError(f"{subject.name} is verified with delta {float(subject.delta):g}; leave out delta.")
         return subject
 
-    def checks(claim: Fraction, effort: Effort) -> list[Check]:
+    def checks(claim: Fraction, effort: Effort) -> Sequence[Check]:
+        if subject.in_rho is not None:
+            return subject.in_rho(claim, effort, delta)
         found = [with_delta.approximate(check, delta) for check in subject.checks(claim, effort)]
         kept = [check for check in found if check is not None]
         if not kept:
@@ -115,7 +117,8 @@ def _subject(subject: Any, pairs: Sequence[tuple[Any, Any]] | None) -> Subject:
     if isinstance(subject, type):
         raise QuestionError(f"{name} is a class; pass one of it, as {name}(...).")
     if isinstance(subject, PrivateClassifier):
-        return Subject(name, "estimator", "one of privet's classifiers", partial(_classifier, subject))
+        run = partial(_classifier, subject)
+        return Subject(name, "estimator", "one of privet's classifiers", run, in_rho=run)
     if hasattr(subject, "loss") and hasattr(subject, "release"):
         return Subject(name, "mechanism", "a mechanism", lambda claim, effort: mechanisms.checks(subject, effort))
     if hasattr(subject, "fit") and hasattr(subject, "predict"):
@@ -138,12 +141,16 @@ def _named(name: str) -> Subject:
     return known[name]
 
 
-def _classifier(classifier: PrivateClassifier, claim: Any, effort: Effort) -> list[Check]:
+def _classifier(
+    classifier: PrivateClassifier, claim: Any, effort: Effort, delta: Fraction | None = None
+) -> list[Check]:
     """A classifier on the tables of the bench, whatever its own domain is; one without an epsilon gets the claim."""
     parameters = {**classifier.get_params(deep=False), "domain": None}
     if parameters["epsilon"] is None:
         parameters["epsilon"] = claim
-    return estimators.checks(type(classifier)(**parameters), effort)
+    if "delta" in parameters:  # a table has its own
+        parameters["delta"] = None
+    return estimators.checks(type(classifier)(**parameters), effort, delta)
 
 
 def verify_all(*, effort: float = 1.0, curves: bool = True, progress: Progress = lambda text: None) -> Report:

@@ -25,6 +25,7 @@ from privet.choice.catalog import ALGORITHMS
 from privet.errors import QuestionError
 from privet.kernel import Domain, Nominal
 from privet.lab import PublicRows, WorstLoss, open_public, worst_loss
+from privet.lab.concentrated import concentrated_loss
 from privet.learners.estimator import PrivateClassifier
 from privet.learners.estimators import PriorClassifier, TablesClassifier, TreeClassifier
 from privet.learners.presets import PRESETS, preset
@@ -37,6 +38,7 @@ from privet.verification.checks import CanaryCheck, Check, ExactCheck, Neighbour
 from privet.verification.events import Observations
 from privet.verification.subject import Effort, Subject
 from privet.verification.tables import BINARY, DOMAIN, ROW, Pair, boundary_pairs, known_pairs, random_pair
+from privet.verification.with_delta import ConcentratedCheck, DeltaCanaryCheck, DeltaNeighbourCheck
 
 FITS = 240  # on each table of the worst pair: canaries and every outcome show more
 PEER_FITS = 900  # of somebody else's estimator, on which this is all there is
@@ -45,36 +47,46 @@ CANARY_FITS = 75
 OUTCOMES = 50  # of each pair
 REOPEN = 100  # fits on one opened table: a ledger in memory grows with every charge
 UNLIMITED = 10**6
+ROWS_IN_RHO = (None, 5, 300, 10**6)  # noisy rows; class shares alone; a first table; fine cells and pairs
 
 
 def subjects() -> Iterator[Subject]:
     """The corrected form of every algorithm that is private."""
     for name, found in ALGORITHMS.items():
         if found.private:
-            yield Subject(name, "preset", found.line, partial(_preset, name))
+            run = partial(_preset, name)
+            yield Subject(name, "preset", found.line, run, in_rho=run)
 
 
-def _preset(name: str, epsilon: Fraction, effort: Effort) -> list[Check]:
+def _preset(name: str, epsilon: Fraction, effort: Effort, delta: Fraction | None = None) -> list[Check]:
     kind = CLASSIFIERS[name]
     if kind is AutoClassifier:  # its arms are here by themselves: what is new is the choice
-        return checks(kind(epsilon), replace(effort, times=effort.times / 3))
+        return checks(kind(epsilon), replace(effort, times=effort.times / 3), delta)
     if name not in PRESETS:
-        return checks(kind(epsilon), effort)
+        return checks(kind(epsilon), effort, delta)
     known = kind().get_params()
     # a structure that is drawn without looking has few outcomes, one that is chosen many
     drawn = PRESETS[name].plan(DOMAIN).split == "random"
     small: dict[str, Any] = {"max_depth": 2 if drawn else 1, **({"n_estimators": 2} if "n_estimators" in known else {})}
-    return checks(kind(epsilon, **small), effort)
+    return checks(kind(epsilon, **small), effort, delta)
 
 
-def checks(classifier: PrivateClassifier, effort: Effort) -> list[Check]:
-    """What is tried on one of privet's classifiers."""
+def checks(classifier: PrivateClassifier, effort: Effort, delta: Fraction | None = None) -> list[Check]:
+    """What is tried on one of privet's classifiers; with a delta, on tables that are counted in rho."""
     pairs = _pairs(effort.seed)
     computed = (*pairs, *boundary_pairs()[1:3])  # ties that are made and broken, at places where counts are rounded
     fitted = [
-        Neighbours(pair.name, *(_fits(classifier, rows, pair.probe) for rows in (pair.left, pair.right)))
+        Neighbours(pair.name, *(_fits(classifier, rows, pair.probe, delta) for rows in (pair.left, pair.right)))
         for pair in (*pairs[:3], *pairs[4:][: effort.seed])  # further ones are tried in a long search
     ]
+    if delta is not None:
+        if not classifier.private_on(DOMAIN):
+            raise QuestionError(f"{classifier.algorithm} is not private in this form; leave out delta.")
+        return [
+            ConcentratedCheck([case for pair in computed for case in _cases_in_rho(classifier, pair, delta)], delta),
+            DeltaNeighbourCheck(fitted[0], effort.of(FITS) // 2, float(delta), concentrated=True),
+            DeltaCanaryCheck(canaries(classifier, effort.of(CANARY_FITS) // 2, delta), float(delta)),
+        ]
     return [
         ExactCheck([case for pair in computed for case in _cases(classifier, pair)], limit=effort.of(OUTCOMES)),
         NeighbourCheck(fitted, effort.of(FITS), max(PILOT, effort.of(FITS) // 20)),
@@ -89,13 +101,15 @@ def _pairs(seed: int) -> tuple[Pair, ...]:
     return (*known_pairs(), Pair(f"{len(many)} random rows and a person", many, {**ROW, "a": "1", "y": "1"}))
 
 
-def _fits(classifier: PrivateClassifier, rows: pd.DataFrame, probe: pd.DataFrame) -> Sampler:
+def _fits(
+    classifier: PrivateClassifier, rows: pd.DataFrame, probe: pd.DataFrame, delta: Fraction | None = None
+) -> Sampler:
     """Fits on one private table."""
 
     def sample(runs: int) -> Observations:
         frames = []
         for start in range(0, runs, REOPEN):
-            with opened(classifier)(rows, _domain(classifier)) as table:
+            with opened(classifier, delta)(rows, _domain(classifier)) as table:
                 fit = partial(classifier.fit, table)
                 frames.append(observe.runs(fit, min(REOPEN, runs - start), probe))
         return pd.concat(frames, ignore_index=True)
@@ -106,24 +120,45 @@ def _fits(classifier: PrivateClassifier, rows: pd.DataFrame, probe: pd.DataFrame
 def _cases(classifier: PrivateClassifier, pair: Pair) -> Iterator[tuple[str, Callable[..., WorstLoss]]]:
     """The same public coins on both tables: what remains is what mechanisms release."""
     seeded = clone(classifier).set_params(random_state=0)
-    domains = {pair.name: _domain(classifier)}
-    if isinstance(classifier, TablesClassifier):  # with a third class they ask other questions
-        third = Nominal(DOMAIN.target_column.name, (*BINARY, "2"))
-        columns = tuple(third if column.name == third.name else column for column in DOMAIN)
-        domains[f"{pair.name}, three classes"] = replace(_domain(classifier), columns=columns)
 
     def publish(table: Any) -> Hashable:
         return content(seeded.fit(table).model_)
 
-    for name, domain in domains.items():
+    for name, domain in _domains(classifier, pair).items():
         yield name, partial(worst_loss, publish, pair.left, pair.right, domain, public=public_rows(classifier))
 
 
-def opened(classifier: PrivateClassifier) -> Callable[[pd.DataFrame, Domain], Any]:
+def _domains(classifier: PrivateClassifier, pair: Pair) -> dict[str, Domain]:
+    """The domains of a pair; with a third class learners of tables ask other questions."""
+    domains = {pair.name: _domain(classifier)}
+    if isinstance(classifier, TablesClassifier):
+        third = Nominal(DOMAIN.target_column.name, (*BINARY, "2"))
+        columns = tuple(third if column.name == third.name else column for column in DOMAIN)
+        domains[f"{pair.name}, three classes"] = replace(_domain(classifier), columns=columns)
+    return domains
+
+
+def _cases_in_rho(classifier: PrivateClassifier, pair: Pair, delta: Fraction) -> Iterator[tuple[str, Any]]:
+    """Whole fits on tables that are counted in rho: all branches that declared rows lead to, and some transcripts."""
+    seeded = clone(classifier).set_params(random_state=0)
+
+    def publish(table: Any) -> Hashable:
+        return content(seeded.fit(table).model_)
+
+    by_rows = isinstance(classifier, AutoClassifier | TablesClassifier)
+    for name, domain in _domains(classifier, pair).items():
+        for rows in ROWS_IN_RHO if by_rows else (domain.rows,):
+            sized = replace(domain, rows=rows, max_rows=rows)
+            for seed in (None, 0):
+                title = f"{name}, rows {rows}, {'exact values' if seed is None else 'drawn values'}"
+                yield title, partial(concentrated_loss, publish, pair.left, pair.right, sized, delta, seed)
+
+
+def opened(classifier: PrivateClassifier, delta: Fraction | None = None) -> Callable[[pd.DataFrame, Domain], Any]:
     """How a table is opened for a classifier: a protected one does not answer what is known not to be private."""
     public = public_rows(classifier)
     if public is None:
-        return partial(open_table, budget=UNLIMITED)
+        return partial(open_table, budget=UNLIMITED, delta=delta)
     return partial(open_public, rounded_noise=public.rounded_noise, printed_ranges=public.printed_ranges)
 
 
@@ -174,7 +209,7 @@ _CELLS = Domain(
 )
 
 
-def canaries(classifier: PrivateClassifier, runs: int) -> CanaryCheck:
+def canaries(classifier: PrivateClassifier, runs: int, delta: Fraction | None = None) -> CanaryCheck:
     """People of whom each is alone in their class or cell; who is there is guessed from what is said about it."""
     in_cells = isinstance(classifier, AutoClassifier | TablesClassifier) and not isinstance(classifier, PriorClassifier)
     everyone = np.arange(CANARIES)
@@ -185,7 +220,7 @@ def canaries(classifier: PrivateClassifier, runs: int) -> CanaryCheck:
 
     def run() -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         there = rng.random(CANARIES) < 0.5
-        with opened(classifier)(people[there], domain) as table:
+        with opened(classifier, delta)(people[there], domain) as table:
             model = classifier.fit(table).model_
         return there, _odds(model, people) if in_cells else _said(model, people[:1])
 

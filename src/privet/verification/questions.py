@@ -83,7 +83,7 @@ def _refined(table: Any, epsilon: Fraction) -> Any:
     return list(zip(*levels, strict=True)) if isinstance(first, Releases) else levels
 
 
-def _monitor(table: Any, epsilon: Fraction) -> list[bool]:
+def monitored(table: Any, epsilon: Any) -> list[bool]:
     """A record that the first model classifies right and the second does not moves their scores apart."""
     monitor = table.monitor(Fraction(1, 3), epsilon)
     answers = []
@@ -95,7 +95,7 @@ def _monitor(table: Any, epsilon: Fraction) -> list[bool]:
 
 
 # A row adds up to 3 to a score, or takes as much; some add to one score and take from the other.
-_QUALITIES = {"plus": Quality(("a", "y"), [[0, 3], [1, -3]]), "minus": Quality(("y",), [3, -3])}
+QUALITIES = {"plus": Quality(("a", "y"), [[0, 3], [1, -3]]), "minus": Quality(("y",), [3, -3])}
 # Numbers beyond the bound are clipped to it, and none is negative.
 _ONE_SIDED = {"a": Quality(("a",), [0, 9]), "b": Quality(("b",), [2, 1]), "all": Quality((), 1)}
 
@@ -139,14 +139,14 @@ QUESTIONS: tuple[QuestionCase, ...] = (
     ),
     QuestionCase("correct", "rows that a released model classifies right", lambda t, e: t.count_correct(_OTHER, e)),
     QuestionCase("best", "the best of models and conditions", lambda t, e: t.best({"1": _OTHER, "a": {"a": "1"}}, e)),
-    QuestionCase("choose", "the best by a quality of one's own", lambda t, e: t.choose(_QUALITIES, e, bound=3), 10_000),
+    QuestionCase("choose", "the best by a quality of one's own", lambda t, e: t.choose(QUALITIES, e, bound=3), 10_000),
     QuestionCase(
         "choose-one-sided",
         "the same of scores that only rise, by permute-and-flip",
         lambda t, e: t.choose(_ONE_SIDED, e, bound=2, mechanism="permute-and-flip"),
         10_000,
     ),
-    QuestionCase("monitor", "whether models are accurate enough, for one price", _monitor, 2_000, copied=False),
+    QuestionCase("monitor", "whether models are accurate enough, for one price", monitored, 2_000, copied=False),
     QuestionCase("residual-sums", "sums of residuals", lambda t, e: t.residual_sums(_SURE, ("a",), _CAPS, e), 5_000),
     QuestionCase("partition-count", "rows of every part", lambda t, e: t.partition("a").count(e), 2_000, copied=False),
     QuestionCase("scatter-count", "rows of random parts", lambda t, e: t.scatter(3, 7).count(e), 2_000, copied=False),
@@ -158,7 +158,7 @@ QUESTIONS: tuple[QuestionCase, ...] = (
 def subjects() -> Iterator[Subject]:
     for question in QUESTIONS:
         yield Subject(question.name, "question", question.line, _checks(question))
-    yield Subject("race", "question", "the best of private runs, for three times the price of one", _race_checks)
+    yield Subject("race", "question", "the best of private runs, for three times the price of one", race_checks)
 
 
 def _checks(question: QuestionCase) -> Callable[[Fraction, Effort], list[Check]]:
@@ -213,13 +213,15 @@ def _copies(question: QuestionCase, rows: pd.DataFrame, epsilon: Fraction) -> Ca
     return sample
 
 
-def _again(question: QuestionCase, rows: pd.DataFrame, epsilon: Fraction) -> Callable[[int], Observations]:
+def _again(
+    question: QuestionCase, rows: pd.DataFrame, epsilon: Fraction, delta: Fraction | None = None
+) -> Callable[[int], Observations]:
     """A question to one table, again and again."""
 
     def sample(runs: int) -> Observations:
         frames = []
         for start in range(0, runs, REOPEN):
-            with open_table(rows, DOMAIN, budget=UNLIMITED) as table:
+            with open_table(rows, DOMAIN, budget=UNLIMITED, delta=delta) as table:
                 frames.append(observe.runs(partial(question.ask, table, epsilon), min(REOPEN, runs - start)))
         return pd.concat(frames, ignore_index=True)
 
@@ -254,10 +256,12 @@ def _raced(rows: pd.DataFrame, epsilon: Fraction) -> dict[str, float]:
     return dict(zip(_RACERS, np.diff(best).tolist(), strict=True))
 
 
-def _race_checks(epsilon: Fraction, effort: Effort) -> list[Check]:
+def race_checks(epsilon: Fraction, effort: Effort, delta: Fraction | None = None) -> list[Check]:
+    """A race of pure runs; with a delta, in a data set that is counted in rho, where it is as pure."""
     pair = Pair("a person who makes the worst run more likely", (), {**ROW, "a": "1"})
     question = QuestionCase("race", "", _race)
-    sampled = Neighbours(pair.name, _again(question, pair.left, epsilon), _again(question, pair.right, epsilon))
+    sides = (_again(question, rows, epsilon, delta) for rows in (pair.left, pair.right))
+    sampled = Neighbours(pair.name, *sides)
     return [
         FiniteCheck(pair.name, _raced(pair.left, epsilon), _raced(pair.right, epsilon)),
         NeighbourCheck([sampled], effort.of(_RACES)),

@@ -40,6 +40,7 @@ class Subject:
     checks: Checks
     must_fail: bool = False
     delta: Fraction | None = None  # of the claim; None: pure epsilon
+    in_rho: Callable[[Fraction, Effort, Fraction], Sequence[Check]] | None = None  # its checks with a delta, if it has
 
     def verify(
         self,

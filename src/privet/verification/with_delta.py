@@ -35,9 +35,11 @@ from privet.kernel import (
 )
 from privet.lab.concentrated import ORDERS, concentrated_loss, lost_rho
 from privet.lab.distributions import probabilities
+from privet.open_table import open_table
 from privet.verification import observe
 from privet.verification.checks import CanaryCheck, Check, NeighbourCheck, Neighbours, Sampler, guessed, thresholds
 from privet.verification.events import Columns, Event, Guess, Observations, choose
+from privet.verification.questions import QUALITIES, monitored, race_checks
 from privet.verification.subject import Effort, Subject
 from privet.verification.tables import DOMAIN, Pair, boundary_pairs, climb, known_pairs, random_pair
 from privet.verification.verdict import Finding
@@ -347,6 +349,12 @@ QUESTIONS: tuple[tuple[str, str, Ask], ...] = (
         "the tables in which a model errs most",
         lambda t, r: t.top_residual_tables(_UNSURE, _OFFERED, 2, r, penalties=[0, 5, 9]),
     ),
+    (
+        "rho-best",
+        "the best of models and conditions, in rho",
+        lambda t, r: t.best({"1": _SURE, "a": {"a": "1"}, "b": {"b": "0"}}, r),
+    ),
+    ("rho-choose", "the best by a quality of one's own, in rho", lambda t, r: t.choose(QUALITIES, r, bound=3)),
     ("rho-partition", "rows of every part, in rho", lambda t, r: t.partition("a").count(r)),
     ("rho-refined", "a count that is refined, in rho", lambda t, r: (c := t.count(r / 2), c.refine(r))),
 )
@@ -365,6 +373,44 @@ def _question(ask: Ask, epsilon: Fraction, effort: Effort) -> list[Check]:
     worst = climb(random_pair(rng), lost, CLIMBED, rng)
     cases = [(pair.name, partial(lost, pair)) for pair in (*known_pairs(), *boundary_pairs(), worst)]
     return [ConcentratedCheck(cases, DELTA)]
+
+
+def _monitor_chances(scores: Sequence[int], rate: float) -> NDArray[np.float64]:
+    """The probability that each of several scores is the first to reach 0, and that none does.
+
+    Given the threshold rho, a score s reaches it with probability min(1, e^(-rate (rho - s))), as nu is geometric.
+    """
+    hidden = np.arange(math.ceil(60 / rate))
+    below, chances = (1 - math.exp(-rate)) * np.exp(-rate * hidden), []
+    for score in scores:
+        reaches = np.exp(-rate * np.maximum(hidden - score, 0))
+        chances.append(float((below * reaches).sum()))
+        below = below * (1 - reaches)
+    return np.array([*chances, float(below.sum())])
+
+
+def _monitored(epsilon: Fraction, effort: Effort) -> list[Check]:
+    """Scores that one record moves apart, as a released model's number of hits does: computed, and drawn."""
+    watch = unit_with(DELTA).watch(rho_of(epsilon, DELTA), 1, 2)
+    pairs = [([gap, gap], [gap - 1, gap + 1]) for gap in range(-8, 3)]
+
+    def lost(one: Sequence[int], other: Sequence[int]) -> float:
+        return lost_rho(*(_monitor_chances(scores, float(watch.rate)) for scores in (one, other)))
+
+    def rows(pair: Pair, table: str) -> Sampler:
+        def sample(runs: int) -> Observations:
+            with open_table(getattr(pair, table), DOMAIN, budget=10**6, delta=DELTA) as opened:
+                return observe.runs(lambda: {"reached": monitored(opened, Rho(rho_of(epsilon, DELTA)))}, runs)
+
+        return sample
+
+    pair = known_pairs()[3]
+    return [
+        ConcentratedCheck([(f"{one} and {other}", partial(lost, one, other)) for one, other in pairs], DELTA),
+        DeltaNeighbourCheck(
+            Neighbours(pair.name, rows(pair, "left"), rows(pair, "right")), effort.of(400), float(DELTA), True
+        ),
+    ]
 
 
 # -- known to be bad -----------------------------------------------------------------------------------
@@ -420,5 +466,10 @@ def subjects() -> Iterator[Subject]:
         yield Subject(name, "mechanism", line, checks, delta=DELTA)
     for name, line, ask in QUESTIONS:
         yield Subject(name, "question", line, partial(_question, ask), delta=DELTA)
+    yield Subject("rho-monitor", "question", "whether models are accurate enough, in rho", _monitored, delta=DELTA)
+    # a race is pure there too, and pays half of the square: the claim is the pure epsilon
+    yield Subject(
+        "rho-race", "question", "the best of private runs, in a data set in rho", partial(race_checks, delta=DELTA)
+    )
     for name, line, checks in FIXTURES:
         yield Subject(name, "known-bad", line, checks, must_fail=True, delta=DELTA)
