@@ -208,6 +208,8 @@ def _grow(table: ProtectedTable, people: pd.DataFrame) -> Grown:
     target = table.domain.target_column.name
     tree = DiffPC45Classifier(epsilon=_TREE, criterion="gini").fit(table)
     auto = AutoClassifier(epsilon=_AUTO).fit(table)
+    for classifier in (tree, auto):
+        table.write_down(classifier.model_)  # so that the ledger can give a receipt of it
     plain = C45Classifier(domain=table.domain).fit(people.drop(columns=target), people[target])
     others = datasets.census(20_000, seed=1)
     truth = others[target]

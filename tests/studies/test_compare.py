@@ -13,12 +13,12 @@ from sizes import long
 from privet.datasets import census_domain
 from privet.errors import DataError, QuestionError, UndeclaredDomain
 from privet.kernel.domain import Domain
+from privet.lab.invented import invent
 from privet.studies import Outcome, Trial
 from privet.studies.compare import Comparison, available, epsilons, rows_needed, table
 from privet.studies.crew import Crew, problems
 from privet.studies.findings import Findings
 from privet.studies.folder import gather
-from privet.studies.invented import invent
 from privet.studies.learners import LEARNERS
 from privet.studies.pages.explorer import explorer
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from enum import StrEnum
 from fractions import Fraction
+from pathlib import Path
 from textwrap import wrap
 from typing import Annotated, Any
 
@@ -21,8 +24,10 @@ from privet.cli.common import (
     say,
     warn_if_large,
 )
-from privet.errors import LedgerError, did_you_mean
+from privet.cli.outputs import check_output, written_whole
+from privet.errors import LedgerError, QuestionError, did_you_mean
 from privet.kernel import Domain, Ledger, as_epsilon, source_of, unit_with
+from privet.receipts import vkeys
 from privet.text import decimal_text, short_text
 
 app = typer.Typer(help="What was spent and who may spend how much.", **STYLE)
@@ -60,6 +65,8 @@ def show(
             console.print(reservations)
         if entries:
             console.print("\n".join(_entry_lines(facts["entries"], console.width)), markup=False, highlight=False)
+    for key in vkeys(book):
+        console.print(f"signing key: {key}", markup=False, highlight=False, soft_wrap=True)
     if not state:
         say("the ledger holds no data set yet")
 
@@ -147,6 +154,71 @@ def release(
     """
     freed = open_book(ledger).end(reservation)
     say(f"reservation {reservation} has ended; {decimal_text(freed)} is free again")
+
+
+class ExportFormat(StrEnum):
+    """What `privet budget export` writes."""
+
+    BUNDLE = "bundle"
+    PAGE = "page"
+    REGISTRY = "registry"
+
+
+@app.command("export", short_help="Print what auditors, permits and registries ask for.")
+def export(
+    ledger: LedgerArgument,
+    form: Annotated[
+        ExportFormat,
+        typer.Option(
+            "--format",
+            help="bundle: all about the data set, as JSON; page: the same to read; registry: an entry for the OpenDP "
+            "deployments registry, as YAML.",
+        ),
+    ] = ExportFormat.PAGE,
+    name: DatasetOption = None,
+    analyst: Annotated[str | None, typer.Option(help="Only what concerns this analyst; names no other.")] = None,
+    permit: Annotated[str | None, typer.Option(help="Only what was charged under this permit.")] = None,
+    words: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What only you can say, for the registry: a TOML file; docs/export.md."),
+    ] = None,
+    checked_by: Annotated[str | None, typer.Option(help="Who checks what leaves, for the bundle.")] = None,
+    domain_by: Annotated[str | None, typer.Option(help="Who wrote the domain, for the bundle.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write here instead of standard output.")
+    ] = None,
+) -> None:
+    """Print what a ledger says about a data set: for an audit, for a permit, or for a public registry.
+
+    A bundle has names of analysts and times, and is for the owner and whoever examines it. A registry entry
+    names nobody. No answer stands in either, and nothing that depends on a row.
+
+    \b
+    Examples:
+      privet budget export people.csv -o audit.html
+      privet budget export people.csv --format bundle --analyst ada -o ada.json
+      privet budget export people.csv --format registry --words words.toml -o registry.yaml
+    """
+    from privet import owner_reports
+
+    check_output(output, reads=(ledger, words))
+    book = open_book(ledger)
+    dataset = _dataset(book, name)
+    if form is ExportFormat.REGISTRY:
+        if analyst is not None or permit is not None:
+            raise QuestionError("an entry of a registry is about the whole data set; leave out --analyst and --permit.")
+        own = None if words is None else owner_reports.OwnerWords.load(words)
+        text = owner_reports.to_yaml(owner_reports.registry_entry(book, dataset, own))
+    else:
+        bundle = owner_reports.audit_bundle(
+            book, dataset, analyst=analyst, permit=permit, checked_by=checked_by, domain_by=domain_by
+        )
+        page = form is ExportFormat.PAGE
+        text = owner_reports.bundle_page(bundle) if page else json.dumps(bundle, indent=1, ensure_ascii=False) + "\n"
+    with written_whole(output) as file:
+        file.write(text)
+    if output is not None:
+        say(f"wrote {output}")
 
 
 def _entry_lines(entries: Sequence[dict[str, Any]], width: int) -> list[str]:

@@ -154,10 +154,10 @@ def compare(
     from concurrent.futures import ThreadPoolExecutor
 
     from privet.kernel import Domain
+    from privet.lab.invented import invent
     from privet.studies import folder
     from privet.studies.compare import PEERS, PLAIN, Comparison, available, epsilons, table
     from privet.studies.crew import Crew, problems
-    from privet.studies.invented import invent
 
     levels, declared = epsilons(epsilon), Domain.load(domain)
     classes = len(declared.target_column.values)

@@ -387,6 +387,15 @@ class Publication:
         sizes = [leaf.size if leaf.counts is None else float(sum(leaf.counts)) for leaf in leaves]
         return not self.noisy and any(size is not None and not float(size).is_integer() for size in sizes)
 
+    @property
+    def unused_choices(self) -> str:
+        """Why splits that were not chosen exclude data sets and yet are not used; empty where they are, where noise
+        chose them, where the owner takes nobody to use them, and where there are none."""
+        tree = self.tree
+        is_used = tree.criterion is not None or self.noisy or self.sampled
+        are_there = bool(tree.children[0]) and (len(tree.features or self.people.names) > 1 or self.cuts_numbers)
+        return tree.silent if are_there and not is_used and not tree.is_set_aside else ""
+
     @cached_property
     def cuts_numbers(self) -> bool:
         """Does the tree divide numbers at thresholds?"""

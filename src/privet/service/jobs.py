@@ -24,6 +24,7 @@ from privet.table import InProcess, ProtectedTable
 from privet.text import clean
 
 _NOT_CHOICES = {"epsilon", "domain", "unsafe", "verbose", "policy"}  # a path, a callable, or the owner's to say
+_PUBLIC = {"id3", "c45"}  # for rows that are public, without noise: no server fits them
 _KEPT = 1000  # jobs that have ended
 _PAGE = 20  # models that are read at a time
 TICKS = 10  # of a table's ticks, between two looks at a job
@@ -61,6 +62,7 @@ class Job:
     session: Session
     tick: float
     clock: Callable[[], float]
+    permitted: Callable[[], bool] = lambda: True
     cancelled: bool = False
     _log: list[tuple[float, Snapshot]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -126,8 +128,16 @@ class Jobs:
         self._fits: _Fits | None = None
         self._lock = threading.Lock()
 
-    def start(self, analyst: str, table: str, session: Session, body: api.FitBody, tick: float) -> Job:
-        """Begin a fit, or find the one under the same key.
+    def start(
+        self,
+        analyst: str,
+        table: str,
+        session: Session,
+        body: api.FitBody,
+        tick: float,
+        permitted: Callable[[], bool] = lambda: True,
+    ) -> Job:
+        """Begin a fit, or find the one under the same key; between two questions it must be permitted still.
 
         Raises
         ------
@@ -139,7 +149,8 @@ class Jobs:
         with self._lock:
             job = self._jobs.get(identity)
             if job is None:
-                job = Job(identity, analyst, table, body, session.sitting(analyst), tick, self._clock)
+                own = session.sitting(analyst, session.under)
+                job = Job(identity, analyst, table, body, own, tick, self._clock, permitted)
                 self._resume(job, fits)
                 self._jobs[identity] = job
             elif _content(job.body) != _content(body):
@@ -217,7 +228,7 @@ class Jobs:
         before = session.ledger.spent(session.dataset, job.analyst)
 
         def report(progress: Any) -> None:
-            if job.cancelled:
+            if job.cancelled or not job.permitted():
                 raise _Cancelled
             job.tell(state="running", step=clean(progress.what)[:200], done=progress.done, total=progress.total)
 
@@ -238,6 +249,7 @@ class Jobs:
                 "algorithm": job.body.algorithm,
                 "epsilon": str(model.privacy.epsilon),
                 "spent": str(model.privacy.spent),
+                **({} if session.under is None else {"permit": session.under.permit}),
             }
             number = session.ledger.store_model(session.dataset, job.analyst, job.body.key, text, facts)
             job.tell(state="done", charged=True, model=number)
@@ -266,7 +278,8 @@ class Jobs:
 
 def _content(body: api.FitBody) -> Json:
     """Return what makes a fit this one and no other, under its key."""
-    return [body.algorithm, body.epsilon, dict(body.choices), *(["once"] if body.once else [])]
+    under = [] if body.under is None else [body.under.permit, body.under.purpose]
+    return [body.algorithm, body.epsilon, dict(body.choices), *(["once"] if body.once else []), *under]
 
 
 class _Fits(Follower):
@@ -317,6 +330,8 @@ def classifier_choices() -> dict[str, Choices]:
 
     made = {}
     for name, kind in CLASSIFIERS.items():
+        if name in _PUBLIC:
+            continue
         given = kind().get_params().items()
         plain = {key: value for key, value in given if key not in _NOT_CHOICES}
         choices = {key: value for key, value in plain.items() if value is None or isinstance(value, str | int)}

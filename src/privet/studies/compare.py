@@ -1,7 +1,7 @@
 """`privet study compare`: every learner on one's own public rows, or on rows drawn from a public domain.
 
 Choosing an algorithm by trying all of them on private rows is itself a release that nobody paid for, so this is for
-rows that are public, or that nobody has (`privet.studies.invented`). Ours and the peers run on the same rows and
+rows that are public, or that nobody has (`privet.lab.invented`). Ours and the peers run on the same rows and
 splits, peers in their own process.
 """
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import privet
+from privet.receipts import check
 from privet.service.config import load
 from privet.service.running import Running, in_thread, service_of
 from privet.service.tokens import OWNER
@@ -185,9 +186,13 @@ def test_a_grant_a_question_a_model_a_refusal_and_more_budget(browser: Any, serv
         ada.page.wait_for_url("**/models/1")
         ada.check("model")
         assert ada.page.locator("svg.privet-tree").count() == 1 and "epsilon 0.2 per person" in shown(ada.page)
-        with ada.page.expect_download() as started:
-            ada.page.click("text=Download the model")
-        assert privet.Ensemble.load(started.value.path()).privacy.private
+        files = {}
+        for name in ("Download the model", "Receipt"):
+            with ada.page.expect_download() as started:
+                ada.page.click(f"main >> text={name}")
+            files[name] = Path(started.value.path()).read_text(encoding="utf-8")
+        assert privet.Ensemble.from_json(files["Download the model"]).privacy.private
+        check(files["Receipt"], files["Download the model"].encode())  # without the server, to the byte
 
         # is refused at the cap, and asks for more
         ada.go("/console/tables/people/ask")
@@ -241,11 +246,11 @@ def test_every_page_fits_its_screen_and_is_readable(browser: Any, server: Runnin
         service.access.tokens.revoke(old.id)
     with person(browser, server, width, scheme) as lise:
         lise.sign_in(service.access.tokens.create("lise")[0])
-        for page in ("", "/ask?kind=mean&column=age", "/fit", "/answers", "/request"):
+        for page in ("", "/ask?kind=mean&column=age", "/fit", "/buys?algorithm=prior", "/answers", "/request"):
             lise.go(f"/console/tables/people{page}")
     with person(browser, server, width, scheme) as grace:
         grace.sign_in(token(server, "grace"))
-        for path in ("owned/people", "analysts", "requests", "ledger"):
+        for path in ("owned/people", "analysts", "requests", "ledger", "keys"):
             grace.go(f"/console/{path}")
 
 

@@ -181,3 +181,13 @@ def test_a_fit_is_followed_to_its_model(served: Served, ada: Visitor) -> None:
     other = Visitor(served, "lise")
     assert other.get(model).text == other.get("/console/tables/people/models/999").text
     assert other.get(there).status_code == 404
+
+
+def test_what_an_epsilon_buys_is_tried_on_invented_rows(served: Served, ada: Visitor) -> None:
+    spent = served.service.ledger.spent("people")
+    page = ada.words("/console/tables/people/buys")
+    assert "A number of rows within" in page and "± 30 rows" in page and "Choose an algorithm" in page
+    page = ada.words("/console/tables/people/buys?algorithm=naive-bayes")
+    assert "Invented rows." in page and "rows that nobody has" in page and page.count("%") >= 18
+    assert "Choose an algorithm" in ada.words("/console/tables/people/buys?algorithm=magic")
+    assert served.service.ledger.spent("people") == spent

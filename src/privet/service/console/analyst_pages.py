@@ -19,6 +19,7 @@ from privet.kernel import Histogram, Release, as_epsilon, fraction_of
 from privet.models.epsilon import sentence as meaning_of
 from privet.models.model import Model
 from privet.service.boundary import Refusal
+from privet.service.console import buying
 from privet.service.console.asking import KINDS, Draft, Form, columns_of, draft, how_often
 from privet.service.console.visits import Page, PageVisit, TableFacts, as_json, download, sentence
 from privet.service.jobs import classifier_choices
@@ -86,10 +87,14 @@ async def answers(visit: PageVisit) -> Response:
     after = visit.form.text("after")
     facts = await visit.about_table()
     reply = await visit.call("entries", query={"after": after} if after else {})
-    receipts = visit.has("receipt")
     return visit.show(
-        "answers.html", facts=facts, entries=reply.entries, next=reply.next, after=after, receipts=receipts
+        "answers.html", facts=facts, entries=reply.entries, next=reply.next, after=after, receipts=visit.signs
     )
+
+
+async def entry_receipt(visit: PageVisit) -> Response:
+    reply = await visit.call("entry_receipt")
+    return download(reply.receipt, f"{visit.table}-answer-{visit.path['entry']}.receipt", "application/json")
 
 
 # -- a question -------------------------------------------------------------------------------------
@@ -218,7 +223,7 @@ async def ask(visit: PageVisit) -> Response:
         accuracy=asked.accuracy(epsilon).words,
         epsilon=epsilon,
         entry=reply.entry,
-        receipt=receipt if visit.has("receipt") else None,
+        receipt=receipt if visit.signs else None,
         again=f"/console/tables/{quote(visit.table, safe='')}/ask?{urlencode(again, doseq=True)}",
     )
 
@@ -401,7 +406,7 @@ async def model(visit: PageVisit) -> Response:
         spent=privacy.spent,
         entries=reply.facts.get("entries", []),
         base=base,
-        receipt=f"{base}/receipt" if visit.has("model_receipt") else None,
+        receipt=f"{base}/receipt" if visit.signs else None,
         classes=found.domain.target_column.texts if hasattr(found, "trees") else (),
         drawing=_drawing(found),
         text=found.text(),
@@ -426,6 +431,11 @@ async def model_file(visit: PageVisit) -> Response:
     return download(found.to_json(), f"{visit.table}-model-{visit.path['model']}.json", "application/json")
 
 
+async def model_receipt(visit: PageVisit) -> Response:
+    reply = await visit.call("model_receipt")
+    return download(reply.receipt, f"{visit.table}-model-{visit.path['model']}.json.receipt", "application/json")
+
+
 async def model_drawing(visit: PageVisit) -> Response:
     _, found = await _model(visit)
     return download(found._repr_html_(), f"{visit.table}-model-{visit.path['model']}.svg", "image/svg+xml")
@@ -434,6 +444,37 @@ async def model_drawing(visit: PageVisit) -> Response:
 async def model_page(visit: PageVisit) -> Response:
     _, found = await _model(visit)
     return download(found.page(), f"{visit.table}-model-{visit.path['model']}.html", "text/html; charset=utf-8")
+
+
+# -- what an epsilon would buy ----------------------------------------------------------------------
+
+
+async def buys(visit: PageVisit) -> Response:
+    """Show what a count costs, and what an algorithm does on rows that are invented from the domain."""
+    facts, algorithms = await visit.about_table(), classifier_choices()
+    count, affordable = draft(Form({}), facts.domain, facts.unit), []
+    counts = []
+    for epsilon in buying.EPSILONS:
+        loss = facts.unit.amount(epsilon)
+        words = count.accuracy(epsilon).words
+        counts.append({"epsilon": epsilon, "accuracy": words, "more": how_often(facts.left, loss)})
+        affordable += [epsilon] if loss <= facts.left else []
+    algorithm = visit.form.text("algorithm")
+    algorithm = algorithm if algorithm in algorithms and facts.domain.target else ""
+    made = None
+    if algorithm:
+        domain, delta = facts.described.domain, facts.described.delta
+        made = await visit.console.tried(visit.caller.name, lambda: buying.purchase(domain, delta, algorithm))
+    return visit.show(
+        "buys.html",
+        facts=facts,
+        counts=counts,
+        algorithms=algorithms,
+        algorithm=algorithm,
+        made=made,
+        plot=buying.plot(made) if made is not None and made.bought else None,
+        affordable=affordable,
+    )
 
 
 # -- more budget ------------------------------------------------------------------------------------
@@ -485,6 +526,7 @@ PAGES = (
     Page("GET", f"{_T}/preview", preview, ANALYST),
     Page("GET", f"{_T}/fit", fit_page, ANALYST),
     Page("POST", f"{_T}/fit", fit, ANALYST),
+    Page("GET", f"{_T}/buys", buys, ANALYST),
     Page("GET", f"{_T}/request", request_page, ANALYST),
     Page("POST", f"{_T}/request", request, ANALYST),
     Page("GET", "/console/jobs/{job}", job, ANALYST),
@@ -493,6 +535,8 @@ PAGES = (
     Page("POST", "/console/jobs/{job}/cancel", cancel, ANALYST),
     Page("GET", _M, model, ANALYST),
     Page("GET", f"{_M}/model.json", model_file, ANALYST),
+    Page("GET", f"{_M}/receipt", model_receipt, ANALYST),
+    Page("GET", f"{_T}/entries/{{entry}}/receipt", entry_receipt, ANALYST),
     Page("GET", f"{_M}/drawing.svg", model_drawing, ANALYST),
     Page("GET", f"{_M}/page.html", model_page, ANALYST),
 )

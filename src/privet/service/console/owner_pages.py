@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from privet.errors import PrivetError, QuestionError
 from privet.kernel import as_epsilon
+from privet.receipts import LIMITS
 from privet.service import api
 from privet.service.boundary import Refusal
 from privet.service.console.timeline import GROUPS, MOST_SHOWN, Filters, as_csv, as_lines, entry_of
@@ -270,7 +271,23 @@ async def export(visit: PageVisit) -> Response:
     raise Refusal("not-found", "there is no such page, or it is not yours.")
 
 
+# -- keys and checkpoints ---------------------------------------------------------------------------
+
+
+async def keys(visit: PageVisit) -> Response:
+    """Show what the ledger says of itself, signed, and by whom."""
+    signed = await visit.call("checkpoint") if visit.signs else None
+    size = int(signed.checkpoint.splitlines()[1]) if signed is not None else 0
+    return visit.show("owner_keys.html", signed=signed, size=size, limits=sentence(LIMITS))
+
+
+async def checkpoint(visit: PageVisit) -> Response:
+    return download((await visit.call("checkpoint")).checkpoint, "checkpoint.txt", "text/plain; charset=utf-8")
+
+
 PAGES: tuple[Page, ...] = (
+    Page("GET", "/console/keys", keys, OWNER),
+    Page("GET", "/console/checkpoint.txt", checkpoint, OWNER),
     Page("GET", "/console/owned/{table}", table, OWNER),
     Page("POST", "/console/owned/{table}", change, OWNER),
     Page("GET", "/console/analysts", analysts, OWNER),

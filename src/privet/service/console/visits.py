@@ -7,13 +7,15 @@ that may see it; whoever may not, gets the reply of a page that is not there.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, quote
 
 import jinja2
@@ -33,6 +35,7 @@ from privet.service.tokens import OWNER
 from privet.text import clean, short_text
 from privet.version import __version__
 
+T = TypeVar("T")
 HOME = "/console/"
 MOST_FORM = 2**18  # bytes of a form
 MOST_FIELDS = 3000
@@ -120,9 +123,10 @@ class PageVisit:
         here = {name: value for name, value in self.path.items() if f"{{{name}}}" in operation.path}
         return await self.console.gate.perform(operation, self.caller, {**here, **path}, [*query.items()], read)
 
-    def has(self, operation: str) -> bool:
-        """Return whether this server has an operation."""
-        return operation in self.console.operations
+    @property
+    def signs(self) -> bool:
+        """Whether this server signs receipts: it has a key of its ledger."""
+        return self.console.service.receipts is not None
 
     async def about_table(self) -> TableFacts:
         """Return what is public about the table of the path, and what its budget is for the caller."""
@@ -202,10 +206,21 @@ class Console:
     def __post_init__(self) -> None:
         self.operations = {operation.name: operation for operation in self.all_operations}
         self.sign_ins = SignIns(self.service.clock)
+        self._trials = ThreadPoolExecutor(1, "privet-trial")  # fits to invented rows wait for each other alone
+        self._trying: set[str] = set()
 
     @property
     def service(self) -> Service:
         return self.gate.service
+
+    async def tried(self, name: str, work: Callable[[], T]) -> T:
+        """Return what some work on invented rows returns; one at a time for each person. Refusal for a second one."""
+        if name in self._trying:
+            raise Refusal("too-many", "a trial of yours is under way; wait for it.", {"Retry-After": "5"})
+        self._trying.add(name)
+        future = asyncio.get_running_loop().run_in_executor(self._trials, work)
+        future.add_done_callback(lambda _: self._trying.discard(name))
+        return await asyncio.shield(future)
 
     def routes(self) -> list[Route]:
         """Return the routes of all pages."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from privet.kernel import Domain, Numeric
+from privet.kernel import Date, Domain, Numeric
 
 ROWS = 20_000
 
@@ -26,7 +26,8 @@ def invent(domain: Domain, rows: int = ROWS, seed: int = 0) -> pd.DataFrame:
         column = domain[name]
         if isinstance(column, Numeric):
             grid = rng.integers(0, column.grid_size, rows)
-            columns[name] = [float(column.low + int(k) * column.step) for k in grid]
+            values = [column.value_at(int(k)) for k in grid]
+            columns[name] = [column.text(value) if isinstance(column, Date) else float(value) for value in values]
             place = grid / max(column.grid_size - 1, 1)
         else:
             code = rng.integers(0, len(column.values), rows)
