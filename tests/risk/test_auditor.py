@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -161,10 +162,12 @@ def test_merging_makes_a_tree_whose_worst_posterior_is_below_the_threshold(tmp_p
 def test_a_merged_text_can_be_audited_again(tmp_path: Path) -> None:
     frame = random_rows(np.random.default_rng(9), 60, 3, 2)
     tree = replace(id3(frame, "s"), criterion=None)
-    merge = posterior_audit(tree, frame, sensitive="s", truth=frame, threshold=0.7).remedies[0]
+    asked: dict[str, Any] = {"sensitive": "s", "threshold": 0.7, "values": ["0", "1"]}
+    assert not posterior_audit(tree, frame, **asked, truth=frame).remedies[0].enough  # a rule chose that is not known
+    merge = posterior_audit(tree, frame, **asked, truth=frame, criterion="none").remedies[0]
     merge.save(tmp_path / "safe.txt")
-    again = posterior_audit(tmp_path / "safe.txt", frame, sensitive="s", values=["0", "1"], threshold=0.7)
-    assert again.safe
+    assert posterior_audit(tmp_path / "safe.txt", frame, **asked, criterion="none").safe
+    assert not posterior_audit(tmp_path / "safe.txt", frame, **asked).safe
 
 
 def test_saying_less_and_a_private_model_are_tried() -> None:

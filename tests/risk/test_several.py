@@ -20,7 +20,8 @@ from sklearn.ensemble import (
 )
 
 import privet
-from privet.errors import DataError, ModelError
+from privet.errors import DataError, ModelError, PrivetError
+from privet.risk.readers import read_tree
 from privet.risk.several import View, left_out, settled, together
 
 FUZZ = settings(max_examples=60, deadline=None, derandomize=True)
@@ -107,32 +108,63 @@ def test_forests_and_boosting_count_their_people(model: Any) -> None:
         privet.audit(model, frame.iloc[:-5], sensitive="y")
 
 
-def test_xgboost_tells_how_many_of_every_leaf(tmp_path: Path) -> None:
-    """Its weights are sums over people, from which whole numbers follow, whatever the rate and the method."""
-    xgboost = pytest.importorskip("xgboost", reason="the bench extra has XGBoost")
-    frame, values = people()
-    for chosen in ({}, {"tree_method": "exact", "learning_rate": 0.1}, {"base_score": 0.5}, {"reg_lambda": 0}):
-        fitted = xgboost.XGBClassifier(n_estimators=6, max_depth=3, **chosen).fit(frame, values)
-        fitted.save_model(tmp_path / "model.json")
-        found = privet.audit(tmp_path / "model.json", frame, sensitive="y", truth=[str(each) for each in values])
-        belief = found.beliefs["all together"].shares
-        sure = belief.max(axis=1) > 1 - 1e-9
-        assert sure.any() and (belief[sure].argmax(axis=1) == values[sure]).all()
-    sampled = xgboost.XGBClassifier(n_estimators=6, subsample=0.5, random_state=0).fit(frame, values)
-    sampled.save_model(tmp_path / "model.json")
-    with pytest.raises(ModelError, match="sampled or weighted"):
-        privet.audit(tmp_path / "model.json", frame, sensitive="y")
+BOOSTED = Path(__file__).parent / "boosted"  # written by the packages themselves: make.py says which
+MODELS = ["xgboost", "xgboost-exact", "xgboost-half", "xgboost-no-ridge", "lightgbm"]
 
 
-def test_lightgbm_tells_how_many_of_every_leaf(tmp_path: Path) -> None:
-    lightgbm = pytest.importorskip("lightgbm", reason="LightGBM is not installed")
-    frame, values = people()
-    fitted = lightgbm.LGBMClassifier(n_estimators=6, num_leaves=6, min_child_samples=3, verbose=-1).fit(frame, values)
-    (tmp_path / "model.json").write_text(json.dumps(fitted.booster_.dump_model()))
-    found = privet.audit(tmp_path / "model.json", frame, sensitive="y", truth=[str(each) for each in values])
+@pytest.mark.parametrize("model", MODELS)
+def test_boosted_files_tell_how_many_of_every_leaf(model: str) -> None:
+    """Weights are sums over people, from which whole numbers follow, whatever the rate and the method."""
+    rows = pd.read_csv(BOOSTED / "people.csv")
+    frame, values = rows[["a", "b", "c"]], rows["y"].to_numpy()
+    found = privet.audit(BOOSTED / f"{model}.json", frame, sensitive="y", truth=list(map(str, values)))
     belief = found.beliefs["all together"].shares
     sure = belief.max(axis=1) > 1 - 1e-9
     assert sure.any() and (belief[sure].argmax(axis=1) == values[sure]).all()
+
+
+def test_boosting_on_sampled_rows_is_refused() -> None:
+    frame = pd.read_csv(BOOSTED / "people.csv")[["a", "b", "c"]]
+    with pytest.raises(ModelError, match="sampled or weighted"):
+        privet.audit(BOOSTED / "xgboost-sampled.json", frame, sensitive="y")
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place inside a JSON value."""
+    inner = list(value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ())
+    return [path, *(place for key, each in inner for place in places(each, (*path, key)))]
+
+
+@pytest.mark.parametrize("model", ["xgboost", "lightgbm"])
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    at=st.integers(0, 10**6),
+    put=st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4), st.just([]), st.just({})),
+)
+def test_a_damaged_boosted_file_is_read_or_a_sentence(model: str, at: int, put: Any) -> None:
+    damaged = json.loads((BOOSTED / f"{model}.json").read_text(encoding="utf-8"))
+    everywhere = places(damaged)
+    *path, last = everywhere[1 + at % (len(everywhere) - 1)]
+    inside = damaged
+    for key in path:
+        inside = inside[key]
+    inside[last] = put
+    frame = pd.read_csv(BOOSTED / "people.csv")[["a", "b", "c"]]
+    try:
+        privet.audit("\n" + json.dumps(damaged), frame, sensitive="y", remedies=False)
+    except PrivetError as error:
+        assert "\n" not in str(error)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.binary(max_size=60), st.sampled_from(["", '{"learner":', '{"tree_info":[', "<PMML", "|--- ", "a <= "]))
+def test_any_bytes_are_read_or_a_sentence(tmp_path_factory: pytest.TempPathFactory, content: bytes, begin: str) -> None:
+    path = tmp_path_factory.getbasetemp() / "published"
+    path.write_bytes(begin.encode() + content)
+    try:
+        read_tree(path)
+    except PrivetError as error:
+        assert "\n" not in str(error)
 
 
 def test_models_that_are_not_read_are_refused_by_name() -> None:

@@ -53,7 +53,7 @@ def test_the_verdict_counts_the_known_and_names_who_knows_them() -> None:
         "Do not publish: The 'illness' of 2 of 7 people is known with probability 0.8 or more: the worst posterior is "
         "1, which is certainty. As it is, do not publish it; no remedy was looked for."
     )
-    calm = made("sex = f: flu (3.0/1.0)\nsex = m: ulcer (4.0/1.0)\n")
+    calm = made("sex = f: flu (3.0/1.0)\nsex = m: ulcer (4.0/1.0)\n", criterion="none")
     said = "Publish: Nobody's 'illness' is known with probability 0.8: the worst posterior is 0.750."
     assert verdict(calm) == said
 

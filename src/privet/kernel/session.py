@@ -303,6 +303,10 @@ class Session:
         opening = secrets.token_hex(8)
         return replace(self, analyst=analyst, under=under, opening=opening, last_entry=LastEntry(), hold=None)
 
+    def apart(self) -> Session:
+        """Return the same session for work beside other work: what a seed repeats does not depend on who is first."""
+        return replace(self, entropy=self.entropy.stream())
+
     def opening_token(self, version: int) -> str:
         """Return what marks a charge as made for these rows, and an answer as drawn from them, in this process."""
         return f"{self.opening} {version} {os.getpid()}"

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lu_factor, lu_solve
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.lapack import dgetrf, dgetrs, dtrtrs
 
 from privet.risk.constraints import TINY, Candidate, Choice
 from privet.risk.leaf_shares import leaf_shares
@@ -100,6 +99,10 @@ class Component:
         said[np.arange(len(kept)), labels] = True
         self.said = said[self.leaf]
         self.target = np.where(said, self.flat * self.leaf_size[:, None], np.nan)
+        self.aimed = np.nan_to_num(self.target)
+        self.inside = (self.leaf[None] == np.arange(len(kept))[:, None]).astype(np.float64)
+        self.partly: Mask = np.asarray(~self.said.all(axis=1))
+        self.held: Mask = self.said & self.partly[:, None]
         single = cells[kept] == 1
         empty = said & (self.target <= 0)
         # a constant: said of a leaf that is one cell, or a value that nobody of the leaf has
@@ -161,7 +164,23 @@ class Component:
             self.chosen[row, chosen] += 1 / weight[row]
             self.other[row, other] += 1 / weight[row]
         self.difference = self.chosen - self.other
-        self.curved = np.flatnonzero(self.other.any(axis=0) & self.alive)
+        self.node_share = 1 / weight
+        self.chosen_group, self.other_group = (self._of_cells([pair[side] for pair in pairs]) for side in (0, 1))
+        # what the Hessian of a value has besides its diagonal: groups and leaves of several cells
+        self.alone: Mask = self.caps.sum(axis=1) == 1
+        self.alone_cell: Integers = np.argmax(self.caps[self.alone], axis=1)
+        cells = self.members.sum(axis=1)
+        bends = self.other.any(axis=0) & self.alive
+        self.convex, self.convex_cells = np.flatnonzero(bends & (cells > 1)), np.flatnonzero(bends & (cells == 1))
+        self.low = np.concatenate([self.members[self.convex], self.caps[~self.alone]])
+
+    def _of_cells(self, groups: Sequence[Sequence[int]]) -> Integers:
+        """For each demand the group of each cell under one of its two splits, the last number for none."""
+        found = np.full((len(groups), len(self.size)), len(self.members), dtype=np.int64)
+        for row, some in enumerate(groups):
+            for group in some:
+                found[row, self.members[group] > 0] = group
+        return found
 
     # -- points -----------------------------------------------------------------------------
 
@@ -194,16 +213,13 @@ class Component:
         """Cell sizes and the masses that leaves say, imposed again by scaling: rounding of steps does not add up."""
         found = masses
         for _ in range(2):
-            totals = np.zeros_like(self.target)
-            np.add.at(totals, self.leaf, found)
-            factor = np.where(np.isnan(self.target), 1.0, self.target / np.maximum(totals, TINY))
-            found = found * factor[self.leaf]
-            said = np.where(self.said, found, 0.0)
-            partly = np.asarray(~self.said.all(axis=1))
-            held = np.minimum(said.sum(axis=1), self.size * (1 - 1e-15))
-            loose = np.where(self.said, 0.0, found).sum(axis=1)
-            scale = np.where(partly, (self.size - held) / np.maximum(loose, TINY), self.size / found.sum(axis=1))
-            found = np.where(self.said & partly[:, None], found, found * scale[:, None])
+            factor = self.aimed / np.maximum(self.inside @ found, TINY)
+            found = np.where(self.said, found * factor[self.leaf], found)
+            sums = found.sum(axis=1)
+            held = np.minimum((found * self.said).sum(axis=1), self.size * (1 - 1e-15))
+            loose = np.maximum((found * ~self.said).sum(axis=1), TINY)
+            scale = np.where(self.partly, (self.size - held) / loose, self.size / sums)
+            found = np.where(self.held, found, found * scale[:, None])
         return np.where(self.free, np.maximum(found, 1e-200), 0.0)
 
     # -- values -----------------------------------------------------------------------------
@@ -408,100 +424,97 @@ def _value(part: Component, masses: Floats, mu: float, tau: float) -> float:
 def _newton(part: Component, masses: Floats, mu: float, tau: float, near: float) -> tuple[Floats, float]:
     """The Newton direction of the convex model, and how much the model says F decreases along it.
 
-    The Hessian has a block for each value (a diagonal and a few groups) and one rank for each demand: blocks are
-    inverted by Cholesky's method, and what couples them (sizes of cells, masses of leaves, demands) is eliminated.
+    The Hessian has a block for each value, a diagonal D and a few groups U of weights w: with A = w^1/2 U D^-1/2 its
+    inverse is D^-1/2 (1 - A' (1 + A A')^-1 A) D^-1/2 (Woodbury), which takes the groups and not the cells squared. What
+    couples the blocks (sizes of cells; masses of leaves and demands) is eliminated.
     """
-    values, cells, rows, demands = part.values, len(part.size), len(part.row_leaf), len(part.demands)
+    values, cells, rows = part.values, len(part.size), len(part.row_leaf)
     broken, groups = part.broken(masses)
     mus, taus = mu * part.weight, tau * part.weight
     slope = _penalty(broken, mus, taus)[1]
     bend = 1 / (mus / slope**2 + mus / np.maximum(taus - slope, TINY) ** 2)
-    live = np.asarray(part.alive[:, None] & (groups > 0))
+    live = part.alive[:, None] & (groups > 0)
     if part.measure == GINI:
         first = np.where(live, -2 * groups / part.group_size[:, None], 0.0)
-        second = np.where(live, -2 / part.group_size[:, None], 0.0)
+        second = np.where(live, 2 / part.group_size[:, None], 0.0)
     else:
         some = np.where(live, groups, 1.0)
         first = np.where(live, -np.log(some / part.group_size[:, None]), 0.0)
-        second = np.where(live, -1 / some, 0.0)
-    jacobian = np.matmul(part.difference[None] * first.T[:, None, :], part.members)  # [value, demand, cell]
+        second = np.where(live, 1 / some, 0.0)
     above = np.where(part.free, masses, 1.0).T
     barrier = mu * part.size / part.mass / values
-    gradient = (part.logs(masses).T - part.tilt[:, None]) / part.mass - barrier[None] / above
-    gradient += np.einsum("j,cji->ci", slope, jacobian)
-    curve = (-(slope @ part.other)[:, None] * second)[part.curved]  # of E(other) alone: the convex part
-    curved = part.members[part.curved]
-    hessian = np.matmul(curved.T[None] * curve.T[:, None, :], curved)
-    each = np.arange(cells)
-    hessian[:, each, each] += (1 + near) / above / part.mass + barrier[None] / above**2
+    diagonal = (1 + near) / above / part.mass + barrier / above**2
+    bent = (slope @ part.other)[:, None] * second
+    diagonal += bent[part.convex_cells].T @ part.members[part.convex_cells]
+    weights = bent[part.convex]
     if len(part.cap):
         room = np.where(part.under, part.cap[:, None] - part.caps @ masses, 1.0)
         push = np.where(part.under, mu * part.cap_weight[:, None] / room, 0.0)
+        diagonal[:, part.alone_cell] += (push / room)[part.alone].T
+        weights = np.concatenate([weights, (push / room)[~part.alone]])
+    root = np.where(part.constant.T, 0.0, 1 / np.sqrt(diagonal))
+    halves = _halved(np.sqrt(weights.T)[:, :, None] * part.low * root[:, None, :])
+
+    def inverted(vectors: Floats) -> Floats:
+        """The inverse of each block times vectors [value, vector, cell]."""
+        right = vectors * root[:, None, :]
+        right -= np.matmul(np.matmul(right, halves.transpose(0, 2, 1)), halves)
+        right *= root[:, None, :]
+        return right
+
+    # what couples the blocks, and the gradient: [value; masses of leaves, demands, gradient; cell]
+    slopes = np.concatenate([first, np.zeros((1, values))]).T  # the last: of cells outside a demand's node
+    coupling = np.zeros((values, rows + len(slope) + 1, cells))
+    coupling[part.row_value, np.arange(rows)] = part.rows
+    jacobian = coupling[:, rows:-1]
+    np.subtract(slopes[:, part.chosen_group], slopes[:, part.other_group], out=jacobian)
+    jacobian *= part.node_share[:, None]
+    gradient = coupling[:, -1]
+    gradient[:] = (part.logs(masses).T - part.tilt[:, None]) / part.mass - barrier / above
+    gradient += np.matmul(slope, jacobian)
+    if len(part.cap):
         gradient += (part.caps.T @ push).T
-        hessian += np.matmul(part.caps.T[None] * (push / room).T[:, None, :], part.caps)
-    # blocks scaled by the roots of the masses, whose sizes differ by many orders
-    scale = np.sqrt(above)
-    hessian *= scale[:, :, None]
-    hessian *= scale[:, None, :]
-    value, cell = np.nonzero(part.constant.T)
-    hessian[value, cell, :] = 0
-    hessian[value, :, cell] = 0
-    hessian[value, cell, cell] = 1.0
-    inverse = _inverted(hessian)
-    inverse *= scale[:, :, None]
-    inverse *= scale[:, None, :]
-    inverse[value, cell, :] = 0
-    inverse[value, :, cell] = 0
-    # what couples the blocks: [sizes of cells; masses of leaves; demands]
-    most = cells + rows + demands
-    across = np.matmul(inverse, jacobian.transpose(0, 2, 1))
+    moved = inverted(coupling)
+    most = cells + rows + len(slope)
     schur = np.zeros((most, most))
-    schur[:cells, :cells] = inverse.sum(axis=0)
-    schur[:cells, cells + rows :] = across.sum(axis=0)
-    for number in np.unique(part.row_value):
-        some = np.flatnonzero(part.row_value == number)
-        lines = inverse[number] @ part.rows[some].T
-        schur[:cells, cells + some] = lines
-        schur[np.ix_(cells + some, cells + some)] = part.rows[some] @ lines
-        schur[cells + some, cells + rows :] = part.rows[some] @ across[number]
-    schur[cells + rows :, cells + rows :] = np.einsum("cji,cik->jk", jacobian, across) + np.diag(1 / bend)
-    lower = np.tril_indices(most, -1)
-    schur[lower] = schur.T[lower]
-    moved = np.matmul(inverse, gradient[:, :, None])[:, :, 0]
-    right = -np.concatenate(
-        [
-            moved.sum(axis=0),
-            (part.rows * moved[part.row_value]).sum(axis=1),
-            np.einsum("cji,ci->j", jacobian, moved),
-        ]
-    )
-    force = _solved(schur, right)
-    pull = np.repeat(force[None, :cells], values, axis=0) + np.einsum("j,cji->ci", force[cells + rows :], jacobian)
-    np.add.at(pull, part.row_value, force[cells : cells + rows, None] * part.rows)
-    move = -(moved + np.matmul(inverse, pull[:, :, None])[:, :, 0]).T
-    return move, float(-(gradient * move.T).sum())
+    flat = (halves * root[:, None, :]).reshape(-1, cells)
+    np.matmul(flat.T, -flat, out=schur[:cells, :cells])
+    schur[np.arange(cells), np.arange(cells)] += (root * root).sum(axis=0)
+    schur[cells:, :cells] = moved[:, :-1].sum(axis=0)
+    schur[:cells, cells:] = schur[cells:, :cells].T
+    schur[cells:, cells:] = np.matmul(coupling[:, :-1], moved[:, :-1].transpose(0, 2, 1)).sum(axis=0)
+    tail = np.arange(cells + rows, most)
+    schur[tail, tail] += 1 / bend
+    sums = np.matmul(coupling[:, :-1], moved[:, -1, :, None]).sum(axis=0)[:, 0]
+    force = _solved(schur, -np.concatenate([moved[:, -1].sum(axis=0), sums]))
+    move = moved[:, -1] + np.matmul(force[cells:], moved[:, :-1])
+    move += inverted(np.broadcast_to(force[:cells], (values, 1, cells)))[:, 0]
+    return -move.T, float((gradient * move).sum())
 
 
-def _inverted(blocks: Floats) -> Floats:
-    """The inverses of symmetric positive definite blocks, in place."""
-    diagonal = np.diag_indices(blocks.shape[1])
-    for block in blocks:
-        factor, failed = dpotrf(block, lower=1, clean=1)
-        if failed:
-            block[diagonal] *= 1 + 1e-10
-            factor, failed = dpotrf(block, lower=1, clean=1)
-        half = dpotri(factor, lower=1)[0]  # the factor was clean, so nothing is above the diagonal
-        np.add(half, half.T, out=block)
-        block[diagonal] *= 0.5
-    return blocks
+def _halved(scaled: Floats) -> Floats:
+    """B with B'B = A'(1 + A A')^-1 A, for each value."""
+    inner = np.matmul(scaled, scaled.transpose(0, 2, 1))
+    each = np.arange(inner.shape[1])
+    inner[:, each, each] += 1.0
+    return _divided(np.linalg.cholesky(inner), scaled)
+
+
+def _divided(factors: Floats, right: Floats) -> Floats:
+    """Triangular systems, one for each value: LAPACK's where they are large, all at once where they are small."""
+    if factors.shape[1] <= 24:
+        return np.asarray(np.matmul(np.linalg.inv(factors), right))
+    return np.stack([dtrtrs(factor, some, lower=1)[0] for factor, some in zip(factors, right, strict=True)])
 
 
 def _solved(matrix: Floats, right: Floats) -> Floats:
     """A symmetric system, scaled to a diagonal of ones and refined once."""
-    size = 1 / np.sqrt(np.maximum(np.diag(matrix), TINY))
-    scaled = matrix * size[:, None] * size
-    scaled[np.diag_indices(len(scaled))] += 1e-13
-    factors = lu_factor(scaled, check_finite=False)
-    found = lu_solve(factors, size * right, check_finite=False)
-    found += lu_solve(factors, size * right - scaled @ found, check_finite=False)
+    size = 1 / np.sqrt(np.maximum(matrix.diagonal(), TINY))
+    scaled = matrix * size[:, None]
+    scaled *= size
+    scaled.flat[:: len(scaled) + 1] += 1e-13
+    factors, pivots, _ = dgetrf(scaled)
+    wanted = size * right
+    found = dgetrs(factors, pivots, wanted)[0]
+    found += dgetrs(factors, pivots, wanted - scaled @ found)[0]
     return np.asarray(size * found)

@@ -202,11 +202,14 @@ class Audit:
     @property
     def undecided(self) -> int:
         """By posteriors: how many people are in leaves of which nothing follows either way: a value may be as frequent
-        as the threshold behind weights, or everybody may have the label, if leaves were divided until they were pure.
+        as the threshold behind weights, everybody may have the label, if leaves were divided until they were pure, or
+        splits were chosen by a rule that excludes data sets and is not computed.
         """
         publication = self.publication
         if publication is None or self.by_own_row:  # what the own row adds is bounded by the size of its leaf
             return 0
+        if publication.unused_choices:
+            return sum(int(publication.sizes[leaf]) for leaf in publication.leaves)
         weighted = {
             leaf
             for leaf in publication.leaves
@@ -334,19 +337,22 @@ class Audit:
         return found
 
     def _output_check(self) -> dict[str, Any]:
-        """The audit in the fields of an output of ACRO, which SACRO's viewer lists (docs/audit.md)."""
+        """The audit as an entry of the `results` of ACRO's results.json, which SACRO's viewer lists (docs/audit.md)."""
         status = {PUBLISH: "pass", AFTER: "review", NEVER: "fail"}[self.verdict.kind]
         publication = self.publication
         sizes = [] if publication is None else [int(publication.sizes[leaf]) for leaf in publication.leaves]
         pure = 0 if publication is None else sum(publication.pure(leaf) for leaf in publication.leaves)
         few = sum(size < FEW for size in sizes)
+        checks: dict[str, int | bool] = {"suppressed": False, "negative": 0, "missing": 0, "threshold": few}
+        checks |= {"p-ratio": 0, "nk-rule": 0, "all-values-are-same": pure}  # the rest is about sums of amounts
         return {
             "uid": self.name,
             "status": status,
             "type": "model",
             "properties": {"method": "privet audit", "measure": self.measure, "threshold": self.threshold},
-            "sdc": {"summary": {"suppressed": False, "threshold": few, "all-values-are-same": pure}},
+            "files": [{"name": self.name, "sdc": {"summary": checks}}],
             "outcome": {"concerned": self.known, "most": self.worst},
+            "command": "privet audit",
             "summary": f"{status}; {self.verdict!s}",
             "comments": [],
             "exception": "",
@@ -400,6 +406,10 @@ def _nobody(audit: Audit) -> str:
             else f"the own row of {audit.known:,} of {audit.people.total:,} people adds {threshold} or more to the "
             f"probability of their {what}, {probability(audit.worst)} at most, and noise makes all of it deniable."
         )
+    if audit.publication is not None and audit.publication.unused_choices:
+        said += (
+            f" What the choice of its splits tells besides is not computed, since {audit.publication.unused_choices}."
+        )
     if audit.epsilon is None or audit.own.bound is None:
         return said
     promised = (
@@ -423,12 +433,16 @@ def _somebody(audit: Audit) -> str:
             f"{probability(audit.worst)}."
         )
     if audit.undecided and audit.worst < audit.threshold:
-        weighted = audit.publication is not None and any(map(audit.publication.unclear, audit.publication.leaves))
-        why = (
-            "the rows of the tree were weighted, so the shares in their leaves are not known"
-            if weighted
-            else "their leaves are pure if the tree was grown without max_depth (say so with stopping, full or none)"
-        )
+        assert audit.publication is not None
+        if any(map(audit.publication.unclear, audit.publication.leaves)):
+            why = "the rows of the tree were weighted, so the shares in their leaves are not known"
+        elif audit.publication.unused_choices:
+            why = (
+                f"what the choice of splits tells is not computed, since {audit.publication.unused_choices} (name the "
+                "criterion, or none for an adversary who does not use it)"
+            )
+        else:
+            why = "their leaves are pure if the tree was grown without max_depth (say so with stopping, full or none)"
         return f"No verdict about the {what} of {audit.undecided:,} of {audit.people.total:,} people: {why}."
     return (
         f"The {what} of {people} is known with probability {audit.threshold:g} or more: the worst posterior is "

@@ -211,7 +211,8 @@ class Publication:
         """The published share of a leaf's label among its rows."""
         node = self.tree.nodes[leaf]
         if node.counts is not None:
-            return float(node.counts[self.label(leaf)] / sum(node.counts))
+            total = sum(node.counts)
+            return float(node.counts[self.label(leaf)] / total) if total else 0.0  # of no rows nothing is pure
         assert node.size is not None and node.wrong is not None
         return 1 - node.wrong / node.size
 
@@ -386,6 +387,15 @@ class Publication:
         leaves = [self.tree.nodes[leaf] for leaf in self.tree.leaves]
         sizes = [leaf.size if leaf.counts is None else float(sum(leaf.counts)) for leaf in leaves]
         return not self.noisy and any(size is not None and not float(size).is_integer() for size in sizes)
+
+    @property
+    def unused_choices(self) -> str:
+        """Why splits that were not chosen exclude data sets and yet are not used; empty where they are, where noise
+        chose them, where the owner takes nobody to use them, and where there are none."""
+        tree = self.tree
+        is_used = tree.criterion is not None or self.noisy or self.sampled
+        are_there = bool(tree.children[0]) and (len(tree.features or self.people.names) > 1 or self.cuts_numbers)
+        return tree.silent if are_there and not is_used and not tree.is_set_aside else ""
 
     @cached_property
     def cuts_numbers(self) -> bool:

@@ -295,7 +295,8 @@ def _judged(
 ) -> Remedy:
     worst, known = float(scores[0].max()), round(float(scores[1].sum()))
     after = _accuracy(audit, publication)
-    return Remedy(kind, told, worst < audit.threshold - SAME, worst, known, after, before, **more)
+    is_known = audit.by_own_row or not publication.unused_choices
+    return Remedy(kind, told, worst < audit.threshold - SAME and is_known, worst, known, after, before, **more)
 
 
 def _scores(audit: Audit, publication: Publication, seed: int) -> tuple[Floats, Floats]:

@@ -331,6 +331,7 @@ class PublishedTree:
     source: str  # "privet", "scikit-learn" or "Weka"
     criterion: str | None = None
     silent: str = "the criterion that chose its splits is not known"
+    is_set_aside: bool = False  # did whoever asks say that nobody uses the choice of splits?
     features: tuple[str, ...] | None = None
     declared: tuple[Column, ...] = ()  # of a privet model: a row that fits none of the cells of these was left out
     order: tuple[int, ...] | None = None  # the rank of each value

@@ -99,8 +99,13 @@ class Permissions:
         if token.role == OWNER:
             known = self._grants is None or token.name in self._owners
         else:
-            known = self._grants is None or token.name in self.analysts()
+            known = self._grants is None or token.name in self._grants or self._is_granted(token.name)
         return Caller(token.name, token.role, token) if known else None
+
+    def _is_granted(self, analyst: str) -> bool:
+        """Whether an owner, or a permit, has named the analyst."""
+        named = any(name == analyst for name, _ in list(self.decisions.grants))
+        return named or any(analyst in permit.analysts for permit in self.permits.values())
 
     def tables(self, caller: Caller) -> list[str]:
         """Return the tables that a caller may use, in order."""

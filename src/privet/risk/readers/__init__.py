@@ -136,7 +136,7 @@ def criterion_of(tree: PublishedTree, asked: str | None) -> PublishedTree:
     if tree.epsilon is None and criterion and recorded and privet_model.CRITERIA.get(recorded) != criterion:
         raise ModelError(f"the model says that it chose its splits by {recorded}, not {asked}; leave that out.")
     if tree.epsilon is None:
-        return replace(tree, criterion=criterion, silent=SILENT.get(asked, ""))
+        return replace(tree, criterion=criterion, silent=SILENT.get(asked, ""), is_set_aside=asked == "none")
     if criterion is None:
         return tree
     raise ModelError(f"the tree chose its splits with noise, so {asked} excludes nothing; leave the criterion out.")

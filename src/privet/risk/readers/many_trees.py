@@ -19,11 +19,14 @@ import pandas as pd
 from privet.errors import ModelError
 from privet.kernel import DEEPEST_TREE, number_of
 from privet.risk.several import View, left_out
-from privet.risk.tree import Floats, Integers, Values
+from privet.risk.tree import Floats, Integers, Mask, Values
 
 SAMPLED = "its rows were sampled or weighted, or its settings are other than usual, so that its leaves tell no counts"
 WHOLE = 0.05  # how far a count may be from a whole number: weights are printed with 32 bits
 MOST_TREES = 10_000
+FARTHEST = float(np.finfo(np.float32).max)  # of a threshold
+LARGEST = 1e6  # of a weight: odds of e to that are beyond all floating numbers
+DAMAGED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 
 
 # -- forests ------------------------------------------------------------------------------------
@@ -136,7 +139,7 @@ class Boosted:
         margin = np.full(len(rows), start)
         for step in self.steps:
             leaf = step.leaf(rows)
-            yield step, leaf, 1 / (1 + np.exp(-margin))
+            yield step, leaf, 1 / (1 + np.exp(-np.clip(margin, -700, 700)))
             margin = margin + step.added[leaf]
 
     def _counted(self, rows: Floats, start: float, ridge: float, rate: float) -> list[View] | None:
@@ -203,9 +206,10 @@ def xgboost(model: Any, values: Sequence[object] | None) -> Boosted:
         base = float(str(learner["learner_model_param"]["base_score"]).strip("[]"))
         trees = learner["gradient_booster"]["model"]["trees"]
         steps = tuple(_xgboost_step(tree, len(columns)) for tree in trees[:MOST_TREES])
+        settings = tuple((ridge, rate) for ridge in (1.0, 0.0) if (rate := _rate(trees, ridge)) is not None)
     except ModelError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except DAMAGED as error:
         raise ModelError(
             f"the JSON is no model of XGBoost ({type(error).__name__}); write it with save_model."
         ) from None
@@ -214,8 +218,7 @@ def xgboost(model: Any, values: Sequence[object] | None) -> Boosted:
     public = Values.of(["0", "1"] if values is None else values)
     if len(public) != 2:
         raise ModelError("the model of XGBoost predicts two values; list two, that of label 0 first.")
-    base = min(max(base, 1e-7), 1 - 1e-7)
-    settings = tuple((ridge, rate) for ridge in (1.0, 0.0) if (rate := _rate(trees, ridge)) is not None)
+    base = min(max(base, 1e-7), 1 - 1e-7) if math.isfinite(base) else 0.5
     return Boosted(steps, (_logit(base), 0.0), settings or ((1.0, 0.3),), public.texts, columns, "XGBoost")
 
 
@@ -243,19 +246,20 @@ def _rate(trees: Sequence[Any], ridge: float) -> float | None:
 def _xgboost_step(tree: dict[str, Any], columns: int) -> BoostingStep:
     left, right = (np.array(tree[name], dtype=np.int64) for name in ("left_children", "right_children"))
     column = np.array(tree["split_indices"], dtype=np.int64)
-    cut = np.array(tree["split_conditions"], dtype=np.float32)
+    cut = np.array(tree["split_conditions"], dtype=np.float64)
     missing_left = np.array(tree["default_left"], dtype=bool)
     if any(tree.get("split_type", ())):
         raise ModelError("the model divides categories, which is not read; encode them as numbers before fitting.")
     is_leaf = left < 0
-    _check_arrays(left, right, column, columns)
+    _check_arrays(left, right, column, columns, cut, missing_left, np.where(is_leaf, cut, 0.0))
+    cut = cut.astype(np.float32)
 
     def below(rows: Floats, node: Integers) -> Integers:
         numbers = rows[np.arange(len(rows)), column[node]].astype(np.float32)
         goes = np.where(np.isnan(numbers), missing_left[node], numbers < cut[node])
         return np.where(goes, left[node], right[node])
 
-    return BoostingStep(_walk(below, is_leaf), np.where(is_leaf, cut.astype(np.float64), 0.0))
+    return BoostingStep(_walk(below, is_leaf), np.where(is_leaf, cut, 0.0).astype(np.float64))
 
 
 def lightgbm(model: Any, values: Sequence[object] | None) -> Boosted:
@@ -274,7 +278,7 @@ def lightgbm(model: Any, values: Sequence[object] | None) -> Boosted:
         ]
     except ModelError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
+    except DAMAGED as error:
         raise ModelError(f"the JSON is no model of LightGBM ({type(error).__name__}); write dump_model's.") from None
     public = Values.of(["0", "1"] if values is None else values)
     if len(public) != 2:
@@ -305,8 +309,8 @@ def _lightgbm_step(root: dict[str, Any], start: float, columns: int) -> Boosting
         if not is_leaf:
             waiting += [(node["right_child"], here, False), (node["left_child"], here, True)]
     lefts, rights, at = (np.array(each, dtype=np.int64) for each in (left, right, column))
-    _check_arrays(lefts, rights, at, columns)
     cut, goes_left, values = np.array(cuts), np.array(missing), np.array(added)
+    _check_arrays(lefts, rights, at, columns, cut, goes_left, values)
 
     def below(rows: Floats, node: Integers) -> Integers:
         numbers = rows[np.arange(len(rows)), at[node]]
@@ -331,17 +335,22 @@ def _walk(below: Callable[[Floats, Integers], Integers], is_leaf: Any) -> Callab
     return leaf
 
 
-def _check_arrays(left: Integers, right: Integers, column: Integers, columns: int) -> None:
-    """Refuse children that are no later nodes, and columns that there are not."""
+def _check_arrays(
+    left: Integers, right: Integers, column: Integers, columns: int, cut: Floats, missing: Mask, added: Floats
+) -> None:
+    """Refuse children that are no later nodes, columns that there are not, and weights that are none."""
     size, inner = len(left), left >= 0
     here = np.arange(size)
-    if not size or not (len(right) == len(column) == size) or ((right >= 0) != inner).any():
+    arrays = (left, right, column, cut, missing, added)
+    if not size or any(each.shape != (size,) for each in arrays) or ((right >= 0) != inner).any():
         raise ModelError("the nodes of a boosted tree do not form a tree; the file may be cut short.")
     for child in (left, right):
         if ((child >= size) | (child <= here))[inner].any():
             raise ModelError("the nodes of a boosted tree do not form a tree; the file may be cut short.")
     if ((column < 0) | (column >= columns))[inner].any():
         raise ModelError("a boosted tree looks at a column that it does not name; the file may be cut short.")
+    if not (np.abs(added) < LARGEST).all() or not (np.abs(cut) < FARTHEST).all():
+        raise ModelError("a boosted tree has weights or thresholds that are no numbers of their kind.")
 
 
 ManyTrees = Forest | Boosted  # a model of several trees: what each tells, and what follows without an own row
