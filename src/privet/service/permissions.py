@@ -165,6 +165,21 @@ class Permissions:
         own = self.decisions.grants.get(pair)
         return "owner" if own is not None and (own.expires is None or today <= own.expires) else None
 
+    def check_release(self, analyst: str, permit: str | None, what: str) -> None:
+        """Refuse to let out what was paid for under a permit that does not let it out now, to this analyst.
+
+        Raises
+        ------
+        NoSuchPermit, NotPermitted
+        """
+        if permit is None:
+            return
+        own = self.permits.get(permit)
+        if own is None or analyst not in own.analysts:
+            raise NoSuchPermit
+        own.check(self.today)
+        own.check_release(what)
+
     def configured(self, analyst: str) -> Grant | None:
         """Return what the configuration grants an analyst."""
         return (self._grants or {}).get(analyst)
