@@ -18,7 +18,7 @@ from service.test_boundary import COUNT, assert_problem, bearer
 import privet
 from privet.kernel import Session
 from privet.service.config import Grant
-from privet.service.decisions import OwnersWord
+from privet.service.decisions import OwnersWord, Whose
 from privet.service.seeded_server import Served, serve_sessions
 from privet.service.tokens import ANALYST, OWNER
 
@@ -90,7 +90,7 @@ def test_servers_that_start_at_once_raise_nothing_twice() -> None:
     def announce() -> None:
         decisions = OwnersWord(session.ledger)
         start.wait(60)
-        decisions.set_base("people", "ada", Fraction(2))
+        decisions.set_base(Whose("people", "ada"), Fraction(2))
 
     threads = [threading.Thread(target=announce) for _ in range(count)]
     for thread in threads:
@@ -117,7 +117,7 @@ def test_a_decision_that_a_restart_overtakes_is_neither_lost_nor_counted_twice(m
         return change(seen, event, **facts)
 
     monkeypatch.setattr(session.ledger, "change", late)
-    restarted.set_base("people", "ada", Fraction(2))
+    restarted.set_base(Whose("people", "ada"), Fraction(2))
     assert overtaken and session.ledger.cap("people", "ada") == 2 + HALF
     assert restarted.decide(made["id"], True, "heidi") is None
 

@@ -28,7 +28,7 @@ from privet.kernel.additive import AdditiveModel
 from privet.kernel.domain import Domain
 from privet.kernel.engines.access import Access
 from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells, cells_for
-from privet.kernel.ledger import Charge, Entry, Ledger
+from privet.kernel.ledger import Charge, Entry, Ledger, Under
 from privet.kernel.limits import LONGEST_NAME, Json, canonical, digest, is_name
 from privet.kernel.mechanisms import Mechanism, release_all
 from privet.kernel.per_part import PerPart, Positions
@@ -285,6 +285,8 @@ class Session:
     # release that a race has chosen cannot be refined, because that would lose more than the difference.
     writes: bool = True
 
+    under: Under | None = None  # the data permit that it is charged under
+
     unit: Unit = PURE  # what losses are counted in
     # Within a fit, where losses are counted in rho: what an epsilon of 1 costs. A plan that divides epsilon then
     # divides the rho of the whole fit in the same proportions.
@@ -292,13 +294,18 @@ class Session:
 
     private_rows: ClassVar[bool] = True
 
-    def sitting(self, analyst: str) -> Session:
+    def sitting(self, analyst: str, under: Under | None = None) -> Session:
         """Return another opening of the same rows, for an analyst of a server: it shares the engine and the ledger.
 
         Nothing that is paid is shared with other openings, and no answer or charge of another one is continued: that
         is what `opening` stands for, and `whole_table` begins scopes of its own.
         """
-        return replace(self, analyst=analyst, opening=secrets.token_hex(8), last_entry=LastEntry(), hold=None)
+        opening = secrets.token_hex(8)
+        return replace(self, analyst=analyst, under=under, opening=opening, last_entry=LastEntry(), hold=None)
+
+    def apart(self) -> Session:
+        """Return the same session for work beside other work: what a seed repeats does not depend on who is first."""
+        return replace(self, entropy=self.entropy.stream())
 
     def opening_token(self, version: int) -> str:
         """Return what marks a charge as made for these rows, and an answer as drawn from them, in this process."""
@@ -351,7 +358,11 @@ class Session:
 
     def remaining(self) -> Fraction:
         """Return what this analyst may still charge to the ledger."""
-        return self.ledger.remaining(self.dataset, self.analyst, self.limit, self.hold)
+        return self.ledger.remaining(self.dataset, self.analyst, self.limit, self.hold, self._permit)
+
+    @property
+    def _permit(self) -> str | None:
+        return None if self.under is None else self.under.permit
 
     def amounts(self, epsilon: object, parts: int) -> PerPart[Fraction]:
         """Return what each part is charged for an epsilon, or for one of each; see `Unit.amount`."""
@@ -386,8 +397,8 @@ class Session:
         """
 
         def write(reaches_root: Fraction) -> NoReturn:
-            ledger = self.ledger
-            raise _Held(ledger.hold(self.dataset, self.analyst, reaches_root, self.limit, asked=loss, within=self.hold))
+            whose, within, permit = (self.dataset, self.analyst), self.hold, self._permit
+            raise _Held(self.ledger.hold(*whose, reaches_root, self.limit, asked=loss, within=within, permit=permit))
 
         try:
             # A rehearsal in an allotment of its own: nothing is paid, and an interrupt marks no other scope.
@@ -592,6 +603,7 @@ class Session:
                 key=request.key,
                 opening_token=self.opening_token(version),
                 terms=self.terms,
+                under=self.under,
             )
             entry, new = self.ledger.charge(self.dataset, self.analyst, charge, self.limit, self.hold)
             if not new:

@@ -47,10 +47,21 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True):
 # -- asking ---------------------------------------------------------------------------------------
 
 
+Purpose = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class UnderBody(Body, kw_only=True, frozen=True):
+    """The data permit that something is done under, and the purpose."""
+
+    permit: Name
+    purpose: Purpose | None = None
+
+
 class RowsBody(Body, kw_only=True, frozen=True):
     """Which rows: a sitting, the steps to them, and the reservation that pays."""
 
     sitting: Id
+    under: UnderBody | None = None
     rows: Chain
     hold: Id | None = None
 
@@ -101,6 +112,7 @@ class RefineBody(Body, kw_only=True, frozen=True):
     """Which parts of an answer are to be refined, and how far."""
 
     sitting: Id
+    under: UnderBody | None = None
     entry: EntryNumber
     parts: Annotated[list[PartNumber], msgspec.Meta(min_length=1, max_length=2**19)]
     epsilon: dict[str, Any]
@@ -148,6 +160,7 @@ class CheckBody(Body, kw_only=True, frozen=True):
     """A model, and the number of this check."""
 
     sitting: Id
+    under: UnderBody | None = None
     check: Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
     model: dict[str, Any]
 
@@ -180,6 +193,7 @@ class FitBody(Body, kw_only=True, frozen=True):
     epsilon: Amount
     key: Key
     choices: Annotated[dict[str, str | int | bool | None], msgspec.Meta(max_length=20)] = {}
+    under: UnderBody | None = None
     once: bool = False  # one charge of the whole epsilon, under which the same request finishes what a crash ended
 
 
@@ -318,6 +332,7 @@ class RequestBody(Body, kw_only=True, frozen=True):
 
     epsilon: Amount
     purpose: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
+    permit: Name | None = None  # whose cap is to be raised; the purpose is then one of its own
     key: Key
 
 
@@ -330,6 +345,9 @@ class RequestReply(Reply, kw_only=True, frozen=True):
     epsilon: str
     purpose: str
     state: Literal["open", "granted", "denied"]
+    permit: str | None
+    approved: list[str]  # owners who have agreed so far; for owners to see
+    approvals: int  # how many must
 
 
 class RequestsReply(Reply, kw_only=True, frozen=True):
@@ -364,10 +382,11 @@ class WithdrawalBody(Body, kw_only=True, frozen=True):
 
 
 class RaiseBody(Body, kw_only=True, frozen=True):
-    """What a cap is raised by: an analyst's, or the table's own."""
+    """What a cap is raised by: an analyst's, a permit's, or the table's own."""
 
     table: Name
     analyst: Name | None = None
+    permit: Name | None = None
     epsilon: Amount
     key: Key
 
@@ -462,6 +481,41 @@ class LinesReply(Reply, kw_only=True, frozen=True):
     next: int | None  # for `before`
 
 
+# -- permits --------------------------------------------------------------------------------------
+
+
+class PermitTable(Reply, kw_only=True, frozen=True):
+    """What a permit's analysts have spent on a table together, and what they may."""
+
+    table: str
+    cap: str | None
+    raised: str
+    spent: str
+    unit: str
+    delta: str | None
+
+
+class PermitReply(Reply, kw_only=True, frozen=True):
+    """A data permit: to its analysts what it means for them, to owners whole."""
+
+    permit: str
+    tables: list[PermitTable]
+    expires: str | None
+    ended: bool
+    purposes: list[str]
+    release: list[Literal["answers", "models"]]
+    approvals: int
+    spends: bool | None  # whether the caller may spend; None for owners
+    analysts: list[str] | None  # for owners
+    spenders: list[str] | None
+
+
+class PermitsReply(Reply, kw_only=True, frozen=True):
+    """The caller's data permits."""
+
+    permits: list[PermitReply]
+
+
 class EventReply(Reply, kw_only=True, frozen=True):
     """Something that happened on the server."""
 
@@ -497,6 +551,7 @@ class Problem(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
 TITLES = {
     "unauthenticated": (401, "No valid token."),
     "not-allowed": (403, "Not for this role."),
+    "not-permitted": (403, "The permit does not allow that."),
     "budget-exceeded": (403, "The budget does not have that much left."),
     "not-found": (404, "There is no such thing, or it is not yours."),
     "method": (405, "The method is not possible here."),

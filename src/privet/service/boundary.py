@@ -34,6 +34,7 @@ from privet.service import api, pacing
 from privet.service.config import is_loopback
 from privet.service.jobs import FitLost
 from privet.service.permissions import Caller
+from privet.service.permits import NoSuchPermit, NotPermitted
 from privet.service.server import Service
 from privet.service.sittings import UnknownRows
 from privet.service.tokens import ANALYST, OWNER
@@ -48,6 +49,9 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Privet-Api": str(api.VERSION),
 }
+
+# refusals that the ledger keeps
+_WRITTEN = ("unauthenticated", "not-allowed", "not-permitted", "not-found", "budget-exceeded", "too-many")
 
 
 class Refusal(Exception):
@@ -328,6 +332,8 @@ class Gate:
         if isinstance(error, BudgetExceeded):
             amounts = str(error.requested), str(error.remaining)
             return Refusal("budget-exceeded", detail, requested=amounts[0], remaining=amounts[1])
+        if isinstance(error, NoSuchPermit | NotPermitted):
+            return Refusal("not-found" if isinstance(error, NoSuchPermit) else "not-permitted", detail)
         if isinstance(error, UnknownRows):
             return Refusal("unknown-rows", detail)
         if isinstance(error, FitLost):
@@ -359,7 +365,7 @@ class Gate:
         return entry is not None, entry
 
     async def _note_refusal(self, refusal: Refusal, table: str, name: str | None) -> None:
-        if refusal.kind in ("unauthenticated", "not-allowed", "not-found", "budget-exceeded", "too-many"):
+        if refusal.kind in _WRITTEN:
             await self.note(refusal.kind, table if table in self.service.sessions else None, name)
 
     async def note(self, event: str, table: str | None, analyst: str | None) -> None:

@@ -171,12 +171,21 @@ class Connection:
         names: list[str] = self.get("/v1/tables")["tables"]
         return names
 
-    def table(self, name: str) -> ProtectedTable:
+    def permits(self) -> list[dict[str, Any]]:
+        """Return the data permits of the caller, with what was spent under them."""
+        permits: list[dict[str, Any]] = self.get("/v1/permits")["permits"]
+        return permits
+
+    def table(self, name: str, *, permit: str | None = None, purpose: str | None = None) -> ProtectedTable:
         """Return a table, which is opened for this use of it: a sitting of its own.
 
         Parameters
         ----------
         name : str
+        permit : str, optional
+            The data permit under which everything is asked; `permits()` lists them.
+        purpose : str, optional
+            One of the permit's purposes.
 
         Returns
         -------
@@ -198,7 +207,8 @@ class Connection:
         domain = Domain.parse(described["domain"])
         if domain.fingerprint != described["fingerprint"]:
             raise ServerError("the domain of the table is not read here as on the server; install its version.")
-        backend = RemoteBackend(self, name, domain, described, sitting=_new_id())
+        under: dict[str, Json] | None = None if permit is None else {"permit": permit, "purpose": purpose}
+        backend = RemoteBackend(self, name, domain, described, sitting=_new_id(), under=under)
         return ProtectedTable(backend, backend.whole_table())
 
     def check_ledger(self) -> int | None:
@@ -271,7 +281,13 @@ class Connection:
         return OwnerDesk(self)
 
     def request_budget(
-        self, table: str, epsilon: int | float | str | Fraction, purpose: str, *, key: str | None = None
+        self,
+        table: str,
+        epsilon: int | float | str | Fraction,
+        purpose: str,
+        *,
+        permit: str | None = None,
+        key: str | None = None,
     ) -> dict[str, Any]:
         """Ask the owner of a table for more budget.
 
@@ -281,7 +297,9 @@ class Connection:
         epsilon : number or str
             How much more.
         purpose : str
-            What for, in a sentence that the owner reads.
+            What for, in a sentence that the owner reads; under a permit one of its purposes.
+        permit : str, optional
+            The data permit whose cap is to be raised.
         key : str, optional
             The same key finds the request again.
 
@@ -291,7 +309,7 @@ class Connection:
             The request: its `id`, and its `state`, which is open, granted or denied.
         """
         key = _new_id() if key is None else key
-        body: dict[str, Json] = {"epsilon": str(as_epsilon(epsilon)), "purpose": purpose, "key": key}
+        body: dict[str, Json] = {"epsilon": str(as_epsilon(epsilon)), "purpose": purpose, "key": key, "permit": permit}
         return self.post(f"/v1/tables/{quote(table, safe='')}/requests", body)
 
     def budget_requests(self, table: str) -> list[dict[str, Any]]:
@@ -300,7 +318,14 @@ class Connection:
         return requests
 
     def fit(
-        self, table: str, classifier: Any, *, key: str | None = None, report: Callable[[str], None] | None = None
+        self,
+        table: str,
+        classifier: Any,
+        *,
+        key: str | None = None,
+        report: Callable[[str], None] | None = None,
+        permit: str | None = None,
+        purpose: str | None = None,
     ) -> Model:
         """Let the server fit a model: one request, and no row or question crosses the wire.
 
@@ -313,6 +338,8 @@ class Connection:
             The same key finds the fit again, and its model; else one is made.
         report : callable, optional
             Called with a line for each step.
+        permit, purpose : str, optional
+            The data permit under which it is fitted, and one of its purposes.
 
         Returns
         -------
@@ -336,6 +363,8 @@ class Connection:
             "key": _new_id() if key is None else key,
             "choices": choices,
         }
+        if permit is not None:
+            body["under"] = {"permit": permit, "purpose": purpose}
         return Model.from_json(json.dumps(self._fitted(table, body, report)["model"]))
 
     def _fitted(self, table: str, body: Mapping[str, Json], report: Callable[[str], None] | None) -> dict[str, Any]:
@@ -537,6 +566,7 @@ class RemoteBackend:
     exchange: Fraction | None = None  # within a fit, what an epsilon of 1 costs as rho
     copies: Mapping[str, str] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)  # ids of steps that the server has
+    under: Mapping[str, Json] | None = None  # the data permit, and the purpose
 
     @property
     def session(self) -> Session:
@@ -555,6 +585,10 @@ class RemoteBackend:
     def amount(self, epsilon: object) -> Fraction:
         """Return what one set of rows is charged for an epsilon."""
         return self.unit.amount(epsilon, exchange=self.exchange)
+
+    def apart(self) -> RemoteBackend:
+        """Return the same: a server draws its own noise."""
+        return self
 
     def exchanging(self, epsilon: object) -> RemoteBackend:
         """Return the same for a fit that divides `epsilon`; see `Session.exchanging`."""
@@ -583,12 +617,15 @@ class RemoteBackend:
     def _post(self, path: str, body: Mapping[str, Json]) -> dict[str, Any]:
         return self.connection.post(f"/v1/tables/{quote(self.name, safe='')}/{path}", body, self.sitting)
 
+    def _permit(self) -> dict[str, Json]:
+        return {} if self.under is None else {"under": dict(self.under)}
+
     def _about(self, sets: RowSets, path: str, body: Mapping[str, Json]) -> dict[str, Any]:
         """Ask about some rows. Steps that the server has are named by their ids alone."""
         chain = _remote(sets).chain
         new = next((at for at in range(len(chain), 0, -1) if chain[at - 1]["id"] in self.known), 0)
         short: list[Json] = [{"id": chain[new - 1]["id"]}, *chain[new:]] if new else list(chain)
-        own: dict[str, Json] = {**body, "sitting": self.sitting, "hold": self.held}
+        own: dict[str, Json] = {**body, **self._permit(), "sitting": self.sitting, "hold": self.held}
         try:
             reply = self._post(path, {**own, "rows": short})
         except RowsUnknownThere:  # the server was started anew, or the sitting has ended
@@ -678,6 +715,7 @@ class RemoteBackend:
     def refined(self, entry: int, parts: Sequence[int], epsilons: PerPart[Fraction]) -> list[ChainLevel]:
         """Refine some parts of an answer."""
         body: dict[str, Json] = {
+            **self._permit(),
             "sitting": self.sitting,
             "entry": entry,
             "parts": list(parts),
@@ -709,7 +747,7 @@ class RemoteBackend:
         given = {**identity["choices"], "variant": identity["variant"], "random_state": coins}
         choices = {name: value for name, value in given.items() if name != "policy" or value is not None}
         body: dict[str, Json] = {"algorithm": identity["fit"], "epsilon": str(epsilon), "key": key, "choices": choices}
-        model = self.connection._fitted(self.name, {**body, "once": True}, None)
+        model = self.connection._fitted(self.name, {**body, **self._permit(), "once": True}, None)
         return json.dumps(model["model"]), model["facts"]["entries"][0], False
 
     def write_model(self, text: str, facts: Mapping[str, Json]) -> None:
@@ -790,6 +828,7 @@ class RemoteMonitor(Monitor):
                 "with table.monitor."
             )
         body: dict[str, Json] = {
+            **self._backend._permit(),
             "sitting": self._backend.sitting,
             "check": self._checks + 1,
             "model": model.to_json(),

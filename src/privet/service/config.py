@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
 from ipaddress import ip_address
@@ -14,6 +14,7 @@ from typing import Any
 
 from privet.errors import QuestionError, did_you_mean
 from privet.kernel import as_epsilon, fraction_of, is_name
+from privet.service.permits import ANSWERS, MODELS, Permit
 from privet.text import quoted, read_text, shown
 
 _LONGEST = 2**20  # characters of a configuration
@@ -75,6 +76,7 @@ class Config:
     proxies: tuple[str, ...] = ()  # whose word about the client and about TLS is taken
     analysts: Mapping[str, Grant] | None = None  # None: whoever has a token may use what it is for
     owners: tuple[str, ...] = ()
+    permits: Mapping[str, Permit] = field(default_factory=dict)
     limits: Limits = Limits()
     path: Path | None = None
 
@@ -164,7 +166,7 @@ class _Reader:
         self._where, self._lines, self._folder = where, text.splitlines(), folder
 
     def config(self, content: Mapping[str, Any], path: Path) -> Config:
-        self._only(content, ("server", "limits", "tables", "analysts"), "")
+        self._only(content, ("server", "limits", "tables", "analysts", "permits"), "")
         server = self._section(content, "server")
         known = ("address", "ledger", "operations", "certificate", "private_key", "hosts", "proxies", "owners")
         self._only(server, known, "server")
@@ -186,6 +188,7 @@ class _Reader:
             self._texts(server, "proxies"),
             analysts,
             self._texts(server, "owners"),
+            self._permits(content, names, self._texts(server, "owners")),
             self._limits(self._section(content, "limits")),
             path,
         )
@@ -224,6 +227,38 @@ class _Reader:
         if not is_name(name) or not isinstance(entry, Mapping):
             raise self._refused(section, None, "an analyst is a section such as [analysts.ada]")
         self._only(entry, ("tables", "expires"), section)
+        return Grant(self._caps(entry, section, names), self._expires(entry, section))
+
+    def _permits(self, content: Mapping[str, Any], tables: set[str], owners: tuple[str, ...]) -> dict[str, Permit]:
+        permits = self._section(content, "permits")
+        return {name: self._permit(name, entry, tables, owners) for name, entry in permits.items()}
+
+    def _permit(self, name: str, entry: object, tables: set[str], owners: tuple[str, ...]) -> Permit:
+        section = f"permits.{name}"
+        if not _TABLE.fullmatch(name) or not isinstance(entry, Mapping):
+            raise self._refused(section, None, "a permit is a section such as [permits.heart-study]")
+        known = ("tables", "analysts", "spend", "purposes", "expires", "approvals", "release")
+        self._only(entry, known, section)
+        analysts = self._texts(entry, "analysts", section)
+        if not analysts:
+            raise self._refused(section, "analysts", 'a permit has analysts, as analysts = ["ada"]')
+        spenders = self._texts(entry, "spend", section) if "spend" in entry else analysts
+        for spender in spenders:
+            if spender not in analysts:
+                raise self._refused(section, "spend", f"'{shown(spender)}' is none of its analysts")
+        approvals = self._number(entry, "approvals", section, least=1) if "approvals" in entry else Fraction(1)
+        if approvals not in (1, 2):
+            raise self._refused(section, "approvals", "approvals is 1 or 2: how many owners must agree to a raise")
+        if approvals > len(set(owners)):
+            raise self._refused(section, "approvals", "two owners must agree to a raise, and owners names fewer")
+        release = self._texts(entry, "release", section) if "release" in entry else (ANSWERS, MODELS)
+        if not release or not set(release) <= {ANSWERS, MODELS}:
+            raise self._refused(section, "release", 'release is what may leave, as ["answers", "models"]')
+        caps, expires = self._caps(entry, section, tables), self._expires(entry, section)
+        purposes = self._texts(entry, "purposes", section)
+        return Permit(name, caps, analysts, spenders, purposes, expires, int(approvals), tuple(sorted(set(release))))
+
+    def _caps(self, entry: Mapping[str, Any], section: str, names: set[str]) -> dict[str, Fraction | None]:
         listed = entry.get("tables")
         if isinstance(listed, list) and all(isinstance(table, str) for table in listed):
             listed = dict.fromkeys(listed)
@@ -238,10 +273,13 @@ class _Reader:
                 caps[table] = None if cap is None else as_epsilon(str(cap), "a cap")
             except QuestionError as error:
                 raise self._refused(section, "tables", str(error).rstrip(".")) from None
+        return caps
+
+    def _expires(self, entry: Mapping[str, Any], section: str) -> date | None:
         expires = entry.get("expires")
         if expires is not None and type(expires) is not date:
             raise self._refused(section, "expires", "expires is a date without quotes, as 2027-12-31")
-        return Grant(caps, expires)
+        return expires
 
     def _limits(self, entry: Mapping[str, Any]) -> Limits:
         fields = Limits.__dataclass_fields__
@@ -280,10 +318,10 @@ class _Reader:
             raise self._refused("server", name, f"there is no file '{shown(str(path), 300)}'")
         return str(path)
 
-    def _texts(self, server: Mapping[str, Any], name: str) -> tuple[str, ...]:
-        listed = server.get(name, [])
+    def _texts(self, entry: Mapping[str, Any], name: str, section: str = "server") -> tuple[str, ...]:
+        listed = entry.get(name, [])
         if not isinstance(listed, list) or not all(isinstance(text, str) and is_name(text) for text in listed):
-            raise self._refused("server", name, f"{name} is a list of texts")
+            raise self._refused(section, name, f"{name} is a list of texts")
         return tuple(listed)
 
     def _number(self, entry: Mapping[str, Any], name: str, section: str, least: int | None = None) -> Fraction:

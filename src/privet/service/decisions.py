@@ -44,6 +44,14 @@ class Follower(ABC):
         """Take in an event."""
 
 
+class Whose(NamedTuple):
+    """Whose cap it is: an analyst's or a permit's on a data set, or that of the data set itself."""
+
+    dataset: str
+    analyst: str | None = None
+    permit: str | None = None
+
+
 class BudgetRequest(NamedTuple):
     """A request for more budget, as the ledger has it."""
 
@@ -53,7 +61,14 @@ class BudgetRequest(NamedTuple):
     epsilon: str  # in the unit of the data set
     purpose: str
     key: str
+    permit: str | None = None
     state: Literal["open", "granted", "denied"] = "open"
+    approved: tuple[str, ...] = ()  # owners who have agreed
+
+    @property
+    def whose(self) -> Whose:
+        """Whose cap it would raise."""
+        return Whose(self.dataset, permit=self.permit) if self.permit else Whose(self.dataset, self.analyst)
 
 
 class OwnerGrant(NamedTuple):
@@ -75,57 +90,76 @@ class OwnersWord(Follower):
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
         self.requests: dict[int, BudgetRequest] = {}
-        self.bases: dict[tuple[str, str], Fraction] = {}  # by data set and analyst
-        self.raised: defaultdict[tuple[str, str | None], Fraction] = defaultdict(Fraction)  # None: the data set's own
+        self.bases: dict[Whose, Fraction] = {}
+        self.raised: defaultdict[Whose, Fraction] = defaultdict(Fraction)
+        self.permits: dict[str, Mapping[str, Json]] = {}  # what was written of each last
         self.grants: dict[tuple[str, str], OwnerGrant] = {}  # by analyst and data set
         self.withdrawn: set[tuple[str, str]] = set()
-        self._raises: dict[tuple[str, str], tuple[str, str | None, str]] = {}  # what was raised, by owner and key
+        self._raises: dict[tuple[str, str], tuple[Whose, str]] = {}  # what was raised, by owner and key
         self.refresh()
 
     def _take(self, event: ServerEvent) -> None:
         facts, dataset, analyst = event.facts, str(event.dataset), str(event.analyst)
         match event.what:
             case "request":
-                words = facts["epsilon"], facts["purpose"], facts["key"]
+                words = facts["epsilon"], facts["purpose"], facts["key"], facts.get("permit")
                 self.requests[event.number] = BudgetRequest(event.number, analyst, dataset, *words)
-            case "decision":
+            case "approval" | "decision":
                 request = self.requests[facts["request"]]
-                self.requests[request.id] = request._replace(state="granted" if facts["granted"] else "denied")
-                self._raise(dataset, analyst, facts)
+                if event.what == "approval" or facts["granted"]:
+                    request = request._replace(approved=(*request.approved, facts["by"]))
+                if event.what == "decision":
+                    request = request._replace(state="granted" if facts["granted"] else "denied")
+                self.requests[request.id] = request
+                self._raise(request.whose, facts)
             case "raise":
-                self._raises[facts["by"], facts["key"]] = dataset, event.analyst, facts["amount"]
-                self._raise(dataset, event.analyst, facts)
+                whose = Whose(dataset, event.analyst, facts.get("permit"))
+                self._raises[facts["by"], facts["key"]] = whose, facts["amount"]
+                self._raise(whose, facts)
             case "configured-cap":
-                self.bases[dataset, analyst] = Fraction(facts["cap"])
+                self.bases[Whose(dataset, event.analyst, facts.get("permit"))] = Fraction(facts["cap"])
             case "owner-grant":
                 cap = None if facts["cap"] is None else Fraction(facts["cap"])
                 expires = None if facts["expires"] is None else date.fromisoformat(facts["expires"])
                 self.grants[analyst, dataset] = OwnerGrant(cap, expires, facts["by"])
                 self.withdrawn.discard((analyst, dataset))
                 if cap is not None:
-                    self.bases[dataset, analyst] = cap
+                    self.bases[Whose(dataset, analyst)] = cap
             case "withdrawal":
                 self.grants.pop((analyst, dataset), None)
                 self.withdrawn.add((analyst, dataset))
+            case "permit":
+                self.permits[facts["permit"]] = facts
 
-    def _raise(self, dataset: str, analyst: str | None, facts: Mapping[str, str]) -> None:
-        for whose, name in (("analyst_raise", analyst), ("dataset_raise", None)):
-            if whose in facts:
-                self.raised[dataset, name] += Fraction(facts[whose])
+    def _raise(self, whose: Whose, facts: Mapping[str, str]) -> None:
+        for name, own in (("own_raise", whose), ("dataset_raise", Whose(whose.dataset))):
+            if name in facts:
+                self.raised[own] += Fraction(facts[name])
 
     # -- writing ----------------------------------------------------------------------------
 
-    def set_base(self, dataset: str, analyst: str, base: Fraction) -> None:
-        """Write down what a configuration allows an analyst, if that is new, and set the cap that follows from it."""
+    def set_base(self, whose: Whose, base: Fraction) -> None:
+        """Write down what a configuration allows, if that is new, and set the cap that follows from it."""
         while True:
             seen = self.refresh()
-            if self.bases.get((dataset, analyst)) == base:
+            if self.bases.get(whose) == base:
                 return
-            caps = [CapChange(dataset, analyst, base, self.raised[dataset, analyst])]
-            if self._write(seen, "configured-cap", dataset, analyst, {"cap": str(base)}, caps):
+            caps = [CapChange(whose.dataset, whose.analyst, base, self.raised[whose], whose.permit)]
+            facts: dict[str, Json] = {"cap": str(base)}
+            facts |= {} if whose.permit is None else {"permit": whose.permit}
+            if self._write(seen, "configured-cap", whose.dataset, whose.analyst, facts, caps):
                 return
 
-    def request(self, dataset: str, analyst: str, epsilon: Fraction, purpose: str, key: str) -> BudgetRequest:
+    def announce_permit(self, name: str, content: Mapping[str, Json]) -> None:
+        """Write down what a configuration says of a permit, if that is new."""
+        while True:
+            seen = self.refresh()
+            if self.permits.get(name) == content or self._write(seen, "permit", None, None, content):
+                return
+
+    def request(
+        self, dataset: str, analyst: str, epsilon: Fraction, purpose: str, key: str, permit: str | None
+    ) -> BudgetRequest:
         """Write a request down; return it, or the one that was written under the key."""
         while True:
             seen = self.refresh()
@@ -133,54 +167,59 @@ class OwnersWord(Follower):
                 if (known.dataset, known.analyst, known.key) == (dataset, analyst, key):
                     return known
             facts: dict[str, Json] = {"epsilon": str(epsilon), "purpose": purpose, "key": key}
+            facts |= {} if permit is None else {"permit": permit}
             number = self._write(seen, "request", dataset, analyst, facts)
             if number is not None:
                 return self.requests[number]
 
-    def decide(self, request: int, granted: bool, by: str) -> BudgetRequest | None:
-        """Grant or deny a request; return it, or None if it was decided before.
+    def decide(self, request: int, granted: bool, by: str, approvals: int = 1) -> BudgetRequest | None:
+        """Grant or deny a request; return it, or None if it was decided, or approved by this owner, before.
 
-        A grant raises the analyst's cap, and the data set's if that is in its way.
+        So many different owners must grant it; the last of them raises the cap, and the data set's if that is in its
+        way. One of them denies it.
         """
         while True:
             seen = self.refresh()
             found = self.requests[request]
-            if found.state != "open":
+            if found.state != "open" or (granted and by in found.approved):
                 return None
-            facts: dict[str, Json] = {"request": found.id, "granted": granted, "by": by}
+            facts: dict[str, Json] = {"request": found.id, "by": by}
             caps: list[CapChange] = []
-            if granted:
-                more, caps = self._raises_of(found.dataset, found.analyst, Fraction(found.epsilon))
-                facts |= more
-            if self._write(seen, "decision", found.dataset, found.analyst, facts, caps):
+            event = "approval" if granted and len(found.approved) + 1 < approvals else "decision"
+            if event == "decision":
+                facts["granted"] = granted
+                if granted:
+                    more, caps = self._raises_of(found.whose, Fraction(found.epsilon))
+                    facts |= more
+            if self._write(seen, event, found.dataset, found.analyst, facts, caps):
                 return self.requests[request]
 
-    def raise_cap(self, dataset: str, analyst: str | None, amount: Fraction, by: str, key: str) -> bool:
+    def raise_cap(self, whose: Whose, amount: Fraction, by: str, key: str) -> bool:
         """Raise a cap by an amount, once for each key of an owner. False if the key stands for another raise.
 
-        An analyst's cap is raised, and the data set's if that is in its way; or that of the data set for everybody.
+        The data set's is raised as well if it is in the way.
         """
         while True:
             seen = self.refresh()
             known = self._raises.get((by, key))
             if known is not None:
-                return known == (dataset, analyst, str(amount))
-            more, caps = self._raises_of(dataset, analyst, amount)
+                return known == (whose, str(amount))
+            more, caps = self._raises_of(whose, amount)
             facts: dict[str, Json] = {"by": by, "key": key, "amount": str(amount), **more}
-            if self._write(seen, "raise", dataset, analyst, facts, caps):
+            facts |= {} if whose.permit is None else {"permit": whose.permit}
+            if self._write(seen, "raise", whose.dataset, whose.analyst, facts, caps):
                 return True
 
-    def _raises_of(
-        self, dataset: str, analyst: str | None, amount: Fraction
-    ) -> tuple[dict[str, Json], list[CapChange]]:
-        """Return what is raised so that an analyst has this much more, or everybody together."""
+    def _raises_of(self, whose: Whose, amount: Fraction) -> tuple[dict[str, Json], list[CapChange]]:
+        """Return what is raised so that an analyst, a permit or everybody together has this much more."""
         ledger, facts, caps, lacking = self.ledger, dict[str, Json](), list[CapChange](), amount
-        if analyst is not None:
+        dataset, analyst, permit = whose
+        if analyst is not None or permit is not None:
             room = (ledger.cap(dataset) or 0) - ledger.spent(dataset)
             lacking = amount - (room - sum(hold.left for hold in ledger.holds(dataset)))
-            if ledger.cap(dataset, analyst) is not None:
-                facts["analyst_raise"] = str(amount)
-                caps.append(CapChange(dataset, analyst, None, amount))
+            if ledger.cap(*whose) is not None:
+                facts["own_raise"] = str(amount)
+                caps.append(CapChange(dataset, analyst, None, amount, permit))
         if lacking > 0:
             facts["dataset_raise"] = str(lacking)
             caps.append(CapChange(dataset, None, None, lacking))
@@ -195,7 +234,7 @@ class OwnersWord(Follower):
             seen = self.refresh()
             if self.grants.get((analyst, dataset)) == granted:
                 return
-            more, caps = self.raised[dataset, analyst], []
+            more, caps = self.raised[Whose(dataset, analyst)], []
             if granted.cap is not None:
                 caps = [CapChange(dataset, analyst, granted.cap, more)]
             if self._write(seen, "owner-grant", dataset, analyst, facts, caps):

@@ -10,7 +10,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from privet.kernel import PerPart, Question, Rho, Session, as_share
+from privet.errors import PrivetError
+from privet.kernel import PerPart, Question, Rho, Session, Under, as_share
 from privet.question_json import (
     QUESTIONS,
     amount_from_json,
@@ -21,8 +22,10 @@ from privet.question_json import (
 from privet.service import api
 from privet.service.boundary import Call, Refusal, encoded
 from privet.service.jobs import TICKS, Job
+from privet.service.permits import ANSWERS
+from privet.service.permits import MODELS as MODELS_LEAVE
 from privet.service.server import Service
-from privet.service.sittings import Scope, Sitting, check_id
+from privet.service.sittings import Scope, Sitting
 from privet.version import __version__
 
 PAGE = 200  # entries of one reply
@@ -32,15 +35,33 @@ MODELS = 20  # of one reply: each is read whole, to be compared with its hash
 # -- what is asked ----------------------------------------------------------------------
 
 
-def _sitting(service: Service, call: Call) -> Sitting:
+def permit_of(service: Service, call: Call, release: str | None = None, spends: bool = True) -> Under | None:
+    """Return the permit that a request is made under, if it allows the request; None for the caller's own grant.
+
+    `release` is what would leave, and `spends` whether something is charged or reserved.
+    """
+    named = call.body.under
+    names = (None, None) if named is None else (named.permit, named.purpose)
+    permit = service.access.under(call.caller.name, call.table, *names)
+    if permit is None:
+        return None
+    if spends:
+        permit.check_spending(call.caller.name)
+    if release is not None:
+        permit.check_release(release)
+    return Under(permit.name, names[1])
+
+
+def _sitting(service: Service, call: Call, release: str | None = ANSWERS, spends: bool = True) -> Sitting:
     """Return the caller's sitting at the table."""
     assert call.session is not None
-    return service.sittings.of(call.table, call.session, call.caller.name, call.body.sitting)
+    under = permit_of(service, call, release, spends)
+    return service.sittings.of(call.table, call.session, call.caller.name, call.body.sitting, under)
 
 
-def _scope(service: Service, call: Call) -> tuple[Sitting, Scope]:
+def _scope(service: Service, call: Call, release: str | None = ANSWERS, spends: bool = True) -> tuple[Sitting, Scope]:
     """Return the caller's sitting, and the rows that they ask about."""
-    sitting = _sitting(service, call)
+    sitting = _sitting(service, call, release, spends)
     scope = sitting.scope(call.body.rows, call.body.hold)
     return sitting, scope._replace(session=replace(scope.session, limit=service.limit(call.table)))
 
@@ -58,7 +79,7 @@ def answer(service: Service, call: Call) -> api.AnswerReply:
 
 
 def quote(service: Service, call: Call) -> api.QuoteReply:
-    _, scope = _scope(service, call)
+    _, scope = _scope(service, call, None, spends=False)
     epsilons = _asked(scope.session, amounts_from_json(call.body.epsilon, len(scope.sets)))
     question = _question(call.body.question)
     loss = scope.session.quote(question, scope.sets, epsilons) if len(scope.sets) else Fraction(0)
@@ -68,7 +89,7 @@ def quote(service: Service, call: Call) -> api.QuoteReply:
 
 
 def remaining(service: Service, call: Call) -> api.RemainingReply:
-    _, scope = _scope(service, call)
+    _, scope = _scope(service, call, None, spends=False)
     left = scope.session.headroom(scope.sets)
     single = len(scope.sets) == 1
     return api.RemainingReply(
@@ -90,14 +111,14 @@ def refine(service: Service, call: Call) -> api.RefineReply:
 
 
 def hold(service: Service, call: Call) -> api.DoneReply:
-    sitting, scope = _scope(service, call)
+    sitting, scope = _scope(service, call, None)
     amount = _asked(scope.session, PerPart.same(amount_from_json(call.body.epsilon), 1))
     sitting.hold(call.body.id, scope, scope.session.amounts(amount, 1)[0])
     return api.DoneReply()
 
 
 def end_hold(service: Service, call: Call) -> api.DoneReply:
-    _sitting(service, call).end_hold(check_id(call.path["hold"], "a reservation"))
+    service.sittings.end_hold(call.table, call.caller.name, call.body.sitting, call.path["hold"])
     return api.DoneReply()
 
 
@@ -195,8 +216,17 @@ def entries(service: Service, call: Call) -> api.EntriesReply:
 
 def fit(service: Service, call: Call) -> api.JobReply:
     assert call.session is not None
-    tick, session = service.ticks.get(call.table, 0.0), replace(call.session, limit=service.limit(call.table))
-    return service.jobs.start(call.caller.name, call.table, session, call.body, tick).reply()
+    under, name, table = permit_of(service, call, MODELS_LEAVE), call.caller.name, call.table
+    tick, session = service.ticks.get(table, 0.0), replace(call.session, limit=service.limit(table), under=under)
+
+    def permitted() -> bool:
+        try:
+            service.access.under(name, table, *(under or (None, None)))
+            return True
+        except PrivetError:
+            return False
+
+    return service.jobs.start(name, table, session, call.body, tick, permitted).reply()
 
 
 def job(service: Service, call: Call) -> api.JobReply:
@@ -258,6 +288,12 @@ def model(service: Service, call: Call) -> api.ModelReply:
     if not models or models[0].id != wanted:
         raise Refusal("not-found", "there is no such model, or it is not yours.")
     model = models[0]
+    if "permit" in model.facts:  # what may leave is what the permit says now
+        permit = service.access.permits.get(model.facts["permit"])
+        if permit is None:
+            raise Refusal("not-found", "there is no such model, or it is not yours.")
+        permit.check(service.access.today)
+        permit.check_release(MODELS_LEAVE)
     return api.ModelReply(id=model.id, key=model.key, facts=model.facts, model=json.loads(model.text))
 
 

@@ -62,6 +62,7 @@ class Job:
     session: Session
     tick: float
     clock: Callable[[], float]
+    permitted: Callable[[], bool] = lambda: True
     cancelled: bool = False
     _log: list[tuple[float, Snapshot]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -127,8 +128,16 @@ class Jobs:
         self._fits: _Fits | None = None
         self._lock = threading.Lock()
 
-    def start(self, analyst: str, table: str, session: Session, body: api.FitBody, tick: float) -> Job:
-        """Begin a fit, or find the one under the same key.
+    def start(
+        self,
+        analyst: str,
+        table: str,
+        session: Session,
+        body: api.FitBody,
+        tick: float,
+        permitted: Callable[[], bool] = lambda: True,
+    ) -> Job:
+        """Begin a fit, or find the one under the same key; between two questions it must be permitted still.
 
         Raises
         ------
@@ -140,7 +149,8 @@ class Jobs:
         with self._lock:
             job = self._jobs.get(identity)
             if job is None:
-                job = Job(identity, analyst, table, body, session.sitting(analyst), tick, self._clock)
+                own = session.sitting(analyst, session.under)
+                job = Job(identity, analyst, table, body, own, tick, self._clock, permitted)
                 self._resume(job, fits)
                 self._jobs[identity] = job
             elif _content(job.body) != _content(body):
@@ -218,7 +228,7 @@ class Jobs:
         before = session.ledger.spent(session.dataset, job.analyst)
 
         def report(progress: Any) -> None:
-            if job.cancelled:
+            if job.cancelled or not job.permitted():
                 raise _Cancelled
             job.tell(state="running", step=clean(progress.what)[:200], done=progress.done, total=progress.total)
 
@@ -239,6 +249,7 @@ class Jobs:
                 "algorithm": job.body.algorithm,
                 "epsilon": str(model.privacy.epsilon),
                 "spent": str(model.privacy.spent),
+                **({} if session.under is None else {"permit": session.under.permit}),
             }
             number = session.ledger.store_model(session.dataset, job.analyst, job.body.key, text, facts)
             job.tell(state="done", charged=True, model=number)
@@ -267,7 +278,8 @@ class Jobs:
 
 def _content(body: api.FitBody) -> Json:
     """Return what makes a fit this one and no other, under its key."""
-    return [body.algorithm, body.epsilon, dict(body.choices), *(["once"] if body.once else [])]
+    under = [] if body.under is None else [body.under.permit, body.under.purpose]
+    return [body.algorithm, body.epsilon, dict(body.choices), *(["once"] if body.once else []), *under]
 
 
 class _Fits(Follower):

@@ -14,8 +14,9 @@ from privet.question_json import amount_from_json
 from privet.service import api
 from privet.service.boundary import Call, Refusal
 from privet.service.config import load
-from privet.service.decisions import BudgetRequest, OwnerGrant
+from privet.service.decisions import BudgetRequest, OwnerGrant, Whose
 from privet.service.owner_ledger import visible_facts
+from privet.service.permits import MODELS, Permit
 from privet.service.server import Service
 from privet.service.tokens import ANALYST, Token
 from privet.text import clean
@@ -30,23 +31,28 @@ def request_budget(service: Service, call: Call) -> api.RequestReply:
     session, body = call.session, call.body
     assert session is not None
     amount, purpose = session.unit.amount(amount_from_json(body.epsilon)), clean(body.purpose)
-    made = service.access.decisions.request(session.dataset, call.caller.name, amount, purpose, body.key)
-    if (made.epsilon, made.purpose) != (str(amount), purpose):
+    permit = service.access.under(call.caller.name, call.table, body.permit, body.purpose)
+    if permit is not None:
+        permit.check_spending(call.caller.name)
+        if session.ledger.cap(session.dataset, permit=permit.name) is None:
+            raise Refusal("refused", "this permit has no cap of its own on the table; ask for more without it.")
+    made = service.access.decisions.request(session.dataset, call.caller.name, amount, purpose, body.key, body.permit)
+    if (made.epsilon, made.purpose, made.permit) != (str(amount), purpose, body.permit):
         raise Refusal("key-reused", "the key stands for another request.")
-    return _reply(made, call.table)
+    return _reply(service, made, call.table, owner=False)
 
 
 def own_requests(service: Service, call: Call) -> api.RequestsReply:
     assert call.session is not None
     whose = call.caller.name, call.session.dataset
     own = [request for request in _requests(service) if (request.analyst, request.dataset) == whose]
-    return api.RequestsReply(requests=[_reply(request, call.table) for request in own])
+    return api.RequestsReply(requests=[_reply(service, request, call.table, owner=False) for request in own])
 
 
 def all_requests(service: Service, call: Call) -> api.RequestsReply:
     tables = _datasets(service, call)
     seen = [request for request in _requests(service) if request.dataset in tables]
-    return api.RequestsReply(requests=[_reply(request, tables[request.dataset]) for request in seen])
+    return api.RequestsReply(requests=[_reply(service, request, tables[request.dataset]) for request in seen])
 
 
 def decide(service: Service, call: Call) -> api.RequestReply:
@@ -55,10 +61,17 @@ def decide(service: Service, call: Call) -> api.RequestReply:
     found = next((request for request in _requests(service) if str(request.id) == number), None)
     if found is None or found.dataset not in tables:
         raise Refusal("not-found", "there is no such request.")
-    decided = service.access.decisions.decide(found.id, call.body.granted, call.caller.name)
+    permit = None if found.permit is None else service.access.permits.get(found.permit)
+    if call.body.granted and found.permit is not None:
+        if permit is None or permit.ended(service.access.today):
+            raise Refusal("refused", "the permit of this request has ended; deny it.")
+        if call.caller.name in permit.analysts:
+            raise Refusal("refused", "nobody approves a raise for themselves: you are an analyst of this permit.")
+    approvals = 1 if permit is None else permit.approvals
+    decided = service.access.decisions.decide(found.id, call.body.granted, call.caller.name, approvals)
     if decided is None:
-        raise Refusal("refused", "this request was decided before.")
-    return _reply(decided, tables[decided.dataset])
+        raise Refusal("refused", "this request was decided before, or you have approved it: another owner must.")
+    return _reply(service, decided, tables[decided.dataset])
 
 
 def _requests(service: Service) -> list[BudgetRequest]:
@@ -66,7 +79,8 @@ def _requests(service: Service) -> list[BudgetRequest]:
     return list(service.access.decisions.requests.values())
 
 
-def _reply(request: BudgetRequest, table: str) -> api.RequestReply:
+def _reply(service: Service, request: BudgetRequest, table: str, owner: bool = True) -> api.RequestReply:
+    permit = None if request.permit is None else service.access.permits.get(request.permit)
     return api.RequestReply(
         id=request.id,
         analyst=request.analyst,
@@ -74,6 +88,9 @@ def _reply(request: BudgetRequest, table: str) -> api.RequestReply:
         epsilon=request.epsilon,
         purpose=request.purpose,
         state=request.state,
+        permit=request.permit,
+        approved=list(request.approved) if owner else [],
+        approvals=1 if permit is None else permit.approvals,
     )
 
 
@@ -110,7 +127,7 @@ def _grant(service: Service, analyst: str, table: str) -> api.GrantReply | None:
         source=source,
         expires=None if expires is None else expires.isoformat(),
         cap=None if cap is None else str(cap),
-        raised=str(access.decisions.raised[dataset, analyst]),
+        raised=str(access.decisions.raised[Whose(dataset, analyst)]),
         spent=str(ledger.spent(dataset, analyst)),
         unit=unit,
         delta=delta,
@@ -154,12 +171,63 @@ def raise_cap(service: Service, call: Call) -> api.DoneReply:
     body = call.body
     name = None if body.analyst is None else _analyst(body.analyst)
     session = service.sessions[_table(service, call, body.table)]
-    if name is not None and session.ledger.cap(session.dataset, name) is None:
-        raise Refusal("refused", "this analyst has no cap of their own on the table; raise that of the data set.")
+    if body.permit is not None:
+        _check_raise(service, call)
+    if (name or body.permit) and session.ledger.cap(session.dataset, name, body.permit) is None:
+        raise Refusal("refused", "there is no such cap on the table; raise that of the data set.")
     amount = session.unit.amount(amount_from_json(body.epsilon))
-    if not service.access.decisions.raise_cap(session.dataset, name, amount, call.caller.name, body.key):
+    whose = Whose(session.dataset, name, body.permit)
+    if not service.access.decisions.raise_cap(whose, amount, call.caller.name, body.key):
         raise Refusal("key-reused", "the key stands for another raise.")
     return api.DoneReply()
+
+
+def _check_raise(service: Service, call: Call) -> None:
+    """Refuse a raise of a permit's cap that is not one owner's to make."""
+    permit = service.access.permits.get(call.body.permit)
+    if permit is None or call.body.table not in permit.tables:
+        raise Refusal("not-found", "there is no such permit.")
+    if call.body.analyst is not None:
+        raise Refusal("bad-question", "raise the cap of an analyst or of a permit, not both.")
+    if permit.approvals > 1 or call.caller.name in permit.analysts:
+        raise Refusal("refused", "an analyst requests a raise under this permit, and other owners approve it.")
+
+
+def permits(service: Service, call: Call) -> api.PermitsReply:
+    """Return the permits of an analyst, or those about an owner's tables, with what was spent under them."""
+    service.access.refresh()
+    tables, owner = set(service.access.tables(call.caller)), call.caller.role != ANALYST
+    seen = list(service.access.permits.values()) if owner else service.access.permits_of(call.caller.name)
+    listed = [_permit(service, call, own, tables, owner) for own in seen if tables & set(own.tables)]
+    return api.PermitsReply(permits=listed)
+
+
+def _permit(service: Service, call: Call, permit: Permit, tables: set[str], owner: bool) -> api.PermitReply:
+    return api.PermitReply(
+        permit=permit.name,
+        tables=[_permit_table(service, permit, table) for table in permit.tables if table in tables],
+        expires=None if permit.expires is None else permit.expires.isoformat(),
+        ended=permit.ended(service.access.today),
+        purposes=list(permit.purposes),
+        release=["models" if what == MODELS else "answers" for what in permit.release],
+        approvals=permit.approvals,
+        spends=None if owner else call.caller.name in permit.spenders,
+        analysts=list(permit.analysts) if owner else None,
+        spenders=list(permit.spenders) if owner else None,
+    )
+
+
+def _permit_table(service: Service, permit: Permit, table: str) -> api.PermitTable:
+    session = service.sessions[table]
+    cap, (unit, delta) = session.ledger.cap(session.dataset, permit=permit.name), service.unit(session)
+    return api.PermitTable(
+        table=table,
+        cap=None if cap is None else str(cap),
+        raised=str(service.access.decisions.raised[Whose(session.dataset, None, permit.name)]),
+        spent=str(session.ledger.permit_spent(session.dataset, permit.name)),
+        unit=unit,
+        delta=delta,
+    )
 
 
 def tokens(service: Service, call: Call) -> api.TokensReply:
@@ -255,5 +323,5 @@ def reload_grants(service: Service, call: Call) -> api.DoneReply:
     if service.config.path is None:
         raise QuestionError("this server was started without a configuration file, so there is none to read.")
     fresh = load(service.config.path)
-    service.reload(fresh.analysts, fresh.owners)
+    service.reload(fresh.analysts, fresh.owners, fresh.permits)
     return api.DoneReply()

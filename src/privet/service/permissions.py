@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Literal
 
 from privet.kernel import Json, Ledger
 from privet.service.config import Grant
-from privet.service.decisions import OwnersWord
+from privet.service.decisions import OwnersWord, Whose
+from privet.service.permits import NoSuchPermit, NotPermitted, Permit
 from privet.service.tokens import OWNER, Token, Tokens
 
 GrantSource = Literal["configuration", "owner", "token"]
@@ -48,6 +49,7 @@ class Permissions:
         Returns seconds that only grow.
     refresh : float
         Seconds after which tokens are read again.
+    permits : mapping of str to Permit
     now : callable, optional
         Returns the time, for tests.
     """
@@ -60,11 +62,13 @@ class Permissions:
         tables: Mapping[str, str],
         clock: Callable[[], float],
         refresh: float,
+        permits: Mapping[str, Permit],
         now: Callable[[], datetime] = _now,
     ) -> None:
         self.tokens, self.decisions = Tokens(ledger, now), OwnersWord(ledger)
         self._ledger, self._grants, self._owners, self._tables = ledger, grants, owners, tables
         self._clock, self._refresh, self._now = clock, refresh, now
+        self.permits = permits
         self._read = clock()
 
     @property
@@ -95,11 +99,13 @@ class Permissions:
         if token.role == OWNER:
             known = self._grants is None or token.name in self._owners
         else:
-            known = self._grants is None or token.name in self._grants or self._has_grants(token.name)
+            known = self._grants is None or token.name in self._grants or self._is_granted(token.name)
         return Caller(token.name, token.role, token) if known else None
 
-    def _has_grants(self, analyst: str) -> bool:
-        return any(name == analyst for name, _ in list(self.decisions.grants))
+    def _is_granted(self, analyst: str) -> bool:
+        """Whether an owner, or a permit, has named the analyst."""
+        named = any(name == analyst for name, _ in list(self.decisions.grants))
+        return named or any(analyst in permit.analysts for permit in self.permits.values())
 
     def tables(self, caller: Caller) -> list[str]:
         """Return the tables that a caller may use, in order."""
@@ -108,8 +114,43 @@ class Permissions:
         return [name for name in allowed if own is None or name in own]
 
     def allowed(self, analyst: str) -> list[str]:
-        """Return the tables that are granted to an analyst now, in order."""
-        return [table for table in self._tables if self.source(analyst, table) is not None]
+        """Return the tables that an analyst may use now, by a grant or under a permit, in order."""
+        permitted = {table for permit in self.permits_of(analyst) for table in permit.tables}
+        return [table for table in self._tables if table in permitted or self.source(analyst, table) is not None]
+
+    def permits_of(self, analyst: str) -> list[Permit]:
+        """Return the permits of an analyst that have not ended, without tables that an owner has withdrawn."""
+        live = [own for own in self.permits.values() if analyst in own.analysts and not own.ended(self.today)]
+        return [replace(own, tables=self._not_withdrawn(analyst, own)) for own in live]
+
+    def _not_withdrawn(self, analyst: str, permit: Permit) -> dict[str, Fraction | None]:
+        withdrawn = self.decisions.withdrawn
+        return {
+            table: cap for table, cap in permit.tables.items() if (analyst, self._tables.get(table)) not in withdrawn
+        }
+
+    @property
+    def today(self) -> date:
+        """The day now, in UTC."""
+        return self._now().date()
+
+    def under(self, analyst: str, table: str, permit: str | None, purpose: str | None) -> Permit | None:
+        """Return the permit that an analyst uses a table under; None for their own grant.
+
+        Raises
+        ------
+        NoSuchPermit, NotPermitted
+        """
+        if permit is None:
+            if self.source(analyst, table) is None:
+                raise NotPermitted("this table is yours under a permit alone; name the permit, and a purpose.")
+            return None
+        own = self.permits.get(permit)
+        if own is None or analyst not in own.analysts or table not in self._not_withdrawn(analyst, own):
+            raise NoSuchPermit
+        own.check(self.today)
+        own.check_purpose(purpose)
+        return own
 
     def source(self, analyst: str, table: str) -> GrantSource | None:
         """Return who has granted a table to an analyst; None if it is not theirs now."""
@@ -131,18 +172,25 @@ class Permissions:
     def analysts(self) -> list[str]:
         """Return all who are, or were by an owner, granted something, in order."""
         decided = {name for name, _ in [*self.decisions.grants, *self.decisions.withdrawn]}
-        return sorted({*(self._grants or {}), *decided})
+        permitted = {name for permit in self.permits.values() for name in permit.analysts}
+        return sorted({*(self._grants or {}), *decided, *permitted})
 
-    def grant(self, grants: Mapping[str, Grant] | None, owners: tuple[str, ...]) -> set[str]:
+    def grant(
+        self, grants: Mapping[str, Grant] | None, owners: tuple[str, ...], permits: Mapping[str, Permit]
+    ) -> set[str]:
         """Take new grants, and write what has changed to the ledger; return who has lost something."""
-        lost, old, new = set(), self._grants or {}, grants or {}
+        lost: set[str] = set()
+        old, new = self._grants or {}, grants or {}
+        for permit in self.permits.values():
+            if permits.get(permit.name) != permit:
+                lost.update(permit.analysts)
         for name in sorted({*new, *old}):
             before, after = old.get(name), new.get(name)
             if before != after:
                 self._ledger.record("grant", analyst=name, facts={"tables": _written(after)})
             if before is not None and (after is None or not set(before.tables) <= set(after.tables)):
                 lost.add(name)
-        self._grants, self._owners = grants, owners
+        self._grants, self._owners, self.permits = grants, owners, permits
         return lost
 
     def announce(self, amount: Callable[[str, Fraction], Fraction]) -> None:
@@ -156,7 +204,12 @@ class Permissions:
         for name, grant in (self._grants or {}).items():
             for table, epsilon in grant.tables.items():
                 if epsilon is not None:
-                    self.decisions.set_base(self._tables[table], name, amount(table, epsilon))
+                    self.decisions.set_base(Whose(self._tables[table], name), amount(table, epsilon))
+        for permit in self.permits.values():
+            self.decisions.announce_permit(permit.name, permit.to_json())
+            for table, epsilon in permit.tables.items():
+                if epsilon is not None:
+                    self.decisions.set_base(Whose(self._tables[table], None, permit.name), amount(table, epsilon))
 
 
 def _written(grant: Grant | None) -> Json:

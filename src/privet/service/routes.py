@@ -239,6 +239,7 @@ OPERATIONS = (
         role=OWNER,
         query=("after",),
     ),
+    Operation("GET", "/v1/permits", "permits", "Data permits", None, api.PermitsReply, owner.permits, role=None),
     Operation("GET", "/v1/owner/grants", "grants", "Who may use what", None, api.GrantsReply, owner.grants, role=OWNER),
     Operation(
         "POST",

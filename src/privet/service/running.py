@@ -243,7 +243,7 @@ class Running:
         try:
             fresh = load(path)
             await asyncio.get_running_loop().run_in_executor(
-                self.service.clerks, self.service.reload, fresh.analysts, fresh.owners
+                self.service.clerks, self.service.reload, fresh.analysts, fresh.owners, fresh.permits
             )
             print("privet: grants were read again", file=sys.stderr, flush=True)
         except PrivetError as error:

@@ -19,9 +19,11 @@ from privet.errors import LedgerError
 from privet.kernel import FIXED, Ledger, Session
 from privet.receipts import Receipts, key_of_server
 from privet.service.config import Config, Grant, Limits
+from privet.service.decisions import Whose
 from privet.service.jobs import Jobs
 from privet.service.pacing import PacedLedger
 from privet.service.permissions import AuditTrail, Buckets, Permissions
+from privet.service.permits import Permit
 from privet.service.sittings import Sittings
 
 
@@ -59,7 +61,13 @@ class Service:
         self.sessions = {table: self._paced(table, session) for table, session in self.sessions.items()}
         limits, names = self.limits, {table: session.dataset for table, session in self.sessions.items()}
         self.access = Permissions(
-            self.ledger, self.config.analysts, self.config.owners, names, self.clock, limits.refresh
+            self.ledger,
+            self.config.analysts,
+            self.config.owners,
+            names,
+            self.clock,
+            limits.refresh,
+            self.config.permits,
         )
         self.access.announce(self._amount)
         self.sittings = Sittings(self.clock, limits.idle, limits.sittings)
@@ -93,7 +101,7 @@ class Service:
         What owners have raised it by comes on top, as it does in the ledger.
         """
         session = self.sessions[table]
-        raised = self.access.decisions.raised[session.dataset, None]
+        raised = self.access.decisions.raised[Whose(session.dataset)]
         return None if session.limit is None else session.limit + raised
 
     @property
@@ -120,9 +128,14 @@ class Service:
 
     # -- the life of a server ---------------------------------------------------------------
 
-    def reload(self, grants: Mapping[str, Grant] | None, owners: tuple[str, ...]) -> None:
-        """Take new grants without a restart; whoever has lost a table loses their sittings."""
-        lost = self.access.grant(grants, owners)
+    def reload(
+        self,
+        grants: Mapping[str, Grant] | None,
+        owners: tuple[str, ...],
+        permits: Mapping[str, Permit] | None = None,
+    ) -> None:
+        """Take new grants and permits without a restart; whoever has lost something loses their sittings."""
+        lost = self.access.grant(grants, owners, self.access.permits if permits is None else permits)
         self.access.announce(self._amount)
         for name in lost:
             self.end_of(name)

@@ -35,6 +35,7 @@ from privet.kernel import (
     Rho,
     RowSets,
     Session,
+    Under,
     digest,
 )
 from privet.question_json import step_from_json
@@ -332,17 +333,26 @@ class Sittings:
         self._used: dict[tuple[str, str, str], float] = {}
         self._lock = threading.Lock()
 
-    def of(self, table: str, session: Session, analyst: str, identity: object) -> Sitting:
-        """Return an analyst's sitting at a table; begin it if there is none."""
+    def of(self, table: str, session: Session, analyst: str, identity: object, under: Under | None = None) -> Sitting:
+        """Return an analyst's sitting at a table, under a permit if one is named; begin it if there is none."""
         name = table, analyst, check_id(identity, "a sitting")
         with self._lock:
             sitting = self._sittings.get(name)
             if sitting is None:
                 if sum(1 for _, who, _ in self._sittings if who == analyst) >= self._most:
                     raise QuestionError(f"you have {self._most} sittings, the most that one may have; close one.")
-                sitting = self._sittings[name] = Sitting(session.sitting(analyst))
+                sitting = self._sittings[name] = Sitting(session.sitting(analyst, under))
+            if sitting.session.under != under:
+                raise QuestionError("this sitting is under another permit or for another purpose; begin a new one.")
             self._used[name] = self._clock()
             return sitting
+
+    def end_hold(self, table: str, analyst: str, identity: object, hold: str) -> None:
+        """End a reservation of a sitting, if there is one."""
+        with self._lock:
+            sitting = self._sittings.get((table, analyst, check_id(identity, "a sitting")))
+        if sitting is not None:
+            sitting.end_hold(check_id(hold, "a reservation"))
 
     def close(self, table: str, analyst: str, identity: object) -> None:
         """End a sitting, if there is one."""

@@ -38,6 +38,7 @@ from privet.kernel.ledger.log import (
     Hold,
     Line,
     Log,
+    PermitTotals,
     ServerEvent,
     StoredModel,
     Terms,
@@ -108,6 +109,7 @@ class Ledger:
         self.path = store.path  # of an address all but the password
         self.durable = store.durable  # whether the lines outlive the process
         self.id = ""
+        self._permit_totals = PermitTotals()
         self.check()
 
     @classmethod
@@ -273,11 +275,14 @@ class Ledger:
                 return added
             terms = Terms.read(log.append("register", dataset, None, {**terms_of(domain, before.delta), "sources": []}))
             what = f"re-price for {rows} rows per person, not {before.rows_per_person}"
-            for analyst in log.analysts(dataset) if rows > before.rows_per_person else ():
-                accounts = [*log.accounts(dataset, analyst, (), None, None)]
-                more = (before.dearer(rows) - 1) * accounts[1].spent
+            for analyst, under, spent in log.shares(dataset) if rows > before.rows_per_person else ():
+                more = (before.dearer(rows) - 1) * spent
                 if more:
-                    charge = Charge(what, canonical({"question": what}), "", "all rows", before.words(more), more)
+                    words = before.words(more)
+                    charge = Charge(what, canonical({"question": what}), "", "all rows", words, more, under=under)
+                    log.permit_totals = PermitTotals()  # of this transaction, whose lines are not committed yet
+                    permit = None if under is None else under.permit
+                    accounts = [*log.accounts(dataset, analyst, (), None, None, permit)]
                     log.write_charge(analyst, charge, terms, accounts)
                     added += more
             return added
@@ -327,8 +332,9 @@ class Ledger:
                 )
             asked = f"charge epsilon={charge.epsilon} for {charge.question} on {charge.scope}"
             holds = log.open_holds(dataset)
-            held = _open_hold(holds, dataset, analyst, hold, charge.loss, asked)
-            accounts = [*log.accounts(dataset, analyst, holds.values(), limit, held)]
+            permit = None if charge.under is None else charge.under.permit
+            held = _open_hold(holds, dataset, analyst, hold, charge.loss, asked, permit)
+            accounts = [*log.accounts(dataset, analyst, holds.values(), limit, held, permit)]
             for account in accounts:
                 account.refuse_beyond(charge.loss, asked)
             line = log.write_charge(analyst, charge, terms, accounts, held)
@@ -396,6 +402,7 @@ class Ledger:
         *,
         asked: Fraction | None = None,
         within: int | None = None,
+        permit: str | None = None,
     ) -> int:
         """Reserve a part of the budget for an analyst until `end`. Return the number of the hold.
 
@@ -410,6 +417,8 @@ class Ledger:
             What the analyst asked for, where less of it reaches the ledger.
         within : int, optional
             An open hold of the analyst. Nothing is written then: that one goes on if it has so much left.
+        permit : str, optional
+            The data permit whose cap it counts against as well.
 
         Raises
         ------
@@ -420,14 +429,17 @@ class Ledger:
             wanted = log.known_terms(dataset, "open the table again").words(epsilon if asked is None else asked)
             text = f"reserve {wanted}" if wanted.startswith("rho") else f"reserve epsilon={wanted}"
             holds = log.open_holds(dataset)
-            outer = _open_hold(holds, dataset, analyst, within, epsilon, text)
-            for account in log.accounts(dataset, analyst, holds.values(), limit, outer):
+            outer = _open_hold(holds, dataset, analyst, within, epsilon, text, permit)
+            for account in log.accounts(dataset, analyst, holds.values(), limit, outer, permit):
                 account.refuse_beyond(epsilon, text)
             if outer is not None:
                 whole = Account(f"reservation {outer.id}", outer.spent, outer.epsilon, outer.epsilon, outer.left)
                 whole.refuse_beyond(epsilon, text)
                 return outer.id
-            return log.append("hold", dataset, log.new_analyst_id(analyst), {"held": str(epsilon)}).serial
+            body: dict[str, Json] = (
+                {"held": str(epsilon)} if permit is None else {"held": str(epsilon), "permit": permit}
+            )
+            return log.append("hold", dataset, log.new_analyst_id(analyst), body).serial
 
     def end(self, hold: int) -> Fraction:
         """End a hold; ending it again does nothing. Return what it had left, which is 0 if it had ended before."""
@@ -504,9 +516,10 @@ class Ledger:
             number = self._write_event(log, event, dataset, analyst, facts, None)
             for own in caps:
                 log.known_terms(own.dataset)
-                cap = log.cap(own.dataset, own.analyst) if own.base is None else own.base
+                cap = log.cap(own.dataset, own.analyst, own.permit) if own.base is None else own.base
                 if cap is not None:
                     body: dict[str, Json] = {"cap": str(max(cap + own.more, Fraction(0)))}
+                    body |= {} if own.permit is None else {"permit": own.permit}
                     log.append("cap", own.dataset, log.new_analyst_id(own.analyst), body)
             return number
 
@@ -633,19 +646,31 @@ class Ledger:
         with self._transaction() as log:
             return log.spent(dataset, analyst)
 
-    def cap(self, dataset: str, analyst: str | None = None) -> Fraction | None:
-        """Return the cap of a data set, or an analyst's own cap on it if one was set."""
+    def permit_spent(self, dataset: str, permit: str) -> Fraction:
+        """Return what was charged to a data set under a permit."""
         with self._transaction() as log:
-            return log.cap(dataset, analyst)
+            return self._permit_totals.of(log, dataset).get(permit, Fraction(0))
 
-    def remaining(self, dataset: str, analyst: str, limit: Fraction | None = None, hold: int | None = None) -> Fraction:
+    def cap(self, dataset: str, analyst: str | None = None, permit: str | None = None) -> Fraction | None:
+        """Return the cap of a data set, or that of an analyst or of a permit on it if one was set."""
+        with self._transaction() as log:
+            return log.cap(dataset, analyst, permit)
+
+    def remaining(
+        self,
+        dataset: str,
+        analyst: str,
+        limit: Fraction | None = None,
+        hold: int | None = None,
+        permit: str | None = None,
+    ) -> Fraction:
         """Return the largest loss that an analyst may charge now; the parameters are those of `charge`."""
         with self._transaction() as log:
             holds = log.open_holds(dataset)
             if hold is not None and hold not in holds:
                 return Fraction(0)
             held = None if hold is None else holds[hold]
-            accounts = log.accounts(dataset, analyst, holds.values(), limit, held)
+            accounts = log.accounts(dataset, analyst, holds.values(), limit, held, permit)
             return max(min(account.left for account in accounts if account.cap is not None), Fraction(0))
 
     def holds(self, dataset: str) -> list[Hold]:
@@ -691,15 +716,21 @@ class Ledger:
     @contextmanager
     def _transaction(self, purpose: Purpose = READ, write: bool | None = None) -> Iterator[Log]:
         with self._store.transaction(purpose, purpose is not READ if write is None else write) as run:
-            yield Log(self._store, run, self.id, self._clock, self._random_bytes)
+            yield Log(self._store, run, self.id, self._clock, self._random_bytes, self._permit_totals)
 
 
 def _open_hold(
-    holds: Mapping[int, Hold], dataset: str, analyst: str, hold: int | None, loss: Fraction, asked: str
+    holds: Mapping[int, Hold],
+    dataset: str,
+    analyst: str,
+    hold: int | None,
+    loss: Fraction,
+    asked: str,
+    permit: str | None,
 ) -> Hold | None:
-    """Return an analyst's open hold, if one is asked for; BudgetExceeded if it has ended."""
+    """Return an analyst's open hold under a permit, if one is asked for; BudgetExceeded if it has ended."""
     held = None if hold is None else holds.get(hold)
-    if hold is not None and (held is None or held.analyst != analyst):
+    if hold is not None and (held is None or (held.analyst, held.permit) != (analyst, permit)):
         raise BudgetExceeded(
             f"cannot {asked}: reservation {hold} of '{analyst}' on '{dataset}' has ended. Reserve again, or ask the "
             "table itself.",

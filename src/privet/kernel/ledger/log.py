@@ -21,6 +21,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -95,7 +97,7 @@ def _found_by(line: Mapping[str, Any]) -> list[Any]:
     kind, body = line["kind"], line["body"]
     if kind == "answer":
         return [line["number"], kind, line["serial"], None, None, None, body["entry"]]
-    key = body.get("key") if kind == "charge" else None
+    key = body.get("key") if kind == "charge" else body.get("permit") if kind == "cap" else None
     return [line["number"], kind, line["serial"], line["dataset"], line["analyst"], key, body.get("reservation")]
 
 
@@ -221,6 +223,13 @@ class Terms:
                 )
 
 
+class Under(NamedTuple):
+    """The data permit that a charge is made under, whose analysts may share a cap, and what for."""
+
+    permit: str
+    purpose: str | None = None
+
+
 @dataclass(frozen=True)
 class Charge:
     """What the ledger writes before a question is asked."""
@@ -234,6 +243,7 @@ class Charge:
     key: str | None = None
     opening_token: str = ""  # see `Session.opening_token`
     terms: int | None = None  # the number that `Ledger.register` returned to its table
+    under: Under | None = None
 
 
 @dataclass(frozen=True)
@@ -284,6 +294,7 @@ class Hold:
     epsilon: Fraction
     spent: Fraction
     at: str
+    permit: str | None = None
 
     @property
     def left(self) -> Fraction:
@@ -297,6 +308,7 @@ class CapChange(NamedTuple):
     analyst: str | None  # None: the data set's own
     base: Fraction | None
     more: Fraction
+    permit: str | None = None  # or that of a permit
 
 
 class ServerEvent(NamedTuple):
@@ -375,6 +387,30 @@ class Account(NamedTuple):
 # -- the log ------------------------------------------------------------------------------------
 
 
+class PermitTotals:
+    """What was charged under each permit, as far as the charges of a data set were read.
+
+    A charge under a permit carries the total after it. No column finds the last one, so every charge is read once, and
+    what follows is read when it is needed. Only lines that are committed may be read here: numbers of others come back.
+    """
+
+    def __init__(self) -> None:
+        self._read: dict[str, tuple[int, dict[str, Fraction]]] = {}  # by data set: the last line, and totals by permit
+        self._lock = threading.Lock()
+
+    def of(self, log: Log, dataset: str) -> Mapping[str, Fraction]:
+        """Return the totals of a data set's permits, in a transaction that has written nothing yet."""
+        with self._lock:
+            number, totals = self._read.get(dataset, (0, {}))
+            condition = f"kind = 'charge' AND dataset = ? AND number > ? ORDER BY number LIMIT {_PAGE}"
+            while page := log.lines(condition, dataset, number):
+                number = page[-1].number
+                spent = {line.body["permit"]: line.body["permit_spent"] for line in page if "permit" in line.body}
+                totals = {**totals, **{permit: Fraction(total) for permit, total in spent.items()}}
+            self._read[dataset] = number, totals
+            return totals
+
+
 @dataclass
 class Log:
     """The log inside one transaction."""
@@ -384,6 +420,7 @@ class Log:
     ledger_id: str  # stands in every line, so that no line passes for one of another ledger
     clock: Callable[[], str]  # returns the time now, as text: a day, and after a "T" the time of day
     random_bytes: Callable[[int], bytes]  # returns so many
+    permit_totals: PermitTotals = field(default_factory=PermitTotals)
     _analyst_ids: dict[str, str] = field(default_factory=dict)  # those that were looked up
 
     def append(
@@ -515,31 +552,57 @@ class Log:
         line = self.last("charge", dataset=dataset, **columns)
         return Fraction(0 if line is None else line.body["analyst_spent" if columns else "dataset_spent"])
 
-    def cap(self, dataset: str, analyst: str | None = None) -> Fraction | None:
-        """Return what may be spent on a data set in all, or by one analyst if that was set."""
-        line = self.last("cap", dataset=dataset, analyst=None if analyst is None else self.analyst_id(analyst))
+    def cap(self, dataset: str, analyst: str | None = None, permit: str | None = None) -> Fraction | None:
+        """Return what may be spent on a data set in all, or by one analyst or under a permit if that was set."""
+        whose = None if analyst is None else self.analyst_id(analyst)
+        line = self.last("cap", dataset=dataset, analyst=whose, key=permit)
         return None if line is None else Fraction(line.body["cap"])
 
     def accounts(
-        self, dataset: str, analyst: str, holds: Collection[Hold], limit: Fraction | None, held: Hold | None
+        self,
+        dataset: str,
+        analyst: str,
+        holds: Collection[Hold],
+        limit: Fraction | None,
+        held: Hold | None,
+        permit: str | None = None,
     ) -> Iterator[Account]:
-        """Return the account of a data set and an analyst's own on it; LedgerError if there is no such data set.
+        """Return the account of a data set, an analyst's own on it, and a permit's if there is one.
 
         `holds` are the open ones of the data set, `held` is the one that pays, and `limit` caps the data set's total
-        in this opening of the data.
+        in this opening of the data. LedgerError if there is no such data set.
         """
         words = self.known_terms(dataset, "open the table again").words
-        for who, whose in ((None, f"ledger '{dataset}'"), (analyst, f"the budget of '{analyst}' on '{dataset}'")):
-            cap, spent = self.cap(dataset, who), self.spent(dataset, who)
-            if cap is not None:
-                lower = cap if who is not None or limit is None else min(cap, limit)
-                reserved = sum((hold.left for hold in holds if who in (None, hold.analyst) and hold != held), ZERO)
-                inside = min(held.left, cap - spent) if held else min(ZERO, lower - spent)
-                yield Account(whose, spent, cap, lower, max(inside, lower - spent - reserved), reserved, words)
-            elif who is not None:
-                yield Account(whose, spent)
-            else:
-                raise self._no_dataset(dataset, "open the table again")
+        whole = self.cap(dataset)
+        if whole is None:
+            raise self._no_dataset(dataset, "open the table again")
+
+        def account(
+            whose: str, spent: Fraction, cap: Fraction | None, own: list[Hold], limit: Fraction | None = None
+        ) -> Account:
+            if cap is None:
+                return Account(whose, spent)
+            lower = cap if limit is None else min(cap, limit)
+            reserved = sum((hold.left for hold in own if hold != held), ZERO)
+            inside = min(held.left, cap - spent) if held else min(ZERO, lower - spent)
+            return Account(whose, spent, cap, lower, max(inside, lower - spent - reserved), reserved, words)
+
+        yield account(f"ledger '{dataset}'", self.spent(dataset), whole, list(holds), limit)
+        cap, own = self.cap(dataset, analyst), [hold for hold in holds if hold.analyst == analyst]
+        yield account(f"the budget of '{analyst}' on '{dataset}'", self.spent(dataset, analyst), cap, own)
+        if permit is not None:
+            cap, own = self.cap(dataset, permit=permit), [hold for hold in holds if hold.permit == permit]
+            spent = self.permit_totals.of(self, dataset).get(permit, ZERO)
+            yield account(f"the permit '{permit}' on '{dataset}'", spent, cap, own)
+
+    def shares(self, dataset: str) -> list[tuple[str, Under | None, Fraction]]:
+        """Return what each analyst has spent on a data set under each permit, and under none."""
+        names, spent = self.analyst_names(), defaultdict[tuple[str, str | None], Fraction](Fraction)
+        for line in self.every_line():
+            if line.kind == "charge" and line.dataset == dataset:
+                spent[names[str(line.analyst)], line.body.get("permit")] += Fraction(line.body["loss"])
+        shares = sorted(spent.items(), key=lambda item: (item[0][0], item[0][1] or ""))
+        return [(name, None if permit is None else Under(permit), total) for (name, permit), total in shares]
 
     def analysts(self, dataset: str) -> list[str]:
         """Return the names of everyone with an entry, a reservation or a cap of their own."""
@@ -555,7 +618,8 @@ class Log:
             assert line is not None
             used = Fraction(0 if paid is None else paid.body["reservation_spent"])
             ((_, name),) = self._named(f"{_ANALYSTS} WHERE id = ?", line.analyst)
-            holds[number] = Hold(number, name, Fraction(line.body["held"]), used, line.note["at"])
+            permit = line.body.get("permit")
+            holds[number] = Hold(number, name, Fraction(line.body["held"]), used, line.note["at"], permit)
         return holds
 
     def keyed(self, dataset: str, analyst: str, key: str) -> Line | None:
@@ -608,7 +672,7 @@ class Log:
         self, analyst: str, charge: Charge, terms: Terms, accounts: Iterable[Account], held: Hold | None = None
     ) -> Line:
         """Write the line of a charge; `accounts` and `held` are those before it."""
-        everybody, own = accounts
+        everybody, own, *shared = accounts
         body = {
             "key": charge.key,
             "question": charge.question,
@@ -624,6 +688,13 @@ class Log:
             "version": __version__,
             **terms.in_charges,
         }
+        if charge.under is not None:
+            (permit,) = shared
+            body |= {
+                **charge.under._asdict(),
+                "permit_spent": str(permit.spent + charge.loss),
+                "permit_cap": None if permit.cap is None else str(permit.cap),
+            }
         body = {name: value for name, value in body.items() if value is not None}
         # a hash of the place of the rows among others: whoever saw it could check a guess of a path
         note = {"fingerprint": charge.fingerprint, "opening": charge.opening_token, "question": charge.question_json}

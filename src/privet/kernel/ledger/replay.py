@@ -44,12 +44,12 @@ class _Replay:
     def __init__(self) -> None:
         self.analysts: set[str] = set()
         self.sources: dict[str, str] = {}  # data sets by the ids of their sources
-        self.open_holds: dict[int, tuple[str, str, Fraction]] = {}  # data set, analyst, what is held
+        self.open_holds: dict[int, tuple[str, str, Fraction, str | None]] = {}  # data set, analyst, held, permit
         self._lines = 0
         self._serials: defaultdict[str, int] = defaultdict(int)
         self._terms: dict[str, Terms] = {}
-        self._caps: dict[tuple[str, str | None], str] = {}
-        self._totals: defaultdict[tuple[str, str | None], Fraction] = defaultdict(Fraction)
+        self._caps: dict[tuple[str, str | None, str | None], str] = {}  # by data set, and analyst or permit
+        self._totals: defaultdict[tuple[str, str | None, str | None], Fraction] = defaultdict(Fraction)
         self._entries: list[tuple[str, str]] = []  # data set and analyst of each
         self._answered: set[int] = set()
         self._paid: defaultdict[int, Fraction] = defaultdict(Fraction)  # by holds
@@ -74,7 +74,8 @@ class _Replay:
                     self.sources[source] = dataset
             case "cap":
                 _require(self._fraction(body["cap"]) >= 0)
-                self._caps[dataset, line.analyst] = body["cap"]
+                _require(line.analyst is None or "permit" not in body)
+                self._caps[dataset, line.analyst, body.get("permit")] = body["cap"]
             case "charge":
                 self._charge(line, dataset, analyst)
             case "answer":
@@ -85,7 +86,7 @@ class _Replay:
             case "hold":
                 held = self._fraction(body["held"])
                 _require(held >= 0 and analyst != "")
-                self.open_holds[line.serial] = dataset, analyst, held
+                self.open_holds[line.serial] = dataset, analyst, held, body.get("permit")
             case "end":
                 _require(self.open_holds.pop(body["reservation"])[:2] == (dataset, analyst))
             case _:
@@ -100,21 +101,26 @@ class _Replay:
 
     def _charge(self, line: Line, dataset: str, analyst: str) -> None:
         body, loss = line.body, self._fraction(line.body["loss"])
-        self._totals[dataset, None] += loss
-        self._totals[dataset, analyst] += loss
+        everybody, own, permit = (dataset, None, None), (dataset, analyst, None), (dataset, None, body.get("permit"))
+        self._totals[everybody] += loss
+        self._totals[own] += loss
+        if "permit" in body:
+            self._totals[permit] += loss
+            _require(body["permit_spent"] == str(self._totals[permit]))
+            _require(body.get("permit_cap") == self._caps.get(permit))
         _require(
-            body["dataset_spent"] == str(self._totals[dataset, None])
-            and body["analyst_spent"] == str(self._totals[dataset, analyst])
-            and body["dataset_cap"] == self._caps[dataset, None]
-            and body.get("analyst_cap") == self._caps.get((dataset, analyst))
+            body["dataset_spent"] == str(self._totals[everybody])
+            and body["analyst_spent"] == str(self._totals[own])
+            and body["dataset_cap"] == self._caps[everybody]
+            and body.get("analyst_cap") == self._caps.get(own)
             and loss >= 0
             and analyst != ""
             and self._terms[dataset].in_charges.items() <= body.items()
         )
         hold, paid = body.get("reservation"), None
         if hold is not None:
-            *owners, held = self.open_holds[hold]
-            _require(owners == [dataset, analyst])
+            *owners, held, under = self.open_holds[hold]
+            _require((owners, under) == ([dataset, analyst], body.get("permit")))
             self._paid[hold] = min(self._paid[hold] + loss, held)
             paid = str(self._paid[hold])
         _require(body.get("reservation_spent") == paid)
