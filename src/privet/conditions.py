@@ -47,6 +47,7 @@ from privet.kernel.questions.splits import Candidate, Candidates
 from privet.text import decimal_text, quoted, shown
 
 _LISTED = 20  # values that a text names
+_FINEST_PRICE = 10**6
 
 
 def conditions(wanted: Mapping[str, object], domain: Domain) -> tuple[tuple[Condition, ...], str]:
@@ -299,6 +300,25 @@ def rank(value: object) -> Fraction:
     if number is None or not 0 <= number <= 1:
         raise QuestionError(f"the rank of a quantile lies between 0 and 1, not at {quoted(value)}.")
     return number.limit_denominator(FINEST_RANK)
+
+
+def price(value: object) -> Fraction:
+    """Return the price of a group of cells, in rows; the kernel checks its size."""
+    number = fraction_of(value)
+    if number is None:
+        raise QuestionError(f"the price of a group is a number of rows, such as 10, not {quoted(value)}.")
+    return number.limit_denominator(_FINEST_PRICE)
+
+
+def cell_numbers(values: object, what: str) -> tuple[int, ...]:
+    """Return a number for each cell, from an array of any shape; the kernel checks them."""
+    try:
+        flat = np.asarray(values).ravel()
+    except ValueError:  # of nested lists
+        flat = np.array([])
+    if not np.issubdtype(flat.dtype, np.integer) or not flat.size:
+        raise QuestionError(f"{what} are whole numbers, one for each cell.")
+    return tuple(flat.tolist())
 
 
 def competitors(wanted: object, domain: Domain) -> tuple[tuple[str, Competitor], ...]:

@@ -38,7 +38,7 @@ from privet.kernel import (
     json_forms,
     named,
 )
-from privet.kernel.questions import choose, counts, numbers, released_models, residual_tables, splits
+from privet.kernel.questions import cell_groups, choose, counts, numbers, released_models, residual_tables, splits
 
 QUESTIONS: dict[str, type[Question[Any]]] = {
     question.kind: question
@@ -47,6 +47,8 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
         counts.HistogramQuestion,
         counts.HistogramsQuestion,
         counts.MajorityQuestion,
+        cell_groups.GroupCellsQuestion,
+        cell_groups.GroupedHistogramQuestion,
         numbers.SumQuestion,
         numbers.MeanQuestion,
         numbers.QuantileQuestion,

@@ -521,6 +521,37 @@ class Histogram(Refinable):
         return f"{shown}{more}\n{self._note(f'± {self.noise.error(0.95)} at 95% in each cell')}"
 
 
+class CellGroups(Release):
+    """Groups of neighbouring cells whose counts are nearly equal: a noisy choice among all ways to group them.
+
+    Parameters
+    ----------
+    groups : array of int
+        The number of each cell's group, with an axis for each column; groups are numbered along the line of cells.
+    columns : tuple of str
+    about : About
+    """
+
+    def __init__(self, groups: NDArray[np.int64], columns: tuple[str, ...], about: About) -> None:
+        self.groups, self.columns, self.about = groups, columns, about
+
+    @property
+    def value(self) -> NDArray[np.int64]:
+        return self.groups.copy()
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return int(self.groups.max()) + 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"columns": list(self.columns), "groups": self.groups.tolist()}
+
+    def __repr__(self) -> str:
+        cells = f"{self.groups.size} cells of {', '.join(self.columns)}"
+        return f"{cells} in {self.count} groups ({self.about.words})"
+
+
 class Choice(Release, str):
     """A noisy choice of an attribute, or of an attribute and a threshold: rows with value <= threshold go left."""
 

@@ -8,6 +8,7 @@ this process (`InProcess`), or a server (`privet.service.client`).
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from privet.kernel import (
     About,
     AdditiveModel,
     Allot,
+    CellGroups,
     Chain,
     Choice,
     Count,
@@ -61,7 +63,7 @@ from privet.kernel import (
     selection,
     whole_of,
 )
-from privet.kernel.questions import counts, numbers, released_models, residual_tables, splits
+from privet.kernel.questions import cell_groups, counts, numbers, released_models, residual_tables, splits
 from privet.kernel.questions.choose import ChooseQuestion
 from privet.receipts import Receipts
 from privet.text import protected, quoted, short_text
@@ -135,6 +137,9 @@ class Backend(Protocol):
 
     def exchanging(self, epsilon: object) -> Backend:
         """Return the same for a fit that divides `epsilon`; see `Session.exchanging`."""
+
+    def apart(self) -> Backend:
+        """Return the same for work beside other work; see `Session.apart`."""
 
     def describe(self) -> tuple[str, str]:
         """Return who asks, and where the spending is written down, for a repr."""
@@ -213,6 +218,10 @@ class InProcess:
     def exchanging(self, epsilon: object) -> InProcess:
         """Return the same for a fit that divides `epsilon`; see `Session.exchanging`."""
         return type(self)(self.session.exchanging(epsilon))
+
+    def apart(self) -> InProcess:
+        """Return the same for work beside other work; see `Session.apart`."""
+        return type(self)(self.session.apart())
 
     @property
     def dataset(self) -> str:
@@ -394,6 +403,56 @@ class Questions:
     def majority(self, column: str, epsilon: Epsilons, *, key: str | None = None) -> Asked[Choice]:
         """Return the most frequent cell of a column, noisily."""
         return Asked(counts.MajorityQuestion(column), epsilon, key)
+
+    @asks
+    def group_cells(
+        self,
+        *columns: str,
+        epsilon: Epsilons,
+        price: float | str | Fraction,
+        order: Sequence[int] | None = None,
+        key: str | None = None,
+    ) -> Asked[CellGroups]:
+        """Return groups of neighbouring cells whose counts are nearly equal, chosen noisily.
+
+        Parameters
+        ----------
+        *columns : str
+            Different columns, one after the other.
+        epsilon, key
+            As for `count`.
+        price : number or str
+            What a group costs, in rows: the error that the noise of its count will have, 1 / epsilon for a count that
+            is then bought for epsilon. A higher price makes fewer groups.
+        order : sequence of int, optional
+            The cells along a line, each by its number in row-major order; neighbours on it may share a group. By
+            default in row-major order.
+        """
+        cells = math.prod(self.domain[name].size for name in columns if isinstance(name, str))
+        line = (
+            tuple(range(min(cells, cell_groups.MOST_GROUPED)))
+            if order is None
+            else syntax.cell_numbers(order, "the positions of cells on a line")
+        )
+        return Asked(cell_groups.GroupCellsQuestion(columns, line, syntax.price(price)), epsilon, key)
+
+    @asks
+    def grouped_histogram(
+        self, *columns: str, groups: Any, epsilon: Epsilons, key: str | None = None
+    ) -> Asked[Histogram]:
+        """Return noisy counts of groups of cells.
+
+        Parameters
+        ----------
+        *columns : str
+            Different columns, one after the other.
+        groups : CellGroups or array of int
+            The number of each cell's group, in row-major order: what `group_cells` returned, or public numbers.
+        epsilon, key
+            As for `count`.
+        """
+        own = syntax.cell_numbers(groups.value if isinstance(groups, CellGroups) else groups, "groups of cells")
+        return Asked(cell_groups.GroupedHistogramQuestion(columns, own), epsilon, key)
 
     # -- numbers ----------------------------------------------------------------------------
 
@@ -878,6 +937,13 @@ class ProtectedTable(Questions, OpenTable):
         """Return the same table with at most `epsilon` to spend, in all its parts together."""
         step = Allot(self._backend.amount(epsilon))
         return type(self)(self._backend, self._backend.divide(self._sets, step))
+
+    def apart(self) -> Self:
+        """Return the same table for work that runs beside other work: its noise does not depend on who asks first.
+
+        Where noise is real that changes nothing. Where it is seeded, the draws of each such table repeat.
+        """
+        return type(self)(self._backend.apart(), self._sets)
 
     def amount(self, epsilon: Epsilon) -> Fraction:
         """Return what `epsilon` charges here: itself or, in a data set that is counted in rho, a rho."""

@@ -37,6 +37,7 @@ from privet.kernel import (
 )
 from privet.kernel.criteria import Gini, LargestCell
 from privet.kernel.limits import canonical
+from privet.kernel.questions.cell_groups import GroupCellsQuestion, GroupedHistogramQuestion
 from privet.kernel.questions.choose import ChooseQuestion
 from privet.kernel.questions.counts import CountQuestion, HistogramQuestion, HistogramsQuestion, MajorityQuestion
 from privet.kernel.questions.numbers import MeanQuestion, QuantileQuestion, SumQuestion
@@ -78,6 +79,8 @@ ASKED: tuple[Question[Any], ...] = (
     HistogramQuestion(("job", "ill")),
     HistogramsQuestion(PerPart.of([(("job",), ("age", "ill")), (("ill",),)])),
     MajorityQuestion("job"),
+    GroupCellsQuestion(("job",), (0, 2, 1), Fraction(5, 2)),
+    GroupedHistogramQuestion(("job",), (0, 1, 0)),
     SumQuestion("age"),
     MeanQuestion("age"),
     QuantileQuestion("age", Fraction(9, 10)),

@@ -411,3 +411,41 @@ def test_a_rule_for_the_depth_needs_rows_that_are_public_or_bought() -> None:
         with pytest.raises(QuestionError):
             _grow(table, plan, 1)
         assert table.budget.spent == 0
+
+
+FORESTS = (privet.JagannathanForestClassifier, privet.PatilSinghForestClassifier, privet.MaxForestClassifier)
+
+
+@pytest.mark.parametrize("make", FORESTS, ids=lambda make: make.algorithm)
+def test_a_forest_is_the_same_whatever_the_number_of_jobs(make: Any) -> None:
+    """Would catch noise that depends on which thread asks first, steps out of order, and charges that are lost."""
+    people, domain = privet.datasets.census(3000), privet.datasets.census_domain()
+    models = []
+    for jobs in (1, 2, 5):
+        with seeded_noise(4):
+            table = privet.open(people, domain, budget=1)
+        models.append(make(epsilon="0.5", random_state=0, n_jobs=jobs).fit(table).model_)
+        assert table.budget.spent == Fraction(1, 2)
+    first = models[0]
+    for other in models[1:]:
+        for tree, same in zip(first.trees, other.trees, strict=True):
+            assert tree.column.tolist() == same.column.tolist()
+            assert tree.counts.tolist() == same.counts.tolist()
+        steps = [replace(step, entry=None) for step in first.privacy.steps]
+        assert steps == [replace(step, entry=None) for step in other.privacy.steps]
+
+
+def test_jobs_that_cannot_be_are_refused_for_nothing() -> None:
+    table = privet.open(privet.datasets.census(100), privet.datasets.census_domain(), budget=1)
+    for jobs in (0, -2, 1.5, True, "two"):
+        with pytest.raises(QuestionError, match="n_jobs must be a whole number from 1, or -1"):
+            privet.JagannathanForestClassifier(epsilon=1, n_jobs=jobs).fit(table)
+    assert table.budget.spent == 0
+
+
+def test_trees_at_once_spend_no_more_than_their_forest() -> None:
+    """Of a table that cannot pay all of it nothing is charged, however many trees would begin at once."""
+    table = privet.open(privet.datasets.census(100), privet.datasets.census_domain(), budget="0.4")
+    with pytest.raises(privet.BudgetExceeded):
+        privet.JagannathanForestClassifier(epsilon="0.5", n_jobs=4).fit(table)
+    assert table.budget.spent == 0

@@ -16,6 +16,8 @@ from learners.classifiers import PLAIN
 import privet
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.learners.prune import TrainingRows, raise_subtrees
+from privet.models.tree import Tree
 
 
 def _public(classes: tuple[Any, ...] = ("no", "yes"), cells: int = 2, attributes: int = 4) -> Domain:
@@ -168,3 +170,32 @@ def test_id3_is_the_textbooks(seed: int, size: int, cells: int, attributes: int,
     every_row = np.array(np.meshgrid(*[range(cells)] * attributes)).reshape(attributes, -1).T
     expected_classes = [_reference_class(reference, tuple(row)) for row in every_row]
     assert not same or fitted.predict(every_row).tolist() == expected_classes
+
+
+def test_c45_raises_the_largest_child_where_its_parent_tells_nothing() -> None:
+    """a0 is a coin that was split by first; below it a1 decides, in one branch by more rows than in the other."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({f"a{i}": rng.integers(0, 2, 300) for i in range(4)})
+    labels = np.where(frame["a1"] ^ (rng.random(300) < 0.05), "yes", "no")
+    domain = _public()
+    codes = frame.to_numpy(dtype=np.int32).T
+    rows = TrainingRows(codes, codes, (labels == "yes").astype(np.int64), np.zeros(4, dtype=np.bool_))
+    none = np.full(7, -1)
+    grown = Tree(domain, np.array([0, 1, 1, -1, -1, -1, -1]), none, np.zeros((7, 2)), np.zeros(7), np.full(7, np.nan))
+    raised = raise_subtrees(grown, rows, 0.25)
+    assert raised.column.tolist() == [1, -1, -1]
+    assert raised.counts[0].tolist() == [(labels == "no").sum(), (labels == "yes").sum()]
+    assert raised.counts[1:].sum() == 300  # rows of the other branch were counted into it
+
+
+def test_raising_never_leaves_more_to_err_than_replacing_alone() -> None:
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({f"a{i}": rng.integers(0, 3, 2000) for i in range(6)})
+    labels = np.where((frame["a0"] == frame["a1"]) ^ (rng.random(2000) < 0.25), "yes", "no")
+    domain = _public(cells=3, attributes=6)
+    plain, raising = (
+        privet.C45Classifier(domain=domain, subtree_raising=wanted).fit(frame, labels) for wanted in (False, True)
+    )
+    assert raising.model_.tree.leaves < plain.model_.tree.leaves
+    assert raising.score(frame, labels) > 0.7
+    assert "_rows_to_raise" not in vars(raising)  # no row is kept

@@ -27,6 +27,7 @@ from sizes import draws, sized
 import privet
 from privet.kernel import (
     PURE,
+    CheapestIntervals,
     Exponential,
     ExponentialOverRanges,
     IntegerLaplace,
@@ -279,3 +280,16 @@ def test_stated_errors_hold_at_least_as_often_as_stated(question: str) -> None:
         ]
     assert len(holds) == n
     assert binom.cdf(sum(holds), n, 0.8) > 1e-9
+
+
+def test_divisions_of_two_cells_follow_their_chances(assert_follows: Follows) -> None:
+    """n = 30,000, epsilon 1. Would catch a wrong rate, and noise that is taken off the wrong intervals."""
+    costs, honest = (0, 0, 0), CheapestIntervals(ONE, 2, cells=2, price=12)
+    chances = probabilities(honest, costs)
+
+    def sample(factor: Fraction) -> Iterable[int]:
+        wrong = CheapestIntervals(ONE / factor, 2, cells=2, price=0)
+        wrong = CheapestIntervals(wrong.epsilon, 2, 2, honest.surcharge - wrong.surcharge)  # other noise alone
+        return (len(wrong.release(costs)) for _ in range(draws(30_000)))
+
+    assert_follows(sample, {1: float(chances[0]), 2: float(chances[1])})

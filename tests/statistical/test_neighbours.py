@@ -180,6 +180,21 @@ def test_a_majority_loses_no_more_than_it_says(assert_private: Private) -> None:
     assert_private(lambda epsilon: sides(parts.majority("a", epsilon).array() == "0"))
 
 
+def test_groups_of_cells_lose_no_more_than_they_say(assert_private: Private) -> None:
+    """n = 15,000, claimed 3. The person is in the middle of three cells: joining it to one side gets dearer, to the
+    other cheaper. A mutant that overlooks one of the two has noise for 6; a quarter too little noise shows in exact
+    chances (tests/kernel/questions/test_cell_groups.py)."""
+    rows = [{"c": 1}] + [{"c": 2}] * 2
+    columns = (*COLUMNS[:-1], Nominal("c", (0, 1, 2)), COLUMNS[-1])
+    parts = parts_of(experiments(15_000, rows, [{"c": 1}], columns=columns))
+
+    def joined_to_the_first(epsilon: Fraction) -> tuple[Any, Any]:
+        groups = parts.group_cells("c", epsilon=epsilon, price=2)
+        return sides([part.value.tolist() == [0, 0, 1] for part in groups])
+
+    assert_private(joined_to_the_first, claimed=3, mutants=("6",))
+
+
 def test_several_histograms_lose_no_more_than_they_say(assert_private: Private) -> None:
     """n = 20,000. The person enters a cell of each of two histograms of the table and the event joins both."""
     parts = experiments(20_000, [{}], [{}]).parts()

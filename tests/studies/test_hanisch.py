@@ -207,6 +207,8 @@ def test_expectations_are_those_of_all_trees_enumerated(monkeypatch: pytest.Monk
     mean, spread, _ = brute(train, test, 0.1)
     assert found["accuracy"]["0.1"]["1"][1] == pytest.approx(mean)
     assert found["spread"]["0.1"][1] == pytest.approx(spread)
+    assert found["spread by coins"]["0.1"][1] < spread
+    assert found["spread by coins"]["0.1"][-1] == pytest.approx(0)  # one set of all attributes
     _, _, thirds = brute(train, test, 0.6 / 3)
     votes = thirds**3 + 3 * thirds**2 * (1 - thirds)
     right = np.where(test["class"] == 1, votes, 1 - votes)
@@ -257,6 +259,7 @@ def exact(
         result = {
             "accuracy": {e: {t: [accuracy(float(e), int(t), d) for d in range(1, 8)] for t in trees} for e in EPSILONS},
             "spread": {e: [spread(float(e), d) for d in range(1, 8)] for e in EPSILONS},
+            "spread by coins": {e: [0.5 * spread(float(e), d) * (d < 7) for d in range(1, 8)] for e in EPSILONS},
             **{"ceiling": 81.0, "single": 75.9, "lookup": 77.0, "majority": naive, "unseen": 4.0, "tested": 2365},
             "rows": 23646,
         }
@@ -318,8 +321,10 @@ def test_variance_falls_and_vanishes_or_does_not() -> None:
         return read(14, [*ran(("10", 1, 7)), *exact(lambda e, t, d: 70.0, spread=law)])
 
     assert claims(spread_of(lambda e, d: 8.0 - d if d < 7 else 0.01)) == [True, True]
-    assert claims(spread_of(lambda e, d: 8.0 - d)) == [True, False]
-    assert claims(spread_of(lambda e, d: 1.0 + d)) == [False, False]
+    noise_stays = spread_of(lambda e, d: 8.0 - d)  # and what the drawn attributes make vanishes
+    assert claims(noise_stays) == [True, None]
+    assert noise_stays.claims[1].verdict == DEPENDS
+    assert claims(spread_of(lambda e, d: 1.0 + d)) == [False, None]
 
 
 def test_forests_by_depth_and_number_of_trees() -> None:

@@ -69,6 +69,7 @@ from privet.kernel.limits import fraction_of as fraction_of
 from privet.kernel.limits import is_name as is_name
 from privet.kernel.limits import whole_of as whole_of
 from privet.kernel.mechanisms import AboveThreshold as AboveThreshold
+from privet.kernel.mechanisms import CheapestIntervals as CheapestIntervals
 from privet.kernel.mechanisms import Exponential as Exponential
 from privet.kernel.mechanisms import ExponentialOverRanges as ExponentialOverRanges
 from privet.kernel.mechanisms import IntegerLaplace as IntegerLaplace
@@ -131,6 +132,7 @@ from privet.kernel.zcdp import as_delta as as_delta
 from privet.kernel.zcdp import epsilon_of as epsilon_of
 from privet.kernel.zcdp import rho_of as rho_of
 from privet.release import About as About
+from privet.release import CellGroups as CellGroups
 from privet.release import Choice as Choice
 from privet.release import Count as Count
 from privet.release import DateQuantile as DateQuantile

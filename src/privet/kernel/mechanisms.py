@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
+from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
 
 import numpy as np
@@ -419,6 +421,85 @@ class TopK(Selection):
             chosen.append(int(left[at]))
             left = np.delete(left, at)
         return np.array(chosen, dtype=np.intp)
+
+
+def interval_lengths(cells: int) -> tuple[int, ...]:
+    """Return the lengths of the intervals that a line of cells is divided into: powers of two, the longest first.
+
+    >>> interval_lengths(5)
+    (4, 2, 1)
+    """
+    return tuple(2**power for power in range(cells.bit_length() - 1, -1, -1))
+
+
+@dataclass(frozen=True)
+class CheapestIntervals(_LosesEpsilon):
+    """The cheapest division of a line of `cells` into intervals, by integer costs that one-sided noise lowers.
+
+    Each interval pays its cost and a public `price`. The noise of each is geometric with ratio exp(-rate), and what
+    it takes off on average is a public number that is added to the price. Of equally cheap divisions the one wins whose
+    last interval is longer, then the one before, and so on: an order of all divisions.
+
+    Proof, after that of DAWA (Li, Hay and Miklau 2014, theorem 1). A record changes one cell. Each division has
+    exactly one interval with this cell, and only the costs of such intervals move, each by at most `sensitivity`. Let
+    a division win on one table, b be its interval with the cell, and fix the noise of all others. It wins if the
+    noise of b reaches a whole threshold: divisions that contain b too are compared without its noise and without
+    any cost that moves, all others by costs that hold one moved interval each. From one table to the other the cost
+    of b and the best of the others move by at most `sensitivity` each, so the threshold moves by at most twice that,
+    and the tail of geometric noise changes by at most exp(rate) for each unit. So the division, which is all that
+    leaves, becomes at most exp(2 sensitivity rate) = exp(epsilon) times as likely, however many intervals there are.
+
+    Noise in one direction suffices because the threshold is all that it is held against: half the variance of the
+    two-sided noise of the paper, for the same loss.
+    """
+
+    sensitivity: int
+    cells: int
+    price: int
+
+    @property
+    def rate(self) -> Fraction:
+        """What a unit of cost is worth."""
+        return self.epsilon / (2 * self.sensitivity)
+
+    @property
+    def surcharge(self) -> int:
+        """What an interval pays besides its cost: the price, and what its noise takes off on average, rounded."""
+        return self.price + int(1 / self.rate)
+
+    def release(self, exact_costs: Sequence[int], entropy: Entropy = SYSTEM) -> list[int]:
+        """Return the lengths of the intervals, in their order; costs are those of the longest intervals first."""
+        if (script := entropy.script) is not None:
+            divisions: list[list[int]] = self.divisions()
+            return divisions[script.choice(self, np.array(exact_costs, dtype=object))]
+        noise = geometric(self.rate, len(exact_costs), entropy).tolist()
+        noisy = [cost + self.surcharge - off for cost, off in zip(exact_costs, noise, strict=True)]
+        lengths = interval_lengths(self.cells)
+        offsets = dict(
+            zip(lengths, accumulate([0, *(self.cells - length + 1 for length in lengths[:-1])]), strict=True)
+        )
+        best, last = [0], [0]  # of the first cells of the line: what they cost, and how long their last interval is
+        for end in range(1, self.cells + 1):
+            fitting = (length for length in lengths if length <= end)
+            price, length = min(  # of equals the first, which is longer
+                ((best[end - length] + noisy[offsets[length] + end - length], length) for length in fitting),
+                key=itemgetter(0),
+            )
+            best.append(price)
+            last.append(length)
+        chosen, end = [], self.cells
+        while end:
+            chosen.append(last[end])
+            end -= last[end]
+        return chosen[::-1]
+
+    def divisions(self) -> list[list[int]]:
+        """Return all divisions of a line of a few cells, in the order in which the first of equals wins."""
+        lists: list[list[list[int]]] = [[[]]]
+        for end in range(1, self.cells + 1):
+            fitting = (length for length in interval_lengths(self.cells) if length <= end)
+            lists.append([[*division, length] for length in fitting for division in lists[end - length]])
+        return lists[-1]
 
 
 class Ranges(NamedTuple):

@@ -38,6 +38,10 @@ class Entropy(ABC):
         """What decides in place of every draw, where outcomes are enumerated (see `enumeration`); else None."""
         return None
 
+    def stream(self) -> Entropy:
+        """A source whose draws do not depend on who else draws meanwhile; where nothing repeats, the same source."""
+        return self
+
     def bits(self, count: int) -> int:
         """A uniform integer in [0, 2^count)."""
         return int.from_bytes(self.take((count + 7) // 8), "little") >> (-count % 8)
@@ -81,6 +85,9 @@ class SeededEntropy(Entropy):
 
     def take(self, count: int) -> bytes:
         return self._generator.bytes(count)
+
+    def stream(self) -> Entropy:
+        return SeededEntropy(self.bits(64))
 
 
 SYSTEM = SystemEntropy()

@@ -303,6 +303,10 @@ class Session:
         opening = secrets.token_hex(8)
         return replace(self, analyst=analyst, under=under, opening=opening, last_entry=LastEntry(), hold=None)
 
+    def apart(self) -> Session:
+        """Return the same session for work beside other work: what a seed repeats does not depend on who is first."""
+        return replace(self, entropy=self.entropy.stream())
+
     def opening_token(self, version: int) -> str:
         """Return what marks a charge as made for these rows, and an answer as drawn from them, in this process."""
         return f"{self.opening} {version} {os.getpid()}"
@@ -574,6 +578,7 @@ class Session:
     def fingerprint(self, request: Request) -> str:
         """Return a hash of the request, its rows, their source and the losses."""
         copies: dict[str, Json] = {"copies": dict(self.copies)} if self.copies else {}
+        permit: dict[str, Json] = {} if self._permit is None else {"permit": self._permit}
         return digest(
             {
                 "source": self.source,
@@ -582,6 +587,7 @@ class Session:
                 "request": request.identity if request.content is None else json.loads(request.content),
                 "losses": request.losses.to_json(str),
                 **copies,
+                **permit,  # what was paid under one is not found under another
             }
         )
 

@@ -20,6 +20,7 @@ from privet.kernel.accounting import SMALLEST_EPSILON, as_epsilon
 from privet.kernel.gaussian import IntegerGaussian, ResidualGaussian
 from privet.kernel.mechanisms import (
     AboveThreshold,
+    CheapestIntervals,
     Exponential,
     ExponentialOverRanges,
     IndexSelection,
@@ -140,6 +141,10 @@ class Unit(ABC):
         """Return a selection of the best k candidates."""
 
     @abstractmethod
+    def intervals(self, loss: Fraction, sensitivity: int, cells: int, price: int) -> CheapestIntervals:
+        """Return a selection of the cheapest division of a line of cells into intervals."""
+
+    @abstractmethod
     def watch(self, loss: Fraction, sensitivity: int, spread: int) -> AboveThreshold:
         """Return what tells the first score that reaches a threshold."""
 
@@ -189,6 +194,9 @@ class Epsilon(Unit):
 
     def top(self, loss: Fraction, sensitivity: int, monotone: bool, k: int) -> TopK:
         return TopK(loss / k, sensitivity, monotone, k)
+
+    def intervals(self, loss: Fraction, sensitivity: int, cells: int, price: int) -> CheapestIntervals:
+        return CheapestIntervals(loss, sensitivity, cells, price)
 
     def watch(self, loss: Fraction, sensitivity: int, spread: int) -> AboveThreshold:
         return AboveThreshold(loss, sensitivity, spread)
@@ -252,6 +260,9 @@ class Zcdp(Unit):
 
     def top(self, loss: Fraction, sensitivity: int, monotone: bool, k: int) -> TopK:
         return TopK(root_below(8 * loss / k), sensitivity, monotone, k)
+
+    def intervals(self, loss: Fraction, sensitivity: int, cells: int, price: int) -> CheapestIntervals:
+        return CheapestIntervals(root_below(2 * loss), sensitivity, cells, price)
 
     def watch(self, loss: Fraction, sensitivity: int, spread: int) -> AboveThreshold:
         return AboveThreshold(root_below(2 * loss), sensitivity, spread)

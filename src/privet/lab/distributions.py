@@ -13,13 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import QuestionError
-from privet.kernel import AboveThreshold, Exponential, ExponentialOverRanges, NoisyMax, PermuteAndFlip, Refinement
+from privet.kernel import (
+    AboveThreshold,
+    CheapestIntervals,
+    Exponential,
+    ExponentialOverRanges,
+    NoisyMax,
+    PermuteAndFlip,
+    Refinement,
+)
 
 Chances = NDArray[np.float64]
 
 
 def probabilities(
-    mechanism: PermuteAndFlip | Exponential | NoisyMax | ExponentialOverRanges | AboveThreshold,
+    mechanism: PermuteAndFlip | Exponential | NoisyMax | ExponentialOverRanges | AboveThreshold | CheapestIntervals,
     scores: Sequence[int],
     sizes: Sequence[int] | NDArray[Any] | None = None,
 ) -> Chances:
@@ -27,9 +35,10 @@ def probabilities(
 
     Parameters
     ----------
-    mechanism : selection or AboveThreshold
+    mechanism : selection, AboveThreshold or CheapestIntervals
     scores : sequence of int
-        Of the candidates; of `AboveThreshold` in the order in which they are asked.
+        Of the candidates; of `AboveThreshold` in the order in which they are asked; of `CheapestIntervals`, for two
+        cells, what their three intervals cost.
     sizes : sequence of int, optional
         Of `ExponentialOverRanges`, how many points have each score.
 
@@ -47,7 +56,11 @@ def probabilities(
     [0.7863, 0.2137]
     >>> probabilities(AboveThreshold(Fraction(3), 1), [-2, 0, 9]).round(4).tolist()
     [0.0989, 0.641, 0.26, 0.0]
+    >>> probabilities(CheapestIntervals(Fraction(1), 2, cells=2, price=3), [9, 0, 0]).round(4).tolist()
+    [0.1917, 0.8083]
     """
+    if isinstance(mechanism, CheapestIntervals):
+        return _two_cells(mechanism, scores)
     if isinstance(mechanism, AboveThreshold):
         firsts = [answers_log_probability(mechanism, scores[: at + 1], True) for at in range(len(scores))]
         return np.exp([*firsts, answers_log_probability(mechanism, scores, False)])
@@ -61,6 +74,25 @@ def probabilities(
     if sizes is not None:
         weights = np.array(sizes, dtype=np.float64) * weights
     return np.asarray(weights / weights.sum())
+
+
+def _two_cells(mechanism: CheapestIntervals, costs: Sequence[int]) -> Chances:
+    """Return the chances of one interval of two cells and of two intervals, by a sum over the noise of the first.
+
+    Two intervals win if their noise together exceeds that of the one by more than what they cost more.
+    """
+    if mechanism.cells != 2:
+        raise QuestionError("the chances of all divisions are known for two cells; take samples for more.")
+    rate = float(mechanism.rate)
+    if rate < 1e-6:
+        raise QuestionError("too much noise is possible to sum over; take a larger epsilon.")
+    both, first, second = costs
+    off = np.arange(math.ceil(50 / rate) + 1)
+    least = np.maximum(first + second + mechanism.surcharge - both + off + 1, 0)
+    # of two geometric numbers: P(g + h >= s) = r^s (1 + s (1 - r))
+    above = np.exp(-rate * least) * (1 - np.expm1(-rate) * least)
+    apart = float(-np.expm1(-rate) * (np.exp(-rate * off) * above).sum())
+    return np.array([1 - apart, apart])
 
 
 def _permute_and_flip(accept: Chances) -> Chances:

@@ -209,6 +209,11 @@ class Record:
         if not first.private:
             self.reasons.append("its noise was seeded, or its rows are public")
 
+    def extend(self, other: Record) -> None:
+        """Add all that another record has collected."""
+        self.steps += other.steps
+        self.reasons += other.reasons
+
 
 # -- progress -----------------------------------------------------------------------------------
 

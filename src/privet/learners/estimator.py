@@ -52,7 +52,7 @@ from privet.text import quoted, shown
 Self = TypeVar("Self", bound="PrivateClassifier")
 
 # parameters that are not choices of an algorithm
-_COMMON = ("epsilon", "delta", "domain", "variant", "unsafe", "random_state", "verbose")
+_COMMON = ("epsilon", "delta", "domain", "variant", "unsafe", "random_state", "verbose", "n_jobs")
 
 INFERRED = "its domain was read from the rows"
 

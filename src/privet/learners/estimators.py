@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privet.errors import NotPrivate, QuestionError
-from privet.kernel import Domain, as_delta, rho_of
+from privet.kernel import Domain, Numeric, as_delta, rho_of
 from privet.lab import open_public
 from privet.learners.additive import LEARNERS, learn
 from privet.learners.estimator import PrivateClassifier
@@ -22,10 +23,12 @@ from privet.learners.input_rows import checked_rows, named_frame, rows_of, witho
 from privet.learners.joint_tables import enough_signal, joint_signal
 from privet.learners.plan import Plan
 from privet.learners.presets import preset
+from privet.learners.prune import TrainingRows, raise_subtrees
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble
 from privet.open_table import open_table
 from privet.table import ProtectedTable
+from privet.text import quoted
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -58,7 +61,17 @@ class TreeClassifier(PrivateClassifier):
             variant=self.variant,
             reasons=reasons,
             progress=self._report,
+            jobs=self._jobs(),
         )
+
+    def _jobs(self) -> int | None:
+        """Return how many trees may grow at once."""
+        jobs = getattr(self, "n_jobs", None)
+        if jobs is None:
+            return None
+        if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or (jobs < 1 and jobs != -1):
+            raise QuestionError(f"n_jobs must be a whole number from 1, or -1 for all cores, not {quoted(jobs)}.")
+        return (os.cpu_count() or 1) if jobs == -1 else int(jobs)
 
     def _plan_for(self, domain: Domain) -> Plan:
         """Return the plan of the preset, with the choices of this classifier."""
@@ -364,12 +377,16 @@ class JagannathanForestClassifier(_Fillable):
         of the budget.
     vote : {"average", "majority", "weighted"}, default "average"
         How trees are combined.
+    n_jobs : int, optional
+        How many trees grow at once, in threads; -1 for as many as there are cores. The trees are the same whatever
+        the number; ledger entries have the order in which questions were charged.
     """
 
     algorithm = "jagannathan"
     n_estimators: int = 10
     max_depth: int | None = None
     vote: str = "average"
+    n_jobs: int | None = None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -387,12 +404,16 @@ class SNRForestClassifier(_Fillable):
         of the budget.
     vote : {"average", "majority", "weighted"}, default "average"
         How trees are combined.
+    n_jobs : int, optional
+        How many trees grow at once, in threads; -1 for as many as there are cores. The trees are the same whatever
+        the number; ledger entries have the order in which questions were charged.
     """
 
     algorithm = "snr-forest"
     n_estimators: int | None = None
     max_depth: int | None = None
     vote: str = "average"
+    n_jobs: int | None = None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -412,6 +433,9 @@ class PatilSinghForestClassifier(DiffPID3Classifier):
         The certainty factor of pruning.
     vote : {"majority", "average", "weighted"}, default "majority"
         How trees are combined.
+    n_jobs : int, optional
+        How many trees grow at once, in threads; -1 for as many as there are cores. The trees are the same whatever
+        the number; ledger entries have the order in which questions were charged.
     """
 
     algorithm = "patil-singh"
@@ -419,6 +443,7 @@ class PatilSinghForestClassifier(DiffPID3Classifier):
     n_estimators: int = 10
     certainty: float = 0.25
     vote: str = "majority"
+    n_jobs: int | None = None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -470,11 +495,15 @@ class MaxForestClassifier(MaxTreeClassifier):
         The number of trees.
     vote : {"majority", "average", "weighted"}, default "majority"
         How trees are combined.
+    n_jobs : int, optional
+        How many trees grow at once, in threads; -1 for as many as there are cores. The trees are the same whatever
+        the number; ledger entries have the order in which questions were charged.
     """
 
     algorithm = "maxforest"
     n_estimators: int = 10
     vote: str = "majority"
+    n_jobs: int | None = None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -507,11 +536,15 @@ class HanischForestClassifier(HanischTreeClassifier):
         The number of trees.
     vote : {"majority", "average", "weighted"}, default "majority"
         How trees are combined.
+    n_jobs : int, optional
+        How many trees grow at once, in threads; -1 for as many as there are cores. The trees are the same whatever
+        the number; ledger entries have the order in which questions were charged.
     """
 
     algorithm = "hanisch-forest"
     n_estimators: int = 10
     vote: str = "majority"
+    n_jobs: int | None = None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -547,10 +580,46 @@ class C45Classifier(_Public):
     max_depth : int, default 10
     certainty : float, default 0.25
         The certainty factor of pruning, between 0 and 1. Smaller values prune more.
+    subtree_raising : bool, default False
+        Let the largest child take the place of its parent where that is not expected to err more, as C4.5 and J48 do.
     """
 
     algorithm = "c45"
     certainty: float = 0.25
+    subtree_raising: bool = False
+
+    def _open_rows(self, frame: pd.DataFrame, domain: Domain, inferred: bool) -> tuple[ProtectedTable, bool]:
+        """Open the rows, and keep them until the tree is grown."""
+        if self.subtree_raising:
+            self._rows_to_raise = frame
+        return super()._open_rows(frame, domain, inferred)
+
+    def _learn(self, table: ProtectedTable, reasons: list[str]) -> Ensemble:
+        """Grow the tree and, if wanted, prune it with subtree raising."""
+        frame = self.__dict__.pop("_rows_to_raise", None)
+        model = super()._learn(table, reasons)
+        if frame is None:
+            return model
+        rows = _training_rows(frame, table.domain)
+        return replace(model, trees=tuple(raise_subtrees(tree, rows, self.certainty) for tree in model.trees))
+
+
+def _training_rows(frame: pd.DataFrame, domain: Domain) -> TrainingRows:
+    """Return the rows that fit a domain, as trees read them."""
+    fits = np.all([column.encode(frame[column.name]) >= 0 for column in domain], axis=0)
+    kept = frame[fits]
+    columns = [domain[name] for name in domain.attributes]
+    grids = [
+        column.to_grid(kept[column.name]) if isinstance(column, Numeric) else np.zeros(len(kept), dtype=np.int32)
+        for column in columns
+    ]
+    target = domain.target_column
+    return TrainingRows(
+        np.array([column.encode(kept[column.name]) for column in columns], dtype=np.int32),
+        np.array(grids, dtype=np.int32),
+        target.encode(kept[target.name]).astype(np.int64),
+        np.array([column.missing for column in columns], dtype=np.bool_),
+    )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -10,7 +10,8 @@ charges of the kernel are the whole cost (docs/privacy.md#partition).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -627,6 +628,7 @@ def grow(
     counts: Histogram | None = None,
     reasons: Sequence[str] = (),
     progress: ProgressCallback = ignore_progress,
+    jobs: int | None = None,
 ) -> Ensemble:
     """Fit a plan within `epsilon`. What cannot be done is refused before anything is charged.
 
@@ -646,6 +648,10 @@ def grow(
         Why the model is not private, if it is not.
     progress : callable, optional
         Called with a `Progress` at each level.
+    jobs : int, optional
+        How many trees grow at once, in threads. The trees are the same whatever the number. By default they grow one
+        after the other; those that see disjoint rows always grow together, and so do the nodes that sites decide on
+        one after the other.
 
     Returns
     -------
@@ -711,15 +717,27 @@ def grow(
         spending = TreeSpending(shares[0], schedules[0], record, 0, on_level, exchange)
         trees = Growth(scope.scatter(count, coins), plan, spending, structures, rows / count, node_sites).run()
     else:
-        for number, (share, schedule) in enumerate(zip(shares, schedules, strict=True)):
-            tree_table = scope if plan.is_exact else scope.allot(share)
+        parallel = jobs is not None and node_sites is None  # sites toss coins, one node after the other
+        tables = [scope if plan.is_exact else scope.allot(share) for share in shares]
+        if parallel:
+            tables = [tree_table.apart() for tree_table in tables]
+        records = [Record() if parallel else record for _ in shares]
+
+        def tree(number: int) -> list[Tree]:
+            tree_table, own = tables[number], records[number]
             if plan.rows == "bootstrap":
                 assert isinstance(tree_table, PublicTable)
                 tree_table = tree_table.bootstrap(coins + number)
-            on_level = _level_reporter(meter, record, schedules, number)
-            spending = TreeSpending(share, schedule, record, number, on_level, exchange)
+            on_level = _ignore_level if parallel else _level_reporter(meter, own, schedules, number)
+            spending = TreeSpending(shares[number], schedules[number], own, number, on_level, exchange)
             structure = structures[number : number + 1]
-            trees += Growth(tree_table.parts(), plan, spending, structure, rows, node_sites).run()
+            return Growth(tree_table.parts(), plan, spending, structure, rows, node_sites).run()
+
+        for number, grown in enumerate(_in_order(tree, len(shares), jobs if parallel else 1)):
+            trees += grown
+            if parallel:
+                record.extend(records[number])
+                meter.at(f"tree {number + 1} of {len(shares)}", number + 1, len(shares), asked=len(record.steps))
     if plan.fallback and prior is None:
         prior = tuple(float(count) for count in sum(tree.counts[0] for tree in trees) / len(trees))
     elif not plan.fallback:
@@ -806,6 +824,25 @@ def refill(
         added = sum(new.counts[0] - old.counts[0] for new, old in zip(trees, model.trees, strict=True)) / len(trees)
         prior = tuple(float(count) for count in np.array(prior) + added)
     return replace(model, trees=tuple(trees), privacy=privacy, prior=prior)
+
+
+def _in_order(tree: Callable[[int], list[Tree]], count: int, jobs: int | None) -> Iterator[list[Tree]]:
+    """Yield what becomes of each tree, in their order, `jobs` of them at work at once."""
+    if jobs is None or jobs == 1:
+        yield from map(tree, range(count))
+        return
+    with ThreadPoolExecutor(jobs, "privet-tree") as pool:
+        waiting = [pool.submit(tree, number) for number in range(count)]
+        try:
+            for grown in waiting:
+                yield grown.result()
+        finally:
+            for rest in waiting:  # after an error no further tree is begun, and nothing more is charged
+                rest.cancel()
+
+
+def _ignore_level(level: int, nodes: int) -> None:
+    """Report nothing: trees that grow at once have no order of levels."""
 
 
 def _level_reporter(

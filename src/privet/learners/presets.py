@@ -306,8 +306,10 @@ def _id3(domain: Domain, max_depth: int = 10, criterion: Any = "infogain", **mor
     return Plan("", exact, depth=max_depth, criterion=criterion, stop="pure", **more)
 
 
-def _c45(domain: Domain, max_depth: int = 10, certainty: float = 0.25, **more: Any) -> Plan:
-    """C4.5 on public rows."""
+def _c45(
+    domain: Domain, max_depth: int = 10, certainty: float = 0.25, subtree_raising: bool = False, **more: Any
+) -> Plan:
+    """C4.5 on public rows. Subtrees are raised, and pruned, when the rows are at hand (`C45Classifier`)."""
     return Plan(
         "",
         exact,
@@ -315,7 +317,7 @@ def _c45(domain: Domain, max_depth: int = 10, certainty: float = 0.25, **more: A
         criterion="gain-ratio",
         numeric="separate",
         stop="pure",
-        prune="error",
+        prune="none" if subtree_raising else "error",
         certainty=certainty,
         **more,
     )

@@ -8,13 +8,16 @@ support.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.models.model import Floats
+from privet.models.model import Floats, Integers
 from privet.models.tree import Tree
+
+_SLACK = 1e-9  # expected errors that differ by less are equal
 
 
 def least_squares(tree: Tree, size_variance: Floats) -> Tree:
@@ -116,11 +119,118 @@ def by_error(tree: Tree, certainty: float) -> Tree:
     below = np.zeros(len(tree))
     for node in range(len(tree) - 1, -1, -1):
         if tree.first[node] >= 0:
-            cut[node] = as_leaf[node] <= below[node] + 1e-9
+            cut[node] = as_leaf[node] <= below[node] + _SLACK
             expected[node] = min(as_leaf[node], below[node])
         if node:
             below[tree.parents[node]] += expected[node]
     return tree.cut(cut)
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows that anybody may see, as a tree reads them: [attribute, row], and the class of each row.
+
+    Parameters
+    ----------
+    codes, grids : array of int
+        The cell and the grid index of each attribute.
+    labels : array of int
+    missing : array of bool
+        Whether each attribute has a cell for missing values.
+    """
+
+    codes: NDArray[np.int32]
+    grids: NDArray[np.int32]
+    labels: Integers
+    missing: NDArray[np.bool_]
+
+    def child(self, column: int, at: int, rows: Integers) -> Integers:
+        """Return the number of the child that each of some rows goes to."""
+        if at < 0:
+            return np.asarray(self.codes[column, rows], dtype=np.int64)
+        index = self.grids[column, rows]
+        return np.asarray(np.where(index < 0, 2 if self.missing[column] else 0, index >= at), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A node that may be moved: what it splits by, and its children; none for a leaf."""
+
+    column: int
+    at: int
+    children: tuple[_Node, ...]
+
+
+def raise_subtrees(tree: Tree, rows: TrainingRows, certainty: float) -> Tree:
+    """Return the tree after C4.5's pruning with subtree raising (Quinlan 1993, chapter 4), on public rows.
+
+    From below: a node becomes a leaf if that is not expected to err more than the node as it is or than its largest
+    child in its place; else the child takes its place, if that is not expected to err more than the node as it is. A
+    child that is raised gets all rows of the node, so its errors are counted anew and it is pruned once more.
+
+    Parameters
+    ----------
+    tree : Tree
+        As it was grown, without pruning.
+    rows : TrainingRows
+        Those that it was grown on: raising counts them again.
+    certainty : float
+        The certainty factor, between 0 and 1. Smaller values prune more.
+
+    Returns
+    -------
+    Tree
+    """
+    classes = tree.counts.shape[1]
+
+    def counted(some: Integers) -> Floats:
+        return np.bincount(rows.labels[some], minlength=classes).astype(np.float64)
+
+    def as_leaf(some: Integers) -> float:
+        counts = counted(some)
+        total = counts.sum()
+        limit = _upper_limit(np.array([total - counts.max()]), np.array([total]), certainty)
+        return float(total * limit[0])
+
+    def divided(node: _Node, some: Integers) -> list[Integers]:
+        child = rows.child(node.column, node.at, some)
+        return [some[child == number] for number in range(len(node.children))]
+
+    def errors(node: _Node, some: Integers) -> float:
+        if not node.children:
+            return as_leaf(some)
+        return sum(errors(child, part) for child, part in zip(node.children, divided(node, some), strict=True))
+
+    def pruned(node: _Node, some: Integers) -> _Node:
+        if not node.children:
+            return node
+        parts = divided(node, some)
+        kept = _Node(
+            node.column, node.at, tuple(pruned(child, part) for child, part in zip(node.children, parts, strict=True))
+        )
+        largest = kept.children[max(range(len(parts)), key=lambda number: len(parts[number]))]
+        own, leaf, raised = errors(kept, some), as_leaf(some), errors(largest, some)
+        if leaf <= own + _SLACK and leaf <= raised + _SLACK:
+            return _Node(-1, -1, ())
+        return pruned(largest, some) if raised <= own + _SLACK else kept
+
+    every = np.arange(len(rows.labels))
+    waiting: list[tuple[_Node, Integers]] = [(pruned(_nested(tree, 0), every), every)]
+    column, at, counts = [], [], []
+    for node, some in waiting:  # level by level, as it grows
+        column.append(node.column)
+        at.append(node.at)
+        counts.append(counted(some))
+        waiting += zip(node.children, divided(node, some), strict=True) if node.children else ()
+    size = len(column)
+    return Tree(tree.domain, np.array(column), np.array(at), np.array(counts), np.zeros(size), np.full(size, np.nan))
+
+
+def _nested(tree: Tree, node: int) -> _Node:
+    """Return a node of a tree with all that is below it."""
+    first = int(tree.first[node])
+    children = range(first, first + int(tree.arity[node])) if first >= 0 else ()
+    return _Node(int(tree.column[node]), int(tree.at[node]), tuple(_nested(tree, child) for child in children))
 
 
 def by_signal(tree: Tree) -> Tree:

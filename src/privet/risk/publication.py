@@ -211,7 +211,8 @@ class Publication:
         """The published share of a leaf's label among its rows."""
         node = self.tree.nodes[leaf]
         if node.counts is not None:
-            return float(node.counts[self.label(leaf)] / sum(node.counts))
+            total = sum(node.counts)
+            return float(node.counts[self.label(leaf)] / total) if total else 0.0  # of no rows nothing is pure
         assert node.size is not None and node.wrong is not None
         return 1 - node.wrong / node.size
 

@@ -586,6 +586,10 @@ class RemoteBackend:
         """Return what one set of rows is charged for an epsilon."""
         return self.unit.amount(epsilon, exchange=self.exchange)
 
+    def apart(self) -> RemoteBackend:
+        """Return the same: a server draws its own noise."""
+        return self
+
     def exchanging(self, epsilon: object) -> RemoteBackend:
         """Return the same for a fit that divides `epsilon`; see `Session.exchanging`."""
         if self.unit.delta is None or isinstance(epsilon, Rho):

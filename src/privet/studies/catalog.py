@@ -9,11 +9,11 @@ from typing import Any
 from privet.errors import QuestionError, did_you_mean
 from privet.studies import reading
 from privet.studies.fit import fit
-from privet.studies.papers import friedman_schuster, hanisch, jostle, liu, zhu_du
+from privet.studies.papers import dpcomp, friedman_schuster, hanisch, jostle, liu, zhu_du
 from privet.studies.study import Study
 from privet.studies.trial import Trial, Work
 
-PAPERS: tuple[ModuleType, ...] = (friedman_schuster, zhu_du, hanisch, liu, jostle)
+PAPERS: tuple[ModuleType, ...] = (friedman_schuster, zhu_du, hanisch, liu, jostle, dpcomp)
 
 STUDIES: dict[str, Study] = {study.name: study for paper in PAPERS for study in paper.STUDIES}
 

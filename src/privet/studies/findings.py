@@ -59,7 +59,7 @@ class Panel:
     x: str
     cells: tuple[Cell, ...]
     y: str = "accuracy in percent"
-    kind: str = "lines"  # or "heat": at is the column, the series the row; or "bars", "table"
+    kind: str = "lines"  # or "heat", "cells": at is the column, the series the row; or "bars", "table"
     log: bool = False  # of the horizontal scale
     levels: tuple[tuple[str, Estimate], ...] = ()  # horizontal lines, such as the majority class
     frontier: bool = False  # emphasise where nothing left of a number, and at no smaller `at`, is as high

@@ -1,7 +1,7 @@
 """A trial of an algorithm in another reading of its paper: a preset's plan with some fields changed.
 
-Settings that start with `plan.` name the fields, such as `("plan.stop", "never")`. Rows are public and noise is
-seeded, as in the usual trial.
+Settings that start with `plan.` name the fields, such as `("plan.stop", "never")`; a rule for the budget goes by the
+name that it has in the JSON form of a plan. Rows are public and noise is seeded, as in the usual trial.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from privet.kernel import as_epsilon, seeded_noise
 from privet.lab import open_public
 from privet.learners.growth import grow
+from privet.learners.plan import BUDGETS
 from privet.learners.presets import preset
 from privet.studies.fit import seed
 from privet.studies.rows import split
@@ -29,8 +30,10 @@ def reread(trial: Trial) -> Mapping[str, Any]:
     """Percent right on the rows held out, of the tree that the changed plan grows."""
     rows, options = split(trial), dict(trial.options)
     variant = str(options.pop("variant", "published"))
-    changes = {name[len(FIELD) :]: value for name, value in trial.settings if name.startswith(FIELD)}
-    plan = replace(preset(trial.learner).plan(rows.domain, variant, **options), **changes)  # type: ignore[arg-type]
+    changes: dict[str, Any] = {name[len(FIELD) :]: value for name, value in trial.settings if name.startswith(FIELD)}
+    if "budget" in changes:
+        changes["budget"] = BUDGETS[changes["budget"]]
+    plan = replace(preset(trial.learner).plan(rows.domain, variant, **options), **changes)
     target = rows.domain.target_column
     codes, seen = target.encode(rows.test[target.name]), target.encode(rows.train[target.name])
     start = time.process_time()

@@ -16,6 +16,7 @@ from privet.kernel import (
     PURE,
     SYSTEM,
     AboveThreshold,
+    CheapestIntervals,
     Entropy,
     Exponential,
     ExponentialOverRanges,
@@ -48,6 +49,7 @@ MECHANISMS: tuple[tuple[str, str, Callable[[Fraction], Any]], ...] = (
     ("residual-laplace-classes", "noise on residual sums of three", lambda e: ResidualLaplace(e, (2, 2, 2))),
     ("above-threshold", "the first score to reach a hidden threshold", lambda e: AboveThreshold(e, 1)),
     ("above-threshold-uneven", "the same of scores that rise more than they fall", lambda e: AboveThreshold(e, 2, 3)),
+    ("cheapest-intervals", "the cheapest way to group two cells", lambda e: CheapestIntervals(e, 2, 2, 1)),
     *(
         (f"{name}{'' if monotone else '-two-way'}", f"{line}{'' if monotone else ' that move both ways'}", make)
         for name, line, kind in (
@@ -90,6 +92,9 @@ def checks(mechanism: Any, effort: Effort) -> list[Check]:
         return _ranges(mechanism, effort)
     if isinstance(mechanism, AboveThreshold):
         return _checks(_choices(mechanism), _rise_and_fall(mechanism), effort.of(SLOW_CHOICES))
+    if isinstance(mechanism, CheapestIntervals):  # the dearer one gets cheaper, and the others dearer
+        reach = mechanism.sensitivity
+        return _checks(_divisions(mechanism), ((2 * reach, 0, 0), (reach, reach, 0)), effort.of(SLOW_CHOICES))
     runs = effort.of(CHOICES if isinstance(mechanism, PermuteAndFlip) else SLOW_CHOICES)
     largest = worst_scores(mechanism, runs=10**12)
     return [
@@ -166,6 +171,15 @@ def _choices(mechanism: Any) -> Release:
     def release(scores: Scores, count: int, entropy: Entropy) -> NDArray[Any]:
         values = np.array(scores)
         return np.array([mechanism.release(values, entropy) for _ in range(count)])
+
+    return release
+
+
+def _divisions(mechanism: CheapestIntervals) -> Release:
+    """How many intervals a line of two cells is divided into."""
+
+    def release(costs: Scores, count: int, entropy: Entropy) -> NDArray[Any]:
+        return np.array([len(mechanism.release(costs, entropy)) for _ in range(count)])
 
     return release
 

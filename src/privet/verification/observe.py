@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from privet.kernel import Choice, Histogram, Mean, Release, ResidualSums
+from privet.kernel import CellGroups, Choice, Histogram, Mean, Release, ResidualSums
 from privet.models.model import Model
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble, Tree
@@ -106,6 +106,8 @@ def _of_privet(published: Any, probe: Any) -> dict[str, Any] | None:
     """A release, a model or an estimator; None for a release that is a number."""
     if isinstance(published, Histogram):
         return _array(np.asarray(published.values), "cell")
+    if isinstance(published, CellGroups):
+        return {"groups": published.count, **_array(published.value, "group")}
     if isinstance(published, ResidualSums):
         own = _array(published.own, "own")
         return own if published.others is None else {**own, **_array(published.others, "others")}

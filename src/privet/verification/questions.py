@@ -65,6 +65,10 @@ def _histograms(table: Any, epsilon: Fraction) -> Any:
     return np.concatenate([one.values.ravel(), two.values.ravel()])
 
 
+def _grouped(table: Any, epsilon: Fraction) -> Any:
+    return table.grouped_histogram("a", "y", groups=[0, 1, 1, 0], epsilon=epsilon)
+
+
 def _other_cells(table: Any, epsilon: Fraction) -> Any:
     """A number that is read a second time, in bins that were not declared."""
     again = replace(DOMAIN.numeric("x"), name="x again", bins=3)
@@ -100,6 +104,10 @@ QUESTIONS: tuple[QuestionCase, ...] = (
     QuestionCase("where-count", "how many rows fit conditions", lambda t, e: t.where(a="0", x=(0, 5)).count(e)),
     QuestionCase("refined-count", "how many rows, refined twice", _refined, 6_000),
     QuestionCase("histogram", "rows of every cell", lambda t, e: t.histogram("a", "y", epsilon=e)),
+    QuestionCase("grouped-histogram", "rows of groups of cells", _grouped),
+    QuestionCase(
+        "group-cells", "which cells have equal counts", lambda t, e: t.group_cells("a", epsilon=e, price=1), 10_000
+    ),
     QuestionCase("sum", "the sum of a number", lambda t, e: t.sum("x", e)),
     QuestionCase("mean", "the mean of a number", lambda t, e: t.mean("x", e), 10_000),
     QuestionCase("median", "the median of a number", lambda t, e: t.median("x", e), 10_000),

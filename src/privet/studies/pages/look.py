@@ -97,7 +97,9 @@ svg text.value { fill: currentColor; font-weight: 600; font-size: 11.5px; }
 .interval { fill: none; stroke: currentColor; stroke-width: 3; opacity: .45; } .round { stroke-linecap: round; }
 .column { fill: currentColor; fill-opacity: .25; stroke: currentColor; }
 svg .cell { fill: #1b5e37; stroke: var(--card); stroke-width: 1.5; }
-@media (prefers-color-scheme: dark) { svg .cell { fill: #7fd6a2; } }
+svg .cell.under { fill: #b3261e; }
+svg .cell.small { stroke-width: .5; }
+@media (prefers-color-scheme: dark) { svg .cell { fill: #7fd6a2; } svg .cell.under { fill: #ff8a80; } }
 svg text.on { fill: var(--card); } svg text.off { fill: var(--ink); } svg text.small { font-size: 10.5px; }
 svg text.number { font-size: 12.5px; font-weight: 600; }
 """

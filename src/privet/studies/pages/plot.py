@@ -15,7 +15,7 @@ from privet.studies.pages.dots import dots
 from privet.studies.pages.drawn import Drawn, sheet, text
 from privet.studies.pages.frame import Frame, Line, scale
 from privet.studies.pages.frontier import best, frontier
-from privet.studies.pages.heat import heat
+from privet.studies.pages.heat import cells, heat
 from privet.studies.pages.look import CLOSED, FRONTIER, LEVELS, OTHERS, PAPER, Look, looks
 from privet.studies.pages.words import amount
 from privet.trees.axis import Axis
@@ -24,30 +24,32 @@ WIDTH, LEFT, RIGHT, TOP, BOTTOM = 480, 52, 464, 36, 262
 CROWD = 7  # lines above which only those that are best somewhere have a band; with a frontier so many have a look
 APART = 36  # pixels between two places that are both named
 
+MAPS = {"heat": heat, "cells": cells}
+
 Looks = Mapping[str, Look]
 Span = tuple[float, float]
 
 
 def looks_of(panels: Sequence[Panel]) -> dict[str, Look]:
-    """One look for each series and each level, the same in all panels; rows of a heat map need none."""
+    """One look for each series and each level, the same in all panels; rows of a map need none."""
     levels = dict.fromkeys(title for panel in panels for title, _ in panel.levels)
     found = {title: LEVELS[place % len(LEVELS)] for place, title in enumerate(levels)}
-    return {**looks(series for panel in panels if panel.kind != "heat" for series in panel.series), **found}
+    return {**looks(series for panel in panels if panel.kind not in MAPS for series in panel.series), **found}
 
 
 def drawing(panel: Panel, shown: Looks | None = None, span: Span | None = None) -> Drawn:
     """A panel, in the looks that its series have elsewhere and, for a heat map, on a ramp shared with others."""
     found = looks_of([panel]) if shown is None else shown
-    if panel.kind == "heat":
-        return heat(panel, span)
+    if panel.kind in MAPS:
+        return MAPS[panel.kind](panel, span)
     if panel.kind == "bars":
         return bars(panel, found)
     return dots(panel, found) if panel.kind == "table" else _lines(panel, found)
 
 
 def key(panel: Panel, shown: Looks) -> list[tuple[Look, str]]:
-    """What is drawn how; nothing for a heat map, whose cells say all."""
-    if panel.kind == "heat":
+    """What is drawn how; nothing for a map, whose cells say all."""
+    if panel.kind in MAPS:
         return []
     leaders = leading(panel)
     named = [(shown[series], series) for series in leaders if panel.kind != "table" or len(panel.series) > 1]
@@ -96,8 +98,8 @@ def tradeoff(panels: Sequence[Panel], title: str, subtitle: str = "", below: str
 
 
 def shared_span(panel: Panel, panels: Sequence[Panel]) -> Span | None:
-    """From the least to the largest number of all heat maps of one measure: one ramp lets them be compared."""
-    same = [each for each in panels if each.kind == "heat" and each.y == panel.y]
+    """From the least to the largest number of all maps of one measure: one ramp lets them be compared."""
+    same = [each for each in panels if each.kind in MAPS and each.y == panel.y]
     means = [cell.ours.mean for each in same for cell in each.cells]
     return (min(means), max(means)) if means else None
 

@@ -53,6 +53,9 @@ def summary(study: Study, findings: Findings) -> Iterator[str]:
 
 def _panel(panel: Panel) -> Iterator[str]:
     yield shortened(clean(f"{panel.title}, {panel.y}"), WIDTH)
+    if panel.kind == "cells":
+        yield f"  {len(panel.cells)} cells, drawn on the page"
+        return
     found = listing(panel)
     rows = [tuple(clean(words) for words in row) for row in (found.heads, *found.rows)]
     widths = [max(width_of(row[i]) for row in rows) for i in range(len(found.heads))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from privet.studies.papers.friedman_schuster import adult, deep_trees, numeric_split, single_split
+from privet.studies.papers.friedman_schuster import adult, asked_next, deep_trees, numeric_split, single_split
 from privet.studies.papers.friedman_schuster.claims import SOURCE
 from privet.studies.papers.friedman_schuster.closed_form import single_split as run_single_split
 from privet.studies.study import Study
@@ -78,6 +78,23 @@ STUDIES: tuple[Study, ...] = (
         data=("adult",),
         about="DiffPC4.5 to depth 5 on the 45,222 complete rows of Adult with its 14 attributes, ten times ten-fold "
         "cross-validation, scorers compared by a corrected paired t-test.",
+    ),
+    Study(
+        "friedman-schuster-grid",
+        "Depths 3, 5 and 10, attributes and classes of 2, 3 and 5 values",
+        f"{SOURCE}, section 5.1.2",
+        asked_next.grid_trials,
+        asked_next.read_grid,
+        about="The paper learned trees of all these shapes, B = 1, and printed those of depth 5 with two values.",
+    ),
+    Study(
+        "friedman-schuster-tactics",
+        "Where the budget goes, when to stop, and what can be relied upon",
+        f"{SOURCE}, section 6",
+        asked_next.tactics_trials,
+        asked_next.read_tactics,
+        about="The conclusion asks for other tactics to distribute the budget, other stopping rules, and accuracy that "
+        "is guaranteed and not just obtained on average. Each way is run several times on each of several trees.",
     ),
 )
 TASKS: dict[str, Work] = {"single-split": run_single_split}

@@ -9,10 +9,17 @@ import numpy as np
 
 from privet.studies.estimate import corrected_t_test
 from privet.studies.findings import Claim, ClaimReading, Findings, Panel
-from privet.studies.papers.friedman_schuster.claims import JOINTLY, PLOT, RANGES, said
-from privet.studies.papers.friedman_schuster.runs import Method, Runs, diffpc45, points
-from privet.studies.reading import TASK
-from privet.studies.trial import Outcome, Plain, Trial
+from privet.studies.papers.friedman_schuster.claims import AS_PRINTED, JOINTLY, ON_THE_LEFT, PLOT, RANGES, said
+from privet.studies.papers.friedman_schuster.runs import (
+    REREAD,
+    Method,
+    Runs,
+    diffpc45,
+    is_reread,
+    points,
+    with_sensitivity,
+)
+from privet.studies.trial import Outcome, Trial
 from privet.studies.verdict import all_of
 
 DEPTH = 5
@@ -35,12 +42,7 @@ REPEATS = {"tiny": 2, "quick": FOLDS, "medium": 4 * FOLDS, "full": 10 * FOLDS}
 ROWS = {"tiny": 2000, "quick": None, "medium": None, "full": None}
 
 
-# The left side of the equation whose right side lacks 2 S(q): the same algorithm in another reading.
-WITH_SENSITIVITY = tuple(
-    Method(f"{method.name}, 2 S(q)", method.learner, tuple(pair for pair in method.options if pair[0] != "unsafe"))
-    for method in PUBLISHED
-)
-REREAD: dict[str, Plain] = {"task": TASK, "plan.printed_ranges": False}
+WITH_SENSITIVITY = with_sensitivity(PUBLISHED)
 
 
 def figure_8_trials(size: str) -> list[Trial]:
@@ -57,19 +59,15 @@ def figure_8_trials(size: str) -> list[Trial]:
     ]
 
 
-def _is_reread(outcome: Outcome) -> bool:
-    return dict(outcome.trial.settings).get("task") == TASK
-
-
 def read_figure_8(outcomes: Sequence[Outcome]) -> Findings:
-    as_printed = [outcome for outcome in outcomes if not _is_reread(outcome)]
+    as_printed = [outcome for outcome in outcomes if not is_reread(outcome)]
     runs = Runs(as_printed, [*PUBLISHED, *CORRECTED], lambda trial: float(trial.epsilon))
-    other = Runs(list(filter(_is_reread, outcomes)), WITH_SENSITIVITY, lambda trial: float(trial.epsilon))
+    other = Runs(list(filter(is_reread, outcomes)), WITH_SENSITIVITY, lambda trial: float(trial.epsilon))
     cells = (*runs.cells(), *other.cells())
     panel = Panel("Adult, depth up to 5, ten-fold cross-validation", "privacy budget B", cells, log=True)
     read = {
-        "printed, without 2 S(q) in the chances of ranges": _in_order(runs, PUBLISHED, said("adult")),
-        "with 2 S(q), which stands on the left of the same equation": _in_order(other, WITH_SENSITIVITY, ""),
+        AS_PRINTED: _in_order(runs, PUBLISHED, said("adult")),
+        ON_THE_LEFT: _in_order(other, WITH_SENSITIVITY, ""),
     }
     readings = [ClaimReading(name, found.holds, found.evidence) for name, found in read.items()]
     why = next(iter(read.values())).erratum

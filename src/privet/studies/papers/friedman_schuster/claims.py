@@ -15,6 +15,8 @@ RANGES = (
     "charged. DiffPC4.5-Gini and DiffPC4.5-InfoGain follow the print: they are not private, and choose thresholds "
     "better than Definition 3 would let them."
 )
+AS_PRINTED = "printed, without 2 S(q) in the chances of ranges"
+ON_THE_LEFT = "with 2 S(q), which stands on the left of the same equation"
 JOINTLY = (
     "A threshold is bought for every numeric attribute and one of them is used. In the lines that are called corrected "
     "it is chosen together with the attribute in one selection, by all of the exponent that scores moving in one "

@@ -13,6 +13,7 @@ import numpy as np
 from privet.studies.estimate import Estimate, reached
 from privet.studies.findings import At, Cell, Number
 from privet.studies.pages.words import amount
+from privet.studies.reading import TASK
 from privet.studies.trial import Outcome, Pairs, Plain, Trial
 from privet.studies.verdict import all_of, positive
 
@@ -63,6 +64,22 @@ def diffpc45(depth: int, variant: str = "published") -> tuple[Method, ...]:
         )
         for scorer, name in SCORERS.items()
     )
+
+
+# Settings of DiffPC4.5 with 2 S(q) in the chances of ranges, as the left side of the printed equation has it.
+REREAD: dict[str, Plain] = {"task": TASK, "plan.printed_ranges": False}
+
+
+def with_sensitivity(methods: Sequence[Method]) -> tuple[Method, ...]:
+    """The same methods read with 2 S(q), to be run with the settings `REREAD`."""
+    return tuple(
+        Method(f"{method.name}, 2 S(q)", method.learner, tuple(pair for pair in method.options if pair[0] != "unsafe"))
+        for method in methods
+    )
+
+
+def is_reread(outcome: Outcome) -> bool:
+    return dict(outcome.trial.settings).get("task") == TASK
 
 
 def sulq(depth: int) -> Method:

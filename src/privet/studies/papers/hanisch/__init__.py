@@ -5,7 +5,7 @@ With the table of Jagannathan et al. that it quotes.
 
 from __future__ import annotations
 
-from privet.studies.papers.hanisch import forests, income, jagannathan, plain, queries, random, trees
+from privet.studies.papers.hanisch import anonymous_table, forests, income, jagannathan, plain, queries, random, trees
 from privet.studies.study import Study
 from privet.studies.trial import Work
 
@@ -21,5 +21,13 @@ _FIGURES: tuple[Study, ...] = (
 STUDIES: tuple[Study, ...] = (
     *sorted(_FIGURES, key=lambda study: int(study.name.rpartition("-")[2])),
     *jagannathan.STUDIES,
+    anonymous_table.STUDY,
 )
-TASKS: dict[str, Work] = {**queries.TASKS, **income.TASKS, **plain.TASKS, **random.TASKS, **jagannathan.TASKS}
+TASKS: dict[str, Work] = {
+    **queries.TASKS,
+    **income.TASKS,
+    **plain.TASKS,
+    **random.TASKS,
+    **jagannathan.TASKS,
+    anonymous_table.TASK: anonymous_table.measured,
+}

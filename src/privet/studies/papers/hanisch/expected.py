@@ -29,9 +29,10 @@ Leads = tuple[Integers, Integers]
 def expected(trial: Trial) -> Mapping[str, Any]:
     """Percent right of trees and forests for every epsilon, number of trees and depth, and what bounds them.
 
-    `accuracy` is by epsilon, number of trees and depth, `spread` the standard deviation of a single tree by epsilon and
-    depth. `ceiling` is what no function of the attributes exceeds on the whole table: the majority of every cell;
-    `single` the same with the best attribute alone; `lookup` that of the rows to learn from, tested on the others.
+    `accuracy` is by epsilon, number of trees and depth; `spread` is the standard deviation of a single tree by epsilon
+    and depth, and `spread by coins` what of it is due to the attributes that are drawn. `ceiling` is what no function
+    of the attributes exceeds on the whole table: the majority of every cell; `single` the same with the best
+    attribute alone; `lookup` that of the rows to learn from, tested on the others.
     """
     settings = dict(trial.settings)
     epsilons, trees = str(settings["epsilons"]).split(), [int(each) for each in str(settings["trees"]).split()]
@@ -41,15 +42,18 @@ def expected(trial: Trial) -> Mapping[str, Any]:
     ((values, where),) = leads[rows.attributes]
     accuracy: dict[str, dict[str, list[float]]] = {}
     spread: dict[str, list[float]] = {}
+    coins: dict[str, list[float]] = {}
     for epsilon in epsilons:
         accuracy[epsilon] = {
             str(many): [rows.right(_votes(some, float(epsilon) / many, many)) for some in leads.values()]
             for many in trees
         }
         spread[epsilon] = [rows.deviation(depth, float(epsilon)) for depth in leads]
+        coins[epsilon] = [rows.deviation(depth, float(epsilon), noise=False) for depth in leads]
     return {
         "accuracy": accuracy,
         "spread": spread,
+        "spread by coins": coins,
         "ceiling": rows.ceiling(everything),
         "single": max(rows.ceiling((each,)) for each in everything),
         "lookup": rows.right((values > 0).astype(np.float64)[where]),
@@ -115,8 +119,8 @@ class _Coded:
         """Percent right, from the chance that each row is given the second class."""
         return 100 * float(np.mean(np.where(self.test_class == 1, second, 1 - second)))
 
-    def deviation(self, depth: int, epsilon: float) -> float:
-        """The standard deviation of percent right of a tree, over its coins and its noise.
+    def deviation(self, depth: int, epsilon: float, noise: bool = True) -> float:
+        """The standard deviation of percent right of a tree, over its coins and its noise, or over its coins alone.
 
         From the leaves up: of a node whose attribute is drawn, the variance is the mean over attributes of the sum over
         children, which are independent, and the variance over attributes of the sum of their means.
@@ -129,7 +133,7 @@ class _Coded:
             signs = np.where(self.test_class == 1, 1.0, -1.0) / len(self.test_class)
             gain = np.bincount(self._cells(self._test, chosen), signs, minlength=len(chance))  # of the second label
             means[chosen] = (gain * chance).reshape(shape)
-            variances[chosen] = (gain**2 * chance * (1 - chance)).reshape(shape)
+            variances[chosen] = (noise * gain**2 * chance * (1 - chance)).reshape(shape)
         for level in reversed(range(depth)):
             for chosen in self.sets(level):
                 left = set(range(self.attributes)) - set(chosen)
