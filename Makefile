@@ -86,6 +86,10 @@ evidence: $(STAMP) $(PEERS)/.installed  ## the papers' tables again, a peer veri
 	$(PEERS)/bin/python -m evidence.peers
 	$(BIN)/python -m evidence
 	$(BIN)/python -m evidence.frontier
+	$(BIN)/python -m evidence.joint
+	$(BIN)/python -m evidence.noisy_gd
+	$(BIN)/python -m evidence.families
+	$(BIN)/python -m evidence.arms
 	$(BIN)/python -m evidence.audit
 	$(BIN)/python -m evidence.scale
 	$(BIN)/python -m evidence.noisyif

@@ -9,9 +9,9 @@ ROWS = 20_000
 SIZES = (2, 2, 2, 3, 3, 4, 4, 5, 6, 8, 10, 12)
 
 
-def load(seed: int) -> Dataset:
+def load(seed: int, rows: int = ROWS) -> Dataset:
     rng = np.random.default_rng([1, seed])
-    codes = np.stack([rng.integers(0, size, ROWS) for size in SIZES], axis=1)
+    codes = np.stack([rng.integers(0, size, rows) for size in SIZES], axis=1)
     score = np.sum([rng.normal(size=size)[codes[:, at]] for at, size in enumerate(SIZES)], axis=0)
     score = 2.5 * (score - score.mean()) / score.std()
-    return generated(codes, SIZES, (score + rng.logistic(size=ROWS) > 0).astype(np.int64))
+    return generated(codes, SIZES, (score + rng.logistic(size=rows) > 0).astype(np.int64))

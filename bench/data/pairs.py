@@ -11,15 +11,15 @@ PAIRS = 5
 ALONE = 0.4  # the deviation of main effects over that of the pairs
 
 
-def load(seed: int) -> Dataset:
+def load(seed: int, rows: int = ROWS) -> Dataset:
     rng = np.random.default_rng([3, seed])
-    codes = np.stack([rng.integers(0, size, ROWS) for size in SIZES], axis=1)
+    codes = np.stack([rng.integers(0, size, rows) for size in SIZES], axis=1)
     alone = np.sum([rng.normal(size=size)[codes[:, at]] for at, size in enumerate(SIZES)], axis=0)
-    together = np.zeros(ROWS)
+    together = np.zeros(rows)
     for one, other in rng.permutation(len(SIZES)).reshape(PAIRS, 2):
         table = rng.normal(size=(SIZES[one], SIZES[other]))
         table += table.mean() - table.mean(axis=0) - table.mean(axis=1, keepdims=True)  # no effect of one alone
         together += table[codes[:, one], codes[:, other]]
     score = together / together.std() + ALONE * alone / alone.std()
     score = 3 * (score - score.mean()) / score.std()
-    return generated(codes, SIZES, (score + rng.logistic(size=ROWS) > 0).astype(np.int64))
+    return generated(codes, SIZES, (score + rng.logistic(size=rows) > 0).astype(np.int64))

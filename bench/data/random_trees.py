@@ -15,9 +15,9 @@ SIZES = (2, 2, 2, 3, 3, 3, 4, 4, 5, 6)
 DEPTH, LEAF, NOISE = 5, 0.3, 0.1
 
 
-def load(seed: int) -> Dataset:
+def load(seed: int, rows: int = ROWS) -> Dataset:
     rng = np.random.default_rng([2, seed])
-    codes = np.stack([rng.integers(0, size, ROWS) for size in SIZES], axis=1)
+    codes = np.stack([rng.integers(0, size, rows) for size in SIZES], axis=1)
     label = classified(rng, codes, SIZES)
     for at, size in enumerate(SIZES):
         codes[:, at] = _replaced(rng, codes[:, at], size)
@@ -43,4 +43,4 @@ def classified(rng: np.random.Generator, codes: Integers, sizes: Sequence[int]) 
 
 def _replaced(rng: np.random.Generator, values: Integers, size: int) -> Integers:
     """Every value with some probability by one drawn uniformly, which may be the same."""
-    return np.where(rng.random(ROWS) < NOISE, rng.integers(0, size, ROWS), values)
+    return np.where(rng.random(len(values)) < NOISE, rng.integers(0, size, len(values)), values)

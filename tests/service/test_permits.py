@@ -132,7 +132,7 @@ def test_two_permits_of_one_analyst_do_not_add_up_beyond_the_table() -> None:
         assert "ledger 'people'" in assert_problem(reply, 403, "budget-exceeded")["detail"]
 
 
-def test_models_leave_without_answers_and_answers_without_models() -> None:
+def test_models_leave_without_answers_and_answers_without_models(monkeypatch: pytest.MonkeyPatch) -> None:
     session = people()
     with server(session, MODELS, ANSWERS) as served:
         ada, path = headers(served, "ada"), f"{served.url}/v1/tables/people"
@@ -150,6 +150,11 @@ def test_models_leave_without_answers_and_answers_without_models() -> None:
             with pytest.raises(PrivetError, match="no answers"):
                 prior.fit(connection.table("people", permit="models"))
             model = connection.fit("people", prior, permit="models", key="mine")
+            with monkeypatch.context() as patched:
+                patched.setattr("privet.service.proofs._receipts", lambda service: None)  # as of a ledger with a key
+                for number, kind in ((1, "not-permitted"), (99, "not-found")):
+                    receipt = httpx2.get(f"{path}/entries/{number}/receipt", headers=ada)
+                    assert receipt.json()["type"].endswith(kind)  # a receipt shows the answer that it is of
             prior.fit(connection.table("people", permit="models"), key="once")
             table = connection.table("people", permit="answers")
             assert table.budget.remaining == HALF
@@ -162,6 +167,18 @@ def test_models_leave_without_answers_and_answers_without_models() -> None:
     with server(session, replace(MODELS, expires=date(2020, 1, 1)), ANSWERS) as served:
         ended = httpx2.get(f"{served.url}/v1/tables/people/models/1", headers=headers(served, "ada"))
         assert_problem(ended, 403, "not-permitted")  # nothing leaves when its last day is over
+    others = replace(MODELS, analysts=("bob",), spenders=("bob",))
+    with server(session, others, ANSWERS) as served:
+        gone = httpx2.get(f"{served.url}/v1/tables/people/models/1", headers=headers(served, "ada"))
+        assert_problem(gone, 404, "not-found")
+
+
+def test_what_was_paid_under_a_permit_is_not_found_under_another() -> None:
+    session = people()
+    with server(session, HEART, grants={"ada": Grant({"people": None})}) as served:
+        ada = headers(served, "ada")
+        assert ask(served, ada).status_code == 200
+        assert_problem(ask(served, ada, under=None, sitting="another-sitting"), 422, "key-reused")
 
 
 def test_two_owners_approve_a_raise_and_never_an_analyst_of_the_permit() -> None:

@@ -578,6 +578,7 @@ class Session:
     def fingerprint(self, request: Request) -> str:
         """Return a hash of the request, its rows, their source and the losses."""
         copies: dict[str, Json] = {"copies": dict(self.copies)} if self.copies else {}
+        permit: dict[str, Json] = {} if self._permit is None else {"permit": self._permit}
         return digest(
             {
                 "source": self.source,
@@ -586,6 +587,7 @@ class Session:
                 "request": request.identity if request.content is None else json.loads(request.content),
                 "losses": request.losses.to_json(str),
                 **copies,
+                **permit,  # what was paid under one is not found under another
             }
         )
 

@@ -288,12 +288,7 @@ def model(service: Service, call: Call) -> api.ModelReply:
     if not models or models[0].id != wanted:
         raise Refusal("not-found", "there is no such model, or it is not yours.")
     model = models[0]
-    if "permit" in model.facts:  # what may leave is what the permit says now
-        permit = service.access.permits.get(model.facts["permit"])
-        if permit is None:
-            raise Refusal("not-found", "there is no such model, or it is not yours.")
-        permit.check(service.access.today)
-        permit.check_release(MODELS_LEAVE)
+    service.access.check_release(call.caller.name, model.facts.get("permit"), MODELS_LEAVE)
     return api.ModelReply(id=model.id, key=model.key, facts=model.facts, model=json.loads(model.text))
 
 

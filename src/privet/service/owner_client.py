@@ -83,11 +83,19 @@ class OwnerDesk:
         """Take a table from an analyst, until an owner grants it again, whatever the configuration says."""
         self._connection.post("/v1/owner/withdrawals", {"analyst": analyst, "table": table})
 
-    def raise_cap(self, table: str, epsilon: Epsilon, *, analyst: str | None = None, key: str | None = None) -> None:
-        """Raise the cap of an analyst by an epsilon, or of the table itself; the same key raises once."""
+    def raise_cap(
+        self,
+        table: str,
+        epsilon: Epsilon,
+        *,
+        analyst: str | None = None,
+        permit: str | None = None,
+        key: str | None = None,
+    ) -> None:
+        """Raise the cap of an analyst or of a permit by an epsilon, or of the table; the same key raises once."""
         key = uuid.uuid4().hex if key is None else key
-        body: dict[str, Json] = {"table": table, "analyst": analyst, "epsilon": _amount(epsilon), "key": key}
-        self._connection.post("/v1/owner/raises", body)
+        body: dict[str, Json] = {"table": table, "analyst": analyst, "permit": permit, "key": key}
+        self._connection.post("/v1/owner/raises", {**body, "epsilon": _amount(epsilon)})
 
     # -- tokens -----------------------------------------------------------------------------
 

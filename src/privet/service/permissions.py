@@ -99,8 +99,13 @@ class Permissions:
         if token.role == OWNER:
             known = self._grants is None or token.name in self._owners
         else:
-            known = self._grants is None or token.name in self.analysts()
+            known = self._grants is None or token.name in self._grants or self._is_granted(token.name)
         return Caller(token.name, token.role, token) if known else None
+
+    def _is_granted(self, analyst: str) -> bool:
+        """Whether an owner, or a permit, has named the analyst."""
+        named = any(name == analyst for name, _ in list(self.decisions.grants))
+        return named or any(analyst in permit.analysts for permit in self.permits.values())
 
     def tables(self, caller: Caller) -> list[str]:
         """Return the tables that a caller may use, in order."""
@@ -159,6 +164,21 @@ class Permissions:
             return "configuration"
         own = self.decisions.grants.get(pair)
         return "owner" if own is not None and (own.expires is None or today <= own.expires) else None
+
+    def check_release(self, analyst: str, permit: str | None, what: str) -> None:
+        """Refuse to let out what was paid for under a permit that does not let it out now, to this analyst.
+
+        Raises
+        ------
+        NoSuchPermit, NotPermitted
+        """
+        if permit is None:
+            return
+        own = self.permits.get(permit)
+        if own is None or analyst not in own.analysts:
+            raise NoSuchPermit
+        own.check(self.today)
+        own.check_release(what)
 
     def configured(self, analyst: str) -> Grant | None:
         """Return what the configuration grants an analyst."""
