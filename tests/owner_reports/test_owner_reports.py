@@ -15,7 +15,7 @@ from command import run
 
 import privet
 from privet.errors import LedgerError, QuestionError
-from privet.kernel import Charge, Ledger
+from privet.kernel import Charge, Ledger, Under
 from privet.owner_reports import SCHEMA, OwnerWords, audit_bundle, bundle_page, registry_entry, to_yaml
 from privet.receipts import new_key
 
@@ -104,6 +104,15 @@ def test_a_bundle_of_one_analyst_names_no_other(ledger: Ledger) -> None:
             audit_bundle(ledger, "people", **wrong)
     with pytest.raises(LedgerError, match="did you mean 'people'"):
         audit_bundle(ledger, "peopl")
+
+
+def test_a_bundle_of_one_permit_has_its_charges_alone(ledger: Ledger) -> None:
+    under = Under("permit-7", "a study")
+    charge = Charge("count", "{}", "f", "all rows", "0.1", Fraction(1, 10), under=under)
+    entry, _ = ledger.charge("people", "ada", charge)
+    bundle = audit_bundle(ledger, "people", permit="permit-7")
+    assert [(line["entry"], line["permit"]) for line in bundle["releases"]] == [(entry.id, "permit-7")]
+    assert bundle["models"]["released"] == [] and "permit-7" in bundle_page(bundle)
 
 
 def test_seeded_noise_breaks_a_criterion(ledger: Ledger) -> None:

@@ -25,6 +25,7 @@ from privet.kernel import Domain, Ledger
 from privet.kernel.column import Nominal
 from privet.receipts import (
     Checkpoint,
+    KeptCheckpoints,
     Receipts,
     SigningKey,
     check,
@@ -37,6 +38,7 @@ from privet.receipts import (
     rotations,
     vkeys,
 )
+from privet.receipts.keys import state_folder
 
 CLASSIFIER = privet.DiffPID3Classifier(epsilon="0.3", max_depth=1)
 DOMAIN = Domain((Nominal("sex", ("f", "m")), Nominal("old", ("no", "yes"))), target="old")
@@ -214,6 +216,34 @@ def test_a_rotation_that_was_interrupted_goes_on(
     monkeypatch.setattr(os, "replace", replace)
     assert load_key(ledger).vkey == vkeys(ledger)[-1] != first.vkey
     assert check(receipts.of_entry(1), pins=[first.vkey])
+
+
+def test_a_key_whose_line_was_never_written_is_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process was killed between the file and the line; or two begin at once, and one of them is faster."""
+    ledger = Ledger.open(tmp_path / "people.ledger")
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger, "write_key", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            new_key(ledger)
+    left = SigningKey.load(key_file(ledger))
+    assert vkeys(ledger) == [] and key_of_server(ledger) == left and vkeys(ledger) == [left.vkey]
+
+    other = Ledger.open(tmp_path / "other.ledger")
+    write = other.write_key
+
+    def slower(*line: object) -> None:
+        write(*line)  # what the faster one has written, with the same file
+        raise LedgerError("somebody else has written a signing key.")
+
+    monkeypatch.setattr(other, "write_key", slower)
+    assert new_key(other).vkey == vkeys(other)[0] and key_file(other).is_file()
+
+
+def test_a_user_without_a_home_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError))
+    assert "XDG_STATE_HOME" in sentence(state_folder)
+    assert KeptCheckpoints("https://privet.example", several=False).newest is None
 
 
 def test_two_keys_sign_and_both_can_be_demanded(signed: tuple[Receipts, SigningKey], tmp_path: Path) -> None:

@@ -6,15 +6,28 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from published import COLUMNS, EXAMPLE, FIRST, HIGH, LOW, example_tree, id3, people_of, random_rows, truth_of
+from published import (
+    COLUMNS,
+    EXAMPLE,
+    FIRST,
+    HIGH,
+    LOW,
+    example_tree,
+    id3,
+    people_of,
+    posterior_audit,
+    random_rows,
+    truth_of,
+)
 from sizes import examples
 
 from privet.errors import DataError
 from privet.risk.constraints import Candidate, Choice, Counted, choices_of
-from privet.risk.convex_concave import Component, Demand, solve
+from privet.risk.convex_concave import Component, Demand, _newton, _value, solve
 from privet.risk.leaf_shares import closed_form, tilt_of
 from privet.risk.maximum_entropy import TOLERANCE, maximum_entropy
 from privet.risk.measures import individual
@@ -210,3 +223,33 @@ def test_people_of_an_unknown_sample_are_known_less() -> None:
         assert belief.shares[publication.profiles[leaf]] == pytest.approx(
             np.tile(expected, (len(publication.profiles[leaf]), 1))
         )
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(rows, criteria, st.sampled_from(["rates", "counts"]))
+def test_a_step_keeps_what_is_known_and_descends_as_fast_as_it_says(
+    drawn: tuple[int, int, int, int], criterion: str, level: str
+) -> None:
+    seed, size, attributes, values = drawn
+    frame = random_rows(np.random.default_rng(seed), size, attributes, values)
+    publication = Publication.of(id3(frame, "s", criterion), people_of(frame, "s"), level)
+    for choice in [each for each in choices_of(publication) if each.can_bind][:1]:
+        demands = [Demand(choice, candidate) for candidate in choice.candidates]
+        part = Component(publication, choice.node, demands, TOLERANCE, np.zeros(publication.classes))
+        if not len(part.size):  # leaves say all
+            continue
+        masses = part.start(np.random.default_rng(seed), 0.3)
+        move, decrease = _newton(part, masses, 0.01, 2.0, 0.0)
+        assert np.abs(move.sum(axis=1)).max() < 1e-8 * part.mass  # sizes of cells
+        assert np.abs((part.rows * move[:, part.row_value].T).sum(axis=1)).max(initial=0) < 1e-8 * part.mass
+        small = 1e-5 * min(1.0, 1 / max(np.abs(move / np.maximum(masses, 1e-12)).max(), 1e-9))
+        ahead, behind = (_value(part, masses + side * small * move, 0.01, 2.0) for side in (1, -1))
+        assert (behind - ahead) / (2 * small) == pytest.approx(decrease, rel=1e-3, abs=1e-7)
+
+
+def test_pure_leaves_that_contradict_the_criterion_are_told() -> None:
+    """A split that no impurity would choose, above leaves that say everything: nothing is left to solve."""
+    frame = pd.DataFrame({"a": list("xxyy") * 2, "b": list("uvuv") * 2, "c": list("uuvv") * 2})
+    text = "a = x\n|   b = u: 1 (2.0)\n|   b = v: 0 (2.0)\na = y\n|   b = u: 1 (2.0)\n|   b = v: 0 (2.0)\n"
+    found = posterior_audit(text, frame, sensitive="s", criterion="gini", worlds=False, remedies=False)
+    assert found.worst == 1 and "break a constraint" in str(found)

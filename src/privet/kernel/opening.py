@@ -17,7 +17,8 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.access import IN_MEMORY, SNAPSHOT, STREAM, Access, check, choose, size_of
 from privet.kernel.engines.addresses import source_of, spark_frame
 from privet.kernel.engines.contract import Engine, reworded
-from privet.kernel.ledger import MEMORY, Ledger, no_budget
+from privet.kernel.ledger import MEMORY, Ledger
+from privet.kernel.ledger.ledger import no_budget
 from privet.kernel.limits import LONGEST_NAME, is_name
 from privet.kernel.sampling import SYSTEM, Entropy, SeededEntropy
 from privet.kernel.session import Session

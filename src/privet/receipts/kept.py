@@ -20,6 +20,7 @@ from typing import NamedTuple
 from privet.errors import ReceiptError
 from privet.receipts.keys import state_folder
 from privet.receipts.receipt import Checkpoint, trusted_keys
+from privet.receipts.verifier import read_key
 
 
 class Remembered(NamedTuple):
@@ -90,6 +91,8 @@ class KeptCheckpoints:
                 f"spent may be forgotten; ask its owner. {self._mend}"
             )
         signers = checkpoint.signers(keys)
+        if read_key(signers[0])[0] != origin:
+            raise ReceiptError(f"the ledger of {self._url} is signed by a key that is not named after it.")
         if old is not None:
             if not trusted_keys([old.vkey], rotations) & {*signers}:
                 raise ReceiptError(
@@ -132,7 +135,7 @@ class KeptCheckpoints:
             origin: {"vkey": own.vkey, "checkpoint": own.checkpoint.note} for origin, own in self._ledgers.items()
         }
         content: Mapping[str, object] = {"server": self._url, "ledgers": ledgers}
-        with suppress(OSError):
+        with suppress(OSError, ReceiptError):
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             draft = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
             try:

@@ -130,7 +130,10 @@ def _encoded(key: bytes) -> str:
 def state_folder() -> Path:
     """Return where this user's programs keep what they remember."""
     home = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(home) if home else Path.home() / ".local" / "state") / "privet"
+    try:
+        return (Path(home) if home else Path.home() / ".local" / "state") / "privet"
+    except RuntimeError:
+        raise ReceiptError("this user has no home folder; name one for such files with XDG_STATE_HOME.") from None
 
 
 def key_file(ledger: Ledger) -> Path:
@@ -186,13 +189,28 @@ def new_key(ledger: Ledger, host: str = "privet", path: Path | None = None, seco
     known = len(ledger.keys())
     key = SigningKey.new(f"{host}/{ledger.id}" if not second else f"{host}/{ledger.id}/second")
     path = path or key_file(ledger)
-    key.save(path)
+    orphan = _loaded_if_there(path)
+    made = orphan is None or orphan.name != key.name
+    if orphan is not None and not made:
+        key = orphan  # of a process that was killed before it wrote the line, or that is about to
+    else:
+        key.save(path)
     try:
         ledger.write_key({"vkey": key.vkey, "role": role}, known)
-    except BaseException:
-        path.unlink(missing_ok=True)  # nobody knows it
-        raise
+    except LedgerError:
+        if key.vkey not in vkeys(ledger, role):  # else another process has written the line for the same file
+            if made:
+                path.unlink(missing_ok=True)
+            raise
     return key
+
+
+def _loaded_if_there(path: Path) -> SigningKey | None:
+    """Return the key of a file, if there is one."""
+    try:
+        return SigningKey.load(path) if path.exists() else None
+    except ReceiptError:
+        return None
 
 
 def rotate(ledger: Ledger, path: Path | None = None, second: bool = False) -> SigningKey:

@@ -158,7 +158,7 @@ class Component:
         self.members, self.base, self.group_size = np.array(members), np.array(base), np.array(sizes)
         self.alive: Mask = np.asarray(self.members.any(axis=1))
         weight = np.array([self.group_size[chosen].sum() for chosen, _ in pairs])  # people of the node
-        self.weight = weight / self.mass
+        self.weight = weight / max(self.mass, TINY)
         self.chosen, self.other = np.zeros((2, len(pairs), len(members)))
         for row, (chosen, other) in enumerate(pairs):
             self.chosen[row, chosen] += 1 / weight[row]
@@ -168,7 +168,7 @@ class Component:
         self.chosen_group, self.other_group = (self._of_cells([pair[side] for pair in pairs]) for side in (0, 1))
         # what the Hessian of a value has besides its diagonal: groups and leaves of several cells
         self.alone: Mask = self.caps.sum(axis=1) == 1
-        self.alone_cell: Integers = np.argmax(self.caps[self.alone], axis=1)
+        self.alone_cell: Integers = np.nonzero(self.caps[self.alone])[1]
         cells = self.members.sum(axis=1)
         bends = self.other.any(axis=0) & self.alive
         self.convex, self.convex_cells = np.flatnonzero(bends & (cells > 1)), np.flatnonzero(bends & (cells == 1))

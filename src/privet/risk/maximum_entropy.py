@@ -134,6 +134,10 @@ class _Search:
             for demand in demands:
                 del self.active[demand.key]
             return
+        if not len(part.size):  # leaves say all, and contradict the criterion that was named
+            nothing = np.empty((0, part.values))
+            self.solved[top], self.done[top] = Solved(nothing, part.violation(nothing), 1.0, 0), key
+            return
         self.progress(f"{what}: {len(part.size)} cells, {len(demands)} constraints")
         warm = (self.shares, self.solved[top].tau) if top in self.solved else None
         rng = np.random.default_rng([self.seed, top])

@@ -243,7 +243,7 @@ class Jobs:
             else:
                 model = classifier.set_params(verbose=report).fit(table).model_
             text = model.to_json()
-            entries = sorted({step.entry for step in model.privacy.steps if step.entry is not None})
+            entries = model.privacy.entries
             facts: dict[str, Json] = {
                 "entries": entries,
                 "algorithm": job.body.algorithm,
