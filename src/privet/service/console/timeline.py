@@ -47,6 +47,7 @@ _PLAIN = {
     "revoke": "A token of {analyst} was revoked",
     "fit": "{analyst} began a fit of {algorithm}",
     "request": "{analyst} asks for {epsilon} more: {purpose}",
+    "approval": "{by} agreed to request {request} of {analyst}; another owner must agree, too",
     "withdrawal": "{by} took the table from {analyst}",
     "grant": "The configuration grants {analyst} other tables",
     "configured-cap": "The configuration allows {analyst} {cap}",
@@ -103,7 +104,8 @@ def _told(line: LineReply) -> tuple[str, str, str]:
     match line.kind:
         case "charge":
             spent = f"with it {_amount(facts.get('dataset_spent'))} is spent in all"
-            return f"{who} asked {facts['question']}", f"on {facts['scope']}; {spent}", _amount(facts["loss"])
+            permit = f"; under {facts['permit']}: {facts.get('purpose') or 'no purpose'}" if facts.get("permit") else ""
+            return f"{who} asked {facts['question']}", f"on {facts['scope']}; {spent}{permit}", _amount(facts["loss"])
         case "cap":
             whose = f"of {line.analyst}" if line.analyst else "of the table"
             return f"The cap {whose} is {_amount(facts['cap'])} now", "", ""
