@@ -204,6 +204,7 @@ def test_two_owners_raise_the_cap_of_a_permit() -> None:
         other = ada.post("/console/tables/people/ask", key="m" * 8, **{**fields, "under": json.dumps(["no", "x"])})
         assert other.status_code == 404
         assert ada.post("/console/tables/people/ask", key="n" * 8, **{**fields, "under": "x"}).status_code == 422
+        assert "The permit study has spent 0.1 of its cap of 0.1" in grace.words("/console/")
         ada.post("/console/tables/people/request", epsilon="0.1", under=under, key="o" * 8)
         page = grace.get("/console/requests")
         assert "2 owners must agree" in words(page)
