@@ -53,9 +53,19 @@ def lines(service: Service, call: Call) -> api.LinesReply:
             facts=visible_facts(line.body, call.caller.token.tables),
         )
         for line, name in page
-        if line.dataset is None or line.dataset in tables
+        if line.dataset in tables or (line.dataset is None and concerns(line.body, call.caller.token.tables))
     ]
     return api.LinesReply(lines=replies, next=page[-1][0].number if len(page) == most else None)
+
+
+def concerns(facts: Mapping[str, Any], tables: tuple[str, ...] | None) -> bool:
+    """Return whether a line of no one table, about a permit or a grant of several, is about one of an owner's token.
+
+    >>> concerns({"permit": "p", "tables": {"b": None}}, ("a",)), concerns({"tables": ["a", "b"]}, ("a",))
+    (False, True)
+    """
+    named = facts.get("tables")
+    return tables is None or not isinstance(named, dict) or not named or any(name in tables for name in named)
 
 
 def visible_facts(facts: Mapping[str, Any], tables: tuple[str, ...] | None) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from kernel.people import DOMAIN, FRAME
 from service.console.visitor import Visitor, words
 
 import privet
+from privet.service.permits import Permit
 from privet.service.seeded_server import Served, serve_seeded, serve_sessions
 from privet.service.tokens import OWNER
 
@@ -140,6 +141,27 @@ def test_no_cell_of_an_export_is_a_formula(served: Served, grace: Visitor) -> No
     grace.post("/console/owned/people", what="grant", analyst="=cmd|' /C calc'!A0")
     rows = csv.reader(io.StringIO(grace.get("/console/ledger.csv").text.lstrip("\ufeff")))
     assert not any(cell.startswith(("=", "+", "-", "@")) for row in rows for cell in row)
+
+
+def test_no_part_of_a_cell_is_a_formula_where_semicolons_divide(served: Served, grace: Visitor) -> None:
+    ada, evil = Visitor(served, "ada"), "why;=HYPERLINK(A1)"
+    ada.post("/console/tables/people/request", epsilon="0.1", purpose=evil, key="k" * 8)
+    grace.post("/console/owned/people", what="grant", analyst="eve; @SUM(A1)")
+    text = grace.get("/console/ledger.csv").text.lstrip("\ufeff")
+    assert not re.search(r";\s*[=+@-]", text)
+    facts = [json.loads(row["facts"]) for row in csv.DictReader(io.StringIO(text))]
+    assert evil in [own.get("purpose") for own in facts]
+
+
+def test_an_owner_of_one_table_sees_no_permit_of_another() -> None:
+    first = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="first")._session
+    first.ledger.register("second", source="second", budget=Fraction(1), domain=DOMAIN)
+    permits = {name: Permit(f"of-{name}", {name: None}, ("ada",), ("ada",)) for name in ("first", "second")}
+    sessions = {"first": first, "second": replace(first, dataset="second")}
+    with serve_sessions(sessions, permits=permits, analysts={}, owners=("grace",)) as served:
+        owner = Visitor(served, "grace", OWNER, tables=("first",))
+        text = owner.get("/console/ledger.jsonl").text
+        assert "of-first" in text and "of-second" not in text
 
 
 def test_an_owner_of_one_table_sees_that_table_alone() -> None:

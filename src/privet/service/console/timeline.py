@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -66,6 +67,7 @@ COLUMNS = (
     "epsilon",
     "charged",
     "spent",
+    "facts",
 )
 
 
@@ -210,14 +212,15 @@ def as_csv(lines: Iterable[LineReply]) -> str:
             line.serial if charge else "",
             *((facts["question"], facts["scope"], facts["epsilon"], facts["loss"]) if charge else ("", "", "", "")),
             facts.get("dataset_spent", ""),
-            json.dumps(facts, ensure_ascii=False, sort_keys=True),
+            json.dumps(facts, ensure_ascii=False, sort_keys=True).replace(";", "\\u003b"),
         )
         writer.writerow([_plain_cell(str(cell)) for cell in cells])
     return file.getvalue()
 
 
 def _plain_cell(text: str) -> str:
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    """Return a cell that is no formula, nor two of which one is: half of Europe's spreadsheets divide at semicolons."""
+    return re.sub(r"(^|;)(?=\s*[=+\-@\t\r])", r"\1'", text)
 
 
 def as_lines(lines: Iterable[LineReply]) -> str:
