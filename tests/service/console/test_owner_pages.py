@@ -17,7 +17,7 @@ from service.console.visitor import Visitor, words
 import privet
 from privet.service.permits import Permit
 from privet.service.seeded_server import Served, serve_seeded, serve_sessions
-from privet.service.tokens import OWNER
+from privet.service.tokens import ANALYST, OWNER
 
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}"
 
@@ -151,6 +151,26 @@ def test_no_part_of_a_cell_is_a_formula_where_semicolons_divide(served: Served, 
     assert not re.search(r";\s*[=+@-]", text)
     facts = [json.loads(row["facts"]) for row in csv.DictReader(io.StringIO(text))]
     assert evil in [own.get("purpose") for own in facts]
+
+
+def test_pages_say_that_it_is_the_cap_of_a_permit_and_who_has_agreed() -> None:
+    session = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="people")._session
+    heart = Permit("heart", {"people": Fraction(1, 2)}, ("ada",), ("ada",), approvals=2)
+    settings = {"permits": {"heart": heart}, "analysts": {}, "owners": ("grace", "heidi")}
+    with serve_sessions({"people": session}, **settings) as served:
+        secret = served.service.access.tokens.create("ada", ANALYST)[0]
+        with privet.connect(served.url, secret, tries=1) as connection:
+            connection.request_budget("people", "1/4", "more", permit="heart")
+        first, second = (Visitor(served, name, OWNER) for name in ("grace", "heidi"))
+        assert "raises the cap of the permit heart" in first.words("/console/requests")
+        number = served.service.access.decisions.requests
+        first.post(f"/console/requests/{next(iter(number))}", granted="yes")
+        assert "2 owners must agree; grace did" in second.words("/console/requests")
+        second.post(f"/console/requests/{next(iter(number))}", granted="yes")
+        told = second.words("/console/ledger")
+        for line in ("The cap of the permit heart is 0.75 now", "allows the permit heart 0.5", "grace agreed to"):
+            assert line in told
+        assert "The cap of the table is 0.75" not in told
 
 
 def test_an_owner_of_one_table_sees_no_permit_of_another() -> None:
