@@ -481,6 +481,19 @@ class LinesReply(Reply, kw_only=True, frozen=True):
     next: int | None  # for `before`
 
 
+class AuditReply(Reply, kw_only=True, frozen=True):
+    """What the ledger says about a table, for whoever audits it."""
+
+    bundle: dict[str, Any]
+
+
+class RegistryReply(Reply, kw_only=True, frozen=True):
+    """An entry about a table for a registry of deployments."""
+
+    entry: dict[str, Any]
+    text: str  # the same as YAML
+
+
 # -- permits --------------------------------------------------------------------------------------
 
 

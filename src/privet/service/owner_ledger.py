@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from privet.owner_reports import audit_bundle, registry_entry, to_yaml
 from privet.service import api
 from privet.service.boundary import Call
 from privet.service.server import Service
@@ -56,6 +57,24 @@ def lines(service: Service, call: Call) -> api.LinesReply:
         if line.dataset in tables or (line.dataset is None and concerns(line.body, call.caller.token.tables))
     ]
     return api.LinesReply(lines=replies, next=page[-1][0].number if len(page) == most else None)
+
+
+def audit(service: Service, call: Call) -> api.AuditReply:
+    """Return what the ledger says about a table, point by point, for whoever audits it."""
+    assert call.session is not None
+    bundle, own = audit_bundle(service.ledger, call.session.dataset), call.caller.token.tables
+    seen = [event for event in bundle["events"] if concerns(event["facts"], own)]
+    bundle["events"] = [{**event, "facts": visible_facts(event["facts"], own)} for event in seen]
+    if bundle["ledger"]["unsigned"] is not None:  # its words may name a file of this server
+        bundle["ledger"]["unsigned"] = "This server has no key of its ledger."
+    return api.AuditReply(bundle=bundle)
+
+
+def registry(service: Service, call: Call) -> api.RegistryReply:
+    """Return an entry about a table for the registry of deployments, as its schema wants it."""
+    assert call.session is not None
+    entry = registry_entry(service.ledger, call.session.dataset)
+    return api.RegistryReply(entry=entry, text=to_yaml(entry))
 
 
 def concerns(facts: Mapping[str, Any], tables: tuple[str, ...] | None) -> bool:

@@ -8,6 +8,7 @@ constraints, so there are several trees.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
@@ -32,6 +33,14 @@ def rows() -> pd.DataFrame:
     """The complete rows of adult.data."""
     frame = load("adult").frame.iloc[:32561]  # adult.test comes after
     return frame.loc[(frame != "?").all(axis=1), [*COLUMNS, SENSITIVE]].reset_index(drop=True)
+
+
+@lru_cache(maxsize=4)
+def people(count: int | None) -> tuple[pd.DataFrame, Domain]:
+    """So many of the rows, or all of them, and a domain of the values that occur."""
+    frame = rows() if count is None else rows().sample(count, random_state=0).reset_index(drop=True)
+    columns = tuple(Nominal(name, tuple(sorted(frame[name].unique()))) for name in frame.columns)
+    return frame, Domain(columns, target=SENSITIVE)
 
 
 def grown(frame: pd.DataFrame, choices: Mapping[str, Any], sensitive: str = SENSITIVE) -> Ensemble:

@@ -170,7 +170,7 @@ def test_a_grant_a_question_a_model_a_refusal_and_more_budget(browser: Any, serv
         preview.filter(has_text="±\N{NO-BREAK SPACE}100 rows").wait_for()
         ada.page.select_option("#by", "sex")
         preview.filter(has_text="in each group").wait_for()
-        assert "such questions with what is left" in ada.page.inner_text("#preview")
+        assert "Enough is left for about" in ada.page.inner_text("#preview")
         ada.page.click("text=Ask and pay")
         ada.check("answer")
         assert EVIL in shown(ada.page) and "entry 1 of the ledger" in shown(ada.page)

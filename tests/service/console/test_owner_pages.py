@@ -64,7 +64,7 @@ def test_an_owner_grants_raises_and_takes_back(served: Served, grace: Visitor) -
         assert grace.post(path, what="raise", epsilon="1", key="l" * 8).status_code == 303
         assert served.service.ledger.cap("people") == 2
         assert grace.post(path, what="withdraw", analyst="ada").status_code == 303
-        with pytest.raises(privet.errors.ServerError, match="token"):
+        with pytest.raises(privet.errors.PrivetError, match=r"not yours|this token"):
             table.count("0.1")
     assert "taken back or ended" in grace.words(path)
     identity = next(token.id for token in served.service.access.tokens.all() if token.name == "ada")
@@ -162,10 +162,10 @@ def test_pages_say_that_it_is_the_cap_of_a_permit_and_who_has_agreed() -> None:
         with privet.connect(served.url, secret, tries=1) as connection:
             connection.request_budget("people", "1/4", "more", permit="heart")
         first, second = (Visitor(served, name, OWNER) for name in ("grace", "heidi"))
-        assert "raises the cap of the permit heart" in first.words("/console/requests")
+        assert "raises the cap of the permit heart, which its analysts share" in first.words("/console/requests")
         number = served.service.access.decisions.requests
         first.post(f"/console/requests/{next(iter(number))}", granted="yes")
-        assert "2 owners must agree; grace did" in second.words("/console/requests")
+        assert "2 owners must agree; grace has agreed" in second.words("/console/requests")
         second.post(f"/console/requests/{next(iter(number))}", granted="yes")
         told = second.words("/console/ledger")
         for line in ("The cap of the permit heart is 0.75 now", "allows the permit heart 0.5", "grace agreed to"):
@@ -186,16 +186,17 @@ def test_an_owner_of_one_table_sees_no_permit_of_another() -> None:
 
 def test_an_owner_of_one_table_sees_that_table_alone() -> None:
     first = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="first")._session
-    first.ledger.register("second", source="second", budget=Fraction(1), domain=DOMAIN)
-    with serve_sessions({"first": first, "second": replace(first, dataset="second")}) as served:
+    first.ledger.register("zweite", source="zweite", budget=Fraction(1), domain=DOMAIN)
+    with serve_sessions({"first": first, "zweite": replace(first, dataset="zweite")}) as served:
         Visitor(served, "ada").post(
-            "/console/tables/second/ask", kind="count", epsilon="0.1", aim="epsilon", key="k" * 8
+            "/console/tables/zweite/ask", kind="count", epsilon="0.1", aim="epsilon", key="k" * 8
         )
         owner = Visitor(served, "grace", OWNER, tables=("first",))
         for path in ("/console/", "/console/ledger", "/console/analysts", "/console/requests"):
-            assert "second" not in owner.words(path), path
-        assert "second" not in owner.get("/console/ledger.jsonl").text.replace('"seconds"', "")
-        assert owner.get("/console/owned/second").text == owner.get("/console/owned/nowhere").text
+            assert "zweite" not in owner.words(path), path
+        assert "zweite" not in owner.get("/console/ledger.jsonl").text
+        assert "zweite" not in owner.get("/console/owned/first/audit.json").text
+        assert owner.get("/console/owned/zweite").text == owner.get("/console/owned/nowhere").text
 
 
 def test_hostile_names_are_words_and_nothing_else(served: Served, grace: Visitor) -> None:
@@ -211,3 +212,54 @@ def test_hostile_names_are_words_and_nothing_else(served: Served, grace: Visitor
         page = visitor.get(path)
         words(page)
         assert "<script>alert" not in page.text and "alert(1)" in page.text
+
+
+def test_what_auditors_and_registries_ask_is_a_file(served: Served, grace: Visitor) -> None:
+    Visitor(served, "ada").post("/console/tables/people/ask", kind="count", epsilon="0.1", key="k" * 8)
+    page = grace.words("/console/keys")
+    assert "signs no receipts" in page and "Audit bundle as a page" in page  # the ledger of this test is in memory
+    bundle = json.loads(grace.get("/console/owned/people/audit.json").text)
+    assert [release["analyst"] for release in bundle["releases"]] == ["ada"] and bundle["budget"]["spent"] == "1/10"
+    assert "epsilon" in grace.get("/console/owned/people/registry.yaml").text
+    for name in ("audit.html", "audit.json", "registry.yaml"):
+        reply = grace.get(f"/console/owned/people/{name}")
+        assert "attachment" in reply.headers["content-disposition"]
+    assert grace.get("/console/owned/people/audit.exe").status_code == 404
+
+
+def test_two_owners_raise_the_cap_of_a_permit() -> None:
+    session = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="people")._session
+    permit = Permit("study", {"people": Fraction(1, 10)}, ("ada",), ("ada",), (EVIL, "ages"), None, 2)
+    with serve_sessions(
+        {"people": session}, permits={"study": permit}, analysts={}, owners=("grace", "hedy")
+    ) as served:
+        ada, grace, hedy = (Visitor(served, name, role) for name, role in WHO)
+        page = ada.words("/console/tables/people")
+        assert "My data permits" in page and "0 of 0.1 spent by all of its analysts" in page
+        under = json.dumps(["study", "ages"])
+        fields = {"kind": "count", "epsilon": "0.1", "under": under}
+        assert "study: ages" in ada.words("/console/tables/people/ask")
+        assert "Paid: epsilon 0.1" in words(ada.post("/console/tables/people/ask", key="k" * 8, **fields))
+        refused = ada.post("/console/tables/people/ask", key="l" * 8, **fields)
+        assert refused.status_code == 403 and "Nothing was charged" in words(refused)
+        other = ada.post("/console/tables/people/ask", key="m" * 8, **{**fields, "under": json.dumps(["no", "x"])})
+        assert other.status_code == 404
+        assert ada.post("/console/tables/people/ask", key="n" * 8, **{**fields, "under": "x"}).status_code == 422
+        assert "The permit study has spent 0.1 of its cap of 0.1" in grace.words("/console/")
+        ada.post("/console/tables/people/request", epsilon="0.1", under=under, key="o" * 8)
+        page = grace.get("/console/requests")
+        assert "2 owners must agree" in words(page)
+        (number,) = re.findall(r'action="/console/requests/(\d+)"', page.text)
+        assert grace.post(f"/console/requests/{number}", granted="yes").status_code == 303
+        assert "grace has agreed" in hedy.words("/console/requests")
+        assert grace.post(f"/console/requests/{number}", granted="yes").status_code == 422  # alone, and twice
+        assert ada.post("/console/tables/people/ask", key="l" * 8, **fields).status_code == 403
+        assert hedy.post(f"/console/requests/{number}", granted="yes").status_code == 303
+        assert ada.post("/console/tables/people/ask", key="l" * 8, **fields).status_code == 200
+        assert "grace agreed to request" in hedy.words("/console/ledger")
+        assert "under study: ages" in hedy.words("/console/ledger")
+        home = hedy.words("/console/")
+        assert "Data permits" in home and "0.2" in home
+
+
+WHO = (("ada", ANALYST), ("grace", OWNER), ("hedy", OWNER))

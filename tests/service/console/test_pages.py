@@ -97,7 +97,7 @@ def test_a_question_is_priced_asked_and_paid_once() -> None:
         ada = Visitor(served, "ada")
         made = json.loads(ada.get("/console/tables/people/preview?kind=count&epsilon=0.1&aim=epsilon").text)
         assert made["accuracy"] == "±\N{NO-BREAK SPACE}30 rows" and made["cost"] == "costs epsilon 0.1"
-        assert made["more"] == "You can ask about 10 such questions with what is left." and not made["problem"]
+        assert made["more"] == "Enough is left for about 10 such questions." and not made["problem"]
         assert served.service.ledger.spent("people") == 0 and served.service.sittings.sweep() == 0
         pages = [words(ada.post("/console/tables/people/ask", key="abcdefgh", **QUESTION)) for _ in range(2)]
         assert served.service.ledger.spent("people") == Fraction(1, 10)
@@ -186,7 +186,7 @@ def test_a_fit_is_followed_to_its_model(served: Served, ada: Visitor) -> None:
 def test_what_an_epsilon_buys_is_tried_on_invented_rows(served: Served, ada: Visitor) -> None:
     spent = served.service.ledger.spent("people")
     page = ada.words("/console/tables/people/buys")
-    assert "A number of rows within" in page and "± 30 rows" in page and "Choose an algorithm" in page
+    assert "A count, within" in page and "± 30 rows" in page and "Choose an algorithm" in page
     page = ada.words("/console/tables/people/buys?algorithm=naive-bayes")
     assert "Invented rows." in page and "rows that nobody has" in page and page.count("%") >= 18
     assert "Choose an algorithm" in ada.words("/console/tables/people/buys?algorithm=magic")

@@ -18,6 +18,7 @@ from privet.errors import PrivetError, QuestionError
 from privet.kernel import Histogram, Release, as_epsilon, fraction_of
 from privet.models.epsilon import sentence as meaning_of
 from privet.models.model import Model
+from privet.service import api
 from privet.service.boundary import Refusal
 from privet.service.console import buying
 from privet.service.console.asking import KINDS, Draft, Form, columns_of, draft, how_often
@@ -30,6 +31,8 @@ LINES = 200  # of an answer that a page shows
 MINUS = "\N{MINUS SIGN}"
 BAR = 200.0  # pixels of the longest bar
 _USUAL_EPSILON = Fraction(1, 10)  # for which pages say what is left
+# Refusals that are told beside the form; others have a page of their own.
+_TOLD = ("bad-question", "refused", "budget-exceeded", "key-reused", "not-permitted")
 _CHOICES = 40  # characters of a choice
 
 
@@ -65,7 +68,7 @@ async def tables(visit: PageVisit) -> Response:
 
 async def table(visit: PageVisit) -> Response:
     facts, models = await visit.about_table(), await visit.call("models")
-    left = _left(facts)
+    left, permits = _left(facts), await _permits(visit)
     people = f"Epsilon is {protected(facts.domain.person, facts.domain.rows_per_person)}."
     return visit.show(
         "table.html",
@@ -75,7 +78,42 @@ async def table(visit: PageVisit) -> Response:
         people=people,
         columns=columns_of(facts.domain),
         models=models.models,
+        permits=permits,
     )
+
+
+async def _permits(visit: PageVisit) -> list[api.PermitReply]:
+    """Return the caller's data permits for the table of the path."""
+    permits = (await visit.call("permits")).permits
+    return [permit for permit in permits if any(own.table == visit.table for own in permit.tables)]
+
+
+async def _under(visit: PageVisit) -> list[dict[str, str]]:
+    """Return what a form offers to be done under: each purpose of each permit that the caller may spend."""
+    choices = [{"value": "", "words": "none: my own grant"}]
+    for permit in await _permits(visit):
+        if permit.spends and not permit.ended:
+            for purpose in permit.purposes or [""]:
+                words = f"{permit.permit}: {purpose}" if purpose else permit.permit
+                choices.append({"value": json.dumps([permit.permit, purpose or None]), "words": words})
+    return choices if len(choices) > 1 else []
+
+
+def _chosen_permit(form: Form) -> tuple[str | None, str | None]:
+    """Return the permit and the purpose that a form names."""
+    text = form.text("under")
+    if not text:
+        return None, None
+    try:
+        permit, purpose = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        raise QuestionError("choose a data permit from the list.") from None
+    return str(permit), None if purpose is None else str(purpose)
+
+
+def _under_body(form: Form) -> dict[str, Any]:
+    permit, purpose = _chosen_permit(form)
+    return {} if permit is None else {"under": {"permit": permit, "purpose": purpose}}
 
 
 async def domain_file(visit: PageVisit) -> Response:
@@ -127,13 +165,13 @@ async def _preview(visit: PageVisit, facts: TableFacts) -> Preview:
         epsilon = _epsilon(form, asked)
         accuracy = asked.accuracy(epsilon)
         sitting = uuid.uuid4().hex
-        body = {**_question(asked, epsilon), "sitting": sitting}
+        body = {**_question(asked, epsilon), **_under_body(form), "sitting": sitting}
         quoted = await visit.call("quote", body)
         await visit.call("close_sitting", {"sitting": sitting})
     except PrivetError as error:
         return Preview(problem=sentence(str(error)))
     except Refusal as refusal:
-        if refusal.kind not in ("bad-question", "refused"):
+        if refusal.kind not in ("bad-question", "refused", "not-permitted"):
             raise
         return Preview(problem=sentence(refusal.detail))
     loss, left = Fraction(quoted.loss), Fraction(quoted.remaining)
@@ -143,7 +181,7 @@ async def _preview(visit: PageVisit, facts: TableFacts) -> Preview:
     if not quoted.fits:
         short = f"You have {facts.buys} left: ask for less accuracy, or ask the owner for more budget."
         return Preview(accuracy.words, accuracy.remark, cost, "", f"This is more than is left. {short}", str(epsilon))
-    more = f"You can ask about {times:,} such question{'s' * (times != 1)} with what is left."
+    more = f"Enough is left for about {times:,} such question{'s' * (times != 1)}."
     return Preview(accuracy.words, accuracy.remark, cost, more, "", str(epsilon))
 
 
@@ -163,10 +201,10 @@ async def preview(visit: PageVisit) -> Response:
 
 async def ask_page(visit: PageVisit) -> Response:
     facts = await visit.about_table()
-    return _asking(visit, facts, await _preview(visit, facts), uuid.uuid4().hex)
+    return await _asking(visit, facts, await _preview(visit, facts), uuid.uuid4().hex)
 
 
-def _asking(visit: PageVisit, facts: TableFacts, made: Preview, key: str, status: int = 200) -> Response:
+async def _asking(visit: PageVisit, facts: TableFacts, made: Preview, key: str, status: int = 200) -> Response:
     return visit.show(
         "ask.html",
         status,
@@ -175,6 +213,7 @@ def _asking(visit: PageVisit, facts: TableFacts, made: Preview, key: str, status
         kinds=KINDS,
         form=visit.form,
         preview=made,
+        under=await _under(visit),
         key=key,
         usual=f"{facts.domain.rows or 1000:,}",
     )
@@ -187,20 +226,27 @@ async def ask(visit: PageVisit) -> Response:
     try:
         asked = draft(visit.form, facts.domain, facts.unit)
         epsilon = _epsilon(visit.form, asked)
-        body = {**_question(asked, epsilon), "sitting": sitting, "key": f"console {key}"}
+        body = {**_question(asked, epsilon), **_under_body(visit.form), "sitting": sitting, "key": f"console {key}"}
         if not key or len(key) > 64:
             raise QuestionError("the form has no key; open the page again.")
         reply = await visit.call("ask", body)
     except PrivetError as error:
-        return _asking(visit, facts, Preview(problem=f"{sentence(str(error))} Nothing was charged."), key, 422)
+        return await _asking(visit, facts, Preview(problem=f"{sentence(str(error))} Nothing was charged."), key, 422)
     except Refusal as refusal:
-        if refusal.kind not in ("bad-question", "refused", "budget-exceeded", "key-reused", "too-many"):
+        if refusal.kind not in (
+            "bad-question",
+            "refused",
+            "budget-exceeded",
+            "key-reused",
+            "too-many",
+            "not-permitted",
+        ):
             raise
         charged = refusal.fields["charged"]
         paid = {True: "It was charged, and stands.", False: "Nothing was charged."}.get(charged, "It may be charged.")
         made = Preview(problem=f"{sentence(refusal.detail)} {paid}")
         fresh = uuid.uuid4().hex if refusal.kind == "key-reused" else key
-        return _asking(visit, facts, made, fresh, 403 if refusal.kind == "budget-exceeded" else 422)
+        return await _asking(visit, facts, made, fresh, 403 if refusal.kind == "budget-exceeded" else 422)
     finally:
         await visit.call("close_sitting", {"sitting": sitting})
     releases = asked.releases(epsilon, reply.answer, reply.private, reply.entry)
@@ -300,10 +346,10 @@ STATES = {
 
 
 async def fit_page(visit: PageVisit) -> Response:
-    return _fitting(visit, await visit.about_table())
+    return await _fitting(visit, await visit.about_table())
 
 
-def _fitting(visit: PageVisit, facts: TableFacts, problem: str = "", status: int = 200) -> Response:
+async def _fitting(visit: PageVisit, facts: TableFacts, problem: str = "", status: int = 200) -> Response:
     algorithms = classifier_choices()
     usual = "boosted" if facts.described.delta else "auto"
     algorithm = visit.form.text("algorithm", usual)
@@ -316,6 +362,7 @@ def _fitting(visit: PageVisit, facts: TableFacts, problem: str = "", status: int
         algorithms={name: own.words for name, own in algorithms.items()},
         algorithm=algorithm,
         choices=[{"name": name, "usual": "none" if value is None else value} for name, value in choices.items()],
+        under=await _under(visit),
         chosen=any(visit.form.text(f"choice-{name}") for name in choices),
         form=visit.form,
         problem=problem,
@@ -331,13 +378,13 @@ async def fit(visit: PageVisit) -> Response:
         choices = {} if known is None else _chosen(form, known.choices)
         epsilon = str(as_epsilon(form.number("epsilon", "epsilon")))
         body = {"algorithm": algorithm, "epsilon": epsilon, "key": f"console {form.text('key')}", "choices": choices}
-        job = await visit.call("fit", body)
+        job = await visit.call("fit", {**body, **_under_body(form)})
     except PrivetError as error:
-        return _fitting(visit, facts, f"{sentence(str(error))} Nothing was charged.", 422)
+        return await _fitting(visit, facts, f"{sentence(str(error))} Nothing was charged.", 422)
     except Refusal as refusal:
-        if refusal.kind not in ("bad-question", "refused", "budget-exceeded", "key-reused"):
+        if refusal.kind not in _TOLD:
             raise
-        return _fitting(visit, facts, sentence(refusal.detail), 422)
+        return await _fitting(visit, facts, sentence(refusal.detail), 422)
     return visit.go(f"/console/jobs/{job.id}")
 
 
@@ -492,6 +539,7 @@ async def _requesting(visit: PageVisit, problem: str = "", done: bool = False, s
         status,
         facts=facts,
         requests=reply.requests,
+        under=await _under(visit),
         form=visit.form,
         problem=problem,
         done=done,
@@ -503,14 +551,18 @@ async def request(visit: PageVisit) -> Response:
     form = visit.form
     try:
         epsilon = as_epsilon(form.number("epsilon", "epsilon"))
-        body = {"epsilon": str(epsilon), "purpose": form.text("purpose"), "key": f"console {form.text('key')}"}
-        if not form.text("purpose"):
+        permit, named = _chosen_permit(form)
+        purpose = named or form.text("purpose")
+        body = {"epsilon": str(epsilon), "purpose": purpose, "key": f"console {form.text('key')}"}
+        if not purpose:
             raise QuestionError("say what it is for.")
+        if permit is not None:
+            body["permit"] = permit
         await visit.call("request_budget", body)
     except PrivetError as error:
         return await _requesting(visit, sentence(str(error)), status=422)
     except Refusal as refusal:
-        if refusal.kind not in ("bad-question", "refused", "key-reused"):
+        if refusal.kind not in ("bad-question", "refused", "key-reused", "not-permitted"):
             raise
         return await _requesting(visit, sentence(refusal.detail), status=422)
     return visit.go(f"/console/tables/{quote(visit.table, safe='')}/request?sent=1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from starlette.responses import Response
 
 from privet.errors import PrivetError, QuestionError
 from privet.kernel import as_epsilon
+from privet.owner_reports import bundle_page
 from privet.receipts import LIMITS
 from privet.service import api
 from privet.service.boundary import Refusal
@@ -71,7 +73,8 @@ async def tables(visit: PageVisit) -> Response:
         for grant in table.live
         if grant.cap is not None and level(grant.spent, grant.cap) != "low"
     ]
-    return visit.show("owner_tables.html", tables=owned, waiting=waiting, near=near)
+    permits = (await visit.call("permits")).permits
+    return visit.show("owner_tables.html", tables=owned, waiting=waiting, near=near, permits=permits)
 
 
 async def table(visit: PageVisit) -> Response:
@@ -278,14 +281,32 @@ async def keys(visit: PageVisit) -> Response:
     """Show what the ledger says of itself, signed, and by whom."""
     signed = await visit.call("checkpoint") if visit.signs else None
     size = int(signed.checkpoint.splitlines()[1]) if signed is not None else 0
-    return visit.show("owner_keys.html", signed=signed, size=size, limits=sentence(LIMITS))
+    tables = [budget.table for budget in (await visit.call("budgets")).tables]
+    return visit.show("owner_keys.html", signed=signed, size=size, limits=sentence(LIMITS), tables=tables)
 
 
 async def checkpoint(visit: PageVisit) -> Response:
     return download((await visit.call("checkpoint")).checkpoint, "checkpoint.txt", "text/plain; charset=utf-8")
 
 
+async def audit(visit: PageVisit) -> Response:
+    """Return what the ledger says about a table as a file: for programs, or a page to print."""
+    bundle = (await visit.call("audit")).bundle
+    if visit.path["form"] == "html":
+        return download(bundle_page(bundle), f"{visit.table}-audit.html", "text/html; charset=utf-8")
+    if visit.path["form"] == "json":
+        text = json.dumps(bundle, indent=1, ensure_ascii=False)
+        return download(text, f"{visit.table}-audit.json", "application/json")
+    raise Refusal("not-found", "there is no such page, or it is not yours.")
+
+
+async def registry(visit: PageVisit) -> Response:
+    return download((await visit.call("registry")).text, f"{visit.table}-registry.yaml", "application/yaml")
+
+
 PAGES: tuple[Page, ...] = (
+    Page("GET", "/console/owned/{table}/audit.{form}", audit, OWNER),
+    Page("GET", "/console/owned/{table}/registry.yaml", registry, OWNER),
     Page("GET", "/console/keys", keys, OWNER),
     Page("GET", "/console/checkpoint.txt", checkpoint, OWNER),
     Page("GET", "/console/owned/{table}", table, OWNER),

@@ -49,6 +49,7 @@ _PLAIN = {
     "revoke": "A token of {analyst} was revoked",
     "fit": "{analyst} began a fit of {algorithm}",
     "request": "{analyst} asks for {epsilon} more: {purpose}",
+    "approval": "{by} agreed to request {request} of {analyst}; another owner must agree, too",
     "withdrawal": "{by} took the table from {analyst}",
     "grant": "The configuration grants {analyst} other tables",
 }
@@ -105,7 +106,8 @@ def _told(line: LineReply) -> tuple[str, str, str]:
     match line.kind:
         case "charge":
             spent = f"with it {_amount(facts.get('dataset_spent'))} is spent in all"
-            return f"{who} asked {facts['question']}", f"on {facts['scope']}; {spent}", _amount(facts["loss"])
+            permit = f"; under {facts['permit']}: {facts.get('purpose') or 'no purpose'}" if facts.get("permit") else ""
+            return f"{who} asked {facts['question']}", f"on {facts['scope']}; {spent}{permit}", _amount(facts["loss"])
         case "cap":
             return f"The cap of {_whose(line)} is {_amount(facts['cap'])} now", "", ""
         case "model":
@@ -141,8 +143,6 @@ def _event(line: LineReply, who: str) -> tuple[str, str, str]:
     if event == "decision":
         what = "granted" if facts.get("granted") else "refused"
         return f"{by} {what} request {facts.get('request')} of {who}", repeated, _amount(facts.get("own_raise"))
-    if event == "approval":
-        return f"{by} agreed to request {facts.get('request')} of {who}; another owner must, too", repeated, ""
     if event == "configured-cap":
         return f"The configuration allows {_whose(line)} {_amount(facts.get('cap'))}", repeated, ""
     if event == "owner-grant":

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from privet.kernel import Domain, Nominal, seeded_noise
+from privet.kernel import Domain, seeded_noise
 from privet.learners.estimators import ID3Classifier, ID3PlusClassifier
 from privet.risk import audit
 from privet.risk.findings import MAXIMUM
 from privet.risk.measures import measure
 from privet.risk.people import Belief, People
-from privet.studies.adult_trees import SENSITIVE, rows
+from privet.studies.adult_trees import SENSITIVE
+from privet.studies.adult_trees import people as people_of_adult
 from privet.studies.estimate import Estimate
 from privet.studies.findings import Cell, Claim, Findings, Panel
 from privet.studies.fit import seed
@@ -55,14 +55,6 @@ def trials(size: str) -> list[Trial]:
     ]
 
 
-@lru_cache(maxsize=2)
-def _people(count: int | None) -> tuple[pd.DataFrame, Domain]:
-    frame = rows()
-    frame = frame if count is None else frame.sample(count, random_state=0).reset_index(drop=True)
-    columns = tuple(Nominal(name, tuple(sorted(frame[name].unique()))) for name in frame.columns)
-    return frame, Domain(columns, target=SENSITIVE)
-
-
 def mondrian(codes: Integers, k: int) -> Integers:
     """Return the class of each row: cells of an even grid that are halved while both halves have k rows.
 
@@ -89,7 +81,7 @@ def mondrian(codes: Integers, k: int) -> Integers:
 
 def measured(trial: Trial) -> Mapping[str, Any]:
     """Return k, l and t of a publication, and of how many people the adversary then knows what was not known before."""
-    frame, domain = _people(trial.rows)
+    frame, domain = people_of_adult(trial.rows)
     known = float(str(dict(trial.settings)["known"]))
     columns = [name for name in frame.columns if name != SENSITIVE]
     values = domain.target_column.encode(frame[SENSITIVE]).astype(np.int64)

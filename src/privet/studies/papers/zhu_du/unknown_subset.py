@@ -7,17 +7,15 @@ which share of them; both know everybody's quasi-identifiers, and see the tree w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from privet.kernel import Domain, Nominal
 from privet.learners.estimators import ID3Classifier
 from privet.risk import audit
 from privet.risk.findings import MAXIMUM
-from privet.studies.adult_trees import SENSITIVE, rows
+from privet.studies.adult_trees import SENSITIVE
+from privet.studies.adult_trees import people as people_of_adult
 from privet.studies.estimate import Estimate
 from privet.studies.findings import Cell, Claim, Findings, Panel
 from privet.studies.papers.zhu_du.trees import claimed
@@ -43,17 +41,9 @@ def trials(size: str) -> list[Trial]:
     ]
 
 
-@lru_cache(maxsize=2)
-def _people(count: int | None) -> tuple[pd.DataFrame, Domain]:
-    frame = rows()
-    frame = frame if count is None else frame.sample(count, random_state=0).reset_index(drop=True)
-    columns = tuple(Nominal(name, tuple(sorted(frame[name].unique()))) for name in frame.columns)
-    return frame, Domain(columns, target=SENSITIVE)
-
-
 def measured(trial: Trial) -> Mapping[str, Any]:
     """Return how many percent of the people one adversary is sure of, guesses right, and how far the belief is off."""
-    frame, domain = _people(trial.rows)
+    frame, domain = people_of_adult(trial.rows)
     settings = dict(trial.settings)
     share = float(str(settings["share"]))
     drawn = np.random.default_rng(trial.seed).random(len(frame)) < share
