@@ -20,7 +20,10 @@ from privet.version import __version__
 VERSION = 1
 _PAGE = 1000
 # Events of a server that say who came, who was turned away, and who changed what.
-ACCESS = ("login", "unauthenticated", "not-allowed", "not-found", "too-many", "budget-exceeded")
+ACCESS = (
+    *("login", "console-sign-in", "console-sign-out", "console-refused", "unauthenticated"),
+    *("not-allowed", "not-permitted", "not-found", "too-many", "budget-exceeded"),
+)
 
 COVERED = (
     "Values of rows: every answer is drawn by a mechanism whose loss is charged before rows are asked.",

@@ -135,15 +135,15 @@ def check(text: str, document: bytes | None, pins: list[str]) -> str:
     body, numbers = subject["body"], [line["serial"] for line in charges if line["kind"] == "charge"]
     paid = {"answer": [body.get("entry")], "model": body.get("entries")}[subject["kind"]]
     require(numbers == paid and len(numbers) == len(charges), "its charges are not those that paid for it")
-    content = receipt["released"].encode() if "released" in receipt else document or b""
-    require(hashlib.sha256(content).hexdigest() == body["sha256"], "what it is about was changed, or is not there")
+    content = receipt["released"].encode() if subject["kind"] == "answer" else document or b""  # of a model: the file
+    same = hashlib.sha256(content).hexdigest() == body["sha256"] and document in (None, content, text.encode())
+    require(same, "what it is about was changed, or is not there")
     return f"{subject['kind']} of {subject['dataset']!a}, line {subject['number']} of {size}, by {', '.join(signers)}"
 
 
 if __name__ == "__main__":
     try:
-        file = pathlib.Path(sys.argv[1])
-        beside = file.with_name(file.name + ".receipt")
+        file, beside = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[1] + ".receipt")
         receipt = (beside if beside.exists() else file).read_text(encoding="ascii")
         print("good:", check(receipt, file.read_bytes(), sys.argv[2:]), LIMITS, sep="\n")
     except Exception as error:

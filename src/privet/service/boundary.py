@@ -28,6 +28,7 @@ from privet.errors import (
     LedgerError,
     PrivacyError,
     PrivetError,
+    ReceiptError,
 )
 from privet.kernel import Session
 from privet.service import api, pacing
@@ -344,6 +345,8 @@ class Gate:
             return Refusal("refused", detail, charged="unknown")
         if isinstance(error, KeyReused):
             return Refusal("key-reused", detail)
+        if isinstance(error, ReceiptError):  # its words name the file of a key
+            return Refusal("not-found", "this server signs no receipts now; tell its owner.")
         charged, entry = self._charged(call)
         facts: dict[str, Any] = {"charged": charged, "entry": entry}
         if isinstance(error, EngineFailed):

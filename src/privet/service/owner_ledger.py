@@ -55,7 +55,7 @@ def lines(service: Service, call: Call) -> api.LinesReply:
             facts=visible_facts(line.body, call.caller.token.tables),
         )
         for line, name in page
-        if line.dataset is None or line.dataset in tables
+        if line.dataset in tables or (line.dataset is None and concerns(line.body, call.caller.token.tables))
     ]
     return api.LinesReply(lines=replies, next=page[-1][0].number if len(page) == most else None)
 
@@ -68,7 +68,8 @@ def audit(service: Service, call: Call) -> api.AuditReply:
         bundle = audit_bundle(service.ledger, call.session.dataset, analyst=analyst, permit=permit)
     except LedgerError:  # its words list names, some of them from other tables
         raise Refusal("not-found", "nobody of this name asked this table, or it has no such permit.") from None
-    bundle["events"] = [{**event, "facts": visible_facts(event["facts"], own)} for event in bundle["events"]]
+    seen = [event for event in bundle["events"] if concerns(event["facts"], own)]
+    bundle["events"] = [{**event, "facts": visible_facts(event["facts"], own)} for event in seen]
     if bundle["ledger"]["unsigned"] is not None:  # its words may name a file of this server
         bundle["ledger"]["unsigned"] = "This server has no key of its ledger."
     return api.AuditReply(bundle=bundle)
@@ -79,6 +80,16 @@ def registry(service: Service, call: Call) -> api.RegistryReply:
     assert call.session is not None
     entry = registry_entry(service.ledger, call.session.dataset)
     return api.RegistryReply(entry=entry, text=to_yaml(entry))
+
+
+def concerns(facts: Mapping[str, Any], tables: tuple[str, ...] | None) -> bool:
+    """Return whether a line of no one table, about a permit or a grant of several, is about one of an owner's token.
+
+    >>> concerns({"permit": "p", "tables": {"b": None}}, ("a",)), concerns({"tables": ["a", "b"]}, ("a",))
+    (False, True)
+    """
+    named = facts.get("tables")
+    return tables is None or not isinstance(named, dict) or not named or any(name in tables for name in named)
 
 
 def visible_facts(facts: Mapping[str, Any], tables: tuple[str, ...] | None) -> dict[str, Any]:
