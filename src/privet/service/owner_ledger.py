@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from privet.errors import LedgerError
 from privet.owner_reports import audit_bundle, registry_entry, to_yaml
 from privet.service import api
-from privet.service.boundary import Call
+from privet.service.boundary import Call, Refusal
 from privet.service.server import Service
 
 PAGE, MOST = 200, 2000  # lines of one reply: where nothing is said, and at most
@@ -60,9 +61,13 @@ def lines(service: Service, call: Call) -> api.LinesReply:
 
 
 def audit(service: Service, call: Call) -> api.AuditReply:
-    """Return what the ledger says about a table, point by point, for whoever audits it."""
+    """Return what the ledger says about a table, about one analyst or permit on it, for whoever audits it."""
     assert call.session is not None
-    bundle, own = audit_bundle(service.ledger, call.session.dataset), call.caller.token.tables
+    own, analyst, permit = call.caller.token.tables, call.query.get("analyst"), call.query.get("permit")
+    try:
+        bundle = audit_bundle(service.ledger, call.session.dataset, analyst=analyst, permit=permit)
+    except LedgerError:  # its words list names, some of them from other tables
+        raise Refusal("not-found", "nobody of this name asked this table, or it has no such permit.") from None
     seen = [event for event in bundle["events"] if concerns(event["facts"], own)]
     bundle["events"] = [{**event, "facts": visible_facts(event["facts"], own)} for event in seen]
     if bundle["ledger"]["unsigned"] is not None:  # its words may name a file of this server

@@ -225,6 +225,11 @@ def test_what_auditors_and_registries_ask_is_a_file(served: Served, grace: Visit
         reply = grace.get(f"/console/owned/people/{name}")
         assert "attachment" in reply.headers["content-disposition"]
     assert grace.get("/console/owned/people/audit.exe").status_code == 404
+    own = json.loads(grace.get("/console/owned/people/audit.json?analyst=ada&permit=").text)
+    assert own["only"] == {"analyst": "ada", "permit": None} and len(own["releases"]) == 1
+    for absent in ("analyst=nobody", "permit=none"):
+        reply = grace.get(f"/console/owned/people/audit.json?{absent}")
+        assert reply.status_code == 404 and "ada" not in reply.text
 
 
 def test_two_owners_raise_the_cap_of_a_permit() -> None:
