@@ -29,6 +29,7 @@ _EVENTS = {
     **dict.fromkeys(("decision", "owner-grant", "withdrawal", "raise", "grant", "configured-cap"), "decision"),
     **dict.fromkeys(("permit", "permit-grant", "approval", "permit-withdrawal"), "decision"),
     **dict.fromkeys(("unauthenticated", "not-allowed", "not-found", "budget-exceeded", "too-many"), "refusal"),
+    "not-permitted": "refusal",
     "console-refused": "refusal",
     **dict.fromkeys(("login", "console-sign-in", "console-sign-out", "token", "revoke"), "access"),
 }
@@ -42,6 +43,7 @@ _PLAIN = {
     "not-allowed": "{analyst} was refused what is not for their role",
     "not-found": "{analyst} was refused what is not there, or not theirs",
     "budget-exceeded": "{analyst} was refused: the budget does not have that much left",
+    "not-permitted": "{analyst} was refused: no permit of theirs allows it so",
     "too-many": "{analyst} was refused: too many requests",
     "token": "A token was made for {analyst}",
     "revoke": "A token of {analyst} was revoked",
@@ -50,6 +52,7 @@ _PLAIN = {
     "approval": "{by} agreed to request {request} of {analyst}; another owner must agree, too",
     "withdrawal": "{by} took the table from {analyst}",
     "grant": "The configuration grants {analyst} other tables",
+    "permit": "The configuration says something new of the permit {permit}",
     "configured-cap": "The configuration allows {analyst} {cap}",
 }
 _LONGEST = 300  # characters of what a line says
@@ -107,7 +110,8 @@ def _told(line: LineReply) -> tuple[str, str, str]:
             permit = f"; under {facts['permit']}: {facts.get('purpose') or 'no purpose'}" if facts.get("permit") else ""
             return f"{who} asked {facts['question']}", f"on {facts['scope']}; {spent}{permit}", _amount(facts["loss"])
         case "cap":
-            whose = f"of {line.analyst}" if line.analyst else "of the table"
+            permit = f"of the permit {facts['permit']}" if facts.get("permit") else "of the table"
+            whose = f"of {line.analyst}" if line.analyst else permit
             return f"The cap {whose} is {_amount(facts['cap'])} now", "", ""
         case "model":
             what = f"{who} has model {line.serial}: {facts.get('algorithm', '')}"
@@ -132,7 +136,8 @@ def _event(line: LineReply, who: str) -> tuple[str, str, str]:
     facts = line.facts
     event = str(facts.get("event", line.kind))
     by = str(facts.get("by", "An owner"))
-    repeated = f"and {facts['repeated']:,} times more" if isinstance(facts.get("repeated"), int) else ""
+    times = facts.get("repeated")
+    repeated = "" if not isinstance(times, int) else "and once more" if times == 1 else f"and {times:,} times more"
     if event == "decision":
         what = "granted" if facts.get("granted") else "refused"
         return f"{by} {what} request {facts.get('request')} of {who}", repeated, _amount(facts.get("analyst_raise"))
@@ -141,10 +146,12 @@ def _event(line: LineReply, who: str) -> tuple[str, str, str]:
         cap = f"with a cap of {_amount(facts['cap'])}" if facts.get("cap") else "without a cap of their own"
         return f"{by} granted the table to {who}", f"{cap} {until}".strip(), ""
     if event == "raise":
-        whose = f"of {line.analyst}" if line.analyst else "of the table"
+        permit = f"of the permit {facts['permit']}" if facts.get("permit") else "of the table"
+        whose = f"of {line.analyst}" if line.analyst else permit
         return f"{by} raised the cap {whose}", repeated, f"+{_amount(facts.get('amount'))}"
     if event in _PLAIN:
-        values = {"algorithm": "a model", "by": by, **facts, "analyst": line.analyst or "somebody"}
+        somebody = f"the permit {facts['permit']}" if event == "configured-cap" and facts.get("permit") else "somebody"
+        values = {"algorithm": "a model", "by": by, **facts, "analyst": line.analyst or somebody}
         for name in ("epsilon", "cap"):
             values[name] = _amount(values.get(name))
         return _PLAIN[event].format_map(_Known(values)), repeated, ""
