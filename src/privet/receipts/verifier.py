@@ -142,9 +142,9 @@ def check(text: str, document: bytes | None, pins: list[str]) -> str:
 
 if __name__ == "__main__":
     try:
-        file = pathlib.Path(sys.argv[1])
+        file, pins = pathlib.Path(sys.argv[1] if sys.argv[1:] else sys.exit(__doc__)), sys.argv[2:]
         beside = file.with_name(file.name + ".receipt")
-        receipt = (beside if beside.exists() else file).read_text(encoding="ascii")
-        print("good:", check(receipt, file.read_bytes(), sys.argv[2:]), LIMITS, sep="\n")
+        shown = check((beside if beside.exists() else file).read_text(encoding="ascii"), file.read_bytes(), pins)
+        print("good:" if pins else "good, if the key is the owner's:", shown, LIMITS, sep="\n")
     except Exception as error:
-        sys.exit(f"NOT GOOD: {error if isinstance(error, Unproved) else 'it cannot be read as a receipt'}")
+        sys.exit(f"NOT GOOD: {error if isinstance(error, Unproved | OSError) else 'it cannot be read as a receipt'}")
