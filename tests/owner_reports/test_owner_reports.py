@@ -89,6 +89,9 @@ def test_a_bundle_has_every_point_that_an_auditor_asks(ledger: Ledger) -> None:
     assert bundle["models"]["released"][0]["entries"] == [1, 3] and bundle["checked_by"] == "two people"
     assert [line["event"] for line in bundle["events"]] == ["start", "login", "token"]
     assert bundle["ledger"]["checkpoint"].startswith("hospital.example/") and bundle["side_channels"]["not_covered"]
+    assert [one["safe"] for one in bundle["five_safes"]] == ["projects", "people", "data", "settings", "outputs"]
+    assert all(part in bundle for one in bundle["five_safes"] for part in one["here"])
+    assert bundle_page(bundle).count("<dt>safe ") == 5
     text = json.dumps(bundle)
     for word in ("secret-place", "4001", "the-hash-of-a-token", "PRIVATE+KEY"):
         assert word not in text
@@ -113,6 +116,10 @@ def test_a_bundle_of_one_permit_has_its_charges_alone(ledger: Ledger) -> None:
     bundle = audit_bundle(ledger, "people", permit="permit-7")
     assert [(line["entry"], line["permit"]) for line in bundle["releases"]] == [(entry.id, "permit-7")]
     assert bundle["models"]["released"] == [] and "permit-7" in bundle_page(bundle)
+    assert "alert" not in json.dumps(bundle)  # who asked nothing under it is not named
+    assert [line["analyst"] for line in bundle["budget"]["analysts"]] == ["ada"]
+    assert bundle["budget"]["permit"] == {"permit": "permit-7", "cap": None, "spent": "1/10"}
+    assert [line["event"] for line in bundle["events"]] == ["login"]
 
 
 def test_seeded_noise_breaks_a_criterion(ledger: Ledger) -> None:
@@ -162,4 +169,4 @@ def test_the_ledger_of_the_demo_is_exported(tmp_path: Path) -> None:
     entry, bundle = valid(registry_entry(ledger, "people")), audit_bundle(ledger, "people")
     assert entry["deployment"]["basic"]["data_product_type"] == "Machine learning model"
     assert len(bundle["models"]["released"]) == 2 and all(line["kept"] for line in bundle["criteria"])
-    assert bundle_page(bundle).count("<section") == 9
+    assert bundle_page(bundle).count("<section") == 10

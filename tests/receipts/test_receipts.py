@@ -181,6 +181,18 @@ def test_receipts_of_two_ledgers_do_not_mix(tmp_path: Path) -> None:
     assert "trust" in sentence(lambda: check(others.of_entry(2), pins=[key.vkey]))
 
 
+def test_no_file_passes_by_a_receipt_that_brings_its_own_content(signed: tuple[Receipts, SigningKey]) -> None:
+    """`released` is signed by nobody: of a model only the file itself is compared with the hash of its line."""
+    receipts, key = signed
+    forged = json.dumps({**json.loads(receipts.of_model(MODEL)), "released": MODEL}, indent=1, sort_keys=True) + "\n"
+    for document in (b'{"privet-model": 1, "of": "somebody else"}', b"", None):
+        assert "was changed" in sentence(lambda document=document: check(forged, document, [key.vkey]))
+    assert check(forged, MODEL.encode(), [key.vkey]).released is None
+    answer = receipts.of_entry(3)
+    assert "was changed" in sentence(lambda: check(answer, MODEL.encode()))  # a good answer beside another file
+    assert check(answer, answer.encode()).released == check(answer).released
+
+
 # -- keys ---------------------------------------------------------------------------------------
 
 

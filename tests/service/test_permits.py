@@ -267,6 +267,66 @@ def test_a_fit_stops_at_its_next_question_when_its_permit_is_gone() -> None:
         assert calls[0] and job.now.state == "cancelled"
 
 
+def test_a_fit_that_waited_past_the_last_day_asks_nothing() -> None:
+    session = people()
+    with server(session, replace(HEART, release=("models",))) as served:
+        ada, jobs, waiting = headers(served, "ada"), served.service.jobs, []
+        jobs._workers.submit = lambda *work: waiting.append(work)  # type: ignore[assignment, method-assign]
+        fit = {"algorithm": "prior", "epsilon": "1/4", "key": "f", "under": UNDER, "once": True}
+        assert httpx2.post(f"{served.url}/v1/tables/people/fits", headers=ada, json=fit).status_code == 202
+        served.service.access._now = lambda: datetime(2999, 1, 2)
+        ((work, job, *others),) = waiting
+        work(job, *others)
+        assert job.now.state == "cancelled" and job.now.charged is False
+    assert session.ledger.spent("people") == 0
+
+
+def test_an_owner_takes_a_table_from_whoever_has_it_by_a_permit_alone() -> None:
+    with server(people(), HEART) as served:
+        ada, grace = headers(served, "ada"), headers(served, "grace", OWNER)
+        assert ask(served, ada).status_code == 200
+        path = f"{served.url}/v1/owner/withdrawals"
+        assert httpx2.post(path, headers=grace, json={"analyst": "ada", "table": "people"}).status_code == 200
+        assert_problem(ask(served, ada, "l"), 404, "not-found")
+        assert ask(served, headers(served, "bob")).status_code == 200
+        nobody = httpx2.post(path, headers=grace, json={"analyst": "zoe", "table": "people"})
+        assert_problem(nobody, 404, "not-found")
+
+
+def test_a_new_permit_is_never_without_its_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = people()
+    with server(session) as served:
+        access, seen = served.service.access, []
+        take = access.grant
+
+        def taken(*given: Any) -> set[str]:
+            seen.append(session.ledger.cap("people", permit="heart"))
+            return take(*given)
+
+        monkeypatch.setattr(access, "grant", taken)
+        served.service.reload({}, ("grace",), {"heart": HEART})
+        assert seen == [HALF]
+
+
+def test_what_a_permit_has_paid_stays_when_it_loses_the_table() -> None:
+    session, grants = people(), {"ada": Grant({"people": None})}
+    with server(session, MODELS, grants=grants) as served:
+        token = headers(served, "ada")["Authorization"].split()[1]
+        with privet.connect(served.url, token, tries=1) as connection:
+            connection.fit("people", privet.PriorClassifier(epsilon="1/4"), permit="models", key="mine")
+        path = f"{served.url}/v1/tables/people/models/1"
+        assert httpx2.get(path, headers=bearer(token)).status_code == 200
+        served.service.reload(grants, ("grace",), {"models": replace(MODELS, tables={})})
+        assert_problem(httpx2.get(path, headers=bearer(token)), 404, "not-found")
+
+
+def test_a_purpose_is_a_plain_text() -> None:
+    with server(people(), ANSWERS) as served:
+        ada = headers(served, "ada")
+        for purpose in ("\x1b]0;title\x07", "a\nb", "\u202egnp.exe"):
+            assert_problem(ask(served, ada, under={"permit": "answers", "purpose": purpose}), 403, "not-permitted")
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [

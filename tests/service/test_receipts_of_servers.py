@@ -19,7 +19,7 @@ from receipts.signed_ledger import signed_ledger
 import privet
 from privet.errors import QuestionError, ReceiptError
 from privet.kernel import Charge, Ledger
-from privet.receipts import KeptCheckpoints, Receipts, SigningKey, check, key_file, rotate, rotations, vkeys
+from privet.receipts import Checkpoint, KeptCheckpoints, Receipts, SigningKey, check, key_file, rotate, rotations, vkeys
 from privet.service import pacing
 from privet.service.client import Connection
 from privet.service.pacing import PacedLedger, slot_after
@@ -136,6 +136,10 @@ def test_another_ledger_or_key_at_an_address_is_refused(tmp_path: Path) -> None:
     assert old is not None
     signed = forged.checkpoint(old.checkpoint.size)
     assert "another key" in sentence(lambda: kept.take(signed, [impostor.vkey], [], old))
+    text, marks = old.checkpoint.note.split("\n\n")  # what was signed before, with a signature of their own before it
+    both = Checkpoint(f"{text}\n\n{impostor.signature(text + chr(10))}{marks}")
+    assert "another key" in sentence(lambda: kept.take(both, [impostor.vkey, key.vkey], [], old))
+    assert kept.newest == old
     new = rotate(one._ledger)
     rotated = one.checkpoint(old.checkpoint.size)
     kept.take(rotated, one.signers, rotations(one._ledger), old)
@@ -158,6 +162,13 @@ def test_a_key_is_rotated_while_a_server_runs(tmp_path: Path) -> None:
         assert check(text, pins=first).signers != first
         key_file(served.service.ledger).unlink()  # the server goes on with what it has
         assert table.receipt(answer)
+        SigningKey.new(check(text).checkpoint.body[0]).save(key_file(served.service.ledger))
+        rotated_elsewhere = SigningKey.new("privet/elsewhere").vkey
+        served.service.ledger.write_key({"vkey": rotated_elsewhere, "role": "log"}, 2)
+        headers = {"Authorization": f"Bearer {served.token()}"}
+        for path in ("checkpoint", f"tables/people/entries/{answer.about.entry}/receipt"):
+            reply = httpx2.get(f"{served.url}/v1/{path}", headers=headers)
+            assert reply.status_code == 404 and str(tmp_path) not in reply.text  # where a key lies is nobody's business
 
 
 # -- when answers are written -------------------------------------------------------------------

@@ -20,7 +20,10 @@ from privet.version import __version__
 VERSION = 1
 _PAGE = 1000
 # Events of a server that say who came, who was turned away, and who changed what.
-ACCESS = ("login", "unauthenticated", "not-allowed", "not-found", "too-many", "budget-exceeded")
+ACCESS = (
+    *("login", "console-sign-in", "console-sign-out", "console-refused", "unauthenticated"),
+    *("not-allowed", "not-permitted", "not-found", "too-many", "budget-exceeded"),
+)
 
 COVERED = (
     "Values of rows: every answer is drawn by a mechanism whose loss is charged before rows are asked.",
@@ -37,6 +40,15 @@ NOT_COVERED = (
     "Who controls the machine, its memory, its disks or its backups.",
     "Copies of the rows that are asked elsewhere, and other tables about the same people: losses add.",
     "Loads of the machine that other users of it can measure.",
+)
+
+# The five questions that research data centres ask of a use of data, and the parts of a bundle that answer each.
+FIVE_SAFES = (
+    {"safe": "projects", "asks": "Is this use appropriate?", "here": ["releases", "budget"]},
+    {"safe": "people", "asks": "Who may use the data, and what have they done?", "here": ["budget", "events"]},
+    {"safe": "data", "asks": "What could be disclosed, and about whom?", "here": ["promise", "unprotected"]},
+    {"safe": "settings", "asks": "Does access limit misuse?", "here": ["events", "side_channels", "ledger"]},
+    {"safe": "outputs", "asks": "Is what leaves safe?", "here": ["criteria", "releases", "models", "composition"]},
 )
 
 
@@ -58,7 +70,7 @@ def audit_bundle(
     analyst : str, optional
         Only what this analyst asked, got and did; no other analyst is named then.
     permit : str, optional
-        Only what was charged under this permit.
+        Only what was charged under this permit, and what those did who asked under it.
     checked_by, domain_by : str, optional
         The owner's word: who checks what leaves, and who wrote the domain.
 
@@ -94,6 +106,7 @@ def audit_bundle(
         own = analyst is None or book.name(line) == analyst
         return own and (permit is None or line.body.get("permit") == permit)
 
+    people = book.under(permit, analyst)
     charges = [line for line in book.of("charge") if wanted(line)]
     entries = {line.serial for line in charges}
     answers = {line.body["entry"]: line for line in book.of("answer")}
@@ -107,7 +120,7 @@ def audit_bundle(
         "only": {"analyst": analyst, "permit": permit},
         "ledger": _ledger(ledger, book),
         "promise": _promise(book),
-        "budget": _budget(ledger, book, analyst),
+        "budget": _budget(ledger, book, people, permit),
         "unprotected": _unprotected(book, domain_by),
         "releases": [_release(line, answers.get(line.serial), book) for line in charges],
         "criteria": _criteria(charges, answers, models),
@@ -116,7 +129,7 @@ def audit_bundle(
             "released": [_model(line, book) for line in models],
         },
         "checked_by": checked_by or "By program, against the criteria above. Who else looks is for the owner to say.",
-        "events": [_event(line, book) for line in book.of("config") if analyst is None or book.name(line) == analyst],
+        "events": [_event(line, book) for line in book.of("config") if people is None or book.name(line) in people],
         "side_channels": {
             "covered": [*COVERED, *(COVERED_BY_SERVERS if book.served else ())],
             "not_covered": list(NOT_COVERED),
@@ -125,6 +138,7 @@ def audit_bundle(
             "rule": "Losses add; disjoint parts of one division share their maximum. Exact fractions, never rounded.",
             "proof": "docs/privacy.md",
         },
+        "five_safes": FIVE_SAFES,
         "limits": LIMITS,
     }
 
@@ -138,6 +152,16 @@ class _Book:
         self.names = {identity: str(ledger.analyst_of(line)) for identity, line in first.items()}
         self.terms = next(line for line in reversed(self.lines) if line.kind == "register")
         self.served = any(line.kind == "config" and line.body.get("event") == "start" for line in self.lines)
+
+    def under(self, permit: str | None, analyst: str | None) -> set[str | None] | None:
+        """Return whom a bundle is about: one analyst, all who asked under a permit, or with None everybody."""
+        if analyst is not None:
+            return {analyst}
+        if permit is None:
+            return None
+        return {self.name(line) for line in self.of("charge", "cap", "hold") if line.body.get("permit") == permit} - {
+            None
+        }
 
     def of(self, *kinds: str) -> list[Line]:
         """Return the lines of some kinds."""
@@ -187,13 +211,15 @@ def _promise(book: _Book) -> dict[str, Any]:
     }
 
 
-def _budget(ledger: Ledger, book: _Book, analyst: str | None) -> dict[str, Any]:
+def _budget(ledger: Ledger, book: _Book, people: set[str | None] | None, permit: str | None) -> dict[str, Any]:
     dataset = str(book.terms.dataset)
     cap, spent = ledger.cap(dataset) or Fraction(0), ledger.spent(dataset)
     delta = book.terms.body["delta"]
     unit = unit_with(None if delta is None else Fraction(delta))
-    names = ledger.analysts(dataset) if analyst is None else [analyst]
-    caps = [line for line in book.of("cap") if analyst is None or book.name(line) in (None, analyst)]
+    names = [str(name) for name in (ledger.analysts(dataset) if people is None else sorted(map(str, people)))]
+    caps = [line for line in book.of("cap") if people is None or line.analyst is None or book.name(line) in people]
+    if permit is not None:
+        caps = [line for line in caps if line.body.get("permit") in (None, permit)]
     left = max(cap - spent, Fraction(0))
     return {
         "cap": str(cap),
@@ -201,6 +227,7 @@ def _budget(ledger: Ledger, book: _Book, analyst: str | None) -> dict[str, Any]:
         "left": str(left),
         "left_as_epsilon": str(left if delta is None else unit.buys(left)),
         "refresh": "never",
+        "permit": None if permit is None else _of_permit(ledger, dataset, permit),
         "analysts": [
             {
                 "analyst": name,
@@ -222,8 +249,17 @@ def _budget(ledger: Ledger, book: _Book, analyst: str | None) -> dict[str, Any]:
         "reservations": [
             {"id": hold.id, "analyst": hold.analyst, "held": str(hold.epsilon), "spent": str(hold.spent)}
             for hold in ledger.holds(dataset)
-            if analyst in (None, hold.analyst)
+            if people is None or hold.analyst in people
         ],
+    }
+
+
+def _of_permit(ledger: Ledger, dataset: str, permit: str) -> dict[str, Any]:
+    cap = ledger.cap(dataset, None, permit)
+    return {
+        "permit": permit,
+        "cap": None if cap is None else str(cap),
+        "spent": str(ledger.permit_spent(dataset, permit)),
     }
 
 

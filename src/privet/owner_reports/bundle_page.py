@@ -12,6 +12,19 @@ from privet.trees.layout import safe
 from privet.trees.notebook import table
 from privet.trees.page_parts import document
 
+# Where on the page a part of the bundle is.
+_SECTIONS = {
+    "budget": "Budget",
+    "composition": "Promise",
+    "criteria": "Criteria",
+    "events": "Access",
+    "ledger": "Ledger",
+    "models": "Models",
+    "promise": "Promise",
+    "releases": "Releases",
+    "side_channels": "Side channels",
+    "unprotected": "Unprotected",
+}
 ROWS = 500  # of a list, at most; the JSON has all
 
 _STYLE = """
@@ -53,6 +66,7 @@ def bundle_page(bundle: dict[str, Any]) -> str:
         "Access": _events(bundle["events"]),
         "Side channels": _channels(bundle["side_channels"]),
         "Ledger": _ledger(bundle),
+        "Five Safes": _five_safes(bundle["five_safes"]),
     }
     links = "".join(f'<a href="#{_id(name)}">{name}</a>' for name in parts)
     head = f'<h1>{safe(title, 200)}</h1><p class="soft">For the owner, and whoever examines it.</p><nav>{links}</nav>'
@@ -84,6 +98,14 @@ def _rows(heads: Sequence[str], rows: Sequence[Sequence[str]], none: str) -> str
     return table(heads, shown) + more
 
 
+def _five_safes(safes: Sequence[dict[str, Any]]) -> str:
+    rows = []
+    for one in safes:
+        links = ", ".join(f'<a href="#{_id(_SECTIONS[name])}">{_SECTIONS[name]}</a>' for name in one["here"])
+        rows.append(f"<dt>safe {safe(one['safe'])}</dt><dd>{safe(one['asks'])} {links}</dd>")
+    return f'<dl class="facts">{"".join(rows)}</dl>'
+
+
 def _promise(bundle: dict[str, Any]) -> str:
     promise, composition = bundle["promise"], bundle["composition"]
     counted = "epsilon, pure" if promise["delta"] is None else f"rho, with delta {float(Fraction(promise['delta'])):g}"
@@ -104,6 +126,10 @@ def _budget(bundle: dict[str, Any]) -> str:
     share = min(float(spent / cap), 1.0) if cap else 1.0
     shares = f'<i style="flex:{1000 * share:.0f}"></i><i class="left" style="flex:{1000 * (1 - share):.0f}"></i>'
     bar = f'<div class="bar">{shares}</div>'
+    own = budget["permit"]
+    if own is not None:
+        most = "no cap of its own" if own["cap"] is None else f"its cap is {short_text(Fraction(own['cap']))}"
+        bar += f"<p>Under the permit {safe(own['permit'])}: {short_text(Fraction(own['spent']))} spent; {most}.</p>"
     words = f'<p class="big">{safe(unit)} {short_text(spent)} of {short_text(cap)} spent, {short_text(left)} left</p>'
     buys = ""
     if bundle["promise"]["delta"] is not None:

@@ -94,7 +94,8 @@ class KeptCheckpoints:
         if read_key(signers[0])[0] != origin:
             raise ReceiptError(f"the ledger of {self._url} is signed by a key that is not named after it.")
         if old is not None:
-            if not trusted_keys([old.vkey], rotations) & {*signers}:
+            # the key that is remembered from now on: others may have signed what they have seen, too
+            if signers[0] not in trusted_keys([old.vkey], rotations):
                 raise ReceiptError(
                     f"the ledger of {self._url} is signed by another key than the one that is remembered, which does "
                     f"not vouch for it; ask its owner. {self._mend}"

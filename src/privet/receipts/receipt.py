@@ -466,6 +466,6 @@ def check(
             )
         same = proof is not None and proof.note == checkpoint.note
         (proof if proof is not None and same else checkpoint).require_continues(since)
-    return Shown(
-        lines[-1]["kind"], lines[-1], lines[:-1], checkpoint, content["keys"], content.get("released"), bool(pins)
-    )
+    *charges, line = lines
+    released = content["released"] if line["kind"] == "answer" else None  # beside a model anybody can write one
+    return Shown(line["kind"], line, charges, checkpoint, content["keys"], released, bool(pins))

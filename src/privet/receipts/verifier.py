@@ -1,7 +1,6 @@
 """Check a receipt of privet with Python's standard library alone: offline, without privet, without trust in a server.
 
     python check_receipt.py model.json [VKEY ...]   # model.json.receipt lies beside it; an answer stands in its receipt
-
 Formats: c2sp.org/signed-note, c2sp.org/tlog-checkpoint, RFC 6962 and 9162 (trees and proofs), RFC 8032 (Ed25519).
 """
 
@@ -135,8 +134,9 @@ def check(text: str, document: bytes | None, pins: list[str]) -> str:
     body, numbers = subject["body"], [line["serial"] for line in charges if line["kind"] == "charge"]
     paid = {"answer": [body.get("entry")], "model": body.get("entries")}[subject["kind"]]
     require(numbers == paid and len(numbers) == len(charges), "its charges are not those that paid for it")
-    content = receipt["released"].encode() if "released" in receipt else document or b""
-    require(hashlib.sha256(content).hexdigest() == body["sha256"], "what it is about was changed, or is not there")
+    content = receipt["released"].encode() if subject["kind"] == "answer" else document or b""  # of a model: the file
+    same = hashlib.sha256(content).hexdigest() == body["sha256"] and document in (None, content, text.encode())
+    require(same, "what it is about was changed, or is not there")
     return f"{subject['kind']} of {subject['dataset']!a}, line {subject['number']} of {size}, by {', '.join(signers)}"
 
 

@@ -28,6 +28,7 @@ from privet.errors import (
     LedgerError,
     PrivacyError,
     PrivetError,
+    ReceiptError,
 )
 from privet.kernel import Session
 from privet.service import api, pacing
@@ -89,7 +90,11 @@ class Operation(NamedTuple):
     waits: bool = False  # whether it waits for questions of its sitting where rows may change: there it asks, too
     status: int = 200
     query: tuple[str, ...] = ()  # whole numbers that it takes
+    names: tuple[str, ...] = ()  # names that its query takes besides
     stream: Callable[[Service, Call, str], AsyncIterator[bytes]] | None = None  # events after the one with this number
+
+
+LONGEST_QUERY_NAME = 200  # characters
 
 
 class Gate:
@@ -340,6 +345,8 @@ class Gate:
             return Refusal("refused", detail, charged="unknown")
         if isinstance(error, KeyReused):
             return Refusal("key-reused", detail)
+        if isinstance(error, ReceiptError):  # its words name the file of a key
+            return Refusal("not-found", "this server signs no receipts now; tell its owner.")
         charged, entry = self._charged(call)
         facts: dict[str, Any] = {"charged": charged, "entry": entry}
         if isinstance(error, EngineFailed):
@@ -401,14 +408,17 @@ def _tick_after(start: float, now: float, tick: float, paced: bool) -> float:
 
 
 def _query(operation: Operation, query: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return the whole numbers of a query; anything else in it is refused."""
-    numbers = {}
+    """Return the whole numbers and the names of a query; anything else in it is refused."""
+    values: dict[str, str] = {}
     for name, value in query:
-        if name not in operation.query or name in numbers or not re.fullmatch(r"[0-9]{1,15}", value):
-            takes = f"takes {', '.join(operation.query)}, a whole number" if operation.query else "takes no query"
-            raise Refusal("bad-question", f"this {takes}.")
-        numbers[name] = value
-    return numbers
+        number = name in operation.query and re.fullmatch(r"[0-9]{1,15}", value)
+        named = name in operation.names and 0 < len(value) <= LONGEST_QUERY_NAME
+        if name in values or not (number or named):
+            takes = [f"{', '.join(operation.query)}, a whole number"] if operation.query else []
+            takes += [f"{' and '.join(operation.names)}, a name"] if operation.names else []
+            raise Refusal("bad-question", f"this takes {', and '.join(takes) or 'no query'}.")
+        values[name] = value
+    return values
 
 
 def encoded(reply: Any) -> bytes:

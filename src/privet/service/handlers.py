@@ -296,7 +296,7 @@ def model(service: Service, call: Call) -> api.ModelReply:
     if not models or models[0].id != wanted:
         raise Refusal("not-found", "there is no such model, or it is not yours.")
     model = models[0]
-    service.access.check_release(call.caller.name, model.facts.get("permit"), MODELS_LEAVE)
+    service.access.check_release(call.caller.name, call.table, model.facts.get("permit"), MODELS_LEAVE)
     return api.ModelReply(id=model.id, key=model.key, facts=model.facts, model=json.loads(model.text))
 
 

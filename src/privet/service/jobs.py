@@ -234,7 +234,7 @@ class Jobs:
 
         problem: str | None = None
         try:
-            if job.cancelled:
+            if job.cancelled or not job.permitted():  # it may have waited past the last day
                 raise _Cancelled
             job.tell(state="running")
             table = ProtectedTable(InProcess(session), session.whole_table())

@@ -210,6 +210,10 @@ def _operation(own: Any) -> Schema:
         {"name": name, "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 10**15 - 1}}
         for name in own.query
     ]
+    parameters += [
+        {"name": name, "in": "query", "schema": {"type": "string", "minLength": 1, "maxLength": 200}}
+        for name in own.names
+    ]
     described: Schema = {
         "operationId": own.name,
         "summary": own.summary,

@@ -15,7 +15,7 @@ from privet.service import api
 from privet.service.boundary import Call, Refusal
 from privet.service.config import load
 from privet.service.decisions import BudgetRequest, OwnerGrant, Whose
-from privet.service.owner_ledger import visible_facts
+from privet.service.owner_ledger import concerns, visible_facts
 from privet.service.permits import MODELS, Permit
 from privet.service.server import Service
 from privet.service.tokens import ANALYST, Token
@@ -65,7 +65,7 @@ def decide(service: Service, call: Call) -> api.RequestReply:
     if call.body.granted and found.permit is not None:
         if permit is None or permit.ended(service.access.today):
             raise Refusal("refused", "the permit of this request has ended; deny it.")
-        if call.caller.name in permit.analysts:
+        if call.caller.name in (*permit.analysts, found.analyst):
             raise Refusal("refused", "nobody approves a raise for themselves: you are an analyst of this permit.")
     approvals = 1 if permit is None else permit.approvals
     decided = service.access.decisions.decide(found.id, call.body.granted, call.caller.name, approvals)
@@ -159,7 +159,9 @@ def withdraw(service: Service, call: Call) -> api.DoneReply:
     body = call.body
     name, session = _analyst(body.analyst), service.sessions[_table(service, call, body.table)]
     service.access.refresh()
-    if _grant(service, name, body.table) is None:
+    permits = service.access.permits.values()
+    permitted = any(name in permit.analysts and body.table in permit.tables for permit in permits)
+    if not permitted and _grant(service, name, body.table) is None:
         raise Refusal("not-found", "there is no such grant.")
     service.access.decisions.withdraw(session.dataset, name, call.caller.name)
     service.end_of(name)
@@ -304,7 +306,7 @@ def _day(text: str | None) -> date | None:
 def events(service: Service, call: Call) -> api.EventsReply:
     """Return what happened, on the tables that the owner's token is for."""
     page = service.ledger.events(int(call.query.get("after", "0")), PAGE)
-    visible = {None, *_datasets(service, call)}
+    visible, own = _datasets(service, call), call.caller.token.tables
     replies = [
         api.EventReply(
             number=event.number,
@@ -312,10 +314,10 @@ def events(service: Service, call: Call) -> api.EventsReply:
             event=event.what,
             table=event.dataset,
             analyst=event.analyst,
-            facts=visible_facts(event.facts, call.caller.token.tables),
+            facts=visible_facts(event.facts, own),
         )
         for event in page
-        if event.dataset in visible
+        if event.dataset in visible or (event.dataset is None and concerns(event.facts, own))
     ]
     return api.EventsReply(events=replies, next=page[-1].number if len(page) == PAGE else None)
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from privet.errors import LedgerError
 from privet.owner_reports import audit_bundle, registry_entry, to_yaml
 from privet.service import api
-from privet.service.boundary import Call
+from privet.service.boundary import Call, Refusal
 from privet.service.server import Service
 
 PAGE, MOST = 200, 2000  # lines of one reply: where nothing is said, and at most
@@ -54,16 +55,21 @@ def lines(service: Service, call: Call) -> api.LinesReply:
             facts=visible_facts(line.body, call.caller.token.tables),
         )
         for line, name in page
-        if line.dataset is None or line.dataset in tables
+        if line.dataset in tables or (line.dataset is None and concerns(line.body, call.caller.token.tables))
     ]
     return api.LinesReply(lines=replies, next=page[-1][0].number if len(page) == most else None)
 
 
 def audit(service: Service, call: Call) -> api.AuditReply:
-    """Return what the ledger says about a table, point by point, for whoever audits it."""
+    """Return what the ledger says about a table, about one analyst or permit on it, for whoever audits it."""
     assert call.session is not None
-    bundle, own = audit_bundle(service.ledger, call.session.dataset), call.caller.token.tables
-    bundle["events"] = [{**event, "facts": visible_facts(event["facts"], own)} for event in bundle["events"]]
+    own, analyst, permit = call.caller.token.tables, call.query.get("analyst"), call.query.get("permit")
+    try:
+        bundle = audit_bundle(service.ledger, call.session.dataset, analyst=analyst, permit=permit)
+    except LedgerError:  # its words list names, some of them from other tables
+        raise Refusal("not-found", "nobody of this name asked this table, or it has no such permit.") from None
+    seen = [event for event in bundle["events"] if concerns(event["facts"], own)]
+    bundle["events"] = [{**event, "facts": visible_facts(event["facts"], own)} for event in seen]
     if bundle["ledger"]["unsigned"] is not None:  # its words may name a file of this server
         bundle["ledger"]["unsigned"] = "This server has no key of its ledger."
     return api.AuditReply(bundle=bundle)
@@ -74,6 +80,16 @@ def registry(service: Service, call: Call) -> api.RegistryReply:
     assert call.session is not None
     entry = registry_entry(service.ledger, call.session.dataset)
     return api.RegistryReply(entry=entry, text=to_yaml(entry))
+
+
+def concerns(facts: Mapping[str, Any], tables: tuple[str, ...] | None) -> bool:
+    """Return whether a line of no one table, about a permit or a grant of several, is about one of an owner's token.
+
+    >>> concerns({"permit": "p", "tables": {"b": None}}, ("a",)), concerns({"tables": ["a", "b"]}, ("a",))
+    (False, True)
+    """
+    named = facts.get("tables")
+    return tables is None or not isinstance(named, dict) or not named or any(name in tables for name in named)
 
 
 def visible_facts(facts: Mapping[str, Any], tables: tuple[str, ...] | None) -> dict[str, Any]:

@@ -165,7 +165,7 @@ class Permissions:
         own = self.decisions.grants.get(pair)
         return "owner" if own is not None and (own.expires is None or today <= own.expires) else None
 
-    def check_release(self, analyst: str, permit: str | None, what: str) -> None:
+    def check_release(self, analyst: str, table: str, permit: str | None, what: str) -> None:
         """Refuse to let out what was paid for under a permit that does not let it out now, to this analyst.
 
         Raises
@@ -175,7 +175,7 @@ class Permissions:
         if permit is None:
             return
         own = self.permits.get(permit)
-        if own is None or analyst not in own.analysts:
+        if own is None or analyst not in own.analysts or table not in own.tables:
             raise NoSuchPermit
         own.check(self.today)
         own.check_release(what)
@@ -208,19 +208,28 @@ class Permissions:
         self._grants, self._owners, self.permits = grants, owners, permits
         return lost
 
-    def announce(self, amount: Callable[[str, Fraction], Fraction]) -> None:
-        """Set the caps of all grants in the ledger, where the configuration has changed; see `decisions`.
+    def announce(
+        self,
+        amount: Callable[[str, Fraction], Fraction],
+        grants: Mapping[str, Grant] | None,
+        permits: Mapping[str, Permit],
+    ) -> None:
+        """Set the caps of grants and permits in the ledger, where they have changed; see `decisions`.
+
+        It is done before these are taken: nobody uses a new one while it has no cap.
 
         Parameters
         ----------
         amount : callable
             Returns what an epsilon on a table is in the unit of its ledger.
+        grants, permits
+            As `grant` takes them.
         """
-        for name, grant in (self._grants or {}).items():
+        for name, grant in (grants or {}).items():
             for table, epsilon in grant.tables.items():
                 if epsilon is not None:
                     self.decisions.set_base(Whose(self._tables[table], name), amount(table, epsilon))
-        for permit in self.permits.values():
+        for permit in permits.values():
             self.decisions.announce_permit(permit.name, permit.to_json())
             for table, epsilon in permit.tables.items():
                 if epsilon is not None:

@@ -13,7 +13,7 @@ from datetime import date
 from fractions import Fraction
 
 from privet.errors import PrivetError
-from privet.kernel import Json
+from privet.kernel import Json, is_name
 
 ANSWERS, MODELS = "answers", "models"  # what may leave
 
@@ -52,7 +52,9 @@ class Permit:
             raise NotPermitted(f"the permit '{self.name}' ended with {self.expires}; ask its owner for another.")
 
     def check_purpose(self, purpose: str | None) -> None:
-        """Refuse a purpose that is none of the permit's."""
+        """Refuse a purpose that is none of the permit's, or no plain text."""
+        if purpose is not None and not is_name(purpose):
+            raise NotPermitted("a purpose is a printable text of 1 to 200 characters.")
         if self.purposes and purpose not in self.purposes:
             listed = "; ".join(self.purposes)
             raise NotPermitted(f"the permit '{self.name}' is for certain purposes; name one of them: {listed}.")

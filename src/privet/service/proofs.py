@@ -33,7 +33,8 @@ def entry_receipt(service: Service, call: Call) -> api.ReceiptReply:
     left = line is not None and (call.caller.name, call.table, line.body.get("key")) not in service.keys
     if line is None or not own or not left or service.ledger.line("answer", reference=line.serial) is None:
         raise Refusal("not-found", "there is no such answer, or it is not yours.")
-    service.access.check_release(call.caller.name, line.body.get("permit"), ANSWERS)  # a receipt shows the answer
+    permit = line.body.get("permit")
+    service.access.check_release(call.caller.name, call.table, permit, ANSWERS)  # a receipt shows the answer
     signed = receipts.checkpoint(_since(call))
     return _reply(receipts.of_entry(line.serial, signed), signed)
 
@@ -46,7 +47,7 @@ def model_receipt(service: Service, call: Call) -> api.ReceiptReply:
     model = next((model for model in models if str(model.id) == number), None)
     if model is None:
         raise Refusal("not-found", "there is no such model, or it is not yours.")
-    service.access.check_release(call.caller.name, model.facts.get("permit"), MODELS)
+    service.access.check_release(call.caller.name, call.table, model.facts.get("permit"), MODELS)
     signed = receipts.checkpoint(_since(call))
     return _reply(receipts.of_model(model.text, signed, model.id), signed)
 

@@ -326,6 +326,7 @@ OPERATIONS = (
         api.AuditReply,
         owner_ledger.audit,
         role=OWNER,
+        names=("analyst", "permit"),
     ),
     Operation(
         "GET",

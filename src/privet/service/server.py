@@ -69,7 +69,7 @@ class Service:
             limits.refresh,
             self.config.permits,
         )
-        self.access.announce(self._amount)
+        self.access.announce(self._amount, self.config.analysts, self.config.permits)
         self.sittings = Sittings(self.clock, limits.idle, limits.sittings)
         self.audit = AuditTrail(self.ledger)
         self.rates = Buckets(limits.rate, limits.burst, self.clock)
@@ -135,8 +135,9 @@ class Service:
         permits: Mapping[str, Permit] | None = None,
     ) -> None:
         """Take new grants and permits without a restart; whoever has lost something loses their sittings."""
-        lost = self.access.grant(grants, owners, self.access.permits if permits is None else permits)
-        self.access.announce(self._amount)
+        permits = self.access.permits if permits is None else permits
+        self.access.announce(self._amount, grants, permits)
+        lost = self.access.grant(grants, owners, permits)
         for name in lost:
             self.end_of(name)
 

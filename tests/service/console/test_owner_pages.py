@@ -144,6 +144,47 @@ def test_no_cell_of_an_export_is_a_formula(served: Served, grace: Visitor) -> No
     assert not any(cell.startswith(("=", "+", "-", "@")) for row in rows for cell in row)
 
 
+def test_no_part_of_a_cell_is_a_formula_where_semicolons_divide(served: Served, grace: Visitor) -> None:
+    ada, evil = Visitor(served, "ada"), "why;=HYPERLINK(A1)"
+    ada.post("/console/tables/people/request", epsilon="0.1", purpose=evil, key="k" * 8)
+    grace.post("/console/owned/people", what="grant", analyst="eve; @SUM(A1)")
+    text = grace.get("/console/ledger.csv").text.lstrip("\ufeff")
+    assert not re.search(r";\s*[=+@-]", text)
+    facts = [json.loads(row["facts"]) for row in csv.DictReader(io.StringIO(text))]
+    assert evil in [own.get("purpose") for own in facts]
+
+
+def test_pages_say_that_it_is_the_cap_of_a_permit_and_who_has_agreed() -> None:
+    session = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="people")._session
+    heart = Permit("heart", {"people": Fraction(1, 2)}, ("ada",), ("ada",), approvals=2)
+    settings = {"permits": {"heart": heart}, "analysts": {}, "owners": ("grace", "heidi")}
+    with serve_sessions({"people": session}, **settings) as served:
+        secret = served.service.access.tokens.create("ada", ANALYST)[0]
+        with privet.connect(served.url, secret, tries=1) as connection:
+            connection.request_budget("people", "1/4", "more", permit="heart")
+        first, second = (Visitor(served, name, OWNER) for name in ("grace", "heidi"))
+        assert "raises the cap of the permit heart, which its analysts share" in first.words("/console/requests")
+        number = served.service.access.decisions.requests
+        first.post(f"/console/requests/{next(iter(number))}", granted="yes")
+        assert "2 owners must agree; grace has agreed" in second.words("/console/requests")
+        second.post(f"/console/requests/{next(iter(number))}", granted="yes")
+        told = second.words("/console/ledger")
+        for line in ("The cap of the permit heart is 0.75 now", "allows the permit heart 0.5", "grace agreed to"):
+            assert line in told
+        assert "The cap of the table is 0.75" not in told
+
+
+def test_an_owner_of_one_table_sees_no_permit_of_another() -> None:
+    first = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="first")._session
+    first.ledger.register("second", source="second", budget=Fraction(1), domain=DOMAIN)
+    permits = {name: Permit(f"of-{name}", {name: None}, ("ada",), ("ada",)) for name in ("first", "second")}
+    sessions = {"first": first, "second": replace(first, dataset="second")}
+    with serve_sessions(sessions, permits=permits, analysts={}, owners=("grace",)) as served:
+        owner = Visitor(served, "grace", OWNER, tables=("first",))
+        text = owner.get("/console/ledger.jsonl").text
+        assert "of-first" in text and "of-second" not in text
+
+
 def test_an_owner_of_one_table_sees_that_table_alone() -> None:
     first = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="first")._session
     first.ledger.register("zweite", source="zweite", budget=Fraction(1), domain=DOMAIN)
@@ -185,6 +226,11 @@ def test_what_auditors_and_registries_ask_is_a_file(served: Served, grace: Visit
         reply = grace.get(f"/console/owned/people/{name}")
         assert "attachment" in reply.headers["content-disposition"]
     assert grace.get("/console/owned/people/audit.exe").status_code == 404
+    own = json.loads(grace.get("/console/owned/people/audit.json?analyst=ada&permit=").text)
+    assert own["only"] == {"analyst": "ada", "permit": None} and len(own["releases"]) == 1
+    for absent in ("analyst=nobody", "permit=none"):
+        reply = grace.get(f"/console/owned/people/audit.json?{absent}")
+        assert reply.status_code == 404 and "ada" not in reply.text
 
 
 def test_two_owners_raise_the_cap_of_a_permit() -> None:

@@ -112,7 +112,7 @@ def _chosen_permit(form: Form) -> tuple[str | None, str | None]:
         return None, None
     try:
         permit, purpose = json.loads(text)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         raise QuestionError("choose a data permit from the list.") from None
     return str(permit), None if purpose is None else str(purpose)
 

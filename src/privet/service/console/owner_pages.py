@@ -311,7 +311,8 @@ async def checkpoint(visit: PageVisit) -> Response:
 
 async def audit(visit: PageVisit) -> Response:
     """Return what the ledger says about a table as a file: for programs, or a page to print."""
-    bundle = (await visit.call("audit")).bundle
+    only = {name: text for name in ("analyst", "permit") if (text := visit.form.text(name))}
+    bundle = (await visit.call("audit", query=only)).bundle
     if visit.path["form"] == "html":
         return download(bundle_page(bundle), f"{visit.table}-audit.html", "text/html; charset=utf-8")
     if visit.path["form"] == "json":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,8 +30,7 @@ _EVENTS = {
     **dict.fromkeys(("decision", "owner-grant", "withdrawal", "raise", "grant", "configured-cap"), "decision"),
     **dict.fromkeys(("permit", "permit-grant", "approval", "permit-withdrawal"), "decision"),
     **dict.fromkeys(("unauthenticated", "not-allowed", "not-found", "budget-exceeded", "too-many"), "refusal"),
-    "not-permitted": "refusal",
-    "console-refused": "refusal",
+    **dict.fromkeys(("not-permitted", "console-refused"), "refusal"),
     **dict.fromkeys(("login", "console-sign-in", "console-sign-out", "token", "revoke"), "access"),
 }
 _PLAIN = {
@@ -41,9 +41,9 @@ _PLAIN = {
     "console-refused": "A sign-in to the console was refused",
     "unauthenticated": "A request without a valid token was refused",
     "not-allowed": "{analyst} was refused what is not for their role",
+    "not-permitted": "{analyst} was refused what a permit does not allow",
     "not-found": "{analyst} was refused what is not there, or not theirs",
     "budget-exceeded": "{analyst} was refused: the budget does not have that much left",
-    "not-permitted": "{analyst} was refused: no permit of theirs allows it so",
     "too-many": "{analyst} was refused: too many requests",
     "token": "A token was made for {analyst}",
     "revoke": "A token of {analyst} was revoked",
@@ -53,7 +53,6 @@ _PLAIN = {
     "withdrawal": "{by} took the table from {analyst}",
     "grant": "The configuration grants {analyst} other tables",
     "permit": "The configuration says something new of the permit {permit}",
-    "configured-cap": "The configuration allows {analyst} {cap}",
 }
 _LONGEST = 300  # characters of what a line says
 MOST_SHOWN = 100  # lines of a page
@@ -70,6 +69,7 @@ COLUMNS = (
     "epsilon",
     "charged",
     "spent",
+    "facts",
 )
 
 
@@ -110,9 +110,7 @@ def _told(line: LineReply) -> tuple[str, str, str]:
             permit = f"; under {facts['permit']}: {facts.get('purpose') or 'no purpose'}" if facts.get("permit") else ""
             return f"{who} asked {facts['question']}", f"on {facts['scope']}; {spent}{permit}", _amount(facts["loss"])
         case "cap":
-            permit = f"of the permit {facts['permit']}" if facts.get("permit") else "of the table"
-            whose = f"of {line.analyst}" if line.analyst else permit
-            return f"The cap {whose} is {_amount(facts['cap'])} now", "", ""
+            return f"The cap of {_whose(line)} is {_amount(facts['cap'])} now", "", ""
         case "model":
             what = f"{who} has model {line.serial}: {facts.get('algorithm', '')}"
             return what, f"made of {len(facts.get('entries', []))} charges, epsilon {_amount(facts.get('epsilon'))}", ""
@@ -132,6 +130,12 @@ def _told(line: LineReply) -> tuple[str, str, str]:
             return _event(line, who)
 
 
+def _whose(line: LineReply) -> str:
+    """Return whose cap a line is about."""
+    permit = line.facts.get("permit")
+    return line.analyst or (f"the permit {permit}" if permit else "the table")
+
+
 def _event(line: LineReply, who: str) -> tuple[str, str, str]:
     facts = line.facts
     event = str(facts.get("event", line.kind))
@@ -140,20 +144,18 @@ def _event(line: LineReply, who: str) -> tuple[str, str, str]:
     repeated = "" if not isinstance(times, int) else "and once more" if times == 1 else f"and {times:,} times more"
     if event == "decision":
         what = "granted" if facts.get("granted") else "refused"
-        return f"{by} {what} request {facts.get('request')} of {who}", repeated, _amount(facts.get("analyst_raise"))
+        return f"{by} {what} request {facts.get('request')} of {who}", repeated, _amount(facts.get("own_raise"))
+    if event == "configured-cap":
+        return f"The configuration allows {_whose(line)} {_amount(facts.get('cap'))}", repeated, ""
     if event == "owner-grant":
         until = f"until {facts['expires']}" if facts.get("expires") else ""
         cap = f"with a cap of {_amount(facts['cap'])}" if facts.get("cap") else "without a cap of their own"
         return f"{by} granted the table to {who}", f"{cap} {until}".strip(), ""
     if event == "raise":
-        permit = f"of the permit {facts['permit']}" if facts.get("permit") else "of the table"
-        whose = f"of {line.analyst}" if line.analyst else permit
-        return f"{by} raised the cap {whose}", repeated, f"+{_amount(facts.get('amount'))}"
+        return f"{by} raised the cap of {_whose(line)}", repeated, f"+{_amount(facts.get('amount'))}"
     if event in _PLAIN:
-        somebody = f"the permit {facts['permit']}" if event == "configured-cap" and facts.get("permit") else "somebody"
-        values = {"algorithm": "a model", "by": by, **facts, "analyst": line.analyst or somebody}
-        for name in ("epsilon", "cap"):
-            values[name] = _amount(values.get(name))
+        values = {"algorithm": "a model", "by": by, **facts, "analyst": line.analyst or "somebody"}
+        values["epsilon"] = _amount(values.get("epsilon"))
         return _PLAIN[event].format_map(_Known(values)), repeated, ""
     plain = {name: value for name, value in facts.items() if name != "event"}
     return f"{event.replace('-', ' ').capitalize()}{f' of {line.analyst}' if line.analyst else ''}", _short(plain), ""
@@ -219,14 +221,15 @@ def as_csv(lines: Iterable[LineReply]) -> str:
             line.serial if charge else "",
             *((facts["question"], facts["scope"], facts["epsilon"], facts["loss"]) if charge else ("", "", "", "")),
             facts.get("dataset_spent", ""),
-            json.dumps(facts, ensure_ascii=False, sort_keys=True),
+            json.dumps(facts, ensure_ascii=False, sort_keys=True).replace(";", "\\u003b"),
         )
         writer.writerow([_plain_cell(str(cell)) for cell in cells])
     return file.getvalue()
 
 
 def _plain_cell(text: str) -> str:
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    """Return a cell that is no formula, nor two of which one is: half of Europe's spreadsheets divide at semicolons."""
+    return re.sub(r"(^|;)(?=\s*[=+\-@\t\r])", r"\1'", text)
 
 
 def as_lines(lines: Iterable[LineReply]) -> str:
