@@ -667,7 +667,7 @@ def mean_above_zero(seen: Floats, error: Floats, prior: Floats) -> Floats:
 
     >>> mean_above_zero(np.array([50.0, -50.0]), np.array([1.0, 10.0]), np.array([100.0, 100.0])).round(1).tolist()
     [50.0, 1.8]
-    >>> mean_above_zero(np.array([-1e9]), np.array([1.0]), np.array([1.0])).tolist()
+    >>> mean_above_zero(np.array([-1e9]), np.array([1.0]), np.array([1.0])).round(12).tolist()
     [1e-09]
     """
     from scipy.special import log_ndtr  # with the first fit: it takes long to import

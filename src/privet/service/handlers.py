@@ -254,6 +254,12 @@ def _job(service: Service, call: Call) -> Job:
     return job
 
 
+def _may_follow(service: Service, call: Call, job: Job) -> bool:
+    """Return whether the token that a stream was opened with is live, and the table still the caller's."""
+    caller = service.access.caller_of(call.caller.token.id)
+    return caller is not None and job.table in service.access.tables(caller)
+
+
 def job_events(service: Service, call: Call, last: str) -> AsyncIterator[bytes]:
     """Send what is told of a job as server-sent events, after the last that was seen, until it has ended."""
     job, name = _job(service, call), call.caller.name
@@ -265,7 +271,7 @@ def job_events(service: Service, call: Call, last: str) -> AsyncIterator[bytes]:
         sent = after
         service.streams[name] += 1
         try:
-            while not service.stopping:
+            while not service.stopping and _may_follow(service, call, job):
                 number, seen = job.visible()
                 if number > sent:
                     yield b"id: %d\ndata: %s\n\n" % (number, encoded(job.reply()))

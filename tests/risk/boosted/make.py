@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from lightgbm import LGBMClassifier
-from xgboost import XGBClassifier
 
 HERE = Path(__file__).parent
 XGBOOST: dict[str, dict[str, Any]] = {
@@ -25,6 +23,9 @@ XGBOOST: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
+    from lightgbm import LGBMClassifier  # neither is needed by the tests
+    from xgboost import XGBClassifier
+
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.integers(0, 5, (120, 3)).astype(float), columns=list("abc"))
     values = ((frame["a"] + 3 * rng.random(120)) > 4).to_numpy().astype(int)
