@@ -174,12 +174,20 @@ def budget(service: Service, call: Call) -> api.BudgetReply:
     unit, delta = service.unit(session)
     cap = ledger.cap(dataset, name)
     holds = [hold for hold in ledger.holds(dataset) if hold.analyst == name]
+    granted = service.access.source(name, call.table) is not None
+    permits = [own for own in service.access.permits_of(name) if call.table in own.tables]
+    spending = [own.name for own in permits if name in own.spenders] or [own.name for own in permits]
+    left = [
+        ledger.remaining(dataset, name, service.limit(call.table), permit=permit)
+        for permit in ([None] if granted else spending)
+    ]
     return api.BudgetReply(
         unit=unit,
         delta=delta,
         spent=str(ledger.spent(dataset, name)),
-        remaining=str(ledger.remaining(dataset, name, service.limit(call.table))),
+        remaining=str(max(left, default=Fraction(0))),
         cap=None if cap is None else str(cap),
+        granted=granted,
         dataset_cap=str(ledger.cap(dataset)),
         dataset_spent=str(ledger.spent(dataset)),
         holds=[api.HoldReply(id=hold.id, epsilon=str(hold.epsilon), spent=str(hold.spent)) for hold in holds],
