@@ -106,7 +106,7 @@ def test_a_second_key_signs_elsewhere_and_a_restored_ledger_is_noticed(folder: P
     ("words", "sentence"),
     [
         (("check", "people.toml"), "people.toml"),
-        (("check", "nothing.json"), "nothing.json"),
+        (("check", "nothing.json"), "there is no file 'nothing.json'"),
         (("check", "empty.json"), "there is no receipt beside 'empty.json'"),
         (("make", "people.csv"), "a receipt is of a model or of an entry"),
         (("make", "people.csv", "--entry", "7"), "no signing key"),

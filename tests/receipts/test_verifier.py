@@ -132,6 +132,7 @@ def test_alone_it_says_what_the_package_says(tmp_path: Path) -> None:
         done = alone("answer.json", *pins, cwd=tmp_path)
         try:
             check(text, None, pins)
+            assert done.stdout.startswith("good:" if pins else "good, if the key is the owner's:")
             assert done.returncode == 0 and LIMITS in done.stdout and "answer of 'people', line 9 of" in done.stdout
         except ReceiptError as error:
             assert name not in ("good", "pinned") and done.returncode == 1 and done.stdout == ""
@@ -141,4 +142,6 @@ def test_alone_it_says_what_the_package_says(tmp_path: Path) -> None:
     assert alone("model.json", key.vkey, cwd=tmp_path).returncode == 0
     (tmp_path / "model.json").write_text(MODEL + " ", encoding="utf-8")
     assert "what it is about was changed" in alone("model.json", cwd=tmp_path).stderr
-    assert "cannot be read" in alone("nothing.json", cwd=tmp_path).stderr
+    assert "No such file" in alone("nothing.json", cwd=tmp_path).stderr
+    asked = alone(cwd=tmp_path)
+    assert asked.returncode == 1 and "check_receipt.py model.json" in asked.stderr and asked.stdout == ""

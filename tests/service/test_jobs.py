@@ -176,3 +176,19 @@ def test_an_analyst_has_so_many_fits_at_a_time(served: Served) -> None:
         connection.fit("people", privet.PriorClassifier(epsilon=Fraction(1, 2)))
     for job in list(jobs._jobs.values()):
         job.tell(state="failed")
+
+
+def test_events_end_with_the_token_that_follows_them(served: Served) -> None:
+    jobs = served.service.jobs
+    jobs._workers.submit = lambda *work: None  # type: ignore[assignment, method-assign, return-value]
+    secret = served.token()
+    headers = {"Authorization": f"Bearer {secret}"}
+    body = {"algorithm": "prior", "epsilon": "1", "key": "k"}
+    job = httpx2.post(f"{served.url}/v1/tables/people/fits", headers=headers, json=body).json()["id"]
+    with httpx2.stream("GET", f"{served.url}/v1/jobs/{job}/events", headers=headers, timeout=20) as reply:
+        pieces = reply.iter_text()
+        assert "queued" in next(pieces)
+        found = served.service.access.tokens.find(secret)
+        assert found is not None
+        served.service.access.tokens.revoke(found.id)
+        assert list(pieces) == []  # it ends, though the fit goes on

@@ -17,6 +17,7 @@ from kernel.people import DOMAIN, FRAME
 from service.test_boundary import COUNT, assert_problem, bearer
 
 import privet
+from privet.cli import budget as budget_command
 from privet.errors import BudgetExceeded, PrivetError, QuestionError
 from privet.kernel import Session
 from privet.service.config import Grant, load
@@ -60,7 +61,9 @@ def ask(served: Served, who: dict[str, str], key: str = "k", **changes: Any) -> 
     return httpx2.post(path, headers=who, json={**COUNT, "under": UNDER, "key": key, **changes})
 
 
-def test_analysts_share_the_cap_of_their_permit_on_all_servers() -> None:
+def test_analysts_share_the_cap_of_their_permit_on_all_servers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     session = people()
     with server(session, HEART) as first, server(session, HEART) as second:
         ada, bob = headers(first, "ada"), headers(first, "bob")
@@ -69,6 +72,8 @@ def test_analysts_share_the_cap_of_their_permit_on_all_servers() -> None:
         assert ask(second, bob, epsilon=quarter).status_code == 200
         content = assert_problem(ask(second, ada, "l", epsilon=quarter), 403, "budget-exceeded")
         assert "permit 'heart'" in content["detail"]
+        budget = httpx2.get(f"{first.url}/v1/tables/people/budget", headers=ada).json()
+        assert (budget["granted"], budget["remaining"], budget["dataset_cap"]) == (False, "0", "10")
         (own,) = httpx2.get(f"{second.url}/v1/permits", headers=ada).json()["permits"]
         assert (own["tables"][0]["spent"], own["tables"][0]["cap"], own["spends"]) == ("1/2", "1/2", True)
         assert own["analysts"] is None and own["approvals"] == 2
@@ -78,6 +83,9 @@ def test_analysts_share_the_cap_of_their_permit_on_all_servers() -> None:
     charges = [line.body for line in session.ledger.lines() if line.kind == "charge"]
     assert [(body["permit"], body["purpose"]) for body in charges] == [("heart", WHY)] * 2
     assert "permit" in {event.what for event in session.ledger.events()}
+    monkeypatch.setattr(budget_command, "open_book", lambda target: session.ledger)
+    budget_command.show("people.csv")
+    assert "permit heart: 0.5 of 0.5 spent" in capsys.readouterr().out
 
 
 def test_what_a_permit_does_not_allow_is_refused_before_anything_is_charged() -> None:
@@ -310,6 +318,18 @@ def test_what_a_permit_has_paid_stays_when_it_loses_the_table() -> None:
         assert httpx2.get(path, headers=bearer(token)).status_code == 200
         served.service.reload(grants, ("grace",), {"models": replace(MODELS, tables={})})
         assert_problem(httpx2.get(path, headers=bearer(token)), 404, "not-found")
+
+
+def test_what_a_grant_has_paid_stays_when_only_a_permit_is_left() -> None:
+    grants = {"ada": Grant({"people": None})}
+    with server(people(), ANSWERS, grants=grants) as served:
+        token = headers(served, "ada")["Authorization"].split()[1]
+        with privet.connect(served.url, token, tries=1) as connection:
+            connection.fit("people", privet.PriorClassifier(epsilon="1/4"), key="mine")
+        path = f"{served.url}/v1/tables/people/models/1"
+        assert httpx2.get(path, headers=bearer(token)).status_code == 200
+        served.service.reload({}, ("grace",))
+        assert_problem(httpx2.get(path, headers=bearer(token)), 403, "not-permitted")
 
 
 def test_a_purpose_is_a_plain_text() -> None:

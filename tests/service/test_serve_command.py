@@ -107,3 +107,9 @@ def test_tokens_are_made_listed_and_revoked_where_the_ledger_is(folder: Path) ->
     assert number not in run("token", "list", "privet.toml", "--json", cwd=folder).stdout
     assert "no token" in run("token", "revoke", "privet.toml", number, cwd=folder).stderr
     assert "--analyst NAME or --owner" in run("token", "create", "privet.toml", cwd=folder).stderr
+    unknown = run("token", "create", "privet.toml", "--analyst", "ada", "--table", "pepole", cwd=folder)
+    assert unknown.returncode == 1 and "no table 'pepole' (did you mean 'people'?)" in unknown.stderr
+    for who in ("analyst", "owner"):
+        made = run("token", "create", "privet.toml", f"--{who}", "eve", cwd=folder)
+        assert made.returncode == 0 and f"names no {who} 'eve'" in made.stderr
+    assert run("receipt", "key", "show", "privet.toml", cwd=folder).returncode == 0  # the ledger that it names

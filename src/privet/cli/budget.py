@@ -56,6 +56,9 @@ def show(
         for row in facts["analysts"]:
             table.add_row(row["analyst"], row["spent"], row["budget"] or "-", row["left"])
         console.print(table)
+        for row in facts["permits"]:
+            of = "" if row["budget"] is None else f" of {row['budget']}"
+            console.print(f"permit {row['permit']}: {row['spent']}{of} spent", markup=False, highlight=False)
         if facts["reservations"]:
             reservations = Table(title="open reservations", title_justify="left", show_edge=False)
             for heading in ("id", "analyst", "held", "spent of it", "since"):
@@ -219,6 +222,8 @@ def export(
         file.write(text)
     if output is not None:
         say(f"wrote {output}")
+    if form is ExportFormat.REGISTRY and (missing := text.count(owner_reports.SAY)):
+        say(f'{missing} fields say "{owner_reports.SAY}": answer them in a file, and name it with --words')
 
 
 def _entry_lines(entries: Sequence[dict[str, Any]], width: int) -> list[str]:
@@ -238,7 +243,13 @@ def _entry_lines(entries: Sequence[dict[str, Any]], width: int) -> list[str]:
 
 
 def open_book(target: str) -> Ledger:
-    """Open the ledger that is named, or the one beside the data."""
+    """Open the ledger that is named, the one beside the data, or the one of a server's configuration."""
+    if target.lower().endswith(".toml"):
+        from privet.service.config import load
+
+        ledger = load(Path(target)).ledger
+        assert ledger is not None
+        return Ledger.open(ledger, create=False)
     is_ledger = target.endswith(".ledger") or Ledger.on_server(target)
     return Ledger.open(target if is_ledger else source_of(target).ledger, create=False)
 
@@ -282,6 +293,14 @@ def _state(book: Ledger, dataset: str, entries: bool) -> dict[str, Any]:
             "left": decimal_text(book.remaining(dataset, analyst)),
         }
         for analyst in book.analysts(dataset)
+    ]
+    facts["permits"] = [
+        {
+            "permit": permit,
+            "spent": decimal_text(spent),
+            "budget": None if (shared := book.cap(dataset, permit=permit)) is None else decimal_text(shared),
+        }
+        for permit, spent in book.permits(dataset).items()
     ]
     facts["reservations"] = [
         {

@@ -52,7 +52,10 @@ ServerOption = Annotated[
 ]
 DomainOption = Annotated[Path, typer.Option("--domain", "-d", metavar="FILE", help="The public domain file.")]
 LedgerArgument = Annotated[
-    str, typer.Argument(metavar="DATA|LEDGER", help="The data, or its .ledger file or postgresql:// ledger.")
+    str,
+    typer.Argument(
+        metavar="DATA|LEDGER", help="The data, its .ledger file or postgresql:// ledger, or a server's configuration."
+    ),
 ]
 DatasetOption = Annotated[str | None, typer.Option("--name", help="The data set, where the ledger holds several.")]
 BudgetOption = Annotated[

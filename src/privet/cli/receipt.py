@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -118,6 +119,8 @@ def check(
         raise ReceiptError(
             f"there is no receipt beside '{shown(file)}'; its owner makes one with `privet receipt make`."
         )
+    elif path.suffix in (".json", ".receipt", ".checkpoint") and not path.exists():
+        raise ReceiptError(f"there is no file '{shown(file)}'; check the path.")
     else:
         facts = _check_ledger(file, pins, older)
     text = facts.pop("text")
@@ -143,6 +146,8 @@ def checkpoint(
     check_output(output, reads=(since,))
     with written_whole(output) as file:
         file.write(signed.to_text())
+    if output is not None:
+        say(f"wrote {output}, of {signed.size} lines; keep it where nobody can change it together with the ledger")
 
 
 @app.command("cosign", short_help="Add the signature of a second key to a checkpoint.")
@@ -312,6 +317,7 @@ def facts_of(result: Shown, name: str) -> dict[str, Any]:
         f"good: {clean(name)} is {'an answer' if result.kind == 'answer' else 'a model'} of "
         f"'{clean(line['dataset'])}', {clean(line['day'])}, line {line['number']} of {result.checkpoint.size}",
         f"  charged {unit}{decimal_text(result.loss)} in {_entries(result)}; {unit}{spent} of {cap} was spent then",
+        *([f"  under the permit '{clean(last['permit'])}'{_purpose(last)}"] if "permit" in last else []),
         *([f"  asked {clean(last['question'])} on {clean(last['scope'])}"] if result.kind == "answer" else []),
         *(["  NOT PRIVATE: its noise was seeded, for tests"] if not result.private else []),
         *(f"  signed by {clean(vkey)}{compare}" for vkey in result.signers),
@@ -333,6 +339,10 @@ def facts_of(result: Shown, name: str) -> dict[str, Any]:
         "limits": receipts.LIMITS,
         "text": text,
     }
+
+
+def _purpose(charge: Mapping[str, Any]) -> str:
+    return f", for: {clean(charge['purpose'])}" if charge.get("purpose") else ""
 
 
 def _entries(result: Shown) -> str:

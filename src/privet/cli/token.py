@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from privet.cli.budget import open_book
 from privet.cli.common import STYLE, JsonOption, print_json, say
-from privet.errors import QuestionError
+from privet.errors import QuestionError, did_you_mean
 from privet.kernel import Ledger
 
 if TYPE_CHECKING:
@@ -32,6 +33,29 @@ def _tokens(target: str) -> Tokens:
         assert ledger is not None
         return Tokens(Ledger.open(ledger))  # made here if the server was never started
     return Tokens(open_book(target))
+
+
+def _check_name(path: Path, role: str, name: str, tables: Sequence[str]) -> None:
+    """Refuse a table that a configuration does not have, and say so where it does not name who the token is for."""
+    from privet.service.config import load
+    from privet.service.tokens import OWNER
+
+    config = load(path)
+    known = [table.name for table in config.tables]
+    for table in tables:
+        if table not in known:
+            raise QuestionError(
+                f"'{path}' has no table '{table}'{did_you_mean(table, known)}; it has {', '.join(known)}."
+            )
+    if role == OWNER:
+        if name not in config.owners:
+            say(f"note: '{path}' names no owner '{name}': the server takes the token when `owners` has the name")
+        return
+    if config.analysts is None:  # whoever has a token may use what it is for
+        return
+    permitted = {analyst for permit in config.permits.values() for analyst in permit.analysts}
+    if name not in {*config.analysts, *permitted}:
+        say(f"note: '{path}' names no analyst '{name}': the server takes the token when an owner grants them a table")
 
 
 def _facts(token: Token) -> dict[str, object]:
@@ -67,6 +91,8 @@ def create(
         raise QuestionError("a token is for an analyst or for an owner; give --analyst NAME or --owner NAME.")
     role, name = (ANALYST, analyst) if analyst is not None else (OWNER, owner)
     assert name is not None
+    if target.lower().endswith(".toml"):
+        _check_name(Path(target), role, name, table or ())
     secret, token = _tokens(target).create(name, role, tuple(table) if table else None, days)
     say(f"token {token.id} of {role} '{name}', shown once, until {token.expires:%Y-%m-%d}:")
     print(secret)
@@ -84,7 +110,7 @@ def list_tokens(target: TargetArgument, as_json: JsonOption = False) -> None:
         return
     for token in tokens:
         tables = token["tables"]
-        scope = ", ".join(tables) if isinstance(tables, list) else "all tables"
+        scope = ", ".join(tables) if isinstance(tables, list) else "all tables that are theirs"
         print(f"{token['id']}  {token['role']} {token['name']}  {scope}  until {token['expires']}")
     if not tokens:
         say("there are no tokens yet")

@@ -2,6 +2,6 @@
 
 from privet.owner_reports.bundle import audit_bundle
 from privet.owner_reports.bundle_page import bundle_page
-from privet.owner_reports.registry import SCHEMA, OwnerWords, registry_entry, to_yaml
+from privet.owner_reports.registry import SAY, SCHEMA, OwnerWords, registry_entry, to_yaml
 
-__all__ = ["SCHEMA", "OwnerWords", "audit_bundle", "bundle_page", "registry_entry", "to_yaml"]
+__all__ = ["SAY", "SCHEMA", "OwnerWords", "audit_bundle", "bundle_page", "registry_entry", "to_yaml"]

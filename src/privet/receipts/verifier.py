@@ -1,7 +1,6 @@
 """Check a receipt of privet with Python's standard library alone: offline, without privet, without trust in a server.
 
     python check_receipt.py model.json [VKEY ...]   # model.json.receipt lies beside it; an answer stands in its receipt
-
 Formats: c2sp.org/signed-note, c2sp.org/tlog-checkpoint, RFC 6962 and 9162 (trees and proofs), RFC 8032 (Ed25519).
 """
 
@@ -143,8 +142,9 @@ def check(text: str, document: bytes | None, pins: list[str]) -> str:
 
 if __name__ == "__main__":
     try:
-        file, beside = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[1] + ".receipt")
-        receipt = (beside if beside.exists() else file).read_text(encoding="ascii")
-        print("good:", check(receipt, file.read_bytes(), sys.argv[2:]), LIMITS, sep="\n")
+        file, pins = pathlib.Path(sys.argv[1] if sys.argv[1:] else sys.exit(__doc__)), sys.argv[2:]
+        beside = file.with_name(file.name + ".receipt")
+        shown = check((beside if beside.exists() else file).read_text(encoding="ascii"), file.read_bytes(), pins)
+        print("good:" if pins else "good, if the key is the owner's:", shown, LIMITS, sep="\n")
     except Exception as error:
-        sys.exit(f"NOT GOOD: {error if isinstance(error, Unproved) else 'it cannot be read as a receipt'}")
+        sys.exit(f"NOT GOOD: {error if isinstance(error, Unproved | OSError) else 'it cannot be read as a receipt'}")

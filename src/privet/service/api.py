@@ -302,6 +302,7 @@ class BudgetReply(Reply, kw_only=True, frozen=True):
     spent: str  # by the caller
     remaining: str  # to the caller
     cap: str | None  # of the caller
+    granted: bool  # whether without a permit; else `remaining` is what the best of the caller's permits leaves
     dataset_cap: str
     dataset_spent: str
     holds: list[HoldReply]

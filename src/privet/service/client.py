@@ -82,6 +82,7 @@ _ERRORS: dict[str, type[PrivetError]] = {
     "key-reused": KeyReused,
     "bad-question": QuestionError,
     "refused": PrivacyError,
+    "not-permitted": PrivacyError,
     "engine-failed": EngineFailed,
     "ledger-unavailable": LedgerError,
 }
@@ -517,11 +518,16 @@ def _error(problem: Mapping[str, Any], status: int, lost: bool) -> PrivetError:
         amounts = {name: Fraction(problem[name]) for name in ("requested", "remaining")}
         error = BudgetExceeded(detail, **amounts)
     elif kind == "not-found":
-        error = QuestionError("the server has no such table, or it is not yours; tables() lists those that are.")
+        error = QuestionError(
+            "the server has no such table or permit, or it is not yours; tables() and permits() list those that are."
+        )
     elif kind in _ERRORS:
         error = _ERRORS[kind](detail)
     elif kind == "unauthenticated":
-        error = ServerError("the server does not take this token: it is wrong, has expired or was revoked.")
+        error = ServerError(
+            "the server does not take this token: it is wrong, has expired or was revoked, or is for somebody whom "
+            "the server does not know."
+        )
     else:
         error = ServerError(f"the server refuses with status {status}{f': {detail}' if detail else ''}")
     error.charged = problem.get("charged", "unknown" if lost else False)

@@ -174,12 +174,20 @@ def budget(service: Service, call: Call) -> api.BudgetReply:
     unit, delta = service.unit(session)
     cap = ledger.cap(dataset, name)
     holds = [hold for hold in ledger.holds(dataset) if hold.analyst == name]
+    granted = service.access.source(name, call.table) is not None
+    permits = [own for own in service.access.permits_of(name) if call.table in own.tables]
+    spending = [own.name for own in permits if name in own.spenders] or [own.name for own in permits]
+    left = [
+        ledger.remaining(dataset, name, service.limit(call.table), permit=permit)
+        for permit in ([None] if granted else spending)
+    ]
     return api.BudgetReply(
         unit=unit,
         delta=delta,
         spent=str(ledger.spent(dataset, name)),
-        remaining=str(ledger.remaining(dataset, name, service.limit(call.table))),
+        remaining=str(max(left, default=Fraction(0))),
         cap=None if cap is None else str(cap),
+        granted=granted,
         dataset_cap=str(ledger.cap(dataset)),
         dataset_spent=str(ledger.spent(dataset)),
         holds=[api.HoldReply(id=hold.id, epsilon=str(hold.epsilon), spent=str(hold.spent)) for hold in holds],
@@ -246,6 +254,12 @@ def _job(service: Service, call: Call) -> Job:
     return job
 
 
+def _may_follow(service: Service, call: Call, job: Job) -> bool:
+    """Return whether the token that a stream was opened with is live, and the table still the caller's."""
+    caller = service.access.caller_of(call.caller.token.id)
+    return caller is not None and job.table in service.access.tables(caller)
+
+
 def job_events(service: Service, call: Call, last: str) -> AsyncIterator[bytes]:
     """Send what is told of a job as server-sent events, after the last that was seen, until it has ended."""
     job, name = _job(service, call), call.caller.name
@@ -257,7 +271,7 @@ def job_events(service: Service, call: Call, last: str) -> AsyncIterator[bytes]:
         sent = after
         service.streams[name] += 1
         try:
-            while not service.stopping:
+            while not service.stopping and _may_follow(service, call, job):
                 number, seen = job.visible()
                 if number > sent:
                     yield b"id: %d\ndata: %s\n\n" % (number, encoded(job.reply()))

@@ -176,7 +176,8 @@ def raise_cap(service: Service, call: Call) -> api.DoneReply:
     if body.permit is not None:
         _check_raise(service, call)
     if (name or body.permit) and session.ledger.cap(session.dataset, name, body.permit) is None:
-        raise Refusal("refused", "there is no such cap on the table; raise that of the data set.")
+        named = f"'{name}' has" if name is not None else f"the permit '{body.permit}' has"
+        raise Refusal("refused", f"{named} no cap of its own on this table; raise that of the table, or of a permit.")
     amount = session.unit.amount(amount_from_json(body.epsilon))
     whose = Whose(session.dataset, name, body.permit)
     if not service.access.decisions.raise_cap(whose, amount, call.caller.name, body.key):

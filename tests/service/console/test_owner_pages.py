@@ -15,6 +15,7 @@ from kernel.people import DOMAIN, FRAME
 from service.console.visitor import Visitor, words
 
 import privet
+from privet.service.config import Grant
 from privet.service.permits import Permit
 from privet.service.seeded_server import Served, serve_seeded, serve_sessions
 from privet.service.tokens import ANALYST, OWNER
@@ -236,14 +237,22 @@ def test_two_owners_raise_the_cap_of_a_permit() -> None:
     session = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="people")._session
     permit = Permit("study", {"people": Fraction(1, 10)}, ("ada",), ("ada",), (EVIL, "ages"), None, 2)
     with serve_sessions(
-        {"people": session}, permits={"study": permit}, analysts={}, owners=("grace", "hedy")
+        {"people": session}, permits={"study": permit}, analysts={"ada": Grant({})}, owners=("grace", "hedy")
     ) as served:
         ada, grace, hedy = (Visitor(served, name, role) for name, role in WHO)
         page = ada.words("/console/tables/people")
         assert "My data permits" in page and "0 of 0.1 spent by all of its analysts" in page
         under = json.dumps(["study", "ages"])
         fields = {"kind": "count", "epsilon": "0.1", "under": under}
-        assert "study: ages" in ada.words("/console/tables/people/ask")
+        # she has the table under the permit alone: what is left is the permit's, and the form names no other grant
+        assert "about 1 more count at" in page and "about 1 more count at" in ada.words("/console/")
+        first = ada.words("/console/tables/people/ask")
+        assert "study: ages" in first and "my own grant" not in first and "Enough is left for about 1 such" in first
+        assert "What it is for" not in ada.words("/console/tables/people/request")  # the permit says it
+        assert "1 analyst may use it" in grace.words("/console/")
+        assert "Under the permit study : people" in grace.words("/console/analysts")
+        owned = grace.words("/console/owned/people")
+        assert "Nobody yet" not in owned and "Under data permits" in owned
         assert "Paid: epsilon 0.1" in words(ada.post("/console/tables/people/ask", key="k" * 8, **fields))
         refused = ada.post("/console/tables/people/ask", key="l" * 8, **fields)
         assert refused.status_code == 403 and "Nothing was charged" in words(refused)
@@ -262,6 +271,9 @@ def test_two_owners_raise_the_cap_of_a_permit() -> None:
         assert hedy.post(f"/console/requests/{number}", granted="yes").status_code == 303
         assert ada.post("/console/tables/people/ask", key="l" * 8, **fields).status_code == 200
         assert "grace agreed to request" in hedy.words("/console/ledger")
+        ledger = hedy.get("/console/ledger")
+        assert "The cap of the permit study is 0.2 now" in words(ledger) and "The cap of the table is" in words(ledger)
+        assert "<option>ada" in ledger.text
         assert "under study: ages" in hedy.words("/console/ledger")
         home = hedy.words("/console/")
         assert "Data permits" in home and "0.2" in home

@@ -651,6 +651,11 @@ class Ledger:
         with self._transaction() as log:
             return self._permit_totals.of(log, dataset).get(permit, Fraction(0))
 
+    def permits(self, dataset: str) -> dict[str, Fraction]:
+        """Return what was charged to a data set under each permit that was used."""
+        with self._transaction() as log:
+            return dict(sorted(self._permit_totals.of(log, dataset).items()))
+
     def cap(self, dataset: str, analyst: str | None = None, permit: str | None = None) -> Fraction | None:
         """Return the cap of a data set, or that of an analyst or of a permit on it if one was set."""
         with self._transaction() as log:

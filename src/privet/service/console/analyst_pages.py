@@ -88,15 +88,21 @@ async def _permits(visit: PageVisit) -> list[api.PermitReply]:
     return [permit for permit in permits if any(own.table == visit.table for own in permit.tables)]
 
 
-async def _under(visit: PageVisit) -> list[dict[str, str]]:
-    """Return what a form offers to be done under: each purpose of each permit that the caller may spend."""
-    choices = [{"value": "", "words": "none: my own grant"}]
+async def _under(visit: PageVisit, facts: TableFacts) -> list[dict[str, str]]:
+    """Return what a form offers to be done under: each purpose of each permit that the caller may spend.
+
+    Who has the table under permits alone is offered no grant of their own, and may look under any of the permits.
+    """
+    granted = facts.budget.granted
+    choices = [{"value": "", "words": "none: my own grant", "purpose": ""}] if granted else []
     for permit in await _permits(visit):
-        if permit.spends and not permit.ended:
+        if not permit.ended and (permit.spends or not granted):
             for purpose in permit.purposes or [""]:
                 words = f"{permit.permit}: {purpose}" if purpose else permit.permit
-                choices.append({"value": json.dumps([permit.permit, purpose or None]), "words": words})
-    return choices if len(choices) > 1 else []
+                words += "" if permit.spends else " (to look only)"
+                value = json.dumps([permit.permit, purpose or None])
+                choices.append({"value": value, "words": words, "purpose": purpose})
+    return choices if len(choices) > granted else []
 
 
 def _chosen_permit(form: Form) -> tuple[str | None, str | None]:
@@ -160,7 +166,10 @@ def _epsilon(form: Form, asked: Draft) -> Fraction:
 async def _preview(visit: PageVisit, facts: TableFacts) -> Preview:
     """Return what the question of a form would buy: quoted by the API, which reads no row and charges nothing."""
     try:
-        form = visit.form if visit.form.fields else Form({"epsilon": [str(_USUAL_EPSILON)]})
+        form = visit.form
+        if not form.fields:  # the form as the page shows it first
+            first = [choice["value"] for choice in await _under(visit, facts)][:1]
+            form = Form({"epsilon": [str(_USUAL_EPSILON)], "under": first})
         asked = draft(form, facts.domain, facts.unit)
         epsilon = _epsilon(form, asked)
         accuracy = asked.accuracy(epsilon)
@@ -179,7 +188,8 @@ async def _preview(visit: PageVisit, facts: TableFacts) -> Preview:
     delta = f" with delta {float(Fraction(quoted.delta)):g}" if quoted.delta else ""
     cost = f"costs epsilon {short_text(epsilon)}{delta}" + (f", {short_text(loss)} in {quoted.unit}" if delta else "")
     if not quoted.fits:
-        short = f"You have {facts.buys} left: ask for less accuracy, or ask the owner for more budget."
+        buys = short_text(facts.unit.buys(left)) if left else "0"
+        short = f"You have {buys} left: ask for less accuracy, or ask the owner for more budget."
         return Preview(accuracy.words, accuracy.remark, cost, "", f"This is more than is left. {short}", str(epsilon))
     more = f"Enough is left for about {times:,} such question{'s' * (times != 1)}."
     return Preview(accuracy.words, accuracy.remark, cost, more, "", str(epsilon))
@@ -213,7 +223,7 @@ async def _asking(visit: PageVisit, facts: TableFacts, made: Preview, key: str, 
         kinds=KINDS,
         form=visit.form,
         preview=made,
-        under=await _under(visit),
+        under=await _under(visit, facts),
         key=key,
         usual=f"{facts.domain.rows or 1000:,}",
     )
@@ -362,7 +372,7 @@ async def _fitting(visit: PageVisit, facts: TableFacts, problem: str = "", statu
         algorithms={name: own.words for name, own in algorithms.items()},
         algorithm=algorithm,
         choices=[{"name": name, "usual": "none" if value is None else value} for name, value in choices.items()],
-        under=await _under(visit),
+        under=await _under(visit, facts),
         chosen=any(visit.form.text(f"choice-{name}") for name in choices),
         form=visit.form,
         problem=problem,
@@ -539,7 +549,7 @@ async def _requesting(visit: PageVisit, problem: str = "", done: bool = False, s
         status,
         facts=facts,
         requests=reply.requests,
-        under=await _under(visit),
+        under=await _under(visit, facts),
         form=visit.form,
         problem=problem,
         done=done,

@@ -33,6 +33,7 @@ class OwnedTable:
 
     budget: api.TableBudgetReply
     grants: list[api.GrantReply] = field(default_factory=list)
+    permits: list[api.PermitReply] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -55,11 +56,22 @@ class OwnedTable:
         """Grants that hold now."""
         return [grant for grant in self.grants if grant.source is not None]
 
+    @property
+    def users(self) -> set[str]:
+        """Who may use it now, by a grant of their own or under a permit."""
+        under = {name for permit in self.permits if not permit.ended for name in permit.analysts or ()}
+        return {grant.analyst for grant in self.live} | under
+
 
 async def _tables(visit: PageVisit) -> list[OwnedTable]:
     budgets, grants = await visit.call("budgets"), await visit.call("grants")
+    permits = (await visit.call("permits")).permits
     return [
-        OwnedTable(budget, [grant for grant in grants.grants if grant.table == budget.table])
+        OwnedTable(
+            budget,
+            [grant for grant in grants.grants if grant.table == budget.table],
+            [permit for permit in permits if any(own.table == budget.table for own in permit.tables)],
+        )
         for budget in budgets.tables
     ]
 
@@ -154,12 +166,19 @@ async def _analysts(
     grants = (await visit.call("grants")).grants
     tokens = (await visit.call("tokens")).tokens
     budgets = (await visit.call("budgets")).tables
-    people: dict[str, dict[str, Any]] = {}
+    people: dict[str, dict[str, list[Any]]] = {}
+
+    def add(name: str, what: str, one: object) -> None:
+        people.setdefault(name, {"grants": [], "permits": [], "tokens": []})[what].append(one)
+
     for grant in grants:
-        people.setdefault(grant.analyst, {"grants": [], "tokens": []})["grants"].append(grant)
+        add(grant.analyst, "grants", grant)
+    for permit in (await visit.call("permits")).permits:
+        for name in permit.analysts or ():
+            add(name, "permits", permit)
     for token in tokens:
         if token.role != OWNER:
-            people.setdefault(token.name, {"grants": [], "tokens": []})["tokens"].append(token)
+            add(token.name, "tokens", token)
     done = visit.form.text("done") if visit.request.method == "GET" else ""
     return visit.show(
         "owner_analysts.html",
@@ -241,7 +260,8 @@ def _before(form_text: str) -> int:
 
 async def ledger(visit: PageVisit) -> Response:
     filters, before = Filters.of(visit.form), _before(visit.form.text("before"))
-    names = (await visit.call("grants")).grants
+    names = {grant.analyst for grant in (await visit.call("grants")).grants}
+    names.update(name for permit in (await visit.call("permits")).permits for name in permit.analysts or ())
     entries = []
     async for line in _found(visit, filters, before, _SCANNED):
         entries.append(entry_of(line))
@@ -256,7 +276,7 @@ async def ledger(visit: PageVisit) -> Response:
         groups=GROUPS,
         filters=filters,
         tables=[budget.table for budget in (await visit.call("budgets")).tables],
-        analysts=sorted({grant.analyst for grant in names}),
+        analysts=sorted(names),
         older=f"?{urlencode({**words, 'before': entries[-1].number})}" if more else "",
         export=urlencode(words),
         any_filter=bool(words) or bool(before),

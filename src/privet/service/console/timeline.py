@@ -52,6 +52,7 @@ _PLAIN = {
     "approval": "{by} agreed to request {request} of {analyst}; another owner must agree, too",
     "withdrawal": "{by} took the table from {analyst}",
     "grant": "The configuration grants {analyst} other tables",
+    "permit": "The configuration says something new of the permit {permit}",
 }
 _LONGEST = 300  # characters of what a line says
 MOST_SHOWN = 100  # lines of a page
@@ -139,7 +140,8 @@ def _event(line: LineReply, who: str) -> tuple[str, str, str]:
     facts = line.facts
     event = str(facts.get("event", line.kind))
     by = str(facts.get("by", "An owner"))
-    repeated = f"and {facts['repeated']:,} times more" if isinstance(facts.get("repeated"), int) else ""
+    times = facts.get("repeated")
+    repeated = "" if not isinstance(times, int) else "and once more" if times == 1 else f"and {times:,} times more"
     if event == "decision":
         what = "granted" if facts.get("granted") else "refused"
         return f"{by} {what} request {facts.get('request')} of {who}", repeated, _amount(facts.get("own_raise"))
