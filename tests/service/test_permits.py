@@ -320,6 +320,18 @@ def test_what_a_permit_has_paid_stays_when_it_loses_the_table() -> None:
         assert_problem(httpx2.get(path, headers=bearer(token)), 404, "not-found")
 
 
+def test_what_a_grant_has_paid_stays_when_only_a_permit_is_left() -> None:
+    grants = {"ada": Grant({"people": None})}
+    with server(people(), ANSWERS, grants=grants) as served:
+        token = headers(served, "ada")["Authorization"].split()[1]
+        with privet.connect(served.url, token, tries=1) as connection:
+            connection.fit("people", privet.PriorClassifier(epsilon="1/4"), key="mine")
+        path = f"{served.url}/v1/tables/people/models/1"
+        assert httpx2.get(path, headers=bearer(token)).status_code == 200
+        served.service.reload({}, ("grace",))
+        assert_problem(httpx2.get(path, headers=bearer(token)), 403, "not-permitted")
+
+
 def test_a_purpose_is_a_plain_text() -> None:
     with server(people(), ANSWERS) as served:
         ada = headers(served, "ada")

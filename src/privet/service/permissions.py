@@ -166,13 +166,15 @@ class Permissions:
         return "owner" if own is not None and (own.expires is None or today <= own.expires) else None
 
     def check_release(self, analyst: str, table: str, permit: str | None, what: str) -> None:
-        """Refuse to let out what was paid for under a permit that does not let it out now, to this analyst.
+        """Refuse to let out what was paid for under a grant or a permit that does not let it out now, to this analyst.
 
         Raises
         ------
         NoSuchPermit, NotPermitted
         """
         if permit is None:
+            if self.source(analyst, table) is None:
+                raise NotPermitted("this was made under a grant of your own, which has ended; ask the owner.")
             return
         own = self.permits.get(permit)
         if own is None or analyst not in own.analysts or table not in own.tables:
