@@ -144,14 +144,20 @@ def _budget(bundle: dict[str, Any]) -> str:
         for line in budget["analysts"]
     ]
     caps = [
-        (line["day"], line["analyst"] or "everybody", amount(line["cap"]), str(line.get("permit") or ""))
+        (
+            line["day"],
+            line["analyst"] or ("all under the permit" if line.get("permit") else "everybody"),
+            amount(line["cap"]),
+            str(line.get("permit") or ""),
+        )
         for line in budget["caps"]
     ]
     under = any(row[3] for row in caps)
+    last_head = "left, permits aside" if under else "left to them"
     heads = ("day", "for", "cap", "permit")[: 3 + under]
     return (
         f"{words}{bar}{buys}<p>It is never refreshed. All amounts are exact fractions in the JSON.</p>"
-        f"<h3>Analysts</h3>{_rows(('analyst', 'spent', 'own cap', 'left to them'), analysts, 'Nobody has asked yet.')}"
+        f"<h3>Analysts</h3>{_rows(('analyst', 'spent', 'own cap', last_head), analysts, 'Nobody has asked yet.')}"
         f"<h3>What was allowed, and when</h3>{_rows(heads, [row[: 3 + under] for row in caps], 'Nothing.')}"
     )
 

@@ -422,7 +422,8 @@ async def job(visit: PageVisit) -> Response:
     found = await visit.call("job")
     if found.model is not None:
         return visit.go(f"/console/tables/{quote(found.table, safe='')}/models/{found.model}")
-    return visit.show("job.html", job=found, states=STATES, ended=found.state in ("done", "failed", "cancelled"))
+    ended, problem = found.state in ("done", "failed", "cancelled"), sentence(found.problem or "")
+    return visit.show("job.html", job=found, states=STATES, ended=ended, problem=problem)
 
 
 async def job_state(visit: PageVisit) -> Response:
