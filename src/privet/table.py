@@ -18,7 +18,7 @@ from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Protocol, Sel
 import numpy as np
 
 from privet import conditions as syntax
-from privet.errors import PrivacyError, QuestionError, ReceiptError
+from privet.errors import PrivacyError, PrivetError, QuestionError, ReceiptError
 from privet.kernel import (
     About,
     AdditiveModel,
@@ -1105,7 +1105,11 @@ class ProtectedTable(Questions, OpenTable):
 
     def __repr__(self) -> str:
         who, where = self._backend.describe()
+        try:
+            left = self.budget.left
+        except PrivetError as error:  # a server may refuse to say, as without a permit; a repr never fails
+            left = str(error).rstrip(".")
         return (
             f"<ProtectedTable '{self._backend.dataset}' ({self._sets.name}), {len(self.domain.columns)} columns, "
-            f"{who}, {self.budget.left}, {where}>"
+            f"{who}, {left}, {where}>"
         )

@@ -15,8 +15,10 @@ import httpx2
 import pytest
 from kernel.people import DOMAIN, FRAME
 from service.test_boundary import COUNT, assert_problem, bearer
+from typer.testing import CliRunner
 
 import privet
+from privet.cli import app
 from privet.cli import budget as budget_command
 from privet.errors import BudgetExceeded, PrivetError, QuestionError
 from privet.kernel import Session
@@ -361,3 +363,21 @@ def test_a_mistake_in_a_permit_is_told_with_its_line(tmp_path: Path, line: str, 
     with pytest.raises(QuestionError, match=words) as error:
         load(tmp_path / "privet.toml")
     assert f"line {len(text.splitlines())}" in str(error.value)
+
+
+def test_the_commands_ask_under_a_permit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    session, runner = people(), CliRunner()
+    with server(session, HEART) as served:
+        secret = headers(served, "ada")["Authorization"].removeprefix("Bearer ")
+        monkeypatch.setenv("PRIVET_TOKEN", secret)
+        here = ["--server", served.url, "--permit", "heart", "--purpose", WHY]
+        asked = runner.invoke(app, ["query", "people", "count", "-e", "0.1", *here])
+        out = str(tmp_path / "m.json")
+        fitted = runner.invoke(app, ["fit", "people", "-e", "0.1", "-a", "prior", "-o", out, *here])
+        assert asked.exit_code == fitted.exit_code == 0, (asked.output, fitted.output)
+        assert session.ledger.permit_spent("people", "heart") == Fraction(1, 5)
+        assert "permit" in repr(privet.connect(served.url, secret).table("people"))
+        without = runner.invoke(app, ["query", "people", "count", "-e", "0.1", *here[:2]])
+        assert isinstance(without.exception, PrivetError) and "permit" in str(without.exception)
+    local = runner.invoke(app, ["query", "x.csv", "count", "-e", "1", "--permit", "heart"])
+    assert isinstance(local.exception, QuestionError) and "--server" in str(local.exception)

@@ -42,6 +42,10 @@ DataArgument = Annotated[
 OptionalDomainOption = Annotated[
     Path | None, typer.Option("--domain", "-d", metavar="FILE", help="The public domain file; a server has its own.")
 ]
+PermitOption = Annotated[
+    str | None, typer.Option("--permit", help="The data permit of a server under which everything is asked.")
+]
+PurposeOption = Annotated[str | None, typer.Option("--purpose", help="One of the purposes of --permit.")]
 ServerOption = Annotated[
     str | None,
     typer.Option(
@@ -107,6 +111,8 @@ class TableOptions:
         The address of a server, whose table `data` names.
     delta : str or None
         As in `privet.open`.
+    permit, purpose : str or None
+        As in `Connection.table`.
     """
 
     data: str
@@ -119,10 +125,14 @@ class TableOptions:
     snapshot_limit: str | None
     server: str | None = None
     delta: str | None = None
+    permit: str | None = None
+    purpose: str | None = None
 
     def load_domain(self, path: Path | None) -> Domain | None:
         """Return the domain of a file; None for a server, which has its own."""
         if self.server is None:
+            if self.permit is not None or self.purpose is not None:
+                raise QuestionError("permits are a server's; give --server URL, or leave out --permit and --purpose.")
             if path is None:
                 raise QuestionError("a table is opened with its public domain; give --domain FILE, or --server URL.")
             return Domain.load(path)
@@ -160,7 +170,7 @@ class TableOptions:
             The ledger ends with the command, and the owner does not insist.
         """
         if self.server is not None:
-            return connection_to(self.server).table(self.data)
+            return connection_to(self.server).table(self.data, permit=self.permit, purpose=self.purpose)
         assert domain is not None
         if self.budget is not None:
             as_epsilon(self.budget, "--budget")

@@ -24,6 +24,8 @@ from privet.cli.common import (
     LimitOption,
     NameOption,
     OptionalDomainOption,
+    PermitOption,
+    PurposeOption,
     ServerOption,
     TableOptions,
     print_json,
@@ -86,6 +88,8 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model goes.")],
     domain: OptionalDomainOption = None,
     server: ServerOption = None,
+    permit: PermitOption = None,
+    purpose: PurposeOption = None,
     epsilon: Annotated[
         str | None, typer.Option("--epsilon", "-e", help="What the whole fit may cost, as 0.5 or 1/2.")
     ] = None,
@@ -151,7 +155,9 @@ def fit(
             "objective": objective,
             "policy": policy,
         },
-        table=TableOptions(data, budget, analyst, ledger, ignore_spending, name, access, snapshot_limit, server, delta),
+        table=TableOptions(
+            data, budget, analyst, ledger, ignore_spending, name, access, snapshot_limit, server, delta, permit, purpose
+        ),
         output=output,
         html=html,
         key=key,

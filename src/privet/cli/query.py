@@ -18,6 +18,8 @@ from privet.cli.common import (
     LimitOption,
     NameOption,
     OptionalDomainOption,
+    PermitOption,
+    PurposeOption,
     ServerOption,
     TableOptions,
     print_json,
@@ -35,6 +37,8 @@ def query(
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="What the answer may cost, as 0.1 or 1/10.")],
     domain: OptionalDomainOption = None,
     server: ServerOption = None,
+    permit: PermitOption = None,
+    purpose: PurposeOption = None,
     budget: BudgetOption = None,
     delta: DeltaOption = None,
     analyst: AnalystOption = "local",
@@ -73,7 +77,9 @@ def query(
     """
     parsed = TextQuestion.parse(question)
     as_epsilon(epsilon)
-    options = TableOptions(data, budget, analyst, ledger, ignore_spending, name, access, snapshot_limit, server, delta)
+    options = TableOptions(
+        data, budget, analyst, ledger, ignore_spending, name, access, snapshot_limit, server, delta, permit, purpose
+    )
     declared = options.load_domain(domain)
     with options.open(declared) as table:
         warn_if_large(epsilon=epsilon, budget=budget)
