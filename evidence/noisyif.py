@@ -274,8 +274,8 @@ def _bandit_table(content: dict[str, Any]) -> str:
         "",
         "Points are lost to the depth that is better on average at about the same rows times epsilon; means of "
         f"{WORLDS} sequences of",
-        f"tables, with {COINS} draws of coins each. The lines on the right of the picture are the choice after 10, 30 and "
-        "70 executions.",
+        f"tables, with {COINS} draws of coins each. The lines on the right of the picture are the choice after "
+        "10, 30 and 70 executions.",
         "",
         "Two branches that were run unequally often (20 to 100 runs at 80 points, 5 to 30 at 90), with right, wrong",
         f"and no advice and rewards of four origins and units: the worse one is taken in {lock['wrong']} of "
