@@ -261,7 +261,7 @@ SAMPLED = {
     "hanisch-tree": 0.8,
     "diffpid3": 0.35,
     "sulq-id3": 0.35,
-    "bootstrap-count": 1.05,  # a first look is enough
+    "bootstrap-count": 1.0,  # more than it claims; runs show 1.22 on average, 1.05 in 19 of 20 looks
 }
 AT_FULL_SIZE = {"hanisch-tree", "diffpid3", "sulq-id3"}  # of these, what canaries show of many fits
 RARELY_SHOWN = {"domain-from-data", "rare-exact"}  # known-bad ones that few runs do not catch
