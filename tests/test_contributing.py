@@ -74,7 +74,8 @@ def test_every_file_that_is_named_exists() -> None:
 
 
 def test_lines_are_short_enough_for_a_diff() -> None:
-    long = [line for line in TEXT.splitlines() if len(line) > 120]
+    """A recipe's lines start with a mark: the line of code behind it has the same limit as everywhere."""
+    long = [line for line in TEXT.splitlines() if len(line.removeprefix("+")) > 120]
     assert not long
 
 
