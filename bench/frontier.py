@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from bench.chart import LOOKS, STYLE
 from bench.summary import Place, Summary
 from bench.trials import EPSILONS
+from privet.report.chart import Axis
 from privet.studies.learners import BENCHED as LEARNERS
 from privet.studies.pages.frame import Frame, Line, scale
 from privet.studies.pages.look import sample
-from privet.trees.axis import Axis
 from privet.trees.layout import safe
 
 SETS = ("adult", "mushroom", "nursery2")
@@ -25,7 +26,7 @@ _HEIGHT, _PANEL, _LEFT = 330, 340, 52
 
 
 def epsilons(start: float, end: float) -> Axis:
-    return Axis(float(EPSILONS[0]), float(EPSILONS[-1]), start, end, end, log=True)
+    return Axis(float(EPSILONS[0]), float(EPSILONS[-1]), start, end, end, bend=math.log)
 
 
 def line(summary: Summary, data: str, name: str, measure: str) -> Line | None:

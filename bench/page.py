@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from bench import data
@@ -11,11 +12,11 @@ from bench.result import Result
 from bench.split import GROWTH
 from bench.summary import Place, Summary
 from bench.trials import EPSILONS, PEERS_ROWS, ROWS
+from privet.report.chart import Axis
 from privet.studies.estimate import Estimate
 from privet.studies.learners import BENCHED as LEARNERS
 from privet.studies.pages.frame import FEW, Frame, Line, power_of_ten, scale
 from privet.studies.pages.look import sample
-from privet.trees.axis import Axis
 from privet.trees.layout import safe
 from privet.verification.marks import cell, heads
 
@@ -244,7 +245,7 @@ def _growth(summary: Summary) -> str:
     for measure, words in (("fit", "CPU seconds of a fit"), ("memory", "MB at the peak, above the rows")):
         found = _grown(summary, measure)
         if found:
-            x = Axis(ROWS[0] / 1.3, ROWS[-1] * 1.3, _LEFT, _RIGHT, _RIGHT, log=True)
+            x = Axis(ROWS[0] / 1.3, ROWS[-1] * 1.3, _LEFT, _RIGHT, _RIGHT, bend=math.log)
             frame = Frame(x, scale(found, _BOTTOM, _TOP, log=True), words, "rows", "{:g}".format, power_of_ten)
             figures += _svg(frame, found, f"{words} against rows")
         tables += _sizes(summary, measure, words)

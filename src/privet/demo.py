@@ -25,12 +25,12 @@ from privet.models.model import Model
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble
 from privet.open_table import open_table
+from privet.report.svg import style
+from privet.report.table_picture import panels
+from privet.report.tree import svg
 from privet.risk import Audit, audit
 from privet.table import Budget, ProtectedTable
 from privet.text import decimal_text, short_text
-from privet.trees.drawing import svg
-from privet.trees.table_drawing import STYLE as TABLES_STYLE
-from privet.trees.table_drawing import panels, picture
 
 _BUDGET = "2.5"
 _TREE = "1.0"
@@ -359,7 +359,7 @@ def _report(steps: list[DemoStep], grown: Grown, table: ProtectedTable, rows: in
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>privet: five questions to a private table, and two models</title>
-<style>{_STYLE}{TABLES_STYLE}</style></head><body>
+<style>{_STYLE}{style("classes", "tables")}</style></head><body>
 <h1>Five questions to a table nobody may see, and two models</h1>
 <p>{rows:,} generated people lie in a DuckDB table. An analyst may spend epsilon = {_BUDGET} on it and never sees a row:
 every answer carries noise, and says how much. Each chart shows the noisy answer with its 95% interval;
@@ -385,7 +385,7 @@ def _charged(entry: Entry) -> str:
 def _picture(model: Model) -> str:
     """The model that was chosen: tables, a tree, or nothing to draw."""
     if isinstance(model, Tables) and model.tables:
-        charts = "".join(f"<div>{picture(chart)}</div>" for chart in panels(model)[0])
+        charts = "".join(f"<div>{chart.drawing.inline}</div>" for chart in panels(model)[0])
         return (
             f'<div class="charts">{charts}</div><p>What each cell adds to the log odds of a high income; '
             "faint is what cannot be told from no effect.</p>"

@@ -9,8 +9,7 @@ from typing import Any
 from privet.owner_reports.bundle import ACCESS, amount
 from privet.text import short_text
 from privet.trees.layout import safe
-from privet.trees.notebook import table
-from privet.trees.page_parts import document
+from privet.trees.page_parts import document, table
 
 # Where on the page a part of the bundle is.
 _SECTIONS = {

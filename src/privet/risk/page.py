@@ -21,8 +21,7 @@ from privet.risk.words import (
     verdict,
 )
 from privet.trees.layout import safe
-from privet.trees.notebook import card, table
-from privet.trees.page_parts import document
+from privet.trees.page_parts import card, document, table
 
 NUMBERS = {
     "baseline": "from the shares of the values among all people alone",

@@ -7,27 +7,15 @@ characters, shortened and escaped.
 from __future__ import annotations
 
 import html
-import unicodedata
 from collections.abc import Sequence
 
+from privet.text import LONG as LONG
 from privet.text import clean as clean
+from privet.text import shortened as shortened
+from privet.text import width_of as width_of
 
 ROW, LETTER, BOLD, GAP = 18, 6.9, 7.8, 12.0  # pixels
-LABEL, NAME, LONG = 24, 20, 1000  # letters
-
-
-def width_of(words: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in words)
-
-
-def shortened(words: str, width: int) -> str:
-    """As much of a text as fits."""
-    if len(words) <= width and width_of(words) <= width:
-        return words
-    kept = words[: width - 1]
-    while width_of(kept) > width - 1:
-        kept = kept[:-1]
-    return kept + "…"
+LABEL, NAME = 24, 20  # letters
 
 
 def safe(words: str, width: int = LONG) -> str:

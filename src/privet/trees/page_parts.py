@@ -1,17 +1,12 @@
-"""What the pages about models share: one file that loads nothing, its style, the promise and the public domain."""
+"""The pages that still draw themselves."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
-from fractions import Fraction
+from collections.abc import Iterable, Sequence
 
-from privet.kernel import Column, Domain, Nominal
-from privet.models.epsilon import PAGE, factor, sentence
-from privet.models.privacy_record import Privacy
-from privet.text import decimal_text, short_text
-from privet.trees.drawing import CLASSES
+from privet.report.effects import more
 from privet.trees.layout import safe
 
 ROWS = 500  # of a table, at most
@@ -61,92 +56,46 @@ def document(title: str, parts: Sequence[str], style: str = "", script: str = ""
 """
 
 
-def promise(privacy: Privacy) -> str:
-    """What the model promises to a person; or, loudly, why it promises nothing."""
-    if not privacy.private:
-        reasons = "".join(f"<li>{safe(reason)}</li>" for reason in privacy.reasons)
-        content = f'<p class="big">NOT PRIVATE</p><ul>{reasons}</ul><p>Do not publish it.</p>'
-        return f'<section class="alarm">{content}</section>'
-    if privacy.delta is not None:
-        return _approximate_promise(privacy)
-    epsilon = short_text(privacy.epsilon)
-    several = f"In each of the {1 + len(privacy.added)} tables: " * bool(privacy.added)
+# Nested, so that nothing outside the card is styled. The pages' rules, with colours made of the colour of the text.
+_STYLE = f""".privet-card {{ font: 14px/1.5 system-ui, sans-serif; max-width: 62rem; overflow-wrap: break-word;
+  --soft: color-mix(in srgb, currentColor 68%, transparent); --line: color-mix(in srgb, currentColor 24%, transparent);
+  --leaf: #3f90da; --alarm: #e76300; --alarmed: transparent;
+  {PART_STYLE}
+  p {{ margin: .2rem 0; }} h2 {{ font-size: 1em; margin: .7rem 0 .2rem; }} sup {{ line-height: 0; }}
+  .big {{ font-size: 1.25em; }} .alarm {{ border-radius: .4rem; padding: .4rem .8rem; }}
+  .warn {{ color: var(--alarm); }}
+  table {{ width: auto; margin: 0; }} th {{ font-weight: 600; white-space: nowrap; }}
+  summary {{ cursor: pointer; color: var(--soft); }}
+  svg text {{ font: 12px system-ui, sans-serif; fill: currentColor; font-variant-numeric: tabular-nums; }}
+  svg .aside {{ opacity: .72; }} svg .end {{ text-anchor: end; }} svg .middle {{ text-anchor: middle; opacity: .72; }}
+  svg .grid {{ stroke: currentColor; opacity: .2; }}
+  svg .error {{ stroke: currentColor; stroke-width: 1.5; fill: none; }}
+  svg rect {{ fill: var(--leaf); opacity: .75; }} }}"""
+
+
+def card(label: str, *parts: str) -> str:
+    """Return a cell's HTML.
+
+    Parameters
+    ----------
+    label : str
+        What the card is, for whoever hears it.
+    *parts : str
+        HTML; every text in it is escaped.
+    """
     return (
-        f'<section><p class="big">epsilon {epsilon} per person</p><p>{several}{safe(sentence(float(privacy.epsilon)))}'
-        f"</p><p>Pure differential privacy {safe(privacy.protected)}: with or without them, no set of possible models "
-        f"becomes more than {safe(factor(float(privacy.epsilon)))} times as likely. Whatever is computed from this "
-        f'page keeps that promise.</p><p class="soft">What others use, and what to tell the people: {safe(PAGE)}, in '
-        "privet's documentation.</p></section>"
+        f'<div class="privet-card" role="group" aria-label="{safe(label)}"><style>{_STYLE}</style>'
+        f"{''.join(parts)}</div>"
     )
 
 
-def decided(privacy: Privacy) -> str:
-    """What was chosen on the way, from releases alone: each choice, and by how many points branches were ahead."""
-    if not privacy.decisions:
-        return ""
-    items = []
-    for decision in privacy.decisions[:ROWS]:
-        ranked = sorted(decision.margins, key=lambda pair: -pair[1])[:CLASSES]
-        points = "; ".join(f"{name} {ahead:+.2f}" for name, ahead in ranked)
-        told = f'<br><span class="soft">points ahead: {safe(points, 400)}</span>' if points else ""
-        items.append(f"<p>{safe(str(decision), 300)}{told}</p>")
-    return f"<section><h2>What was chosen</h2>{''.join(items)}<p>Made of releases, so it cost nothing.</p></section>"
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], hidden: int = 0, what: str = "row") -> str:
+    """Return an HTML table of plain texts, and how many rows are not shown."""
+    head = "".join(f"<th>{safe(text)}</th>" for text in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{safe(text, 300)}</td>' for text in row)}</tr>" for row in rows)
+    drawn = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return drawn + _more(hidden, what)
 
 
-def budget_bar(pieces: Sequence[tuple[str, Fraction, str]], left: Fraction) -> str:
-    """What was paid, piece by piece: its kind, its loss and what to say of it; and what is left."""
-    kinds = list(dict.fromkeys(kind for kind, _, _ in pieces))
-    tint = {kind: f"opacity:{1 - 0.75 * i / max(len(kinds), 3):.2f}" for i, kind in enumerate(kinds)}
-    whole = sum((paid for _, paid, _ in pieces), max(left, Fraction(0))) or Fraction(1)
-
-    def wide(part: Fraction) -> str:
-        """Shares below 1 in all would leave a part of the bar empty."""
-        return f"{float(1000 * part / whole):.3f}"
-
-    bar = "".join(
-        f'<i style="flex:{wide(paid)};{tint[kind]}" title="{safe(told)}"></i>' for kind, paid, told in pieces[:ROWS]
-    )
-    if left > 0:
-        bar += f'<i class="left" style="flex:{wide(left)}" title="not spent: {short_text(left)}"></i>'
-    key = "".join(f'<span><i style="{tint[kind]}"></i>{safe(kind, 60)}</span>' for kind in kinds[:CLASSES])
-    return f'<div class="bar">{bar}</div><p class="key">{key}</p>'
-
-
-def domain_table(domain: Domain) -> str:
-    """The columns of a domain: kind, cells, bounds and values."""
-    rows = "".join(
-        f"<tr><td>{safe(column.name, 60)}{' (target)' * (column.name == domain.target)}</td>"
-        f"<td>{'nominal' if isinstance(column, Nominal) else 'numeric'}</td>"
-        f"<td>{column.size}</td><td>{safe(_values(column), 300)}</td></tr>"
-        for column in domain.columns[:ROWS]
-    )
-    heads = "<tr><th>column</th><th>kind</th><th>cells</th><th>values</th></tr>"
-    more = f"<p>… {len(domain.columns) - ROWS} more columns</p>" if len(domain.columns) > ROWS else ""
-    return f'<div class="scroll"><table>{heads}{rows}</table></div>{more}'
-
-
-def _values(column: Column) -> str:
-    labels = ", ".join(column.labels[:100])
-    if isinstance(column, Nominal):
-        return labels
-    low, high, step = (decimal_text(number) for number in (column.low, column.high, column.step))
-    return f"{low} to {high}, step {step}: {labels}"
-
-
-def details(title: str, content: str) -> str:
-    return f"<details><summary>{title}</summary>{content}</details>"
-
-
-def _approximate_promise(privacy: Privacy) -> str:
-    """What a model with a delta promises to a person."""
-    assert privacy.rho is not None and privacy.delta is not None
-    delta = f"{float(privacy.delta):g}"
-    return (
-        f'<section><p class="big">{safe(privacy.promise)} per person</p><p>{safe(sentence(float(privacy.epsilon)))}</p>'
-        f"<p>Approximate differential privacy {safe(privacy.protected)}: with or without them, the probability of no "
-        f"set of possible models becomes more than {safe(factor(float(privacy.epsilon)))} times as large, plus "
-        f"{delta}. "
-        f"Spending was counted in rho (zCDP), {short_text(privacy.rho)} in all. Whatever is computed from this page "
-        f'keeps that promise.</p><p class="soft">What others use, and what to tell the people: {safe(PAGE)}, in '
-        "privet's documentation.</p></section>"
-    )
+def _more(hidden: int, what: str) -> str:
+    return "".join(f'<p class="soft">{words}</p>' for words in more(hidden, what, "…"))

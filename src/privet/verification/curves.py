@@ -9,7 +9,7 @@ from typing import Any
 
 from scipy.stats import binom
 
-from privet.trees.axis import Axis
+from privet.report.chart import Axis
 from privet.trees.layout import safe
 from privet.verification.marks import MARKS, cell, heads, key_of
 from privet.verification.reconstruction import FALSE_ALARM
@@ -153,7 +153,7 @@ def _epsilons(points: list[Point]) -> Axis:
     if low == high:
         low, high = low / 2, high * 2
     apart = 64 if math.inf in known else 0
-    return Axis(low, high, _LEFT + 14, _RIGHT - 14 - apart, _RIGHT - 14, log=True)
+    return Axis(low, high, _LEFT + 14, _RIGHT - 14 - apart, _RIGHT - 14, bend=math.log)
 
 
 def _shares(values: list[float]) -> Axis:

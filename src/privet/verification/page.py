@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from privet.report.chart import Axis
 from privet.text import decimal_text
-from privet.trees.axis import Axis
 from privet.trees.layout import safe
-from privet.trees.notebook import card, table
+from privet.trees.page_parts import card, table
 from privet.verification import curves
 from privet.verification.attacks.result import AttackResult
 from privet.verification.marks import MARKS, cell, heads, icon, key_of
@@ -364,7 +364,9 @@ def _scale(verdicts: Sequence[Verdict]) -> Axis:
     top = max([*claims, *(bound for bound in bounds if math.isfinite(bound))])
     log = top > 3 * min(claims)
     end = 93.0 if math.inf in bounds else 100.0
-    return Axis(min(claims) / 10 if log else 0.0, top * (1.3 if log else 1.15), 0.0, end, 100.0, log)
+    return Axis(
+        min(claims) / 10 if log else 0.0, top * (1.3 if log else 1.15), 0.0, end, 100.0, math.log if log else float
+    )
 
 
 def _hidden(row: _Row) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from privet.report.chart import Axis
 from privet.studies.findings import Cell, Panel
 from privet.studies.pages.drawn import Drawn, text
 from privet.studies.pages.frame import CROSS, FEW, Frame, beside
 from privet.studies.pages.look import Look
 from privet.studies.pages.words import amount, number_text, ours_text
-from privet.trees.axis import Axis
 from privet.trees.layout import safe
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 480, 52, 464, 36, 262

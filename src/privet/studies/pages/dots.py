@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
+from privet.report.chart import Axis
 from privet.studies.findings import Cell, Number, Panel
 from privet.studies.pages.drawn import Drawn, text
 from privet.studies.pages.look import CLOSED, Look
 from privet.studies.pages.words import amount, number_text, ours_text
-from privet.trees.axis import Axis
 from privet.trees.layout import LETTER, safe, shortened, width_of
 
 ROW, WIDTH, TOP, NAMES = 22, 480, 30, 26  # pixels, and letters
@@ -45,7 +46,7 @@ def _across(cells: tuple[Cell, ...], left: float) -> Axis:
     values = [cell.ours.mean for cell in cells] + [number.value for number in others]
     low, high = min(values), max(values)
     if low > 0 and high > WIDE * low:
-        return Axis(low / 1.5, high * 1.5, left, WIDTH - 12, WIDTH, log=True)
+        return Axis(low / 1.5, high * 1.5, left, WIDTH - 12, WIDTH, bend=math.log)
     values += [end for cell in cells for end in (cell.ours.low, cell.ours.high)]
     low, high = (
         max(min(values), low - 0.3 * (high - low or 1)),

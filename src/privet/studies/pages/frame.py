@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from privet.report.chart import Axis
 from privet.studies.estimate import Estimate
 from privet.studies.findings import Number
 from privet.studies.pages.look import Look
-from privet.trees.axis import Axis
 from privet.trees.layout import safe
 
 FEW = 3  # repeats below which an interval says nothing and is not drawn
@@ -126,7 +126,7 @@ def scale(lines: Sequence[Line], start: float, end: float, *, log: bool = False,
     values += [number.value for line in lines for _, number in (*line.paper, *line.closed)]
     low, high = min(values), max((value for value in values if value <= ceiling), default=ceiling)
     if log:
-        return Axis(low / 1.6, high * 1.6, start, end, end, log=True)
+        return Axis(low / 1.6, high * 1.6, start, end, end, bend=math.log)
     air = 0.06 * (high - low) or 0.05
     return Axis(low - air, min(high + air, ceiling), start, end, end)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from privet.report.chart import Axis
 from privet.studies.pages.words import MINUS
-from privet.trees.axis import Axis
 from privet.trees.layout import clean, safe
 
 STYLE = """

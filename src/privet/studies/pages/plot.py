@@ -5,10 +5,12 @@ They are functions of findings and run nothing again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from privet.report.chart import Axis
 from privet.studies.findings import At, Number, Panel
 from privet.studies.pages.bars import bars
 from privet.studies.pages.dots import dots
@@ -18,7 +20,6 @@ from privet.studies.pages.frontier import best, frontier
 from privet.studies.pages.heat import cells, heat
 from privet.studies.pages.look import CLOSED, FRONTIER, LEVELS, OTHERS, PAPER, Look, looks
 from privet.studies.pages.words import amount
-from privet.trees.axis import Axis
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 480, 52, 464, 36, 262
 CROWD = 7  # lines above which only those that are best somewhere have a band; with a frontier so many have a look
@@ -166,7 +167,7 @@ class _Across:
             first, last = (first / 2, last * 2) if log else (first - 1, last + 1)
         elif self._names is not None:
             first, last = first - 0.3, last + 0.3
-        self.axis = Axis(first, last, LEFT + 8, RIGHT - 8, RIGHT, log)
+        self.axis = Axis(first, last, LEFT + 8, RIGHT - 8, RIGHT, math.log if log else float)
         marked = [self.axis.at(place) for place in places]
         roomy = all(b - a >= APART for a, b in pairwise(marked))
         self.ticks: Sequence[float] = places if roomy or self._names is not None else ()

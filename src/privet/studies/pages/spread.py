@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from privet.report.chart import Axis
 from privet.studies.estimate import Estimate
 from privet.studies.pages.frame import FEW
 from privet.studies.pages.group import Group
 from privet.studies.pages.words import amount, ours_text, places
-from privet.trees.axis import Axis
 from privet.trees.layout import safe
 
 LANES, DOTS = 30, 60  # at most drawn

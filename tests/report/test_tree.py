@@ -17,8 +17,8 @@ from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.models.privacy_record import Privacy, Step
 from privet.models.tree import Ensemble, Tree
-from privet.trees.drawing import svg, text
-from privet.trees.page import page
+from privet.report import page, text
+from privet.report.tree import svg
 
 PROPERTY = settings(derandomize=True, deadline=None)
 PEOPLE = Domain(
@@ -273,6 +273,7 @@ def check_hostile(published: Ensemble) -> None:
             "title",
             "style",
             "body",
+            "main",
             "h1",
             "h2",
             "p",

@@ -18,14 +18,13 @@ from privet.kernel import Domain, Nominal
 from privet.models.model import Floats, softmax
 from privet.models.tables import Table, Tables
 from privet.models.tree import cell_text
-from privet.trees.drawing import COLOURS, class_names
-from privet.trees.layout import LABEL, clean, shortened
+from privet.report.svg import LABEL
+from privet.report.tree import class_names
+from privet.text import clean, shortened
 
 TABLES, CELLS, ACROSS, BINS, SHOWN = 40, 24, 12, 200, 6  # at most drawn: tables, cells of each, columns, bins, classes
 MARKS = 2000  # at most, of all charts
-MINUS = "\u2212"
 WIDE = 1.96  # standard deviations to either side: about 95%
-LESS, MORE = COLOURS[0], COLOURS[6]  # equally dark, and apart for every kind of colour vision
 
 Cell = tuple[int, ...]
 
