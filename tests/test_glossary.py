@@ -37,11 +37,11 @@ NAMED_AFTER = re.compile(r"cli/|verification/|kernel/engines/\w+/engine\.py")
 # -- what is to be renamed with the folders above --------------------------------------------
 
 CLASSES_LATER = {
-    *("Choice", "Condition", "Extent", "Frame", "Grid", "Leaf", "Learner", "Line", "Look", "Outcome"),
-    *("Panel", "Part", "Parts", "Runs", "Split", "Tree", "Trial"),
+    *("Choice", "Condition", "Extent", "Frame", "Leaf", "Learner", "Line", "Look", "Outcome"),
+    *("Part", "Parts", "Runs", "Split", "Tree", "Trial"),
 }
 MODULES_LATER = {
-    *("catalog", "choice", "drawing", "findings", "learners", "memory", "page", "people"),
+    *("catalog", "choice", "findings", "learners", "memory", "people"),
     *("read", "rows", "runs", "tree", "trees", "words"),
 }
 BANNED = {
@@ -51,7 +51,7 @@ BANNED = {
 BANNED_LATER = {
     *("risk/words.py", "studies/crew.py", "studies/pages/words.py"),
     *("studies/part.py", "studies/specimen.py", "studies/crew.py Crew", "studies/papers/hanisch/random.py Found"),
-    *("risk/tree.py Values", "studies/part.py Part", "risk/tree_drawing.py Part", "risk/world_pieces.py Part"),
+    *("risk/tree.py Values", "studies/part.py Part", "risk/exposed_tree.py Part", "risk/world_pieces.py Part"),
 }
 # Classes that end with a word of the glossary and are something else.
 OTHERWISE = {

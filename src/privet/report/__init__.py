@@ -10,7 +10,7 @@ from privet.models.tree import Ensemble
 from privet.report.model_page import page as page
 from privet.report.notebook import picture as picture
 from privet.report.table_text import tables_text
-from privet.report.tree import model_text
+from privet.report.tree_picture import model_text
 
 
 def text(model: Model, max_depth: int | None = None) -> str:

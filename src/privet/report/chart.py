@@ -174,7 +174,7 @@ def key(entries: Iterable[tuple[Look, str]]) -> Markup:
 
 
 @dataclass(frozen=True)
-class Point:
+class ChartPoint:
     """A number with its interval; without one, `low` and `high` are the number."""
 
     x: float
@@ -198,13 +198,13 @@ class Other:
 
 
 @dataclass(frozen=True)
-class Line:
+class Series:
     """The points of one series over the horizontal scale; one that knows no scale is a level."""
 
     look: Look
     title: str
-    points: Sequence[Point] = ()
-    level: Point | None = None
+    points: Sequence[ChartPoint] = ()
+    level: ChartPoint | None = None
     others: Sequence[Other] = ()
     has_band: bool = True
     has_whiskers: bool = False
@@ -226,7 +226,7 @@ class Frame:
     at_edge: str = ""  # what stands at the edge of the horizontal scale
     clips: bool = False  # lines leave the frame where they leave the scale, and break otherwise
 
-    def drawn(self, lines: Sequence[Line]) -> Markup:
+    def drawn(self, lines: Sequence[Series]) -> Markup:
         """The frame, then bands, lines and marks, the first line on top; numbers of others lie above all lines."""
         order = list(reversed(lines))
         inside = join([*map(self._band, order), *map(self._line, order)])
@@ -258,9 +258,9 @@ class Frame:
         parts.append(text((left + right) / 2, bottom + 38, self.label, "label mid", 100))
         return join(parts)
 
-    def _runs(self, line: Line) -> list[list[Point]]:
+    def _runs(self, line: Series) -> list[list[ChartPoint]]:
         """The points within the scale; where one is beyond it, the line breaks."""
-        runs: list[list[Point]] = [[]]
+        runs: list[list[ChartPoint]] = [[]]
         for point in line.points:
             if self.clips or self.y.low <= point.y <= self.y.high:
                 runs[-1].append(point)
@@ -271,7 +271,7 @@ class Frame:
     def _place(self, x: float, y: float) -> str:
         return f"{self.x.at(x):.1f} {self.y.at(y):.1f}"
 
-    def _band(self, line: Line) -> Markup:
+    def _band(self, line: Series) -> Markup:
         drawn = ""
         for run in self._runs(line) if line.has_band else ():
             for one, two in pairwise(run):
@@ -280,7 +280,7 @@ class Frame:
                     drawn += f"M{'L'.join(self._place(*corner) for corner in edge)}Z"
         return tag("g", path(drawn, "band"), class_=line.look.colour) if drawn else Markup("")
 
-    def _line(self, line: Line) -> Markup:
+    def _line(self, line: Series) -> Markup:
         drawn, marks = [], []
         if line.level is not None and self.y.low <= line.level.y <= self.y.high:
             right = max(self.x.end, self.x.edge) if self.at_edge else self.x.end
@@ -303,12 +303,12 @@ class Frame:
                 marks.append(moved(x, y, MARKS[line.look.mark], *told, kind="marks pale" if point.pale else "marks"))
         return line.look.drawn(*drawn, *marks) if drawn else Markup("")
 
-    def _others(self, line: Line) -> Markup:
+    def _others(self, line: Series) -> Markup:
         """What our numbers stand beside; where they agree, a published one is a ring around ours."""
         drawn = [beside(self.x.at(other.x), self.y, other) for other in line.others]
         return line.look.drawn(*drawn) if drawn else Markup("")
 
-    def ends(self, lines: Sequence[Line], gap: float = 20, letters: int = 28) -> Markup:
+    def ends(self, lines: Sequence[Series], gap: float = 20, letters: int = 28) -> Markup:
         """Names right of the frame, in the order of the ends of the lines, each as near to its end as others allow."""
         order = sorted(lines, key=lambda line: -line.points[-1].y)
         right, top, bottom = self.x.end, self.y.end, self.y.start
@@ -344,7 +344,9 @@ def beside(x: float, y: Axis, other: Other) -> Markup:
     return join(drawn)
 
 
-def scale_of(lines: Sequence[Line], start: float, end: float, *, log: bool = False, ceiling: float = math.inf) -> Axis:
+def scale_of(
+    lines: Sequence[Series], start: float, end: float, *, log: bool = False, ceiling: float = math.inf
+) -> Axis:
     """Return a scale for everything that is drawn up to a ceiling, with a little air."""
     values = [point.y for line in lines for point in line.points]
     values += [line.level.y for line in lines if line.level is not None]
@@ -471,7 +473,7 @@ BARS_WIDE, BARS_NUMBER = 320.0, 90.0  # pixels: the longest bar, and a number be
 
 
 @dataclass(frozen=True)
-class Count:
+class CountBar:
     """A bar from zero, with the bounds of its true number."""
 
     name: str
@@ -483,7 +485,7 @@ class Count:
         return f"{self.name}: {self.value:,.0f}, {self.low:,.0f} to {self.high:,.0f} at 95%"
 
 
-def bars_from_zero(counts: Sequence[Count], said: str, letters: int = 48, row: int = 18) -> Drawing:
+def bars_from_zero(counts: Sequence[CountBar], said: str, letters: int = 48, row: int = 18) -> Drawing:
     """Bars with error whiskers, a line for each."""
     start = 8 + LETTER * max(width_of(shortened(each.name, letters)) for each in counts)
     top = max(1.0, *(max(each.high, each.value) for each in counts))
@@ -505,3 +507,67 @@ def bars_from_zero(counts: Sequence[Count], said: str, letters: int = 48, row: i
             )
         )
     return Drawing(start + BARS_WIDE + BARS_NUMBER, height + 18, join(drawn), said, "bars-from-zero")
+
+
+# -- rows that keep their words on a phone --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One number of an answer: its label, value, error bar and, where it is known, the truth."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    truth: float | None = None
+
+
+@dataclass(frozen=True)
+class LaneRow:
+    """A bar, or a point: where it stands in percent of its lane, and its number."""
+
+    name: str
+    at: float
+    low: float
+    width: float
+    truth: float | None
+    number: str
+
+
+@dataclass(frozen=True)
+class RowChart:
+    """Rows of bars from zero, or of points on a close-up scale."""
+
+    rows: Sequence[LaneRow]
+    is_close_up: bool
+    start: str
+    end: str
+    said: str
+
+
+def row_chart(bars: Sequence[Bar]) -> RowChart:
+    """Return numbers with their error bars: many as bars from 0, one or two as points on a close-up scale.
+
+    Parameters
+    ----------
+    bars : sequence of Bar
+        One at least.
+    """
+    known = [(bar.low, bar.high, *([] if bar.truth is None else [bar.truth])) for bar in bars]
+    low, high = min(map(min, known)), max(map(max, known))
+    close_up = len(bars) <= 2
+    start, end = (low - 0.4 * (high - low), high + 0.4 * (high - low)) if close_up else (0.0, high)
+    axis = Axis(start, end if end > start else start + 1, 0.0, 100.0)
+    rows = []
+    for bar in bars:
+        left, right = axis.at(bar.low), axis.at(bar.high)
+        truth = None if bar.truth is None else round(axis.at(bar.truth), 2)
+        at = round(axis.at(bar.value), 2)
+        rows.append(LaneRow(bar.label, at, round(left, 2), round(right - left, 2), truth, _amount(bar.value)))
+    said = "; ".join(f"{bar.label}: {bar.value:g}, {bar.low:g} to {bar.high:g}" for bar in bars)
+    return RowChart(rows, close_up, _amount(start), _amount(end), said)
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:,.2f}"

@@ -14,11 +14,20 @@ from privet.models.model import Floats, Model, softmax
 from privet.models.privacy_record import LEAF_QUESTIONS, Privacy, Step
 from privet.models.tables import Table, Tables
 from privet.models.tree import Ensemble, Tree
-from privet.report import page as pages
+from privet.report import rendering
 from privet.report.effects import SHOWN, by_weight, effects, figure, percent, shown_classes, signed, where, within
 from privet.report.table_picture import minus, panels
 from privet.report.table_text import tables_text
-from privet.report.tree import CLASSES, LEAVES, class_colour, class_names, counts_text, drawing, marks_of, path_to
+from privet.report.tree_picture import (
+    CLASSES,
+    LEAVES,
+    class_colour,
+    class_names,
+    counts_text,
+    drawing,
+    marks_of,
+    path_to,
+)
 from privet.text import short_text
 
 TREES, RULES, ROWS = 20, 500, 500  # at most, of each
@@ -43,7 +52,7 @@ def _(model: Ensemble) -> str:
         if len(classes) <= 3
         else "the number of rows of the largest class"
     )
-    return pages.page(
+    return rendering.page(
         "tree_model.html",
         f"{model.domain.target}: {model.privacy.algorithm}",
         model=model,
@@ -254,7 +263,7 @@ def _(model: Tables) -> str:
     charts, charts_hidden = panels(model)
     begin, moving, still = _begin(model)
     merged = len(model.merged().tables)
-    return pages.page(
+    return rendering.page(
         "tables_model.html",
         f"{model.domain.target}: {model.privacy.algorithm}",
         model=model,
@@ -299,7 +308,7 @@ class SumLine:
 
 
 @dataclass(frozen=True)
-class Sum:
+class PredictionSum:
     """How a prediction comes about for one combination of cells."""
 
     title: str
@@ -355,7 +364,7 @@ def _average(tables: Sequence[Table], name: str) -> Floats:
     return found
 
 
-def _sums(model: Tables) -> list[Sum]:
+def _sums(model: Tables) -> list[PredictionSum]:
     """For each class, or of many for some, a combination of cells and what each table adds for it."""
     if not model.tables:
         return []
@@ -363,7 +372,7 @@ def _sums(model: Tables) -> list[Sum]:
     return [_sum(model, number, likely(model, number)) for number in classes]
 
 
-def _sum(model: Tables, number: int, cells: dict[str, int]) -> Sum:
+def _sum(model: Tables, number: int, cells: dict[str, int]) -> PredictionSum:
     """The sum for one combination, line by line: of two classes with the share so far, of more a column for each."""
     names, tables, shown = class_names(model.domain), by_weight(model), shown_classes(model)
     two = len(names) == 2
@@ -393,4 +402,4 @@ def _sum(model: Tables, number: int, cells: dict[str, int]) -> Sum:
     if not two:
         lines.append(line("share", [(percent(float(shares[-1, code])), False) for code in shown], -1, True))
     heads = [*(names[code] for code in shown), *["its share so far"] * two]
-    return Sum(f"Likely {names[number]}: {percent(float(shares[-1, number]))}", heads, lines)
+    return PredictionSum(f"Likely {names[number]}: {percent(float(shares[-1, number]))}", heads, lines)

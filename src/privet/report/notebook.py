@@ -17,10 +17,10 @@ from privet.kernel import Domain, Entry, Histogram, Release, Releases
 from privet.models.privacy_record import Privacy
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble
-from privet.report import table_picture, tree
-from privet.report.chart import Count, bars_from_zero
+from privet.report import table_picture, tree_picture
+from privet.report.chart import CountBar, bars_from_zero
 from privet.report.model_page import budget_bar, costs
-from privet.report.page import fragment
+from privet.report.rendering import fragment
 from privet.report.svg import Drawing
 from privet.table import Budget, Parts
 from privet.text import protected, short_text
@@ -77,7 +77,7 @@ def picture(value: object) -> str:
 
 @picture.register
 def _(model: Ensemble) -> str:
-    return tree.svg(model.trees[0])
+    return tree_picture.svg(model.trees[0])
 
 
 @picture.register
@@ -155,7 +155,7 @@ def _chart(histogram: Histogram) -> Drawing:
     """Bars with error whiskers, a line for each cell."""
     low, high = histogram.interval(0.95)
     counts = [
-        Count(
+        CountBar(
             ", ".join(labels[at] for labels, at in zip(histogram.labels, cell, strict=True)),
             float(histogram.values[cell]),
             float(low[cell]),

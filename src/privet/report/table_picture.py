@@ -42,7 +42,7 @@ from privet.report.effects import (
     within,
 )
 from privet.report.svg import LABEL, LETTER, MINUS, ROW, Drawing, join, moved, path, rect, room, tag, text
-from privet.report.tree import class_names
+from privet.report.tree_picture import class_names
 from privet.text import clean, shortened, width_of
 
 SHEET, PANEL, SPACE = 1168.0, 376.0, 20.0  # pixels: all charts, one of them, and between two
@@ -52,7 +52,7 @@ DOWN, SLANT = 18, 14  # letters of the labels of a heat map
 
 
 @dataclass(frozen=True)
-class Panel:
+class TableChart:
     """One chart: what is drawn in it, and how large it is."""
 
     name: str
@@ -69,7 +69,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Scale:
+class LogOddsScale:
     """From log odds to pixels: one for all charts of a model."""
 
     low: float
@@ -84,16 +84,16 @@ class Scale:
         return round_numbers(self.low, self.high, most)
 
 
-def scale_of(found: Sequence[Effect]) -> Scale:
+def scale_of(found: Sequence[Effect]) -> LogOddsScale:
     """As wide as the values are, and as their errors where these are not much wider."""
     if not any(np.abs(effect.values).max() > 1e-9 for effect in found):
-        return Scale(-1.0, 1.0)
+        return LogOddsScale(-1.0, 1.0)
     low = min(0.0, *(float(effect.values.min()) for effect in found))
     high = max(0.0, *(float(effect.values.max()) for effect in found))
     air = 0.15 * (high - low)
     least = min(float((effect.values - effect.error).min()) for effect in found)
     most = max(float((effect.values + effect.error).max()) for effect in found)
-    return Scale(max(low - air, min(low, least)), min(high + air, max(high, most)))
+    return LogOddsScale(max(low - air, min(low, least)), min(high + air, max(high, most)))
 
 
 def svg(model: Tables) -> str:
@@ -132,13 +132,13 @@ def key_text(model: Tables) -> str:
     )
 
 
-def panels(model: Tables) -> tuple[list[Panel], int]:
+def panels(model: Tables) -> tuple[list[TableChart], int]:
     """A chart for each table while there is room, and how many tables have none."""
     tables, classes = by_weight(model), shown_classes(model)
     if not tables:
         return [], 0
     scale = scale_of([effect for table in tables for effect in effects(model, table, classes)])
-    charts: list[Panel] = []
+    charts: list[TableChart] = []
     marks = 0
     for table in tables[:TABLES]:
         chart = _panel(model, table, classes, scale)
@@ -149,7 +149,7 @@ def panels(model: Tables) -> tuple[list[Panel], int]:
     return charts, len(tables) - len(charts)
 
 
-def _panel(model: Tables, table: Table, classes: Sequence[int], scale: Scale) -> Panel:
+def _panel(model: Tables, table: Table, classes: Sequence[int], scale: LogOddsScale) -> TableChart:
     found = effects(model, table, classes)
     column = model.domain[table.columns[0]]
     if len(table.columns) == 2:
@@ -162,7 +162,7 @@ def _panel(model: Tables, table: Table, classes: Sequence[int], scale: Scale) ->
     said = " · ".join([*caption(table).split(", "), *more(hidden, "class", "…")])
     head = _label(0, 12, title_of(table), "name", 2 * LABEL, " and ".join(map(tidy, table.columns)))
     shapes = head + text(0, 28, said, "aside") + chart.shapes
-    return Panel(f"Log odds by {title_of(table)}", chart.width, chart.height, shapes, chart.marks)
+    return TableChart(f"Log odds by {title_of(table)}", chart.width, chart.height, shapes, chart.marks)
 
 
 def _label(x: float, y: float, words: str, kind: str, width: int, title: str) -> Markup:
@@ -196,7 +196,7 @@ def minus(words: str) -> str:
 # -- bars: a nominal attribute ------------------------------------------------------------------
 
 
-def _bar_chart(domain: Domain, table: Table, found: Sequence[Effect], scale: Scale) -> Panel:
+def _bar_chart(domain: Domain, table: Table, found: Sequence[Effect], scale: LogOddsScale) -> TableChart:
     """A line for each cell: its label, a bar around zero with its error, and for one class its number."""
     cells = cells_of(domain, table, found, CELLS)
     names = [labels_of(domain, table, cell) for cell in cells]
@@ -237,10 +237,10 @@ def _bar_chart(domain: Domain, table: Table, found: Sequence[Effect], scale: Sca
         drawn.append(text(0, height + 10, words, "aside"))
         height += 16
     total = PANEL if one else left + len(found) * (width + 14)
-    return Panel("", total, height, join(drawn), len(cells) * len(found))
+    return TableChart("", total, height, join(drawn), len(cells) * len(found))
 
 
-def _across_axis(scale: Scale, x: float, above: float, bottom: float, width: float) -> Markup:
+def _across_axis(scale: LogOddsScale, x: float, above: float, bottom: float, width: float) -> Markup:
     """Lines at round numbers, and the numbers below them."""
     drawn = []
     for tick in scale.ticks(max(2, int(width / 26))):
@@ -253,7 +253,7 @@ def _across_axis(scale: Scale, x: float, above: float, bottom: float, width: flo
 # -- steps: a numeric attribute -----------------------------------------------------------------
 
 
-def _steps(column: Numeric, table: Table, found: Sequence[Effect], scale: Scale) -> Panel:
+def _steps(column: Numeric, table: Table, found: Sequence[Effect], scale: LogOddsScale) -> TableChart:
     """A step line over the bins with a band of errors; the cell of missing values stands beside it."""
     one = len(found) == 1
     left, beside = 34.0, BESIDE if column.missing else 0.0
@@ -290,7 +290,7 @@ def _steps(column: Numeric, table: Table, found: Sequence[Effect], scale: Scale)
         drawn.append(text(left, height + 10, words, "aside"))
         height += 14
     total = PANEL if one else left + len(found) * (width + beside + 20) - 20 + EDGE
-    return Panel("", total, height, join(drawn), marks)
+    return TableChart("", total, height, join(drawn), marks)
 
 
 def _places(edges: Sequence[float], width: float) -> list[float]:
@@ -302,7 +302,7 @@ def _places(edges: Sequence[float], width: float) -> list[float]:
     return [width * place / (len(edges) - 1) for place in range(len(edges))]
 
 
-def _up_axis(scale: Scale, x: float, above: float, width: float, *, labelled: bool) -> Markup:
+def _up_axis(scale: LogOddsScale, x: float, above: float, width: float, *, labelled: bool) -> Markup:
     drawn = []
     for tick in scale.ticks(6):
         y = above + PLOT - scale.at(tick, PLOT)
@@ -312,7 +312,7 @@ def _up_axis(scale: Scale, x: float, above: float, width: float, *, labelled: bo
 
 
 def _stairs(
-    column: Numeric, effect: Effect, scale: Scale, places: Sequence[float], above: float, bins: Sequence[int]
+    column: Numeric, effect: Effect, scale: LogOddsScale, places: Sequence[float], above: float, bins: Sequence[int]
 ) -> Markup:
     def up(value: float) -> float:
         return above + PLOT - scale.at(value, PLOT)
@@ -338,7 +338,7 @@ def _stairs(
     return join(drawn) + path(f"{high}{low}Z", "band") + path(line, "line")
 
 
-def _missing(column: Numeric, effect: Effect, scale: Scale, x: float, above: float) -> Markup:
+def _missing(column: Numeric, effect: Effect, scale: LogOddsScale, x: float, above: float) -> Markup:
     """The cell beside the bins."""
     cell = (column.size - 1,)
     value, error = float(effect.values[cell]), float(effect.error[cell])
@@ -357,7 +357,7 @@ def _missing(column: Numeric, effect: Effect, scale: Scale, x: float, above: flo
 # -- heat maps: two attributes ------------------------------------------------------------------
 
 
-def _heat_map(domain: Domain, table: Table, found: Sequence[Effect], scale: Scale) -> Panel:
+def _heat_map(domain: Domain, table: Table, found: Sequence[Effect], scale: LogOddsScale) -> TableChart:
     """A field for each cell, as strong as its log odds, with its number; hatched where it may be none."""
     grid = grid_of(domain, table, found, ACROSS if len(found) == 1 else SHOWN)
     top = max(-scale.low, scale.high)
@@ -398,7 +398,7 @@ def _heat_map(domain: Domain, table: Table, found: Sequence[Effect], scale: Scal
         height += 16
     lean = 0.0 if level else max(0.0, 0.7 * _room(grid.across_labels[-1:], SLANT) - size / 2)
     total = max(PANEL, left + len(found) * width + gaps + lean)
-    return Panel("", total, height, join(drawn), len(grid.down) * len(grid.across) * len(found))
+    return TableChart("", total, height, join(drawn), len(grid.down) * len(grid.across) * len(found))
 
 
 def _field(

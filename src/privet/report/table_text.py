@@ -28,7 +28,7 @@ from privet.report.effects import (
     within,
 )
 from privet.report.svg import LABEL
-from privet.report.tree import LINES, class_names
+from privet.report.tree_picture import LINES, class_names
 from privet.text import LONG, clean, shortened, width_of
 
 SIDE = 12  # letters of a bar to either side of zero

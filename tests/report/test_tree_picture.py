@@ -18,7 +18,7 @@ from privet.kernel.domain import Domain
 from privet.models.privacy_record import Privacy, Step
 from privet.models.tree import Ensemble, Tree
 from privet.report import page, text
-from privet.report.tree import svg
+from privet.report.tree_picture import svg
 
 PROPERTY = settings(derandomize=True, deadline=None)
 PEOPLE = Domain(

@@ -38,7 +38,7 @@ class LeafRow:
 
 
 @dataclass(frozen=True)
-class Place:
+class DrawnNode:
     """One place of a picture, in depth-first order."""
 
     above: int  # the place of its parent, -1 for the root
@@ -51,7 +51,7 @@ class Place:
     leaf: LeafRow | None = None  # where nothing is drawn below
 
 
-def tree_drawing(places: Sequence[Place], said: str) -> Drawing:
+def tree_drawing(places: Sequence[DrawnNode], said: str) -> Drawing:
     """The root left, a row for each leaf."""
     edges, nodes = _columns(places)
     heights = _heights([place.above for place in places])
@@ -94,7 +94,7 @@ def _row(leaf: LeafRow, x: float, y: int, beside: float, names: float) -> Markup
     return tag("g", tag("title", leaf.title), *drawn)
 
 
-def _columns(places: Sequence[Place]) -> tuple[list[float], list[float]]:
+def _columns(places: Sequence[DrawnNode]) -> tuple[list[float], list[float]]:
     """Where the edges that lead to each depth begin, and where its nodes."""
     depths = 1 + max(place.depth for place in places)
     labels, names = [0] * depths, [0] * depths
@@ -295,13 +295,13 @@ def path_to(marks: list[Mark], mark: Mark) -> str:
     return " and ".join(reversed(conditions)) or mark.condition
 
 
-def _place(marks: list[Mark], number: int, tree: Tree, classes: Sequence[str], digits: int) -> Place:
+def _place(marks: list[Mark], number: int, tree: Tree, classes: Sequence[str], digits: int) -> DrawnNode:
     mark = marks[number]
     outer = mark.last or number == mark.above + 1
     if mark.split:
         told = counts_text(mark.split, classes)
         name = clean(mark.split.attribute)
-        return Place(mark.above, mark.depth, mark.label, mark.condition, outer, name, told)
+        return DrawnNode(mark.above, mark.depth, mark.label, mark.condition, outer, name, told)
     if mark.node is None:
         leaf = LeafRow((), "", _tail(mark, digits), "")
     else:
@@ -312,7 +312,7 @@ def _place(marks: list[Mark], number: int, tree: Tree, classes: Sequence[str], d
             _tail(mark, digits),
             f"{path_to(marks, mark)}: {counts_text(mark.node, classes)}",
         )
-    return Place(mark.above, mark.depth, mark.label, mark.condition, outer, leaf=leaf)
+    return DrawnNode(mark.above, mark.depth, mark.label, mark.condition, outer, leaf=leaf)
 
 
 def class_colour(number: int) -> str:
