@@ -78,7 +78,6 @@ class JointConstants:
     level_weight: float = 1.69  # of all levels of an ordered attribute, where one without an order has 1
     least_run: int = 6  # ordered cells of an attribute that has levels
     reallocated: float = 0.9  # part of a step's budget that follows its expected use
-    selection: bool = True
     averaged: float = 0.5  # the model is the average of the steps after this part
     insertions: tuple[int, ...] = (4, 9, 13)  # the steps before which pairs join
     pair_signal: float = 100.0  # so many pairs join at a time: sqrt(signal / pair_signal)
@@ -343,11 +342,8 @@ class _JointFit:
         penalty = self._constants.penalty * math.sqrt(float(self._curvature.sum())) * RESIDUAL_GRID
         return [int(penalty * math.sqrt(size)) for size in sizes]
 
-    def _probe(self, first: int, price: Fraction, title: str, rivals: float = 1.0) -> Floats:
-        """Probe the groups from `first` on: note their curvatures and effects, and return their residual sums.
-
-        Where each was the best of `rivals`, its sums are larger than others by chance alone: `best_by_chance`.
-        """
+    def _probe(self, first: int, price: Fraction, title: str) -> Floats:
+        """Probe the groups from `first` on: note their curvatures and effects, and return their residual sums."""
         groups = self._groups[first:]
         weights = np.array([group.weight for group in groups])
         self._values = np.concatenate([self._values, np.zeros((sum(group.size for group in groups), self._numbers))])
@@ -384,7 +380,6 @@ class _JointFit:
                     2 * float(noise[start, 0]) ** 2,
                     group.tau,
                     self._constants.tau_deviation,
-                    best_by_chance(group.size, rivals) if self._constants.selection else 1.0,
                 )
         self._curvatures = np.concatenate([self._curvatures, curvatures])
         self._taus = np.concatenate([self._taus, taus])
@@ -427,7 +422,7 @@ class _JointFit:
         self._owned |= set(pairs)
         self._groups = [*self._groups, *(groups[pair] for pair in pairs)]
         self._born = np.concatenate([self._born, np.full(sum(groups[pair].size for pair in pairs), step)])
-        probed = self._probe(first, self._pair_probe, "probe of pairs", len(candidates) / joining)
+        probed = self._probe(first, self._pair_probe, "probe of pairs")
         self._plan_steps(step)
         moves = np.zeros_like(self._values)
         moves[before:] = self._gains[before:] * probed
@@ -684,52 +679,24 @@ def mean_above_zero(seen: Floats, error: Floats, prior: Floats) -> Floats:
     return np.asarray(np.where(scaled < -30, -error / np.minimum(scaled, -1), mean))
 
 
-def best_by_chance(cells: int, rivals: float) -> float:
-    """Return how many times as large as usual the squares of sampling errors are in the best of several tables.
-
-    The sum of the squares of `cells` normal numbers is above cells + 2 sqrt(cells x) + 2 x with probability e^-x at
-    most (Laurent and Massart 2000), and the best of so many tables about where that is one in so many.
-
-    Parameters
-    ----------
-    cells : int
-        Of each table.
-    rivals : float
-        How many tables the best was chosen from.
-
-    Returns
-    -------
-    float
-
-    >>> best_by_chance(16, 1.0), round(best_by_chance(16, 20.0), 2)
-    (1.0, 2.24)
-    """
-    unlikely = math.log(max(rivals, 1.0)) / cells
-    return 1 + 2 * math.sqrt(unlikely) + 2 * unlikely
-
-
-def effect_size(
-    sums: Floats, curvatures: Floats, variance: float, expected: float, deviation: float, chance: float = 1.0
-) -> float:
+def effect_size(sums: Floats, curvatures: Floats, variance: float, expected: float, deviation: float) -> float:
     """Return how large the effects of a table are: the root of the posterior mean of tau^2.
 
     Parameters
     ----------
     sums : array of float
-        Residual sums of its cells, of variance tau^2 h^2 + h `chance` + `variance` where h is the curvature.
+        Residual sums of its cells, of variance tau^2 h^2 + h + `variance` where h is the curvature.
     curvatures : array of float
     variance : float
         Of the noise.
     expected, deviation : float
         A priori log tau is normal around log `expected`.
-    chance : float, default 1.0
-        How many times as large as usual squares of sampling errors are expected.
 
     Returns
     -------
     float
     """
-    variances = TAUS[:, None] ** 2 * curvatures**2 + variance + chance * curvatures
+    variances = TAUS[:, None] ** 2 * curvatures**2 + variance + curvatures
     logs = -0.5 * (np.log(variances) + sums**2 / variances).sum(axis=1)
     logs -= 0.5 * (np.log(TAUS / expected) / deviation) ** 2
     weights = np.exp(logs - logs.max())
