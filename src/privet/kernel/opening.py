@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privet.errors import DataError, PrivacyError, QuestionError, UndeclaredDomain
+from privet.kernel.accounting import unit_with
 from privet.kernel.domain import Domain
 from privet.kernel.engines.access import IN_MEMORY, SNAPSHOT, STREAM, Access, check, choose, size_of
 from privet.kernel.engines.addresses import source_of, spark_frame
@@ -22,7 +23,6 @@ from privet.kernel.ledger.ledger import no_budget
 from privet.kernel.limits import LONGEST_NAME, is_name
 from privet.kernel.sampling import SYSTEM, Entropy, SeededEntropy
 from privet.kernel.session import Session
-from privet.kernel.unit import unit_with
 from privet.kernel.zcdp import as_delta
 from privet.text import is_path, quoted
 

@@ -21,13 +21,12 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from privet.errors import EngineFailed, LedgerError, PrivacyError, PrivetError, QuestionError
-from privet.kernel.accounting import Scopes, as_epsilon, as_share
+from privet.kernel.accounting import PURE, Scopes, Unit, as_epsilon, as_share
 from privet.kernel.engines.contract import FIXED, Cells, Engine
 from privet.kernel.ledger import MEMORY, Entry, Ledger
 from privet.kernel.limits import Json, fraction_of
 from privet.kernel.per_part import PerPart
 from privet.kernel.session import LastEntry, OpenTable, Request, Session
-from privet.kernel.unit import PURE, Unit
 from privet.release import Public, Release, clean_value
 
 Score = Release | Public

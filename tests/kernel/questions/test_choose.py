@@ -18,6 +18,7 @@ from sizes import FULL, long, sized
 import privet
 from privet.errors import BudgetExceeded, KeyReused, QuestionError, UndeclaredDomain
 from privet.kernel import Choice, PerPart, Quality
+from privet.kernel.accounting import PURE
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.memory.engine import MemoryEngine
@@ -25,7 +26,6 @@ from privet.kernel.engines.reference import ReferenceEngine
 from privet.kernel.mechanisms import SELECTIONS
 from privet.kernel.questions.choose import LARGEST_BOUND, ChooseQuestion
 from privet.kernel.rows import Rows, Split
-from privet.kernel.unit import PURE
 from privet.lab import worst_loss
 from privet.question_json import question_from_json
 

@@ -13,6 +13,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from privet.errors import QuestionError
+from privet.kernel.accounting import IntegerNoise, Unit
 from privet.kernel.criteria import roomy
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, Counts, Engine
@@ -21,7 +22,6 @@ from privet.kernel.mechanisms import CheapestIntervals, Mechanism, interval_leng
 from privet.kernel.per_part import PerPart
 from privet.kernel.rows import Rows
 from privet.kernel.session import FRACTION, TEXTS, WHOLES, Question, cell_sum, check_cells
-from privet.kernel.unit import IntegerNoise, Unit
 from privet.release import About, CellGroups, Histogram
 
 MOST_GROUPED = 2**12  # cells that are put into groups: all their intervals are compared

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import QuestionError
+from privet.kernel.accounting import Unit
 from privet.kernel.criteria import roomy
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, Engine
@@ -20,7 +21,6 @@ from privet.kernel.mechanisms import IndexSelection, Mechanism, selection
 from privet.kernel.per_part import PerPart
 from privet.kernel.rows import Rows
 from privet.kernel.session import TEXT, WHOLE, JsonField, Question, cell_sum, check_cells
-from privet.kernel.unit import Unit
 from privet.release import About, Choice
 
 LARGEST_BOUND = 2**31

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from privet.errors import QuestionError
+from privet.kernel.accounting import IntegerNoise, Unit
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, Counts, Engine
 from privet.kernel.limits import MAX_CELLS, MAX_RELEASED
@@ -18,7 +19,6 @@ from privet.kernel.mechanisms import IndexSelection, Mechanism
 from privet.kernel.per_part import PerPart
 from privet.kernel.rows import Rows
 from privet.kernel.session import TEXT, TEXTS, Question, cell_sum, check_cells, per_part
-from privet.kernel.unit import IntegerNoise, Unit
 from privet.release import About, Choice, Count, Histogram
 
 

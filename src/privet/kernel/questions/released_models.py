@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from privet.errors import QuestionError
+from privet.kernel.accounting import IntegerNoise, ResidualNoise, Unit
 from privet.kernel.additive import RESIDUAL_GRID, AdditiveModel
 from privet.kernel.criteria import roomy
 from privet.kernel.domain import Domain
@@ -26,7 +27,6 @@ from privet.kernel.mechanisms import IndexSelection, Mechanism
 from privet.kernel.per_part import PerPart
 from privet.kernel.rows import Condition, Rows
 from privet.kernel.session import GROUPS, MODEL, TEXTS, WHOLES, JsonField, Question, cell_sum, check_cells
-from privet.kernel.unit import IntegerNoise, ResidualNoise, Unit
 from privet.release import About, Choice, Count, ResidualSums
 
 Tables = tuple[tuple[str, ...], ...]

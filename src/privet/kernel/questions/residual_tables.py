@@ -20,17 +20,15 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.kernel.accounting import GRAIN
+from privet.kernel.accounting import Unit
 from privet.kernel.additive import RESIDUAL_GRID, AdditiveModel
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import Counts, Engine, ResidualQuery, Residuals
-from privet.kernel.gaussian import GaussianTables
-from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, Json
-from privet.kernel.mechanisms import Mechanism, TopK
+from privet.kernel.limits import GRAIN, MAX_CELLS, MAX_RELEASED, Json
+from privet.kernel.mechanisms import GaussianTables, Mechanism, TopK
 from privet.kernel.per_part import PerPart
 from privet.kernel.rows import Rows
 from privet.kernel.session import FLAG, MODEL, WHOLE, WHOLES, JsonField, Question, check_cells
-from privet.kernel.unit import Unit
 from privet.kernel.zcdp import LARGEST_RHO
 from privet.release import About, ResidualTable, ResidualTables, TopTables
 
