@@ -18,11 +18,12 @@ from rich.table import Table
 
 from privet import datasets
 from privet.errors import QuestionError
-from privet.kernel import Count, Domain, Mean
+from privet.kernel import Domain
 from privet.models.model import Model
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble
 from privet.open_table import open_table
+from privet.release import Count, Mean
 from privet.report.chart import Bar, row_chart
 from privet.report.rendering import page
 from privet.report.table_picture import panels

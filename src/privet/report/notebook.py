@@ -13,10 +13,11 @@ from itertools import islice
 
 import numpy as np
 
-from privet.kernel import Domain, Entry, Histogram, Release, Releases
+from privet.kernel import Domain, Entry
 from privet.models.privacy_record import Privacy
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble
+from privet.release import Histogram, Release, Releases
 from privet.report import table_picture, tree_picture
 from privet.report.chart import CountBar, bars_from_zero
 from privet.report.model_page import budget_bar, costs
