@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import privet
 from privet.errors import DataError, ModelError, PrivetError
 from privet.risk.people import People
-from privet.risk.readers import read_published, rules, tables
+from privet.risk.readers import count_tables, read_published, rules
 from privet.risk.statements import Statements, follow
 
 FUZZ = settings(max_examples=150, deadline=None, derandomize=True)
@@ -192,7 +192,7 @@ def published(draw: st.DrawFn) -> tuple[pd.DataFrame, np.ndarray, list[pd.DataFr
 @given(published())
 def test_tables_agree_with_every_assignment(made: tuple[pd.DataFrame, np.ndarray, list[pd.DataFrame]]) -> None:
     frame, values, some = made
-    said = [tables.parse(each, ["x", "y"], "state", ["no", "yes"]) for each in some]
+    said = [count_tables.parse(each, ["x", "y"], "state", ["no", "yes"]) for each in some]
     people = People.of(frame, ["x", "y"])
     tallies = [tally for each in said for tally in each.tallies(people)]
     worlds = []

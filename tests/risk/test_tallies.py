@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from privet.errors import DataError
 from privet.risk import tallies
-from privet.risk.tallies import Known, Tally, solved
+from privet.risk.tallies import Conclusions, Tally, solved
 
 FUZZ = settings(max_examples=150, deadline=None, derandomize=True)
 
@@ -52,7 +52,7 @@ def worlds(some: list[Tally], profile: np.ndarray, classes: int) -> np.ndarray:
     return np.array(found)
 
 
-def _close(known: Known, every: np.ndarray) -> None:
+def _close(known: Conclusions, every: np.ndarray) -> None:
     assert np.allclose(known.means, every.mean(axis=0), atol=1e-9)
 
 

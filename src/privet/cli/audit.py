@@ -30,7 +30,9 @@ EXPOSED = 3  # the exit code of --strict
 
 
 def audit(
-    tree: Annotated[Path, typer.Argument(metavar="FILE", help="What is to be published: a model, tree, table or rules.")],
+    tree: Annotated[
+        Path, typer.Argument(metavar="FILE", help="What is to be published: a model, tree, table or rules.")
+    ],
     qi: Annotated[Path, typer.Option("--qi", metavar="FILE", help="Everybody's quasi-identifiers, .csv or .parquet.")],
     sensitive: Annotated[str, typer.Option("--sensitive", "-s", help="The sensitive column, which the tree predicts.")],
     beside: Annotated[
@@ -166,7 +168,12 @@ def audit(
         for path, name in zip(trees, titles, strict=True):
             own_refit = refit if path is tree else None
             result = privet.audit(
-                [path, *files.also] if files.also else path, table, **options, name=name, refit=own_refit, progress=_progress_line(status, name)
+                [path, *files.also] if files.also else path,
+                table,
+                **options,
+                name=name,
+                refit=own_refit,
+                progress=_progress_line(status, name),
             )
             audits.append(result)
             if options["baseline"] is None and "marginal" in result.beliefs:  # one baseline for both

@@ -20,7 +20,7 @@ from privet.risk.measures import SAME, Exposure
 from privet.risk.people import Belief, People
 from privet.risk.publication import Publication
 from privet.risk.several import counts_of
-from privet.risk.tallies import Known, Tally, solved
+from privet.risk.tallies import Conclusions, Tally, solved
 from privet.risk.tree import Condition, Floats, Integers, Mask
 
 ADVERSARY = "possible worlds"
@@ -144,7 +144,7 @@ class Followed:
 
     belief: Belief
     own: OwnRow
-    known: Known
+    known: Conclusions
     where: tuple[str, ...]  # of each statement
 
 
@@ -212,7 +212,7 @@ def exposed(found: Followed, people: People, values: Sequence[str], score: Float
     return tuple(listed)
 
 
-def _told(known: Known, group: int, where: Sequence[str]) -> str:
+def _told(known: Conclusions, group: int, where: Sequence[str]) -> str:
     """A group as people find it: by the statement about it, or those that it is the difference of."""
     if group < 0:
         return "no statement"
@@ -222,7 +222,7 @@ def _told(known: Known, group: int, where: Sequence[str]) -> str:
     return f"{where[first]}, without {' and without '.join(where[each] for each in rest[:3])}{', …' * (len(rest) > 3)}"
 
 
-def _because(known: Known, profile: int, group: int) -> str:
+def _because(known: Conclusions, profile: int, group: int) -> str:
     if group < 0:
         return "nothing is said about them"
     size = int(known.group_sizes[group])

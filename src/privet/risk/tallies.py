@@ -41,7 +41,7 @@ class Tally:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class Conclusions:
     """What follows: the mean number of people with each value [profile, value], and the groups that it follows from."""
 
     means: Floats
@@ -87,7 +87,7 @@ class _Group:
         return bool((self.low == self.high).all())
 
 
-def solved(tallies: Sequence[Tally], sizes: Integers, classes: int, seed: int = 0) -> Known:
+def solved(tallies: Sequence[Tally], sizes: Integers, classes: int, seed: int = 0) -> Conclusions:
     """What follows from tallies about profiles of these sizes.
 
     Parameters
@@ -102,7 +102,7 @@ def solved(tallies: Sequence[Tally], sizes: Integers, classes: int, seed: int = 
 
     Returns
     -------
-    Known
+    Conclusions
 
     Raises
     ------
@@ -129,7 +129,7 @@ def solved(tallies: Sequence[Tally], sizes: Integers, classes: int, seed: int = 
     settled = (low == high).all(axis=1) | is_counted & (np.abs(means.max(axis=1) - weights) < 1e-9)
     smallest, listed = _smallest(groups, parts, settled, means, weights)
     share = means / weights[:, None]
-    return Known(
+    return Conclusions(
         share[atom] * sizes[:, None],
         settled[atom] & ((weights[atom] == sizes) | (share.max(axis=1)[atom] > 1 - 1e-9)),
         smallest[atom],

@@ -14,7 +14,7 @@ from privet.errors import ModelError
 from privet.kernel import LONGEST_MODEL, LONGEST_TEXT
 from privet.models.model import Model
 from privet.models.tree import Ensemble
-from privet.risk.readers import many_trees, pmml, privet_model, rpart, rules, scikit, tables, weka
+from privet.risk.readers import count_tables, many_trees, pmml, privet_model, rpart, rules, scikit, weka
 from privet.risk.readers.many_trees import ManyTrees
 from privet.risk.statements import Statements
 from privet.risk.tree import ENTROPY, GINI, SCIKIT, PublishedTree, Stopping
@@ -56,11 +56,11 @@ def read_published(
         if ending in (".json", ".pmml", ".xml"):
             return _from_file(path, values)
         if ending == ".parquet":
-            return tables.parse(pd.concat(list(rows.read(path)), ignore_index=True), known, sensitive, values)
+            return count_tables.parse(pd.concat(list(rows.read(path)), ignore_index=True), known, sensitive, values)
         text = _text(path)
         try:
             if ending == ".csv" and not rules.is_rules(text):
-                return tables.parse(pd.concat(list(rows.read(path)), ignore_index=True), known, sensitive, values)
+                return count_tables.parse(pd.concat(list(rows.read(path)), ignore_index=True), known, sensitive, values)
             return _from_words(text, len(people), sensitive, values)
         except ModelError as error:
             raise ModelError(f"{shown(str(path), LONGEST_TEXT)}: {error}") from None
@@ -69,7 +69,7 @@ def read_published(
     if isinstance(source, pd.DataFrame):
         if {"antecedents", "consequents"} <= set(map(str, source.columns)):
             return _from_words(source.to_csv(index=False), len(people), sensitive, values)
-        return tables.parse(source, known, sensitive, values)
+        return count_tables.parse(source, known, sensitive, values)
     return read_tree(source, values)
 
 

@@ -222,7 +222,7 @@ def parse_rules(text: str, sensitive: str, people: int, values: Sequence[object]
 
 
 def _item(name: str, value: str) -> Condition:
-    from privet.risk.readers.tables import condition
+    from privet.risk.readers.count_tables import condition
 
     return condition(name, value) or Equals(name, value)
 
