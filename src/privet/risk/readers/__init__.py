@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from privet import rows
 from privet.errors import ModelError
 from privet.kernel import LONGEST_MODEL, LONGEST_TEXT
 from privet.models.model import Model
@@ -18,6 +17,7 @@ from privet.risk.readers import count_tables, many_trees, pmml, privet_model, rp
 from privet.risk.readers.many_trees import ManyTrees
 from privet.risk.statements import Statements
 from privet.risk.tree import ENTROPY, GINI, SCIKIT, PublishedTree, Stopping
+from privet.rows import read
 from privet.text import read_text, shown
 
 FORMATS = (
@@ -56,11 +56,11 @@ def read_published(
         if ending in (".json", ".pmml", ".xml"):
             return _from_file(path, values)
         if ending == ".parquet":
-            return count_tables.parse(pd.concat(list(rows.read(path)), ignore_index=True), known, sensitive, values)
+            return count_tables.parse(pd.concat(list(read(path)), ignore_index=True), known, sensitive, values)
         text = _text(path)
         try:
             if ending == ".csv" and not rules.is_rules(text):
-                return count_tables.parse(pd.concat(list(rows.read(path)), ignore_index=True), known, sensitive, values)
+                return count_tables.parse(pd.concat(list(read(path)), ignore_index=True), known, sensitive, values)
             return _from_words(text, len(people), sensitive, values)
         except ModelError as error:
             raise ModelError(f"{shown(str(path), LONGEST_TEXT)}: {error}") from None
