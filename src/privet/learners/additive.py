@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.kernel import MAX_RELEASED, SMALLEST_EPSILON, Domain, Histogram, Rho, rho_of
+from privet.kernel import MAX_RELEASED, SMALLEST_EPSILON, Domain, Rho, rho_of
 from privet.learners.algorithm import (
     Algorithm,
     Exchange,
@@ -40,6 +40,7 @@ from privet.learners.log_odds import (
 )
 from privet.models.privacy_record import Privacy, Step
 from privet.models.tables import Table, Tables
+from privet.release import Histogram
 from privet.table import ProtectedTable
 from privet.text import decimal_text
 
