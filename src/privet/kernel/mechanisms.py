@@ -656,24 +656,23 @@ def selection(name: object) -> Callable[[Fraction, int, bool], IndexSelection]:
 # raises: a data set that is counted in epsilon refuses it before anything is charged.
 
 
-def no_pure_loss() -> PrivacyError:
-    """Return the error of Gaussian noise in a data set that is counted in epsilon."""
-    return PrivacyError(
-        "Gaussian noise keeps no promise of a pure epsilon; ask a data set that was opened with a delta, or a question "
-        "with Laplace noise."
-    )
+class _NoEpsilon:
+    """Base of the mechanisms whose loss no epsilon bounds."""
+
+    @property
+    def loss(self) -> NoReturn:
+        raise PrivacyError(
+            "Gaussian noise keeps no promise of a pure epsilon; ask a data set that was opened with a delta, or a "
+            "question with Laplace noise."
+        )
 
 
 @dataclass(frozen=True)
-class _LosesRho:
+class _LosesRho(_NoEpsilon):
     """Base of the mechanisms that lose all of `rho`, the field that their noise is made from."""
 
     rho: Fraction
     together: ClassVar[bool] = False
-
-    @property
-    def loss(self) -> NoReturn:
-        raise no_pure_loss()
 
 
 @dataclass(frozen=True)
@@ -769,7 +768,7 @@ class ResidualGaussian(_LosesRho):
 
 
 @dataclass(frozen=True)
-class GaussianTables:
+class GaussianTables(_NoEpsilon):
     """Noise for several vectors one after the other, each with a rho of its own; what a record loses adds up.
 
     Parameters
@@ -790,10 +789,6 @@ class GaussianTables:
     @property
     def rho(self) -> Fraction:
         return sum(self.rhos, Fraction(0))
-
-    @property
-    def loss(self) -> NoReturn:
-        raise no_pure_loss()
 
     @property
     def noises(self) -> tuple[IntegerGaussian, ...]:
