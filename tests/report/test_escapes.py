@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [*(ROOT / "src" / "privet").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]
-MARKUP = re.compile(r"(?<![?]P)</?(svg|g|path|rect|text|circle|line|div|span|p|section|table|tr|td|th|h[1-3]|li|ul|style|a|b)[ >]")
+MARKUP = re.compile(
+    r"(?<![?]P)</?(svg|g|path|rect|text|circle|line|div|span|p|section|table|tr|td|th|h[1-3]|li|ul|style|a|b)[ >]"
+)
 # What reads a page that somebody else wrote, or takes a piece out of one that was made of a template.
 READS = {"privet/service/console/analyst_pages.py": "<style>.*?</style>"}
 
@@ -39,7 +41,9 @@ def test_no_module_writes_markup(path: Path) -> None:
         return
     found = [piece for piece in pieces(path) if MARKUP.search(piece) and piece != READS.get(name)]
     assert found == []
-    assert not re.search(r"^import html$|^from html import|html\.escape", path.read_text(encoding="utf-8"), re.MULTILINE)
+    assert not re.search(
+        r"^import html$|^from html import|html\.escape", path.read_text(encoding="utf-8"), re.MULTILINE
+    )
 
 
 def test_a_piece_of_markup_would_be_found() -> None:

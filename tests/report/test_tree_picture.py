@@ -134,6 +134,15 @@ def test_a_picture_names_attributes_edges_classes_and_errors() -> None:
     assert "marital-status = Divorced and age <= 40: <=50K 1203 ± 24, >50K 88 ± 24" in titles
 
 
+def test_every_node_but_the_root_has_an_edge_however_large_the_tree_is() -> None:
+    """Would catch a path that is cut where texts are."""
+    for tree in (small(), wide(180, 2)):
+        drawn = ElementTree.fromstring(svg(tree))
+        edges = next(path.get("d", "") for path in drawn.iter(f"{NS}path") if path.get("class") == "edge")
+        splits = len(tree) - tree.leaves
+        assert re.fullmatch(r"[MVHq\d. -]+", edges) and edges.count("M") == len(tree) - 1 + splits
+
+
 def test_bars_show_the_shares_of_the_classes() -> None:
     bars = [float(bar.get("width", 0)) for bar in ElementTree.fromstring(svg(small())).iter(f"{NS}rect")]
     assert sum(bars[:2]) == pytest.approx(64, abs=0.2)

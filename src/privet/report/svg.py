@@ -65,8 +65,8 @@ def text(
 
 
 def path(d: str, kind: str | None = None, *inside: object, **more: object) -> Markup:
-    """Return a path."""
-    return tag("path", *inside, class_=kind, d=d, **more)
+    """Return a path, however long it is."""
+    return tag("path", *inside, class_=kind, d=escape(d), **more)
 
 
 def rect(
