@@ -472,7 +472,8 @@ def _report(steps: list[DemoStep], grown: Grown, acts: tuple[Act, ...], table: P
     )
     served = (
         "<section><h2>An owner, an analyst and an attacker, on two sides of a wire</h2><p>Another table, on a server "
-        f"of its own: {_SURVEY_ROWS:,} people, and a budget of 1 that holds for everybody together.</p>{crossed}</section>"
+        f"of its own: {_SURVEY_ROWS:,} people, and a budget of 1 that holds for everybody together.</p>"
+        f"{crossed}</section>"
         if acts
         else ""
     )
