@@ -99,7 +99,7 @@ def _id(name: str) -> str:
     return name.lower().replace(" ", "-")
 
 
-class Budget(NamedTuple):
+class BudgetFacts(NamedTuple):
     """What was spent and what is left."""
 
     spent: Fraction
@@ -110,7 +110,7 @@ class Budget(NamedTuple):
     buys: str
 
 
-def _budget(bundle: dict[str, Any]) -> Budget:
+def _budget(bundle: dict[str, Any]) -> BudgetFacts:
     budget = bundle["budget"]
     spent, cap, left = (Fraction(budget[name]) for name in ("spent", "cap", "left"))
     own, permit, buys = budget["permit"], "", ""
@@ -120,7 +120,7 @@ def _budget(bundle: dict[str, Any]) -> Budget:
     if bundle["promise"]["delta"] is not None:
         buys = f"One answer of epsilon {short_text(Fraction(budget['left_as_epsilon']))} is left."
     share = round(1000 * min(float(spent / cap), 1.0)) if cap else 1000
-    return Budget(spent, cap, left, share, permit, buys)
+    return BudgetFacts(spent, cap, left, share, permit, buys)
 
 
 def _analysts(budget: dict[str, Any]) -> Listing:
