@@ -37,7 +37,7 @@ NAMED_AFTER = re.compile(r"cli/|verification/|kernel/engines/\w+/engine\.py")
 # -- what is to be renamed with the folders above --------------------------------------------
 
 CLASSES_LATER = {
-    *("Choice", "Condition", "Extent", "Frame", "Leaf", "Learner", "Line", "Look", "Outcome"),
+    *("Choice", "Condition", "Extent", "Leaf", "Learner", "Line", "Outcome"),
     *("Part", "Parts", "Runs", "Split", "Tree", "Trial"),
 }
 MODULES_LATER = {

@@ -29,7 +29,7 @@ _ORDER = (
 )
 
 
-class Listing(NamedTuple):
+class LedgerTable(NamedTuple):
     """A table of texts."""
 
     heads: Sequence[str]
@@ -74,7 +74,7 @@ def bundle_page(bundle: dict[str, Any]) -> str:
             ("columns", ", ".join(unprotected["columns"]) or "none were declared"),
             ("written by", unprotected["written_by"]),
         ],
-        declared=Listing(
+        declared=LedgerTable(
             ("day", "rows per person", "SHA-256 of the cells"),
             [(line["day"], str(line["rows_per_person"]), line["domain"]) for line in unprotected["declared"]],
         ),
@@ -123,7 +123,7 @@ def _budget(bundle: dict[str, Any]) -> BudgetFacts:
     return BudgetFacts(spent, cap, left, share, permit, buys)
 
 
-def _analysts(budget: dict[str, Any]) -> Listing:
+def _analysts(budget: dict[str, Any]) -> LedgerTable:
     rows = [
         (
             line["analyst"],
@@ -134,10 +134,10 @@ def _analysts(budget: dict[str, Any]) -> Listing:
         for line in budget["analysts"]
     ]
     last = "left, permits aside" if any(line.get("permit") for line in budget["caps"]) else "left to them"
-    return Listing(("analyst", "spent", "own cap", last), rows)
+    return LedgerTable(("analyst", "spent", "own cap", last), rows)
 
 
-def _caps(budget: dict[str, Any]) -> Listing:
+def _caps(budget: dict[str, Any]) -> LedgerTable:
     rows = [
         (
             line["day"],
@@ -148,10 +148,10 @@ def _caps(budget: dict[str, Any]) -> Listing:
         for line in budget["caps"]
     ]
     columns = 4 if any(row[3] for row in rows) else 3
-    return Listing(("day", "for", "cap", "permit")[:columns], [row[:columns] for row in rows])
+    return LedgerTable(("day", "for", "cap", "permit")[:columns], [row[:columns] for row in rows])
 
 
-def _releases(releases: list[dict[str, Any]], unit: str) -> Listing:
+def _releases(releases: list[dict[str, Any]], unit: str) -> LedgerTable:
     rows = [
         (
             str(line["entry"]),
@@ -167,10 +167,10 @@ def _releases(releases: list[dict[str, Any]], unit: str) -> Listing:
     ]
     heads = ("entry", "when (UTC)", "analyst", "what was asked", "epsilon", f"charged ({unit})", "answer", "permit")
     kept = [index for index, _ in enumerate(heads) if index < 7 or any(row[7] for row in rows)]
-    return Listing([heads[i] for i in kept], [[row[i] for i in kept] for row in rows])
+    return LedgerTable([heads[i] for i in kept], [[row[i] for i in kept] for row in rows])
 
 
-def _models(released: list[dict[str, Any]]) -> Listing:
+def _models(released: list[dict[str, Any]]) -> LedgerTable:
     rows = [
         (
             str(line["model"]),
@@ -183,10 +183,10 @@ def _models(released: list[dict[str, Any]]) -> Listing:
         )
         for line in released
     ]
-    return Listing(("model", "day", "analyst", "algorithm", "epsilon", "entries", "SHA-256 of the file"), rows)
+    return LedgerTable(("model", "day", "analyst", "algorithm", "epsilon", "entries", "SHA-256 of the file"), rows)
 
 
-def _events(events: list[dict[str, Any]], of_access: bool) -> Listing:
+def _events(events: list[dict[str, Any]], of_access: bool) -> LedgerTable:
     rows = [
         (
             line["at"][:16].replace("T", " "),
@@ -197,4 +197,4 @@ def _events(events: list[dict[str, Any]], of_access: bool) -> Listing:
         for line in events
         if (line["event"] in ACCESS) == of_access
     ]
-    return Listing(("when (UTC)", "what", "who", "facts"), rows)
+    return LedgerTable(("when (UTC)", "what", "who", "facts"), rows)
