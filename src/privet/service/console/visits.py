@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -79,6 +79,7 @@ class PageVisit:
     request: Request
     caller: Caller
     form: Form
+    _counted: bool = False  # whether this visit has counted against the caller's rate
 
     @property
     def path(self) -> Mapping[str, str]:
@@ -107,7 +108,13 @@ class PageVisit:
         call, _ = await self._performed(own, None, {}, path)
         assert own.stream is not None
         events = own.stream(self.console.service, call, self.request.headers.get("last-event-id", ""))
-        return StreamingResponse(events, media_type="text/event-stream")
+        return StreamingResponse(self._while_signed_in(events), media_type="text/event-stream")
+
+    async def _while_signed_in(self, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for event in events:
+            if not self.console.sign_ins.lives(self.request.cookies.get(COOKIE)):
+                return
+            yield event
 
     async def _performed(
         self, operation: Operation, body: Mapping[str, Any] | None, query: Mapping[str, str], path: Mapping[str, str]
@@ -121,7 +128,10 @@ class PageVisit:
                 raise Refusal("bad-question", f"{clean(str(error))[:300]}.") from None
 
         here = {name: value for name, value in self.path.items() if f"{{{name}}}" in operation.path}
-        return await self.console.gate.perform(operation, self.caller, {**here, **path}, [*query.items()], read)
+        counted, self._counted = not self._counted, True
+        return await self.console.gate.perform(
+            operation, self.caller, {**here, **path}, [*query.items()], read, counted
+        )
 
     @property
     def signs(self) -> bool:
