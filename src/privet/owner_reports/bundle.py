@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 from privet.errors import LedgerError, ReceiptError, did_you_mean
@@ -157,6 +156,8 @@ class _Book:
         first = {line.analyst: line for line in self.lines if line.analyst is not None}
         self.names = {identity: str(ledger.analyst_of(line)) for identity, line in first.items()}
         self.terms = next(line for line in reversed(self.lines) if line.kind == "register")
+        asked = [line for line in self.of("config") if line.body.get("event") == "request" and "permit" in line.body]
+        self.requested_under = {line.number: str(line.body["permit"]) for line in asked}  # the permit of each request
         self.served = any(line.kind == "config" and line.body.get("event") == "start" for line in self.lines)
 
     def under(self, permit: str | None, analyst: str | None) -> set[str | None] | None:
@@ -178,12 +179,6 @@ class _Book:
     def policies(self) -> dict[str, Line]:
         """Return the line that says last what each permit allows, by its name."""
         return {str(line.body["permit"]): line for line in self.of("config") if line.body.get("event") == "permit"}
-
-    @cache
-    def requests_under(self, permit: str) -> frozenset[int]:
-        """Return the numbers of the lines by which analysts asked for more under a permit."""
-        lines = [line for line in self.of("config") if line.body.get("event") == "request"]
-        return frozenset(line.number for line in lines if line.body.get("permit") == permit)
 
     def spent_under(self, permit: str, analyst: str) -> bool:
         """Return whether an analyst was charged, or reserved, under a permit."""
@@ -303,7 +298,7 @@ def _concerns(line: Line, book: _Book, people: set[str | None] | None, permit: s
         return True
     if permit is None:
         return False
-    return line.body.get("permit") == permit or line.body.get("request") in book.requests_under(permit)
+    return permit in (line.body.get("permit"), book.requested_under.get(int(line.body.get("request", 0))))
 
 
 def _unprotected(book: _Book, domain_by: str | None) -> dict[str, Any]:

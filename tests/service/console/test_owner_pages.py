@@ -122,7 +122,7 @@ def test_the_ledger_is_a_timeline_that_filters_and_exports(served: Served, grace
         assert line in everything
     charges = grace.words("/console/ledger?group=charge&analyst=ada")
     assert "ada asked count" in charges and "lise asked" not in charges and "signed in" not in charges
-    assert "No line is like that" in grace.words("/console/ledger?until=2001-01-01")
+    assert "No line here is like that" in grace.words("/console/ledger?until=2001-01-01")
     assert "lise was refused" in grace.words("/console/ledger?text=does+not+have+that+much")
     assert grace.get("/console/ledger?before=x&since=%27--").status_code == 200
     rows = list(csv.DictReader(io.StringIO(grace.get("/console/ledger.csv?group=charge").text.lstrip("\ufeff"))))

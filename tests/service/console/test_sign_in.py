@@ -110,9 +110,9 @@ def test_sign_ins_end_by_themselves() -> None:
     assert sign_ins.find(secret) is None and sign_ins.find("") is None and sign_ins.find(None) is None
     secrets = [sign_ins.begin("t") for _ in range(MOST + 1)]
     assert sign_ins.find(secrets[0]) is None and sign_ins.find(secrets[1]) is not None
-    assert sign_ins.sweep() == MOST
+    assert len(sign_ins) == MOST
     now[0] += LONGEST
-    assert sign_ins.sweep() == 0
+    assert not sign_ins.lives(secrets[-1]) and len(sign_ins) == 0  # nothing is kept of those that have ended
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,9 @@ class SignIns:
         self._clock = clock
         self._by_hash: dict[str, SignIn] = {}
 
+    def __len__(self) -> int:
+        return len(self._by_hash)
+
     def begin(self, token: str) -> str:
         """Return the secret of a new sign-in with a token, given by its id."""
         own = [name for name, one in self._by_hash.items() if one.token == token]

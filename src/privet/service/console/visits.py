@@ -27,7 +27,7 @@ from starlette.routing import Route
 from privet.kernel import Domain, Unit, unit_with
 from privet.service import api
 from privet.service.boundary import Gate, Operation, Refusal
-from privet.service.console.asking import Form
+from privet.service.console.asking import Form, in_counts
 from privet.service.console.sign_in import COOKIE, SignIns, cookie, from_elsewhere
 from privet.service.permissions import Caller
 from privet.service.server import Service
@@ -190,6 +190,11 @@ class TableFacts:
         """What reservations of the analyst hold back."""
         holds = self.budget.holds
         return sum((Fraction(hold.epsilon) - Fraction(hold.spent) for hold in holds), Fraction(0))
+
+    @property
+    def worth(self) -> str:
+        """What is left, in words: how many more counts, and how far off each is."""
+        return in_counts(self.left, self.unit, self.domain.rows_per_person)
 
     @property
     def buys(self) -> str:
@@ -379,6 +384,7 @@ class Console:
 
     def _refused(self, caller: Caller | None, refusal: Refusal) -> Response:
         status, title = api.TITLES[refusal.kind]
+        title = "Not found" if refusal.kind == "not-found" else title
         text = (
             _templates()
             .get_template("problem.html")
