@@ -239,7 +239,7 @@ def in_counts(amount: Fraction, unit: Unit, rows_per_person: int, more: str = "m
     times = how_often(amount, loss)
     mechanism = unit.noise(unit.of_record(loss if times else amount, rows_per_person))
     rows = math.ceil(mechanism.error(CONFIDENCE))
-    number = f"about {times:,}" if times else "one"
+    number = "one" if times == 0 or (times == 1 and not more) else f"about {times:,}"
     return f"{number} {more}count{'s' * (times > 1)} at ±\N{NO-BREAK SPACE}{rows:,} row{'s' * (rows != 1)}"
 
 
