@@ -12,7 +12,6 @@ import httpx2
 from privet.service.seeded_server import Served
 from privet.service.tokens import ANALYST
 
-
 PATIENCE = 60.0  # seconds that a page may take on a machine with much else to do
 
 
