@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -43,7 +44,7 @@ def items() -> Iterator[Item]:
     yield from _commands(typer.main.get_command(app), ())
 
 
-def _commands(group: typer.core.TyperGroup, path: tuple[str, ...]) -> Iterator[Item]:
+def _commands(group: Any, path: tuple[str, ...]) -> Iterator[Item]:
     for name, command in sorted(group.commands.items()):
         own = (*path, name)
         if hasattr(command, "commands"):
