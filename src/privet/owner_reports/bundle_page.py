@@ -18,13 +18,14 @@ _SECTIONS = {
     "events": "Access",
     "ledger": "Ledger",
     "models": "Models",
+    "permits": "Permits",
     "promise": "Promise",
     "releases": "Releases",
     "side_channels": "Side channels",
     "unprotected": "Unprotected",
 }
 _ORDER = (
-    *("Promise", "Budget", "Unprotected", "Criteria", "Releases"),
+    *("Promise", "Budget", "Permits", "Unprotected", "Criteria", "Releases"),
     *("Models", "Access", "Side channels", "Ledger", "Five Safes"),
 )
 
@@ -69,6 +70,7 @@ def bundle_page(bundle: dict[str, Any]) -> str:
         budget=_budget(bundle),
         analysts=_analysts(bundle["budget"]),
         caps=_caps(bundle["budget"]),
+        permits=_permits(bundle["permits"]),
         unprotected=[
             ("what is public", unprotected["what"]),
             ("columns", ", ".join(unprotected["columns"]) or "none were declared"),
@@ -106,21 +108,17 @@ class BudgetFacts(NamedTuple):
     cap: Fraction
     left: Fraction
     share: int  # thousandths
-    permit: str
     buys: str
 
 
 def _budget(bundle: dict[str, Any]) -> BudgetFacts:
     budget = bundle["budget"]
     spent, cap, left = (Fraction(budget[name]) for name in ("spent", "cap", "left"))
-    own, permit, buys = budget["permit"], "", ""
-    if own is not None:
-        most = "no cap of its own" if own["cap"] is None else f"its cap is {short_text(Fraction(own['cap']))}"
-        permit = f"Under the permit {own['permit']}: {short_text(Fraction(own['spent']))} spent; {most}."
+    buys = ""
     if bundle["promise"]["delta"] is not None:
         buys = f"One answer of epsilon {short_text(Fraction(budget['left_as_epsilon']))} is left."
     share = round(1000 * min(float(spent / cap), 1.0)) if cap else 1000
-    return BudgetFacts(spent, cap, left, share, permit, buys)
+    return BudgetFacts(spent, cap, left, share, buys)
 
 
 def _analysts(budget: dict[str, Any]) -> LedgerTable:
@@ -151,6 +149,26 @@ def _caps(budget: dict[str, Any]) -> LedgerTable:
     return LedgerTable(("day", "for", "cap", "permit")[:columns], [row[:columns] for row in rows])
 
 
+def _permits(permits: Sequence[dict[str, Any]]) -> LedgerTable:
+    """Return what each permit allows, and what was spent under it."""
+    rows = []
+    for own in permits:
+        policy = own["policy"]
+        rows.append(
+            (
+                own["permit"],
+                f"{amount(own['spent'])} of {amount(own['cap'])}" if own["cap"] else amount(own["spent"]),
+                policy.get("expires") or "no last day",
+                ", ".join(policy.get("spenders", ())),
+                "; ".join(policy.get("purposes", ())) or "anything",
+                ", ".join(policy.get("release", ())),
+                str(policy.get("approvals", "")),
+            )
+        )
+    heads = ("permit", "spent", "until", "who may spend", "for", "may leave", "owners for a raise")
+    return LedgerTable(heads, rows)
+
+
 def _releases(releases: list[dict[str, Any]], unit: str) -> LedgerTable:
     rows = [
         (
@@ -161,7 +179,7 @@ def _releases(releases: list[dict[str, Any]], unit: str) -> LedgerTable:
             line["epsilon"],
             short_text(Fraction(line["loss"])),
             "not released" if not line["released"] else "released" if line["private"] else "NOT PRIVATE: seeded",
-            str(line["permit"] or ""),
+            ": ".join(text for text in (line["permit"], line["purpose"]) if text),
         )
         for line in releases
     ]
