@@ -83,8 +83,8 @@ def frontier(summary: Summary) -> str:
         f'role="img" aria-label="Test accuracy against epsilon: {safe(", ".join(sets), 200)}">'
         f"<style>{_PAPER}{STYLE}</style>"
         f'<rect class="paper" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="8"/>'
-        f'<text class="label" x="{_LEFT - 4}" y="20">Accuracy on rows never seen, with 95% intervals from {FEW} repeats '
-        "on</text>"
+        f'<text class="label" x="{_LEFT - 4}" y="20">Accuracy on rows never seen, with 95% intervals from {FEW} '
+        "repeats on</text>"
         f"{drawn}{key}</svg>\n"
     )
 
