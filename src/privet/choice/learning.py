@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from privet.choice.derive import percent
 from privet.choice.history import History, HistoryRow
 from privet.choice.linear import HIGHEST, LOWEST, BayesianLinear
+from privet.choice.policy import as_number
 from privet.errors import QuestionError
 from privet.kernel import Public, Release, as_epsilon, derivation, digest
 from privet.learners.leaf_counts import LeafCounts
@@ -92,7 +93,7 @@ def _shared_numbers(rows: Sequence[HistoryRow]) -> tuple[str, ...]:
     contexts = [context for row in rows for _, _, context in row.choices]
     first = contexts[0] if contexts else {}
     return tuple(
-        name for name in sorted(first) if all(isinstance(context.get(name), int | float) for context in contexts)
+        name for name in sorted(first) if all(as_number(context.get(name)) is not None for context in contexts)
     )
 
 
