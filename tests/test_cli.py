@@ -215,7 +215,7 @@ def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
     )  # the answers: labels, bars and numbers, as wide as a phone
     assert 'class="scroll"' in report and report.count("<svg") >= 2  # the tree, and a chart for each table
     assert "<th>on</th>" not in report and "mean(wage) on 2 parts, first all rows / sex = Female</td>" in report
-    assert sentence(2.5) in report and sentence(0.5) in report and "docs/epsilon.md" in report
+    assert sentence(2.5) in report and sentence(0.5) in report and "docs/explanation/epsilon.md" in report
     assert {each.name for each in (tmp_path / "story").iterdir()} >= {
         "tree.json",
         "auto.json",

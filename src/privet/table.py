@@ -1042,7 +1042,7 @@ class ProtectedTable(Questions, OpenTable):
         Returns
         -------
         str
-            JSON, for a file such as `answer.json` or `model.json.receipt`: see docs/receipts.md.
+            JSON, for a file such as `answer.json` or `model.json.receipt`: see docs/how-to/receipts.md.
 
         Raises
         ------

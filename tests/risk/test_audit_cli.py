@@ -251,7 +251,8 @@ def test_both_models_are_held_against_one_baseline(folder: Path) -> None:
 
 
 def test_the_json_is_what_its_schema_says(folder: Path) -> None:
-    schema = json.loads((Path(__file__).parents[2] / "docs" / "audit.schema.json").read_text(encoding="utf-8"))
+    path = Path(__file__).parents[2] / "docs" / "reference" / "audit.schema.json"
+    schema = json.loads(path.read_text(encoding="utf-8"))
     for words in (("raw.json", *OWN), ("raw.json", *ASK, "--no-remedies"), ("private.json", *OWN)):
         assert_fits(audited(*words, cwd=folder), schema, schema["$defs"])
 

@@ -114,7 +114,8 @@ class Race(Mode):
 
     It costs three times the dearest branch with its judgement (Liu and Talwar 2019), twice with a `target` that
     the first branch to reach it wins: the proof stands at `privet.kernel.race`. A free choice loses less
-    (docs/choice.md): race only where nothing is known. What the winner says about its own cost is that of its run.
+    (docs/explanation/choice.md): race only where nothing is known. What the winner says of its own cost is that of
+    its run.
     """
 
     judge: Callable[[ProtectedTable, Any], Release]

@@ -1,7 +1,7 @@
 """Values that cross the boundary: how long what comes in may be, and the one text of what is written down.
 
 Python computes 10**100000000 for whoever writes `1e100000000`, and that takes minutes. So every number from outside
-becomes exact by `fraction_of`, which looks at its length first. docs/limits.md lists the figures.
+becomes exact by `fraction_of`, which looks at its length first. docs/reference/limits.md lists the figures.
 
 A question, a set of rows, a criterion, a model and a domain each have a JSON form with a version number. It names no
 Python class; numbers in it are whole, fractions are texts such as "1/3". Its fingerprint is the SHA-256 hash of the

@@ -269,7 +269,7 @@ def keyed_run(
     caller's in it and switch progress off. Then a run that ended before has told nobody anything. A run that raises
     after its charge has a result, too: its sentence is stored, so that it cannot be tried again until it comes out
     differently. The exceptions are interrupts and failures of an engine, a ledger or the machine, which may be
-    repeated; what made them happen, time, memory and a full disk, is not covered (docs/privacy.md).
+    repeated; what made them happen, time, memory and a full disk, is not covered (docs/explanation/privacy.md).
 
     Parameters
     ----------

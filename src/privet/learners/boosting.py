@@ -45,7 +45,9 @@ from privet.table import ProtectedTable
 
 @dataclass(frozen=True)
 class Constants:
-    """The constants of the algorithm, chosen on nine data sets, three of them by leaving each out (docs/boosted.md).
+    """The constants of the algorithm, chosen on nine data sets, three of them by leaving each out.
+
+    docs/explanation/boosted.md tells how.
 
     "Signal" is the number of rows times epsilon of a record.
     """

@@ -54,7 +54,7 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class JointConstants:
-    """The constants of the algorithm; one set for all data sets (docs/boosted.md).
+    """The constants of the algorithm; one set for all data sets (docs/explanation/boosted.md).
 
     "Signal" is the number of rows times the square root of 2 rho / weight, where the weights of all tables are added:
     the number of rows over the deviation of the noise of a sum that costs an even share.

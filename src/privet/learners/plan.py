@@ -190,7 +190,7 @@ def above_noise(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> i
 
 
 def by_signal(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> int:
-    """Return one to five levels, more with more rows times epsilon (docs/trees-id3.md)."""
+    """Return one to five levels, more with more rows times epsilon (docs/explanation/trees-id3.md)."""
     return 1 + sum(signal(domain, rows, epsilon) >= least for least in DEEPER)
 
 
@@ -339,7 +339,7 @@ class Plan:
     max_leaves : int, default 100000
         The most leaves that a tree may have.
     errata : tuple of str, default ()
-        Why the plan is not private: errata by their numbers in docs/trees-errata.md. Empty if it is.
+        Why the plan is not private: errata by their numbers in docs/explanation/trees-errata.md. Empty if it is.
 
     Raises
     ------

@@ -3,7 +3,7 @@
 Every choice of a plan can be made where it is used (Jostle 2018): once for a run, or anew at every
 node. A site sees a view of public facts and earlier releases. So its choice is post-processing of
 releases, and whatever it chooses, the charges of the kernel are the whole cost (adaptive
-composition, docs/privacy.md#partition).
+composition, docs/explanation/privacy.md#partition).
 """
 
 from __future__ import annotations

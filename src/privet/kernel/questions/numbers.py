@@ -108,7 +108,7 @@ def _refuse_dates(name: str, domain: Domain) -> None:
 
 
 FINEST_RANK = 10**6  # the largest denominator of a rank
-_POINTS = 2**25  # that an engine which does not hold the rows is asked about at once; docs/scale.md tells their memory
+_POINTS = 2**25  # that an engine without the rows is asked about at once; their memory: docs/explanation/scale.md
 
 
 @dataclass(frozen=True)
