@@ -18,8 +18,8 @@ from privet.table import Parts, ProtectedTable
 class LeafCounts:
     """Noisy class counts of all leaves of a tree.
 
-    Leaves are disjoint rows, so that all of them together cost what one costs (docs/privacy.md#partition). The tree
-    itself was released before.
+    Leaves are disjoint rows, so that all of them together cost what one costs
+    (docs/explanation/privacy.md#partition). The tree itself was released before.
 
     Parameters
     ----------

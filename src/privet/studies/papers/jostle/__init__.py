@@ -36,11 +36,9 @@ EXTENTS = {
 }
 
 
-BY_NODES = {**EXTENTS, "medium": replace(EXTENTS["medium"], tables=28)}  # what is looked for there is small
-
-
-def _tables(extent: Extent) -> list[Trial]:
+def _tables(size: str) -> list[Trial]:
     """A trial for each table, without a learner yet; none is used twice, so that they are independent."""
+    extent = EXTENTS[size]
     return [
         Trial(f"synthetic/{kind}", "", epsilon, APART * at + number, rows)
         for kind in extent.kinds
@@ -51,18 +49,14 @@ def _tables(extent: Extent) -> list[Trial]:
 
 def _everything(size: str) -> list[Trial]:
     ways = {**ALGORITHMS, **AUTO}
-    return [
-        replace(on, learner=learner, options=options)
-        for on in _tables(EXTENTS[size])
-        for learner, options in ways.values()
-    ]
+    return [replace(on, learner=learner, options=options) for on in _tables(size) for learner, options in ways.values()]
 
 
 def _nodes(size: str) -> list[Trial]:
     tasks: list[tuple[dict[str, Way], Pairs]] = [(CONSTANT, ()), (BY_NODE, (("task", "by-node"),))]
     return [
         replace(on, learner=learner, options=options, settings=settings)
-        for on in _tables(BY_NODES[size])
+        for on in _tables(size)
         for ways, settings in tasks
         for learner, options in ways.values()
     ]
