@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -208,8 +209,15 @@ def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
         assert "6. Who earns more? A tree" in done.stdout
         assert "7. Who earns more? Let the software choose" in done.stdout
         assert "The ledger: 2.3 of 2.5 spent" in done.stdout
+        story = " ".join(done.stdout.split())
+        for told in ("drafts a domain", "serves the table", "The analyst connects", "lets the software choose"):
+            assert told in story
+        assert "refused: cannot charge epsilon=0.5 for count on all rows" in story
+        assert (
+            "refused, nothing charged: " in story and "4 answers (" in story and "then refused: cannot charge" in story
+        )
     report = (tmp_path / "story" / "report.html").read_text(encoding="utf-8")
-    assert report.count("<section>") == 9
+    assert report.count("<section>") == 10
     assert (
         report.count('<div class="bars" role="img"') == 4
     )  # the answers: labels, bars and numbers, as wide as a phone
@@ -546,13 +554,13 @@ def on_terminal(*words: str, cwd: Path) -> tuple[int, str, str]:
 def test_a_terminal_shows_how_far_a_fit_is_and_nothing_else_does(folder: Path) -> None:
     code, out, shown = on_terminal(*FIT, cwd=folder)
     assert code == 0 and "level " not in out.splitlines()[0]
-    for text in (
-        "opening people.csv",
-        "level 0 of 2: 1 node",
-        "level 1 of 2: 21 nodes; about ",
-        "up to 1 pass over the rows",
+    for pattern in (
+        r"opening people\.csv",
+        r"level 0 of 2: 1 node",
+        r"level 1 of 2: \d+ nodes; about ",  # how many there are depends on the column that noise chose
+        r"up to 1 pass over the rows",
     ):
-        assert text in shown, text
+        assert re.search(pattern, shown), pattern
     code, out, shown = on_terminal(*FIT, "--json", cwd=folder)
     assert (code, shown) == (0, "") and json.loads(out)["epsilon"] == "1"
     assert "level 0" not in run(*FIT, cwd=folder).stderr  # no terminal

@@ -22,9 +22,9 @@ from privet.choice.auto import AutoClassifier, shipped
 from privet.choice.features import FEATURES, PROBE, context, measured
 from privet.choice.policy import PolicyTree
 from privet.errors import BudgetExceeded, ModelError, QuestionError
-from privet.kernel import Derived
 from privet.lab import worst_loss
 from privet.models.model import Model
+from privet.release import Derived
 
 F = Fraction
 

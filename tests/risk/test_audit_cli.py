@@ -174,7 +174,7 @@ def test_a_text_of_a_tree_is_audited_and_mended_too(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["nope.json", *ASK], "cannot read the tree 'nope.json'"),
-        (["people.csv", *ASK], "people.csv"),
+        (["people.csv", *ASK], "speaks of 'age'"),
         (["raw.json", "--qi", "nope.csv", "-s", "income"], "no file 'nope.csv'"),
         (["raw.json", "--qi", "raw.json", "-s", "income"], "rows come as a .csv or .parquet file"),
         (["raw.json", "--qi", "people.csv", "-s", "income", "--columns", "sex,zip"], "no column 'zip'"),

@@ -28,7 +28,7 @@ from privet.choice.modes import AccuracyFirst
 from privet.choice.noisy_if import NoisyIf
 from privet.choice.outcome import Outcome
 from privet.errors import QuestionError
-from privet.kernel import Histogram, as_epsilon, as_share, rho_of
+from privet.kernel import as_epsilon, as_share, rho_of
 from privet.learners.additive import LEARNERS, SHARE, learn, naive_bayes, published_model
 from privet.learners.algorithm import check_attributes, check_target
 from privet.learners.cells import coarse_columns
@@ -40,6 +40,7 @@ from privet.models.privacy_record import Step
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble
 from privet.models.tree_as_tables import cut_to_fit, tree_as_tables
+from privet.release import Histogram
 from privet.table import ProtectedTable
 from privet.text import decimal_text
 

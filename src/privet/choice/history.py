@@ -22,7 +22,8 @@ from typing import Any
 
 from privet.choice.policy import as_number
 from privet.errors import PrivacyError, QuestionError
-from privet.kernel import Public, Release, clean_value, fraction_of
+from privet.kernel import fraction_of
+from privet.release import Public, Release, clean_value
 
 SYNTHETIC, PUBLIC, CHARGED = "synthetic", "public", "charged"
 ORIGINS = (SYNTHETIC, PUBLIC, CHARGED)

@@ -14,11 +14,12 @@ from privet.choice.history import History, HistoryRow
 from privet.choice.linear import HIGHEST, LOWEST, BayesianLinear
 from privet.choice.policy import as_number
 from privet.errors import QuestionError
-from privet.kernel import Public, Release, as_epsilon, derivation, digest
+from privet.kernel import as_epsilon, digest
 from privet.learners.leaf_counts import LeafCounts
 from privet.models.model import Model
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble
+from privet.release import Public, Release, derivation
 from privet.table import ProtectedTable
 
 

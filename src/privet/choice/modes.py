@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from privet.choice.outcome import Outcome, Picked
 from privet.errors import QuestionError
-from privet.kernel import AdditiveModel, Public, Release, Rho, as_epsilon, race
+from privet.kernel import AdditiveModel, Rho, as_epsilon, race
+from privet.release import Public, Release
 from privet.table import ProtectedTable
 
 if TYPE_CHECKING:

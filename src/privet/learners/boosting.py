@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.kernel import LOGIT_GRID, MAX_CELLS, RESIDUAL_GRID, AdditiveModel, Domain, Histogram, as_epsilon
+from privet.kernel import LOGIT_GRID, MAX_CELLS, RESIDUAL_GRID, AdditiveModel, Domain, as_epsilon
 from privet.learners.algorithm import Meter, ignore_progress
 from privet.learners.cells import FinerTable
 from privet.learners.log_odds import (
@@ -40,6 +40,7 @@ from privet.learners.log_odds import (
 )
 from privet.models.model import Floats
 from privet.models.tables import Table
+from privet.release import Histogram
 from privet.table import ProtectedTable
 
 

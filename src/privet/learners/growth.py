@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import PrivacyError, QuestionError
-from privet.kernel import PURE, Criterion, Domain, Histogram, PerPart, Public, Release, as_epsilon, rho_of
+from privet.kernel import PURE, Criterion, Domain, PerPart, as_epsilon, rho_of
 from privet.lab import PublicTable
 from privet.learners import prune
 from privet.learners.algorithm import (
@@ -56,6 +56,7 @@ from privet.learners.structure import draw, splits_at
 from privet.models.model import Floats, Integers
 from privet.models.privacy_record import Privacy
 from privet.models.tree import Ensemble, Tree
+from privet.release import Histogram, Public, Release
 from privet.table import Parts, ProtectedTable
 
 LevelCallback = Callable[[int, int], None]  # called with each level and the number of its nodes

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from privet.kernel import Histogram, Releases
 from privet.models.model import Integers
 from privet.models.tree import Split, Tree
+from privet.release import Histogram, Releases
 from privet.table import Parts, ProtectedTable
 
 

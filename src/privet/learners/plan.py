@@ -19,8 +19,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.kernel import Criterion, Domain, Json, Numeric, Public, as_epsilon
+from privet.kernel import Criterion, Domain, Json, Numeric, as_epsilon
 from privet.learners.sites import Decisions, Site, is_site, name_of, settled
+from privet.release import Public
 
 # "Signal" is the number of rows times the epsilon of a record.
 DEEPER = (500.0, 1200.0, 8000.0, 50_000.0)  # signals from which two, three, four and five levels pay off

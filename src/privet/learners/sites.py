@@ -18,8 +18,9 @@ from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel import Domain, Histogram, Nominal, Public, Release, derivation, known
+from privet.kernel import Domain, Nominal
 from privet.models.privacy_record import MOST_CONTEXTS, Decision
+from privet.release import Histogram, Public, Release, derivation, known
 
 View = Mapping[str, Release | Public]
 

@@ -410,6 +410,8 @@ def _nobody(audit: Audit) -> str:
         said += (
             f" What the choice of its splits tells besides is not computed, since {audit.publication.unused_choices}."
         )
+    if audit.publication is None and WORLDS in audit.beliefs and not audit.beliefs[WORLDS].exact:
+        said += " Parts were too large to be counted: there it is what was found, and more may follow (see the notes)."
     if audit.epsilon is None or audit.own.bound is None:
         return said
     promised = (

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import QuestionError
+from privet.kernel.accounting import IntegerNoise, Unit
 from privet.kernel.criteria import roomy
 from privet.kernel.date import Date
 from privet.kernel.domain import Domain
@@ -19,7 +20,6 @@ from privet.kernel.mechanisms import ExponentialOverRanges, Mechanism, Ranges, S
 from privet.kernel.per_part import PerPart
 from privet.kernel.rows import Rows
 from privet.kernel.session import FRACTION, TEXT, Question
-from privet.kernel.unit import IntegerNoise, Unit
 from privet.release import About, Count, DateQuantile, Mean, Quantile, Sum
 from privet.text import decimal_text, quoted
 

@@ -15,11 +15,12 @@ import spark_session
 from postgres_server import shared_server
 
 import privet
+from privet.access import WAYS, choose, size_of
 from privet.errors import QuestionError
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
-from privet.kernel.engines.access import WAYS, choose, largest_table, size_of
 from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.kernel.opening import largest_table
 
 SMALL = Domain((Nominal("a", ("x", "y")), Nominal("y", (0, 1))), target="y")
 WIDE = Domain((*(Nominal(f"a{i}", tuple(range(9))) for i in range(30)), Nominal("y", (0, 1))), target="y")
@@ -41,12 +42,12 @@ WIDE = Domain((*(Nominal(f"a{i}", tuple(range(9))) for i in range(30)), Nominal(
 def test_where_a_table_is_and_how_large_it_may_be_decides(
     domain: Domain, remote: bool, streams: bool, how: str
 ) -> None:
-    assert choose("auto", domain, remote=remote, streams=streams).how == how
+    assert choose("auto", largest_table(domain), remote=remote, streams=streams).how == how
 
 
 @pytest.mark.parametrize("asked", WAYS[1:])
 def test_a_path_that_is_asked_for_is_taken(asked: str) -> None:
-    way = choose(asked, WIDE, remote=True, streams=True)
+    way = choose(asked, largest_table(WIDE), remote=True, streams=True)
     assert (way.how, way.why) == (asked, "it was asked for")
 
 
@@ -69,13 +70,13 @@ MB = 2**20
 def test_a_limit_that_was_given_decides_on_a_server_too_and_is_told(
     domain: Domain, remote: bool, limit: int, how: str, why: str
 ) -> None:
-    way = choose("auto", domain, remote=remote, streams=not remote, limit=limit)
+    way = choose("auto", largest_table(domain), remote=remote, streams=not remote, limit=limit)
     assert way.how == how and why in way.why
 
 
 def test_what_nobody_bounded_is_told() -> None:
     endless = Domain((*(Nominal(f"a{i}", tuple(range(99))) for i in range(200)), Nominal("y", (0, 1))), target="y")
-    assert choose("auto", endless, remote=True, streams=False, limit=2**40).why.endswith(
+    assert choose("auto", largest_table(endless), remote=True, streams=False, limit=2**40).why.endswith(
         "larger than the 1 TB that are copied: the domain declares neither rows nor max_rows"
     )
 
@@ -112,7 +113,7 @@ def test_a_limit_beside_a_path_that_was_asked_for_is_refused(asked: str, tmp_pat
 
 def test_what_cannot_be_read_in_passing_is_refused() -> None:
     with pytest.raises(QuestionError, match="cannot be read in passing"):
-        choose("stream", SMALL, remote=True, streams=False)
+        choose("stream", largest_table(SMALL), remote=True, streams=False)
 
 
 @pytest.mark.parametrize("asked", ["", "pull", "memory", "Snapshot"])

@@ -1,7 +1,7 @@
 """How questions reach the rows: from memory, from a merged copy of them, in passing, or as statements where they lie.
 
-The access is chosen from what is public (the domain, and where the table is), so that saying which one it is tells
-nothing about the rows.
+The access is chosen from what is public: how large the domain lets the table be, and where it is. No privacy rests on
+it, and saying which one it is tells nothing about the rows.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import re
 from dataclasses import dataclass
 
 from privet.errors import QuestionError, did_you_mean
-from privet.kernel.column import Numeric
-from privet.kernel.domain import Domain
 
 SNAPSHOT, STREAM, PUSH_DOWN, IN_MEMORY = "snapshot", "stream", "push-down", "memory"
 WAYS = ("auto", SNAPSHOT, STREAM, PUSH_DOWN)
@@ -73,14 +71,15 @@ def check(asked: str, limit: int | None = None) -> None:
 
 
 def choose(
-    asked: str, domain: Domain, *, remote: bool, streams: bool, limit: int | None = None, kind: str = "duckdb"
+    asked: str, bound: float, *, remote: bool, streams: bool, limit: int | None = None, kind: str = "duckdb"
 ) -> Access:
     """Return the access that was asked for, or the one that suits what is public about a table.
 
     Parameters
     ----------
     asked : {"auto", "snapshot", "stream", "push-down"}
-    domain : Domain
+    bound : float
+        How many bytes the coded table takes at most, by what its domain declares.
     remote, streams : bool
         Whether the table is on a server, and whether its coded rows can be read in passing.
     limit : int, optional
@@ -93,8 +92,7 @@ def choose(
     QuestionError
         There is no such access, the table has none, or the limit decides nothing.
 
-    >>> from privet.kernel.column import Nominal
-    >>> print(choose("auto", Domain((Nominal("y", (0, 1)),)), remote=True, streams=False).why)
+    >>> print(choose("auto", 10**6, remote=True, streams=False).why)
     the table is on a server, and its rows stay there unless access="snapshot" or a snapshot_limit fetches them
     """
     check(asked, limit)
@@ -106,29 +104,12 @@ def choose(
         stay = 'its rows stay there unless access="snapshot" or a snapshot_limit fetches them'
         return Access(PUSH_DOWN, f"the table is on a server, and {stay}", kind)
     limit = SNAPSHOT_BYTES if limit is None else limit
-    bound = largest_table(domain)
     if bound <= limit:
         small = f"the domain bounds the coded table by {_size_text(bound)}, and up to {_size_text(limit)} are copied"
         return Access(SNAPSHOT, small, kind)
     what = f"bounds it by {_size_text(bound)}" if math.isfinite(bound) else "declares neither rows nor max_rows"
     why = f"the coded table may be larger than the {_size_text(limit)} that are copied: the domain {what}"
     return Access(STREAM if streams else PUSH_DOWN, why, kind)
-
-
-def largest_table(domain: Domain) -> float:
-    """Return the most bytes that distinct coded rows may take, by what the domain declares."""
-    width = 8  # the weight
-    distinct = 1.0
-    for column in domain:
-        width += 1 if column.size <= 2**8 else 2 if column.size <= 2**16 else 4
-        distinct *= column.size
-        if isinstance(column, Numeric):
-            width += 4
-            distinct *= column.grid_size / column.bin_count + column.missing
-    rows = [distinct]
-    rows += [domain.max_rows] if domain.max_rows is not None else []
-    rows += [2 * domain.rows] if domain.rows is not None else []  # a round number: twice as many are allowed for
-    return width * min(rows)
 
 
 def _size_text(size: float) -> str:
