@@ -35,9 +35,9 @@ from bench.split import GROWTH
 from bench.summary import Summary
 from privet.errors import DataError
 from privet.studies import Outcome, Trial, forget, recorded, run
-from privet.studies.crew import Crew, problems
 from privet.studies.learners import BENCHED as LEARNERS
 from privet.studies.learners import Learner
+from privet.studies.worker_pool import WorkerPool, problems
 
 PARTS = ("kernel", "engines", "accuracy", "growth")
 COMMAND = "make bench"
@@ -140,23 +140,23 @@ def _keep(path: Path, results: Iterable[Result]) -> None:
 def _study(asked: argparse.Namespace, parts: Sequence[str]) -> None:
     path = asked.folder / "results.jsonl"
     learners = _available(asked.learners or list(LEARNERS))
-    with Crew(WORK, peers=PEERS, home=ROOT) as crew:
+    with WorkerPool(WORK, peers=PEERS, home=ROOT) as workers:
         if "accuracy" in parts:
             wanted = list(_accuracy(asked, learners))
             if asked.fresh:
                 forget(wanted, path)
             if asked.jobs > 1:
                 with ThreadPoolExecutor(asked.jobs) as executor:
-                    _report(run(wanted, crew, path, _Clock(), executor))
+                    _report(run(wanted, workers, path, _Clock(), executor))
             else:
-                _report(run(wanted, crew, path, _Clock()))
+                _report(run(wanted, workers, path, _Clock()))
     if "growth" in parts:
         sizes = trials.QUICK_ROWS if asked.quick else trials.ROWS
         wanted = list(trials.growth(learners, sizes, asked.repeats))
         if asked.fresh:
             forget(wanted, path)
-        with Crew(WORK, peers=PEERS, home=ROOT, fresh=True) as crew:
-            _report(run(wanted, crew, path, _Clock()))
+        with WorkerPool(WORK, peers=PEERS, home=ROOT, fresh=True) as workers:
+            _report(run(wanted, workers, path, _Clock()))
 
 
 def _available(names: Sequence[str]) -> list[Learner]:

@@ -15,13 +15,13 @@ from bench.trials import EPSILONS
 from privet.report.chart import Axis, Frame, Look, Series, scale_of, sheet
 from privet.report.svg import Drawing, join
 from privet.studies.learners import BENCHED as LEARNERS
-from privet.studies.pages.words import point_of
+from privet.studies.pages.words import FEW, point_of
 
 SETS = ("adult", "mushroom", "nursery2")
 CEILINGS = ("xgboost", "xgboost-bins")
 PROMISES = {  # whose name begins a row of panels
     "pure epsilon": ("boosted", "id3plus", "diffprivlib-forest", "diffprivlib-tree", *CEILINGS),
-    "epsilon and a delta of 1e-6": ("boosted-delta", "noisy-gd", "dp-ebm-05", *CEILINGS),
+    "with a delta of 1e-6": ("boosted-delta", "noisy-gd", "dp-ebm-05", *CEILINGS),
 }
 SHOWN = tuple(dict.fromkeys(name for names in PROMISES.values() for name in names))
 
@@ -78,7 +78,9 @@ def frontier(summary: Summary) -> str:
     width, height = _LEFT + max(len(sets), 2) * _PANEL - 52, len(PROMISES) * _ROW
     panels = Drawing(width, height, join(drawn), f"Test accuracy against epsilon: {', '.join(sets)}")
     told_once = [name for name in dict.fromkeys(shown) if name != "boosted-delta" or "boosted" not in shown]
-    return sheet("Accuracy on rows never seen, with 95% intervals", "", [panels], map(entry, told_once))
+    return sheet(
+        f"Accuracy on rows never seen, with 95% intervals from {FEW} repeats on", "", [panels], map(entry, told_once)
+    )
 
 
 def entry(name: str) -> tuple[Look, str]:

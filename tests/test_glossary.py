@@ -38,7 +38,7 @@ NAMED_AFTER = re.compile(r"cli/|verification/|kernel/engines/\w+/engine\.py")
 
 CLASSES_LATER = {
     *("Choice", "Condition", "Extent", "Leaf", "Learner", "Line", "Outcome"),
-    *("Part", "Parts", "Runs", "Split", "Tree", "Trial"),
+    *("Part", "Runs", "Split", "Tree", "Trial"),
 }
 MODULES_LATER = {
     *("catalog", "choice", "findings", "learners", "memory", "people"),
@@ -49,9 +49,8 @@ BANNED = {
     *("steady", "told", "values", "way", "words"),
 }
 BANNED_LATER = {
-    *("risk/words.py", "studies/crew.py", "studies/pages/words.py"),
-    *("studies/part.py", "studies/specimen.py", "studies/crew.py Crew", "studies/papers/hanisch/random.py Found"),
-    *("risk/tree.py Values", "studies/part.py Part", "risk/exposed_tree.py Part", "risk/world_pieces.py Part"),
+    *("risk/words.py", "studies/pages/words.py"),
+    *("risk/tree.py Values", "risk/exposed_tree.py Part", "risk/world_pieces.py Part"),
 }
 # Classes that end with a word of the glossary and are something else.
 OTHERWISE = {

@@ -25,6 +25,7 @@ import difflib
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import islice
+from typing import Any
 
 _LONGEST_COMPARED, _MOST_COMPARED = 60, 2000  # characters of a name, and names, that are compared
 
@@ -62,6 +63,7 @@ class PrivetError(Exception):
     """Base of all errors raised on purpose; its text is safe to show to an analyst."""
 
     charged: bool | str | None = None  # what a server says: whether the request was charged, or "unknown"
+    outcome: Any = None  # what a NoisyIf had come to, and was charged for, when its history could not be written
 
 
 class PrivacyError(PrivetError):

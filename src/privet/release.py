@@ -8,10 +8,12 @@ runs.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -124,6 +126,12 @@ class Release:
     about: About
     clean: bool = True  # False if code that nobody vouches for had a hand in the value
 
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Mark what others derive from a release: its value is whatever their code returns."""
+        super().__init_subclass__(**more)
+        if cls.__module__ != __name__:
+            cls.clean = False
+
     @property
     def epsilon(self) -> Fraction:
         """What this part of the table was charged for it; of a rho what it is alone as epsilon, with `delta`."""
@@ -217,12 +225,24 @@ class Public:
 
     Whoever writes `Public(x)` vouches for x. It is the one place where that is said, so it can be searched for.
 
+    Raises
+    ------
+    PrivacyError
+        The value is a release, which says itself where it comes from.
+
     >>> Public(0.83, origin="adult, UCI")
     Public(value=0.83, origin='adult, UCI')
     """
 
     value: Any
     origin: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, Release):
+            raise PrivacyError("a release says itself where it comes from: give it as it is, without Public(...).")
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        raise PrivacyError("nothing is derived from Public: whoever vouches for a value writes Public(value).")
 
 
 def known(value: object) -> Any:
@@ -276,8 +296,11 @@ def derivation(function: F) -> F:
     PrivacyError
         The function is not one of privet's modules, which reviewers read: others are vouched for by `Public(...)`.
     """
-    own = str(getattr(function, "__module__", "")).startswith("privet.")
-    if not own or getattr(function, "__closure__", ()) is not None:
+    module = str(getattr(function, "__module__", ""))
+    own = isinstance(function, FunctionType) and module.startswith("privet.") and module in sys.modules
+    # it sees its module and its arguments: nothing is bound to it, and it lies in the module that it names
+    alone = own and function.__globals__ is vars(sys.modules[module]) and function.__closure__ is None
+    if not alone or function.__defaults__ or function.__kwdefaults__:
         raise PrivacyError("only functions of privet's modules are derivations; write Public(value, origin=...).")
     _DERIVATIONS.append(function)
     return function
@@ -471,6 +494,7 @@ class Histogram(Refinable):
         noise: Noise,
         about: About,
     ) -> None:
+        values.flags.writeable = False  # what was changed afterwards would pass for released
         self.values, self.columns, self.labels = values, columns, labels
         self.noise, self.about, self._chain, self._part = noise, about, None, 0
 
@@ -533,6 +557,7 @@ class CellGroups(Release):
     """
 
     def __init__(self, groups: NDArray[np.int64], columns: tuple[str, ...], about: About) -> None:
+        groups.flags.writeable = False
         self.groups, self.columns, self.about = groups, columns, about
 
     @property
@@ -608,6 +633,7 @@ class ResidualSums(Release):
     def __init__(
         self, own: NDArray[np.int64], others: NDArray[np.int64] | None, noise: ResidualNoise, about: About
     ) -> None:
+        own.flags.writeable = False
         self.own, self.others = own, others
         self.noise, self.about = noise, about
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+import multiprocessing
+import pickle
 import sqlite3
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import privet
-from privet import History, Public
+from privet import Branch, History, NoisyIf, Public
+from privet.choice import Learning, Reward, derive
 from privet.errors import PrivacyError, QuestionError
+from privet.release import Count, Release, derivation
 
 SYNTHETIC = "synthetic: trees 7"
 
@@ -107,3 +114,206 @@ def test_a_file_that_is_no_history_is_refused(tmp_path: Path) -> None:
         History(tmp_path / "text.db")
     with pytest.raises(QuestionError, match="is no history"):
         History(tmp_path / "nowhere" / "history.db")
+
+
+# -- ways past the types --------------------------------------------------------------------------
+
+SECRET = 0.8312345
+
+
+def kept(**made: Any) -> None:
+    """What nobody vouched for stays out of contexts and rewards, and out of the words of the refusal."""
+    for name, value in made.items():
+        history = History()
+        for write in (
+            lambda history=history, value=value: history.append("s", {"x": value}, "a", Public(1, SYNTHETIC), run="r"),
+            lambda history=history, value=value: history.append("s", {}, "a", value, run="r"),
+        ):
+            with pytest.raises(PrivacyError) as refused:
+                write()
+            assert "8312" not in str(refused.value), name
+        assert len(history) == 0
+
+
+def test_a_class_of_ones_own_is_no_release(table: Any) -> None:
+    rows = table.count(0.1)
+
+    class Made(Release):
+        about = rows.about
+        value = SECRET
+        clean = True
+
+    class Counted(Count):
+        value = SECRET
+
+    counted = Counted(3, rows.noise, rows.about)
+    kept(made=Made(), counted=counted, mapped=Made().map(float), with_one=rows.map(derive._ratio, counted))
+
+
+def test_public_is_the_one_word(table: Any) -> None:
+    with pytest.raises(PrivacyError, match="nothing is derived from Public"):
+        type("Trusted", (Public,), {})
+    rows = table.count(0.1)
+    for release in (rows, rows.map(lambda _: SECRET), table.histogram("sex", epsilon=0.1)):
+        with pytest.raises(PrivacyError, match="as it is, without Public"):
+            Public(release, SYNTHETIC)  # a charged reward would pass for a synthetic one
+
+
+def test_what_was_released_cannot_be_changed(table: Any) -> None:
+    ages = table.histogram("age", epsilon=0.1)
+    with pytest.raises(ValueError, match="read-only"):
+        ages.values[0] = 831
+    ages.value[0] = 831  # a copy
+    assert ages.values[0] != 831
+
+
+def test_bound_and_foreign_functions_are_no_derivations() -> None:
+    def foreign(number: float, found: float = SECRET) -> float:
+        return found
+
+    foreign.__module__ = "privet.choice.derive"
+    for function in (
+        Branch.of(SECRET).run,
+        Branch.of(SECRET).run.__call__,
+        foreign,
+        history_of_one().append,
+        SECRET.__add__,
+    ):
+        with pytest.raises(PrivacyError, match="only functions of privet's modules"):
+            derivation(function)
+
+
+def history_of_one() -> History:
+    history = History()
+    history.append("s", {}, "a", Public(1, SYNTHETIC), run="r")
+    return history
+
+
+def test_marks_survive_copies_and_pickles(table: Any) -> None:
+    marked = table.count(0.1).map(max, table.count(0.1))
+    kept(copied=copy.copy(marked), deep=copy.deepcopy(marked), pickled=pickle.loads(pickle.dumps(marked)))
+
+
+def test_costs_and_contexts_of_nodes_are_clean_too(table: Any) -> None:
+    """They took bare numbers once."""
+    reward, history = Public(1, SYNTHETIC), History()
+    wrong: list[dict[str, Any]] = [
+        {"cost": Fraction("0.83123")},
+        {"nodes": [("a", SECRET, {})]},
+        {"nodes": [("a", Public(1), {"x": SECRET})]},
+        {"nodes": [("a", Public(1), {"x": table.count(0.1).map(lambda _: SECRET)})]},
+    ]
+    for more in wrong:
+        with pytest.raises(PrivacyError) as refused:
+            history.extend("s", {}, {"": reward}, run="r", **more)
+        assert "8312" not in str(refused.value)
+    assert len(history) == 0 and history.runs("s") == set()
+
+
+def test_a_context_is_made_of_finite_numbers_and_texts() -> None:
+    history = History()
+    for value in (float("nan"), float("inf"), 10**400, b"x", [1], np.array([1.0]), None, "x" * 2000):
+        with pytest.raises(QuestionError, match=r"finite number or a text|named by a text"):
+            history.append("s", {"x": Public(value)}, "a", Public(1, SYNTHETIC), run="r")
+    assert len(history) == 0
+    for number, value in enumerate((np.int64(3), np.float32(0.5), Fraction(1, 4), True, "Male")):
+        history.append("s", {"x": Public(value)}, "a", Public(1, SYNTHETIC), run=f"{number}")
+    assert [row.context["x"] for row in history] == [3.0, 0.5, 0.25, 1.0, "Male"]
+
+
+def test_a_number_of_numpy_or_a_fraction_is_a_number_to_a_choice() -> None:
+    """They were none once, and the default was taken without a word."""
+    history = History()
+    for run in range(30):
+        for branch in "ab":
+            reward = Public(10.0 * ((run % 2 == 0) == (branch == "a")) + run % 3, SYNTHETIC)
+            history.append("s", {"x": Public(run % 2)}, branch, reward, run=f"{run}")
+    learning = Learning(history, explore=False)
+    for zero, one in ((0, 1), (np.int64(0), np.int64(1)), (Fraction(0), Fraction(1)), (np.float32(0), np.float32(1))):
+        branches = {"a": Branch.of("a"), "b": Branch.of("b")}
+        taken = [
+            NoisyIf("s", branches, "a", context={"x": Public(x)}, history=learning).pick().branch for x in (zero, one)
+        ]
+        assert taken == ["a", "b"]
+
+
+# -- a file that others write, fill or break ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO rewards (run, branch, reward, origin, source) VALUES (1, 'b', 'much', 'public', 'p')",
+        "INSERT INTO rewards (run, branch, reward, origin, source) VALUES (1, 'b', 9e999, 'public', 'p')",
+        "INSERT INTO rewards (run, branch, reward, origin, source) VALUES (1, 'b', 1, 'trusted', 'p')",
+        "INSERT INTO rewards (run, branch, reward, origin, source) VALUES (1, 'b', 1, 'public', zeroblob(9))",
+        "INSERT INTO rewards (run, branch, reward, origin, source) VALUES (1, 'b', 1, 'public', hex(zeroblob(2000)))",
+        "INSERT INTO costs (reward, cost) VALUES (1, '1/0')",
+        "INSERT INTO costs (reward, cost) VALUES (1, '1e999999999')",
+        "INSERT INTO costs (reward, cost) VALUES (1, '-1')",
+        "INSERT INTO nodes (run, branch, share, context) VALUES (1, 'b', 'all', '{}')",
+        "INSERT INTO nodes (run, branch, share, context) VALUES (1, 'b', 1, '[1]')",
+        "INSERT INTO nodes (run, branch, share, context) VALUES (1, 'b', 1, '{\"x\": NaN}')",
+        "INSERT INTO nodes (run, branch, share, context) VALUES (1, 'b', 1, '{\"x\": [1]}')",
+        "INSERT INTO nodes (run, branch, share, context) VALUES (1, 'b', 1, replace(hex(zeroblob(99999)), '0', '['))",
+        "DROP TABLE nodes",
+        "DROP TABLE rewards",
+    ],
+)
+def test_rows_that_privet_did_not_write_are_refused_in_a_sentence(tmp_path: Path, statement: str) -> None:
+    path = tmp_path / "history.db"
+    history = History(path)
+    history.append("s", {"x": Public(1)}, "a", Public(1, SYNTHETIC), run="r")
+    raw = sqlite3.connect(path)
+    raw.execute(statement)
+    raw.commit()
+    raw.close()
+    ask = NoisyIf("s", {"a": Branch.of(1), "b": Branch.of(2)}, "a", context={"x": Public(1)}, history=history)
+    with pytest.raises(QuestionError, match=r"privet did not write|cannot be read"):
+        ask.pick()
+
+
+def test_a_full_disk_adds_nothing_and_keeps_what_was_paid_for(tmp_path: Path, table: Any) -> None:
+    history = History(tmp_path / "history.db")
+    history._connection.execute(
+        f"PRAGMA max_page_count = {1 + history._connection.execute('PRAGMA page_count').fetchone()[0]}"
+    )
+    ask = NoisyIf(
+        "s",
+        {"a": Branch(lambda part: part.count("0.01"), "0.01")},
+        "a",
+        context={"text": Public("x" * 900)},
+        history=history,
+        reward=Reward(lambda part, value: part.count("0.01"), "0.01"),
+    )
+    with pytest.raises(QuestionError, match=r"cannot be written: nothing was added\. Look for a full disk") as failed:
+        for _ in range(20):
+            ask.run(table, data="d")
+    outcome = failed.value.outcome
+    assert outcome.branch == "a" and outcome.spent == Fraction(2, 100) and isinstance(outcome.value, int)
+    assert 0 < len(history) == len(history.runs("s"))
+    assert table.budget.spent == (len(history) + 1) * Fraction(2, 100)
+
+
+def _append_for_ever(path: str, writer: int) -> None:
+    history = History(path)
+    for run in range(10**9):
+        rewards = {branch: Public(run, SYNTHETIC) for branch in "abc"}
+        history.extend("s", {"x": Public(run)}, rewards, run=f"{writer} {run}", cost=Public(1))
+
+
+def test_a_writer_that_is_killed_leaves_whole_runs(tmp_path: Path) -> None:
+    """Ten writers, each killed after others have written more; the file goes on, without a part of a run."""
+    path = str(tmp_path / "history.db")
+    mine = History(path)
+    context = multiprocessing.get_context("fork")
+    for writer in range(10):
+        worker = context.Process(target=_append_for_ever, args=(path, writer), daemon=True)
+        worker.start()
+        while not any(run.startswith(f"{writer} ") for run in mine.runs("s")):
+            mine.append("t", {}, "a", Public(1, SYNTHETIC), run=f"{len(mine)}")
+        worker.kill()
+        worker.join()
+    rows = mine.rows("s")
+    assert len(rows) == 3 * len(mine.runs("s")) and all(row.cost == 1 for row in rows)
+    assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone() == ("ok",)

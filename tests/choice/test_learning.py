@@ -328,13 +328,11 @@ def _view() -> dict[str, Public]:
 
 def test_nodes_are_told_apart_by_what_runs_share() -> None:
     """Runs with one reward each for all of their nodes: which branch is better at which depth comes out."""
-    from privet.choice.history import NodeChoice
-
     history, rng = History(), np.random.default_rng(0)
     for run in range(80):
         taken = {depth: "ab"[int(rng.integers(2))] for depth in (0.0, 1.0)}
         reward = sum(2.0 * (branch == ("a" if depth == 0 else "b")) for depth, branch in taken.items())
-        nodes = [NodeChoice(branch, 0.5, {"depth": depth}) for depth, branch in taken.items()]
+        nodes = [(branch, Public(0.5), {"depth": Public(depth)}) for depth, branch in taken.items()]
         kept = Public(70 + reward + rng.normal(scale=0.5), "synthetic: w")
         history.extend("s", {}, {"": kept}, run=f"{run}", nodes=nodes)
     ask = NoisyIf("s", {"a": Branch.of("a"), "b": Branch.of("b")}, "a", history=Learning(history, explore=False))

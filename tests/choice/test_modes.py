@@ -164,8 +164,8 @@ def test_boosted_tables_out_of_reach_cost_the_whole_reservation(table: Any) -> N
 
 
 def test_learners_and_bins_that_do_not_suit_are_refused_before_a_charge(table: Any) -> None:
-    with pytest.raises(QuestionError, match="learner is one of naive-bayes, boosted"):
-        cheapest_model(table, accuracy=0.8, epsilon=1, learner="id3plus")
+    with pytest.raises(QuestionError, match="learner is one of naive-bayes, id3plus, boosted"):
+        cheapest_model(table, accuracy=0.8, epsilon=1, learner="c45")
     domain = privet.datasets.census_domain()
     wage = replace(domain.numeric("wage"), bins=10)
     coarse = replace(domain, columns=tuple(wage if column.name == "wage" else column for column in domain))
@@ -237,3 +237,49 @@ def test_adult_reaches_eighty_percent_for_a_fraction_of_the_reservation() -> Non
             assert outcome.spent == table.budget.spent == sum(entry.loss for entry in table.budget.entries)
             charges.append(outcome.spent)
     assert np.median(np.array(charges, dtype=float)) <= 0.5
+
+
+# -- a tree, whose leaves are refined ---------------------------------------------------------------
+
+
+def test_a_tree_pays_its_splits_once_and_the_difference_for_its_leaves(table: Any) -> None:
+    """Splits, all checks, and the last level alone: where the sum of levels was charged this would be dearer."""
+    outcome = cheapest_model(table, accuracy=0.999, epsilon=2, learner="id3plus", levels=4)
+    model = outcome.value
+    assert outcome.why == "the dearest, unchecked"
+    assert outcome.spent == table.budget.spent == model.privacy.spent <= 2
+    by_question = {step.question: step.epsilon for step in model.privacy.steps}
+    assert by_question["class counts of all leaves"] == F(18, 10) * F(3, 4)
+    assert by_question["all checks of accuracy"] == F(2, 10)
+    refined = [entry.loss for entry in table.budget.entries if entry.question.startswith("refine")]
+    assert refined[-3:] == [F(27, 160), F(27, 80), F(27, 40)]  # the differences of 27/160, 27/80, 27/40 and 27/20
+    assert privet.Model.from_json(model.to_json()).privacy == model.privacy
+
+
+def test_a_tree_that_is_accurate_enough_early_is_cheap(table: Any) -> None:
+    outcome = cheapest_model(table, accuracy="1/2", epsilon=2, learner="id3plus")
+    model = outcome.value
+    assert outcome.why == "the first to reach 50%"
+    assert outcome.spent == table.budget.spent == model.privacy.spent < 1
+    assert model.privacy.private and [decision.site for decision in model.privacy.decisions] == ["level"]
+    people = privet.datasets.census(2000)
+    assert np.mean(model.predict(people) == people.income.astype(str)) > 0.5
+
+
+@pytest.mark.parametrize("delta", [None, "1e-6"])
+@pytest.mark.parametrize("learner", ["naive-bayes", "id3plus", "boosted"])
+def test_the_cheapest_model_never_costs_more_than_it_reserved(learner: str, delta: str | None) -> None:
+    more = {} if delta is None else {"delta": delta}
+    table = privet.open(privet.datasets.census(1000), privet.datasets.census_domain(), budget=1, **more)
+    outcome = cheapest_model(table, accuracy=0.99, epsilon=1, learner=learner, levels=3)
+    assert outcome.spent == table.budget.spent == outcome.value.privacy.spent
+    assert outcome.value.privacy.private and outcome.value.privacy.spent <= outcome.value.privacy.budget
+
+
+def test_a_tree_that_cannot_be_paid_is_refused_before_its_splits(table: Any) -> None:
+    with pytest.raises(BudgetExceeded):
+        cheapest_model(table, accuracy=0.8, epsilon=5, learner="id3plus")
+    for wrong in (0, 1.5):
+        with pytest.raises(QuestionError, match="accuracy"):
+            cheapest_model(table, accuracy=wrong, epsilon=1, learner="id3plus")
+    assert table.budget.spent == 0 and not table.budget.entries

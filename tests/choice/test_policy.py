@@ -272,3 +272,21 @@ def test_a_fixed_policy_takes_a_branch_that_is_there() -> None:
     assert Fixed("a").margins({}, ["a", "b"], "b", {}) == {"a": 1.0, "b": 0.0}
     with pytest.raises(QuestionError, match="none of a, b"):
         Fixed("c").margins({}, ["a", "b"], "b", {})
+
+
+@pytest.mark.parametrize("field", ["threshold", "rows", "ahead", "caution", "floor"])
+@pytest.mark.parametrize("number", [10**4000, "1", 1e300, True, None])
+def test_a_policy_whose_numbers_could_overflow_is_refused(field: str, number: Any) -> None:
+    """Ints of 4,000 digits are JSON, and overflowed in the middle of a fit, after its first charge."""
+    content = json.loads(shipped("accuracy").to_json())
+    tree = content["trees"][0]
+    if field == "ahead":
+        tree["ahead"][tree["left"].index(0)][0] = number
+    elif field in tree:
+        tree[field][tree["left"].index(0)] = number
+    elif field == "floor":
+        content["floor"]["below"] = number
+    else:
+        content[field] = number
+    with pytest.raises(ModelError, match="no policy that privet wrote"):
+        CautiousForest.parse(json.dumps(content))

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from privet.studies import Outcome, Trial
-from privet.studies.crew import problems
 from privet.studies.learners import LEARNERS
+from privet.studies.worker_pool import problems
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # bench/ lies beside tests/ and is not installed
 main: Any = importlib.import_module("bench.__main__")

@@ -16,11 +16,11 @@ from privet.kernel.domain import Domain
 from privet.lab.invented import invent
 from privet.studies import Outcome, Trial
 from privet.studies.compare import Comparison, available, epsilons, rows_needed, table
-from privet.studies.crew import Crew, problems
 from privet.studies.findings import Findings
 from privet.studies.folder import gather
 from privet.studies.learners import LEARNERS
 from privet.studies.pages.explorer import explorer
+from privet.studies.worker_pool import WorkerPool, problems
 
 DOMAIN = """
 target = "ill"
@@ -64,9 +64,9 @@ def test_ours_and_others_are_compared_on_the_same_rows(files: tuple[Path, Path],
     data, domain = files
     comparison = Comparison(data, domain, ("prior", "diffpid3", "sklearn-tree"), ("0.1", "10"))
     study = comparison.study()
-    crew = Crew("privet.studies.compare:measure", str(data), str(domain), peers=Path(sys.executable))
-    with crew, ThreadPoolExecutor(2) as executor:
-        outcomes = gather(tmp_path / "out", study.trials("tiny"), crew, executor)
+    workers = WorkerPool("privet.studies.compare:measure", str(data), str(domain), peers=Path(sys.executable))
+    with workers, ThreadPoolExecutor(2) as executor:
+        outcomes = gather(tmp_path / "out", study.trials("tiny"), workers, executor)
     assert [outcome.error for outcome in outcomes if outcome.error] == []
     majorities = {
         (outcome.trial.seed, outcome.trial.rows is None): outcome.result["majority"]

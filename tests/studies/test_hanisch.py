@@ -28,7 +28,7 @@ from privet.studies.papers.hanisch import expected as hanisch_expected
 from privet.studies.papers.hanisch import income, jagannathan, plain
 from privet.studies.papers.hanisch.expected import expected, upper_label
 from privet.studies.papers.hanisch.queries import ratio_below
-from privet.studies.papers.hanisch.random import EPSILONS, TASK, expectations, run
+from privet.studies.papers.hanisch.random_trees import EPSILONS, TASK, expectations, run
 from privet.studies.papers.hanisch.shared import agreed, luck, number
 from privet.studies.published import numbers, printed
 from privet.studies.trial import Outcome, Trial, recorded

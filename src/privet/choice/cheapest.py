@@ -1,14 +1,17 @@
-"""The cheapest model that is accurate enough (Ligett et al. 2017): naive Bayes on refined counts, or boosted tables.
+"""The cheapest model that is accurate enough (Ligett et al. 2017): naive Bayes, a tree, or boosted tables.
 
 The counts of a naive Bayes model are one vector, so they can be bought little by little: the counts at a larger epsilon
 make the earlier ones mere noise on top of them, and all together cost what the last ones cost. After every
 level the model made of them is checked on the rows; the first that passes is released.
 
+A tree pays for its splits once, and for the counts of its leaves by the difference: leaves are disjoint rows, and their
+counts are one vector each. Splits are chosen and not counted: no noisier choice is made of a less noisy one, so that a
+choice at another epsilon is a second answer, whose loss adds to that of the first. They are not bought again. A check
+asks how many rows a sum of tables has right, and a tree is one (`tree_as_tables`).
+
 Boosted tables cost the sum of their levels. What they ask at a level are residuals of the model so far, and that
 model is made of the noisy answers of this level: at another level it is another question, whose answer is no
-refinement of the earlier one. So levels double, and all before the last together cost no more than the last. The splits
-of a tree are such questions too; the counts of its leaves are not, but a check asks how many rows a sum of tables has
-right, which a tree is not.
+refinement of the earlier one. So levels double, and all before the last together cost no more than the last.
 """
 
 from __future__ import annotations
@@ -25,18 +28,25 @@ from privet.choice.modes import AccuracyFirst
 from privet.choice.noisy_if import NoisyIf
 from privet.choice.outcome import Outcome
 from privet.errors import QuestionError
-from privet.kernel import Domain, as_epsilon
+from privet.kernel import as_epsilon, as_share, rho_of
 from privet.learners.additive import LEARNERS, SHARE, learn, naive_bayes, published_model
 from privet.learners.algorithm import check_attributes, check_target
 from privet.learners.cells import coarse_columns
+from privet.learners.growth import grow
+from privet.learners.leaf_counts import LeafCounts
+from privet.learners.plan import splits_only
+from privet.learners.presets import preset
 from privet.models.privacy_record import Step
 from privet.models.tables import Tables
+from privet.models.tree import Ensemble
+from privet.models.tree_as_tables import cut_to_fit, tree_as_tables
 from privet.release import Histogram
 from privet.table import ProtectedTable
 from privet.text import decimal_text
 
 CHECKS = Fraction(1, 10)  # of the whole budget, for all checks together
-LEVELS = {"naive-bayes": 8, "boosted": 4}
+SPLITS = Fraction(1, 4)  # of what checks leave, for the splits of a tree
+LEVELS = {"naive-bayes": 8, "id3plus": 8, "boosted": 4}
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,7 @@ def cheapest_model(
     """Return a model that is right on at least a share `accuracy` of the rows, for as little as it takes.
 
     What is charged in the end is the checks, and the level that was reached: alone for naive Bayes, whose counts are
-    refined, and with all levels before it for boosted tables.
+    refined; with its splits for a tree, whose leaves are; and with all levels before it for boosted tables.
 
     Parameters
     ----------
@@ -91,9 +101,10 @@ def cheapest_model(
         A share of the rows, from 0 to 1.
     epsilon : number
         What is reserved in all.
-    learner : {"naive-bayes", "boosted"}, default "naive-bayes"
+    learner : {"naive-bayes", "id3plus", "boosted"}, default "naive-bayes"
     levels : int, optional
-        How many levels, each of twice the epsilon of the one before; 8 for naive Bayes, 4 for boosted tables.
+        How many levels, each of twice the epsilon of the one before; 8 for naive Bayes and a tree, 4 for boosted
+        tables.
     checks : number, optional
         What all checks cost together; a tenth of epsilon if not given.
     progress : callable, optional
@@ -133,12 +144,15 @@ def cheapest_model(
         raise QuestionError("checks takes the whole epsilon; leave some of it for the model.")
     if learner == "boosted":
         return _cheapest_boosted(table, accuracy, whole, watch, count, progress)
-    ladder = [as_epsilon(most / 2**step) for step in range(count - 1, 0, -1)] + [most]
+    if learner == "id3plus":
+        return _cheapest_tree(table, accuracy, whole, watch, count, progress)
+    ladder = _doubling(most, count)
 
     def model_at(level: Fraction) -> Callable[[Any, Counts], Tables]:
         def run(_: object, counts: Counts) -> Tables:
             progress(f"naive Bayes at epsilon {decimal_text(level)}")
-            return _model(domain, whole, counts, watch)
+            learned = naive_bayes(domain, counts.releases[0], counts.releases[1:])
+            return published_model(domain, "naive-bayes", whole, learned)
 
         return run
 
@@ -149,14 +163,65 @@ def cheapest_model(
         mode=AccuracyFirst(accuracy, watch, counts=Counts.ask),
     )
     outcome = choice.run(table)
-    model = outcome.value
-    return replace(outcome, value=replace(model, privacy=replace(model.privacy, decisions=(outcome.decision,))))
+    model: Tables = outcome.value
+    steps = (*model.privacy.steps, _checks(outcome.spent - model.privacy.spent))
+    privacy = replace(model.privacy, steps=steps, decisions=(outcome.decision,))
+    return replace(outcome, value=replace(model, privacy=privacy))
 
 
-def _model(domain: Domain, epsilon: Fraction, counts: Counts, checks: Fraction) -> Tables:
-    learned = naive_bayes(domain, counts.releases[0], counts.releases[1:])
-    watched = Step(-1, 0, "all checks of accuracy", 1, checks)
-    return published_model(domain, "naive-bayes", epsilon, learned, (), watched)
+def _doubling(most: Fraction, count: int) -> list[Fraction]:
+    """The costs of so many levels, each twice the one before, up to the last."""
+    return [as_epsilon(most / 2**step) for step in range(count - 1, 0, -1)] + [most]
+
+
+def _checks(loss: Fraction) -> Step:
+    """The step of a record that stands for all checks: what was paid besides the model itself."""
+    return Step(-1, 0, "all checks of accuracy", 1, loss)
+
+
+def _cheapest_tree(
+    table: ProtectedTable,
+    accuracy: Any,
+    whole: Fraction,
+    watch: Fraction,
+    count: int,
+    progress: Callable[[str], None],
+) -> Outcome:
+    """A tree whose splits are bought once, and whose leaves are counted little by little."""
+    accuracy = as_share(accuracy, "an accuracy")
+    structure = as_epsilon((whole - watch) * SPLITS)
+    ladder = _doubling(whole - watch - structure, count)
+    plan = replace(preset("id3plus").plan(table.domain), budget=splits_only)
+    with table.reserve(whole) as held:
+        progress(f"the splits of a tree at epsilon {decimal_text(structure)}")
+        grown = grow(held.allot(structure), plan, structure, np.random.default_rng())
+        tree = cut_to_fit(grown.tree)
+        cells, _ = tree_as_tables(tree)
+
+        def model_at(level: Fraction) -> Callable[[Any, LeafCounts], LeafCounts]:
+            def run(_: object, counts: LeafCounts) -> LeafCounts:
+                progress(f"its leaves at epsilon {decimal_text(level)}")
+                return counts
+
+            return run
+
+        mode = AccuracyFirst(
+            accuracy,
+            watch,
+            counts=lambda scope, epsilon: LeafCounts.ask(scope, tree, epsilon),
+            model=lambda counts: tree_as_tables(counts.counted)[1],
+        )
+        branches = {decimal_text(level): Branch(model_at(level), cost=level) for level in ladder}
+        outcome = NoisyIf("level", branches, default=decimal_text(ladder[-1]), mode=mode).run(held.with_cells(cells))
+    counts: LeafCounts = outcome.value
+    leaves, last = len(counts.labels), counts.histograms[0].about
+    counted = Step(0, grown.tree.depth, "class counts of all leaves", leaves, last.loss, last.entry)
+    steps = (*grown.privacy.steps, counted, _checks(outcome.spent - last.loss))
+    privacy = replace(grown.privacy, epsilon=whole, steps=steps, decisions=(outcome.decision,))
+    if privacy.delta is not None:
+        privacy = replace(privacy, rho=rho_of(whole, privacy.delta))
+    model = Ensemble(grown.domain, (counts.counted,), privacy, grown.vote, grown.prior)
+    return replace(outcome, value=model, spent=privacy.spent)
 
 
 def _cheapest_boosted(
@@ -197,12 +262,10 @@ def _cheapest_boosted(
     before = [
         Step(-1, 0, "boosted tables that were not accurate enough", 1, model.privacy.spent) for model in tried[:-1]
     ]
-    watched = Step(-1, 0, "all checks of accuracy", 1, watch)
     model = tried[-1]
-    privacy = replace(
-        model.privacy,
-        epsilon=whole,
-        steps=(*model.privacy.steps, *before, watched),
-        decisions=(outcome.decision,),
-    )
+    checked = _checks(outcome.spent - sum((model.privacy.spent for model in tried), Fraction(0)))
+    steps = (*model.privacy.steps, *before, checked)
+    privacy = replace(model.privacy, epsilon=whole, steps=steps, decisions=(outcome.decision,))
+    if privacy.delta is not None:
+        privacy = replace(privacy, rho=rho_of(whole, privacy.delta))
     return replace(outcome, value=replace(model, privacy=privacy))

@@ -13,20 +13,23 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from privet.choice.policy import as_number
 from privet.errors import PrivacyError, QuestionError
+from privet.kernel import fraction_of
 from privet.release import Public, Release, clean_value
 
 SYNTHETIC, PUBLIC, CHARGED = "synthetic", "public", "charged"
 ORIGINS = (SYNTHETIC, PUBLIC, CHARGED)
 
 WAIT_SECONDS = 60.0  # for other processes that write into the same file
+LONGEST = 1000  # characters of a name, of a text in a context, of what a reward comes from
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -48,6 +51,7 @@ _SCHEMA += "".join(
     for table in ("runs", "rewards", "costs", "nodes")
     for verb in ("UPDATE", "DELETE")
 )
+_READ, _WRITE = "BEGIN", "BEGIN IMMEDIATE"
 _ROWS = "FROM rewards JOIN runs ON runs.id = rewards.run"
 
 
@@ -137,17 +141,18 @@ class History:
         return connection
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Write all or nothing, after those who write now."""
-        with self._lock, self._connection as connection:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError:
-                raise QuestionError(
-                    f"the history '{self.path}' is being written by others for {WAIT_SECONDS:.0f} seconds, or cannot "
-                    "be written; try again."
-                ) from None
-            yield connection
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        """Read what belongs together, or write all or nothing, after those who write now."""
+        try:
+            with self._lock, self._connection as connection:
+                connection.execute(begin)
+                yield connection
+        except (sqlite3.Error, OverflowError):  # a disk that is full, a writer that stays, a file that is damaged
+            wanted = "written: nothing was added" if begin == _WRITE else "read"
+            raise QuestionError(
+                f"the history '{self.path}' cannot be {wanted}. Look for a full disk, for a program that writes it "
+                f"for longer than {WAIT_SECONDS:.0f} seconds, for a damaged file."
+            ) from None
 
     def __reduce__(self) -> tuple[type[History], tuple[str]]:
         """Go to another process as the name of the file."""
@@ -164,7 +169,7 @@ class History:
         *,
         run: str,
         data: str = "",
-        cost: Fraction | None = None,
+        cost: Public | None = None,
     ) -> None:
         """Add the reward of one branch. A branch of a run that is there already stays as it is.
 
@@ -181,7 +186,7 @@ class History:
             The name of the run.
         data : str, optional
             The name of the rows it was about; by default they are its own.
-        cost : Fraction, optional
+        cost : Public, optional
             What the run was charged.
 
         Raises
@@ -201,82 +206,98 @@ class History:
         *,
         run: str,
         data: str = "",
-        cost: Fraction | None = None,
-        nodes: Sequence[NodeChoice] = (),
+        cost: Public | None = None,
+        nodes: Sequence[tuple[str, Public, Mapping[str, Release | Public]]] = (),
     ) -> None:
-        """Add the rewards of several branches of one run, all or none of them; see `append`."""
-        seen = json.dumps({name: _plain(clean_value(value)) for name, value in context.items()})
-        rows = [(branch, *_certified(branch, reward)) for branch, reward in rewards.items()]
-        with self._writing() as connection:
+        """Add the rewards of several branches of one run, all or none of them; see `append`.
+
+        `nodes` are the choices at the nodes of a run that has one reward for all of them, under the branch "": of each
+        the branch, its share of the run and its context.
+        """
+        seen = _context_json(context)
+        rows = [(_name(branch, "a branch", least=0), *_certified(branch, reward)) for branch, reward in rewards.items()]
+        paid = None if cost is None else fraction_of(clean_value(cost))
+        if cost is not None and (paid is None or paid < 0):
+            raise QuestionError("the cost of a run is Public(number), and not below 0.")
+        below = [
+            (_name(branch, "a branch"), _number(clean_value(share)), _context_json(known))
+            for branch, share, known in nodes
+        ]
+        site, run, data = _name(site, "a site"), _name(run, "a run"), _name(data or run, "a data set")
+        with self._transaction(_WRITE) as connection:
             connection.execute(
                 "INSERT OR IGNORE INTO runs (site, run, data, context) VALUES (?, ?, ?, ?)",
-                (site, run, data or run, seen),
+                (site, run, data, seen),
             )
             query = "SELECT id, data, context FROM runs WHERE site = ? AND run = ?"
             number, *known_as = connection.execute(query, (site, run)).fetchone()
-            if known_as != [data or run, seen]:
+            if known_as != [data, seen]:
                 raise QuestionError(f"the run '{run}' of '{site}' is there with another context; give it another name.")
             for row in rows:
                 added = connection.execute(
                     "INSERT OR IGNORE INTO rewards (run, branch, reward, origin, source) VALUES (?, ?, ?, ?, ?)",
                     (number, *row),
                 )
-                if added.rowcount and cost is not None:
-                    connection.execute("INSERT INTO costs (reward, cost) VALUES (?, ?)", (added.lastrowid, str(cost)))
+                if added.rowcount and paid is not None:
+                    connection.execute("INSERT INTO costs (reward, cost) VALUES (?, ?)", (added.lastrowid, str(paid)))
             connection.executemany(
                 "INSERT INTO nodes (run, branch, share, context) VALUES (?, ?, ?, ?)",
-                [(number, node.branch, node.share, json.dumps(dict(node.context))) for node in nodes],
+                [(number, *node) for node in below],
             )
 
     def rows(self, site: str | None = None) -> list[HistoryRow]:
-        """All rows in the order they were written, or those of one site."""
+        """Return all rows in the order they were written, or those of one site.
+
+        Raises
+        ------
+        QuestionError
+            The file cannot be read, or has rows that privet did not write.
+        """
         columns = "runs.id, site, runs.run, data, context, branch, rewards.reward, origin, source, cost"
         costs = "LEFT JOIN costs ON costs.reward = rewards.id"
         where, values = ("", ()) if site is None else (" WHERE site = ?", (site,))
-        read = functools.cache(json.loads)  # runs have few contexts between them
+        of_nodes = f"SELECT nodes.run, branch, share, nodes.context FROM nodes JOIN runs ON runs.id = nodes.run{where}"
+        with self._transaction(_READ) as connection:  # both questions see the same runs
+            below = connection.execute(f"{of_nodes} ORDER BY nodes.id", values).fetchall()
+            rows = connection.execute(f"SELECT {columns} {_ROWS} {costs}{where} ORDER BY rewards.id", values).fetchall()
+        read = functools.cache(_read_context)  # runs have few contexts between them
         nodes: dict[int, list[NodeChoice]] = {}
-        found = []
-        with self._lock, self._connection as connection:
-            connection.execute("BEGIN")  # both questions see the same runs
-            own = f"SELECT nodes.run, branch, share, nodes.context FROM nodes JOIN runs ON runs.id = nodes.run{where}"
-            for number, branch, share, text in connection.execute(f"{own} ORDER BY nodes.id", values):
-                nodes.setdefault(number, []).append(NodeChoice(branch, share, read(text)))
-            query = f"SELECT {columns} {_ROWS} {costs}{where} ORDER BY rewards.id"
-            for number, name, run, data, text, branch, reward, origin, source, cost in connection.execute(
-                query, values
-            ):
-                paid = None if cost is None else Fraction(cost)
-                of_run = () if branch else tuple(nodes.get(number, ()))
-                found.append(HistoryRow(name, run, data, read(text), branch, reward, origin, source, paid, of_run))
-        return found
+        try:
+            for run, branch, share, text in below:
+                nodes.setdefault(run, []).append(NodeChoice(_name(branch, "a branch"), _number(share), read(text)))
+            return [_read_row(row, nodes.get(run, ()), read) for run, *row in rows]
+        except (ValueError, TypeError, RecursionError):
+            pass  # what is wrong would quote the file
+        raise QuestionError(f"the history '{self.path}' has rows that privet did not write; go on with a new file.")
 
     def last(self, site: str) -> int:
-        """A number that changes whenever a reward of the site is added."""
-        query = f"SELECT max(rewards.id) {_ROWS} WHERE site = ?"
-        with self._lock:
-            return int(self._connection.execute(query, (site,)).fetchone()[0] or 0)
+        """Return a number that changes whenever a reward of the site is added."""
+        with self._transaction(_READ) as connection:
+            query = f"SELECT max(rewards.id) {_ROWS} WHERE site = ?"
+            return int(connection.execute(query, (site,)).fetchone()[0] or 0)
 
     def runs(self, site: str) -> set[str]:
-        """The runs that are there."""
-        with self._lock:
-            return {run for (run,) in self._connection.execute("SELECT run FROM runs WHERE site = ?", (site,))}
+        """Return the runs that are there."""
+        with self._transaction(_READ) as connection:
+            return {run for (run,) in connection.execute("SELECT run FROM runs WHERE site = ?", (site,))}
 
     def origins(self, site: str) -> list[str]:
-        """Where the rewards of a site come from: what a policy that learns from them has to say."""
+        """Return where the rewards of a site come from: what a policy that learns from them has to say."""
         query = f"SELECT origin, source, count(*) {_ROWS} WHERE site = ? GROUP BY origin, source ORDER BY rewards.id"
         found: dict[str, int] = {}
-        for origin, source, count in self._connection.execute(query, (site,)):
-            # synthetic rows come from thousands of seeds: their number says enough
-            name = origin if origin == SYNTHETIC else f"{origin}: {source}"
-            found[name] = found.get(name, 0) + count
+        with self._transaction(_READ) as connection:
+            for origin, source, count in connection.execute(query, (site,)):
+                # synthetic rows come from thousands of seeds: their number says enough
+                name = origin if origin == SYNTHETIC else f"{origin}: {source}"
+                found[name] = found.get(name, 0) + count
         return [f"{name} ({count} rewards)" for name, count in found.items()]
 
     def __iter__(self) -> Iterator[HistoryRow]:
         return iter(self.rows())
 
     def __len__(self) -> int:
-        with self._lock:
-            return int(self._connection.execute("SELECT count(*) FROM rewards").fetchone()[0])
+        with self._transaction(_READ) as connection:
+            return int(connection.execute("SELECT count(*) FROM rewards").fetchone()[0])
 
     def close(self) -> None:
         """Close the file, in this thread."""
@@ -287,12 +308,61 @@ class History:
         return f"<history '{self.path}', {len(self)} rewards>"
 
 
+def _read_row(row: Sequence[Any], nodes: Sequence[NodeChoice], read: Any) -> HistoryRow:
+    """Return a row of the file, if it is one: other programs may have written there, and choices publish it."""
+    site, run, data, text, branch, reward, origin, source, cost = row
+    paid = None if cost is None else fraction_of(cost)
+    if origin not in ORIGINS or (cost is not None and (paid is None or paid < 0)):
+        raise QuestionError("this origin is none of a history, or this cost none of a run.")
+    return HistoryRow(
+        _name(site, "a site"),
+        _name(run, "a run"),
+        _name(data, "a data set"),
+        read(text),
+        _name(branch, "a branch", least=0),
+        _number(reward),
+        origin,
+        _name(source, "an origin"),
+        paid,
+        () if branch else tuple(nodes),
+    )
+
+
+def _read_context(text: str) -> dict[str, Any]:
+    content = json.loads(text)
+    if not isinstance(content, dict):
+        raise QuestionError("a context is a mapping.")
+    return {name: _in_context(name, value) for name, value in content.items()}
+
+
+def _context_json(context: Mapping[str, Release | Public]) -> str:
+    """Return a context as the file keeps it: numbers and texts."""
+    return json.dumps({_name(name, "a context"): _in_context(name, clean_value(own)) for name, own in context.items()})
+
+
+def _in_context(name: str, value: Any) -> float | str:
+    if isinstance(value, str):
+        return _name(value, f"what '{name}' is in a context", least=0)
+    number = as_number(value)
+    if number is None:
+        raise QuestionError(
+            f"'{name}' in a context is a finite number or a text, which this {type(value).__name__} is not."
+        )
+    return number
+
+
+def _name(text: object, what: str, least: int = 1) -> str:
+    if not isinstance(text, str) or not least <= len(text) <= LONGEST:
+        raise QuestionError(f"{what} is named by a text of {least} to {LONGEST} characters.")
+    return str(text)
+
+
 def _certified(branch: str, reward: object) -> tuple[float, str, str]:
     """The reward, its origin, and what it comes from."""
     if isinstance(reward, Public):
         origin, _, source = reward.origin.partition(":")
         if origin in (SYNTHETIC, PUBLIC) and source.strip():
-            return _number(reward.value), origin, source.strip()
+            return _number(reward.value), origin, _name(source.strip(), "an origin")
         raise PrivacyError(
             f"a public reward for '{branch}' must say which rows it was measured on: "
             'Public(reward, origin="synthetic: ...") or Public(reward, origin="public: ...").'
@@ -305,8 +375,8 @@ def _certified(branch: str, reward: object) -> tuple[float, str, str]:
             )
         clean_value(reward)
         about = reward.about
-        source = f"{about.question} for epsilon {about.epsilon}, ledger entry {about.entry}"
-        return _number(reward.value), CHARGED, source
+        entry = f" for epsilon {about.epsilon}, ledger entry {about.entry}"
+        return _number(reward.value), CHARGED, about.question[: LONGEST - len(entry)] + entry
     raise PrivacyError(
         f"a {type(reward).__name__} as the reward of '{branch}' cannot be kept: it may come from private rows. "
         'Give the release of a charged question, or Public(reward, origin="synthetic: ...") if the rows were public.'
@@ -314,16 +384,7 @@ def _certified(branch: str, reward: object) -> tuple[float, str, str]:
 
 
 def _number(value: Any) -> float:
-    number: Callable[[Any], float] = float
-    try:
-        found = number(value)
-    except (TypeError, ValueError):
-        raise QuestionError(f"a reward is a number, not a {type(value).__name__}.") from None
-    if not -1e300 < found < 1e300:
-        raise QuestionError("a reward is a finite number.")
-    return found
-
-
-def _plain(value: Any) -> float | str:
-    """A context value as JSON writes it."""
-    return value if isinstance(value, str) else float(value)
+    number = as_number(value)
+    if number is None or not -1e300 < number < 1e300:
+        raise QuestionError(f"a reward is a finite number, which this {type(value).__name__} is not.")
+    return number

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from privet.choice.derive import percent
 from privet.choice.history import History, HistoryRow
 from privet.choice.linear import HIGHEST, LOWEST, BayesianLinear
+from privet.choice.policy import as_number
 from privet.errors import QuestionError
 from privet.kernel import as_epsilon, digest
+from privet.learners.leaf_counts import LeafCounts
 from privet.models.model import Model
 from privet.models.tables import Tables
-from privet.models.tree import Ensemble, Split, Tree
-from privet.release import Histogram, Public, Release, derivation
-from privet.table import Parts, ProtectedTable
+from privet.models.tree import Ensemble
+from privet.release import Public, Release, derivation
+from privet.table import ProtectedTable
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def _shared_numbers(rows: Sequence[HistoryRow]) -> tuple[str, ...]:
     contexts = [context for row in rows for _, _, context in row.choices]
     first = contexts[0] if contexts else {}
     return tuple(
-        name for name in sorted(first) if all(isinstance(context.get(name), int | float) for context in contexts)
+        name for name in sorted(first) if all(as_number(context.get(name)) is not None for context in contexts)
     )
 
 
@@ -158,32 +160,9 @@ def percent_right(table: ProtectedTable, model: Model, epsilon: Any) -> Release:
         return percent(scope.count_correct(model.additive, whole - some), scope.count(some))
     if not isinstance(model, Ensemble) or len(model.trees) != 1:
         raise QuestionError("how many rows are right is asked of one tree or of tables; nothing was charged.")
-    leaves, labels = _leaves(scope, model.tree, whole)
-    return leaves[0].map(_percent_right, Public(labels), *leaves[1:])
-
-
-def _leaves(table: ProtectedTable, tree: Tree, epsilon: Any) -> tuple[list[Histogram], list[int]]:
-    """Class counts of the leaves, level by level, and the class that each of them predicts."""
-    target = table.domain.target_column.name
-    counts: list[Histogram] = []
-    labels: list[int] = []
-    parts: Parts = table.parts()
-    nodes = np.array([0])
-    while len(nodes):
-        ends = np.flatnonzero(tree.column[nodes] < 0)
-        if len(ends):
-            counts += parts.take(ends.tolist()).histogram(target, epsilon=epsilon)
-            labels += tree.labels[nodes[ends]].tolist()
-        inner = np.flatnonzero(tree.column[nodes] >= 0)
-        if not len(inner):
-            break
-        splits = [split for split in (tree.node(int(node)) for node in nodes[inner]) if isinstance(split, Split)]
-        by: list[Any] = [
-            split.attribute if split.threshold is None else (split.attribute, split.threshold) for split in splits
-        ]
-        parts = parts.take(inner.tolist()).partition(by)
-        nodes = np.array([child for split in splits for child in split.children])
-    return counts, labels
+    leaves = LeafCounts.ask(scope, model.tree, whole)
+    first, *others = leaves.histograms
+    return first.map(_percent_right, Public(leaves.labels), *others)
 
 
 @derivation

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.choice.history import HistoryRow
-from privet.choice.policy import Advised, Context, Policy, Weights
+from privet.choice.policy import Advised, Context, Policy, Weights, as_number
 from privet.errors import QuestionError
 from privet.kernel import Json, digest
 
@@ -159,12 +159,13 @@ class BayesianLinear(Policy):
         return self.origins
 
     def margins(self, context: Context, branches: Sequence[str], default: str, advised: Weights) -> dict[str, float]:
-        values = [context.get(name, math.nan) for name in self.features]
-        if not all(isinstance(value, int | float) and math.isfinite(value) for value in values):
+        values = [as_number(context.get(name)) for name in self.features]
+        seen = [value for value in values if value is not None]
+        if len(seen) < len(values):
             return dict.fromkeys(branches, 0.0)
         if not self.posteriors:
             return Advised().margins(context, branches, default, advised)
-        at = _curve(_standard([float(value) for value in values], self.centre, self.scale))
+        at = _curve(_standard(seen, self.centre, self.scale))
         towards = np.array([advised.get(branch, 0.0) for branch in branches])
         if self.thompson is None:
             ahead = np.zeros(len(branches))
@@ -213,11 +214,13 @@ class BayesianLinear(Policy):
 
 def _values(context: Mapping[str, object], features: Sequence[str]) -> list[float]:
     """The features of a context."""
-    values = [context.get(name) for name in features]
-    for name, value in zip(features, values, strict=True):
-        if not isinstance(value, int | float):
+    found = []
+    for name in features:
+        value = as_number(context.get(name))
+        if value is None:
             raise QuestionError(f"a run of the history has no number '{name}' in its context; leave this feature out.")
-    return [float(value) for value in values if isinstance(value, int | float)]
+        found.append(value)
+    return found
 
 
 def _standard(values: Sequence[float], centre: Floats, scale: Floats) -> Floats:

@@ -26,7 +26,6 @@ those that were not. Other modes buy a little more knowledge first: see `privet.
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -35,12 +34,12 @@ from fractions import Fraction
 from typing import Any
 
 from privet.choice.branch import Advice, Branch
-from privet.choice.history import History, NodeChoice
+from privet.choice.history import History
 from privet.choice.learning import Learning, Reward, data_name
 from privet.choice.modes import Price, amount_on, mode, price_on
 from privet.choice.outcome import Outcome, Picked
-from privet.choice.policy import Advised, Policy
-from privet.errors import QuestionError
+from privet.choice.policy import Advised, Policy, as_number
+from privet.errors import PrivetError, QuestionError
 from privet.models.model import Model
 from privet.release import Public, Release, clean_value
 from privet.table import ProtectedTable
@@ -214,7 +213,10 @@ class NoisyIf:
         BudgetExceeded
             The dearest way does not fit. Nothing was charged.
         PrivacyError
-            The reward is not clean. What ran until then stays charged, and the history is as it was.
+            The reward is not clean. What ran until then stays charged, and the history is as it was; the outcome of the
+            error has what came of the branch.
+        QuestionError
+            The history cannot be written, likewise.
         """
         with self._reserved(table) as scope:
             outcome: Outcome = self.mode.run(self, scope)
@@ -226,7 +228,11 @@ class NoisyIf:
         run = uuid.uuid4().hex
         seen = {name: Public(value) for name, value in outcome.context.items() if _is_plain(value)}
         about = data or data_name(table, run)
-        self._kept.append(self.site, seen, outcome.branch, reward, run=run, data=about, cost=outcome.spent)
+        try:
+            self._kept.append(self.site, seen, outcome.branch, reward, run=run, data=about, cost=Public(outcome.spent))
+        except PrivetError as error:
+            error.outcome = outcome  # it is paid for
+            raise
         return outcome
 
     @property
@@ -266,11 +272,12 @@ class NoisyIf:
         rows = [max(size, 1.0) if isinstance(size, int | float) else 0.0 for size in sizes]
         amounts = rows if all(rows) else [1.0] * len(rows)
         whole = sum(amounts)
+        record = "the record of a model, which is published"
         nodes = [
-            NodeChoice(branch, amount / whole, context)
+            (branch, Public(amount / whole, record), {name: Public(value, record) for name, value in context.items()})
             for (branch, context), amount in zip(found, amounts, strict=True)
         ]
-        run, cost = uuid.uuid4().hex, model.privacy.spent
+        run, cost = uuid.uuid4().hex, Public(model.privacy.spent, record)
         history.extend(self.site, {}, {"": reward}, run=run, data=data, cost=cost, nodes=nodes)
 
     @contextmanager
@@ -308,4 +315,4 @@ class NoisyIf:
 
 def _is_plain(value: object) -> bool:
     """Whether a history can keep it."""
-    return isinstance(value, str) or (isinstance(value, int | float) and math.isfinite(value))
+    return isinstance(value, str) or as_number(value) is not None

@@ -12,6 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,11 +20,25 @@ from privet.errors import ModelError, QuestionError
 
 FORMAT = 1
 _LONGEST = 2**25  # characters of a policy
+_LARGEST = 10**12  # of its numbers, whose sums and products stay far from what a float can hold
 ADVICE_ROWS = 5.0  # what advice weighs, in rows of a history
 ADVICE_BONUS = 3.0  # points that a branch is ahead if it is advised
 
 Context = Mapping[str, Any]
 Weights = Mapping[str, float]  # of advised branches, from 0 to 1
+
+
+def as_number(value: object) -> float | None:
+    """Return a finite number of Python or numpy, a fraction among them, as a float; None for anything else.
+
+    >>> as_number(True), as_number("0.25"), as_number(10**400), as_number(math.nan)
+    (1.0, None, None, None)
+    """
+    try:
+        number = float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 class Policy(ABC):
@@ -234,9 +249,9 @@ class CautiousForest(Policy):
         return f"{self.kind} {self.fingerprint}"
 
     def _values(self, context: Context) -> list[float] | None:
-        values = [context.get(name, math.nan) for name in self.features]
-        fine = all(isinstance(value, int | float) and math.isfinite(value) for value in values)
-        return [float(value) for value in values] if fine else None
+        values = [as_number(context.get(name)) for name in self.features]
+        found = [value for value in values if value is not None]
+        return found if len(found) == len(values) else None
 
     # -- as a file --------------------------------------------------------------------------
 
@@ -270,9 +285,9 @@ class CautiousForest(Policy):
             branches, features = dict(content.pop("branches")), tuple(content.pop("features"))
             trees = tuple(_tree(each, len(features), len(branches)) for each in content.pop("trees"))
             low = content.pop("floor")
-            floor = None if low is None else Floor(str(low["feature"]), float(low["below"]), str(low["branch"]))
+            floor = None if low is None else Floor(str(low["feature"]), _small(low["below"]), str(low["branch"]))
             site, default, caution = (content.pop(name) for name in ("site", "default", "caution"))
-            if default not in branches or not trees:
+            if default not in branches or not trees or not 0 <= _small(caution):
                 raise ValueError
             if floor is not None and (floor.feature not in features or floor.branch not in branches):
                 raise ValueError
@@ -303,11 +318,18 @@ class CautiousForest(Policy):
             )
 
 
+def _small(value: Any) -> float:
+    """Return a number of a file, if arithmetic with it cannot overflow."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -_LARGEST <= value <= _LARGEST:
+        raise ValueError
+    return float(value)
+
+
 def _tree(content: Mapping[str, Any], features: int, branches: int) -> PolicyTree:
     """A tree from its lists, whose every walk ends: children come after their parents."""
-    whole = {name: tuple(int(value) for value in content[name]) for name in ("feature", "left", "rows")}
-    threshold = tuple(float(value) for value in content["threshold"])
-    ahead = tuple(tuple(int(value) for value in leaf) for leaf in content["ahead"])
+    whole = {name: tuple(int(_small(value)) for value in content[name]) for name in ("feature", "left", "rows")}
+    threshold = tuple(float(_small(value)) for value in content["threshold"])
+    ahead = tuple(tuple(int(_small(value)) for value in leaf) for leaf in content["ahead"])
     size = len(threshold)
     if not size or any(len(each) != size for each in (*whole.values(), ahead)):
         raise ValueError

@@ -157,7 +157,7 @@ def compare(
     from privet.lab.invented import invent
     from privet.studies import folder
     from privet.studies.compare import PEERS, PLAIN, Comparison, available, epsilons, table
-    from privet.studies.crew import Crew, problems
+    from privet.studies.worker_pool import WorkerPool, problems
 
     levels, declared = epsilons(epsilon), Domain.load(domain)
     classes = len(declared.target_column.values)
@@ -175,9 +175,11 @@ def compare(
     size, count = _size(full, medium), jobs or os.cpu_count() or 1
     study = comparison.study()
     trials = study.trials(size)
-    crew = Crew("privet.studies.compare:measure", str(data.resolve()), str(domain.resolve()), peers=interpreter)
-    with _bar("trials") as report, crew, ThreadPoolExecutor(count) as executor:
-        outcomes = folder.gather(output, trials, crew, executor, report)
+    workers = WorkerPool(
+        "privet.studies.compare:measure", str(data.resolve()), str(domain.resolve()), peers=interpreter
+    )
+    with _bar("trials") as report, workers, ThreadPoolExecutor(count) as executor:
+        outcomes = folder.gather(output, trials, workers, executor, report)
     _report([study], output, size, as_json)
     _report_failures(outcomes)
 

@@ -483,7 +483,7 @@ class Growth:
 
     def _close(self, parts: Parts, arrays: LevelArrays, nodes: Nodes, closing: Integers) -> None:
         """Buy the class counts, or the labels, of the leaves of this level."""
-        if not len(closing) or self._plan.is_exact:
+        if not len(closing) or self._plan.is_exact or self._schedule.leaf == 0:
             return
         record, number = self._spending.record, self._spending.number
         for paid, among in nodes.paid.take(closing).groups():

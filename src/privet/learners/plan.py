@@ -155,6 +155,11 @@ def halves(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
     return _schedule(plan, (Level(split=as_epsilon(epsilon / (2 * max(depth, 1)))),) * depth, leaf=epsilon / 2)
 
 
+def splits_only(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
+    """Pay B / d for the choice of each level, nothing for leaves: they are counted later (`cheapest_model`)."""
+    return Schedule((Level(split=as_epsilon(epsilon / max(depth, 1))),) * depth, leaf=Fraction(0))
+
+
 def leaves_only(plan: Plan, epsilon: Fraction, depth: int, numeric: int) -> Schedule:
     """Pay everything for the leaves: the structure is drawn without a look at any row (Jagannathan et al.)."""
     return _schedule(plan, (Level(),) * depth, leaf=epsilon)
@@ -222,6 +227,7 @@ BUDGETS: dict[str, BudgetRule] = {
     "harmonic": harmonic,
     "harmonic-squared": harmonic_squared,
     "halves": halves,
+    "splits-only": splits_only,
     "leaves-only": leaves_only,
     "exact": exact,
 }

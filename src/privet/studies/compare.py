@@ -24,12 +24,12 @@ from privet.datasets import Dataset
 from privet.errors import DataError, QuestionError, did_you_mean
 from privet.kernel import Domain, as_epsilon, seeded_noise
 from privet.rows import read
+from privet.studies.encoded_rows import EncodedRows, EncodedSplit
 from privet.studies.estimate import Estimate, reached
 from privet.studies.findings import Cell, Findings, Panel
 from privet.studies.fit import seed
 from privet.studies.learners import LEARNERS
-from privet.studies.part import Part, Parts
-from privet.studies.specimen import specimen
+from privet.studies.model_example import model_example
 from privet.studies.study import Study
 from privet.studies.trial import Outcome, Trial
 from privet.text import decimal_text
@@ -142,21 +142,21 @@ def measure(trial: Trial, data: str, domain: str) -> Mapping[str, Any]:
     found["rows"] = len(parts.train.codes)
     if learner.ours and trial.seed == 0 and trial.rows is None:
         target = parts.domain.target_column.name
-        found["specimen"] = specimen(model.model_, parts.train.frame.assign(**{target: parts.train.labels}))
+        found["specimen"] = model_example(model.model_, parts.train.frame.assign(**{target: parts.train.labels}))
     return found
 
 
-def split(trial: Trial, data: Path, domain: Path) -> Parts:
+def split(trial: Trial, data: Path, domain: Path) -> EncodedSplit:
     whole, declared = _whole(data, domain)
     order = np.random.default_rng([11, trial.seed]).permutation(len(whole.codes))
     cut = len(order) // 10
-    return Parts(whole.taken(order[cut:][: trial.rows]), whole.taken(order[:cut]), declared)
+    return EncodedSplit(whole.taken(order[cut:][: trial.rows]), whole.taken(order[:cut]), declared)
 
 
 @lru_cache(maxsize=1)
-def _whole(data: Path, domain: Path) -> tuple[Part, Domain]:
+def _whole(data: Path, domain: Path) -> tuple[EncodedRows, Domain]:
     found = table(data, domain)
-    return Part.of(found), found.domain
+    return EncodedRows.of(found), found.domain
 
 
 @lru_cache(maxsize=1)

@@ -18,8 +18,8 @@ from privet.errors import QuestionError
 from privet.kernel import seeded_noise
 from privet.learners.estimator import PrivateClassifier
 from privet.studies.histories import auc
+from privet.studies.model_example import model_example
 from privet.studies.rows import Split, split
-from privet.studies.specimen import specimen
 from privet.studies.trial import Trial
 
 
@@ -57,5 +57,5 @@ def fit(trial: Trial) -> Mapping[str, Any]:
         "cpu": round(taken, 4),
     }
     if trial.seed == 0 and not dict(trial.settings).get("repeat"):  # one to look at is enough
-        found["specimen"] = specimen(published, rows.train)
+        found["specimen"] = model_example(published, rows.train)
     return found

@@ -22,7 +22,7 @@ from privet.kernel import Numeric, as_epsilon, seeded_noise
 from privet.open_table import open_table
 from privet.release import Public
 from privet.studies.estimate import Estimate
-from privet.studies.findings import Cell, Claim, Findings, Panel
+from privet.studies.findings import Cell, Claim, ClaimReading, Findings, Panel
 from privet.studies.fit import seed
 from privet.studies.published import printed
 from privet.studies.rows import complete
@@ -247,15 +247,25 @@ def _few(errors: Errors) -> Claim:
 
 
 def _many(errors: Errors) -> Claim:
-    """Whether identity is no worse anywhere, and better on average."""
+    """Whether identity is as good on average over places, and at every single one."""
     gains, places = _pooled(errors, lambda signal: signal > STRONG, "identity", "data-aware")
     plain = {place: ways for place, ways in errors.items() if next(iter(ways.values()))[0]["signal"] > STRONG}
     certain = CERTAIN / max(len(plain), 1)
     behind = [place for place, ways in plain.items() if positive(_gaps(ways, "data-aware", "identity"), certain)]
-    evidence = _percent("identity", "data-aware", f"above {STRONG:g}", gains, places)
-    evidence += f"; it is surely behind at {len(behind)}"
-    evidence += f": {'; '.join(f'{name} at {epsilon}' for name, epsilon in behind)}" if behind else ""
-    return Claim(said("many"), False if behind else positive(gains), evidence, EMPTY if behind else "")
+    told = "; ".join(f"{name} at {epsilon}" for name, epsilon in behind)
+    readings = [
+        ClaimReading(
+            "on average over places",
+            positive(gains),
+            _percent("identity", "data-aware", f"above {STRONG:g}", gains, places),
+        ),
+        ClaimReading(
+            "at every place",
+            False if behind else positive(gains),
+            f"it is surely behind at {len(behind)} of {places}{f': {told}' if told else ''}",
+        ),
+    ]
+    return Claim.read(said("many"), readings, erratum=EMPTY if behind else "")
 
 
 def _levels(errors: Errors) -> Claim:

@@ -5,7 +5,16 @@ With the table of Jagannathan et al. that it quotes.
 
 from __future__ import annotations
 
-from privet.studies.papers.hanisch import anonymous_table, forests, income, jagannathan, plain, queries, random, trees
+from privet.studies.papers.hanisch import (
+    anonymous_table,
+    forests,
+    income,
+    jagannathan,
+    plain,
+    queries,
+    random_trees,
+    trees,
+)
 from privet.studies.study import Study
 from privet.studies.trial import Work
 
@@ -27,7 +36,7 @@ TASKS: dict[str, Work] = {
     **queries.TASKS,
     **income.TASKS,
     **plain.TASKS,
-    **random.TASKS,
+    **random_trees.TASKS,
     **jagannathan.TASKS,
     anonymous_table.TASK: anonymous_table.measured,
 }

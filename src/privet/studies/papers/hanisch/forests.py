@@ -8,14 +8,14 @@ import numpy as np
 
 from privet.studies.estimate import Estimate
 from privet.studies.findings import Cell, Findings, Number, Panel
-from privet.studies.papers.hanisch.random import MANY, Found, Key, expectations, grid, listed, long
+from privet.studies.papers.hanisch.random_trees import MANY, Key, RandomTreeRuns, expectations, grid, listed, long
 from privet.studies.papers.hanisch.shared import NEEDS, NO_PLOT, SOURCE, agreed, claim
 from privet.studies.study import Study
 from privet.studies.trial import Outcome
 
 
 def _read_heat(outcomes: Sequence[Outcome]) -> Findings:
-    found = Found.of(outcomes)
+    found = RandomTreeRuns.of(outcomes)
     panels = []
     for epsilon in sorted({key[0] for key in found.runs}, key=float):
         keys = sorted(key for key in found.runs if key[0] == epsilon)
@@ -76,7 +76,7 @@ def _read_heat(outcomes: Sequence[Outcome]) -> Findings:
 
 
 def _read_influence(outcomes: Sequence[Outcome]) -> Findings:
-    found = Found.of(outcomes)
+    found = RandomTreeRuns.of(outcomes)
     panels = tuple(
         Panel(
             f"Influence of the {name}, the other averaged out",
@@ -115,7 +115,7 @@ def _read_influence(outcomes: Sequence[Outcome]) -> Findings:
     return Findings(panels, claims, found.notes(NO_PLOT))
 
 
-def _averaged(found: Found, place: int) -> Iterable[Cell]:
+def _averaged(found: RandomTreeRuns, place: int) -> Iterable[Cell]:
     """The means by epsilon and one of number of trees and depth, over runs that share everything but the other."""
     groups: dict[tuple[str, int], list[Key]] = {}
     for key in found.runs:
@@ -129,7 +129,7 @@ def _averaged(found: Found, place: int) -> Iterable[Cell]:
 
 
 def _read_many(outcomes: Sequence[Outcome]) -> Findings:
-    found = Found.of(outcomes)
+    found = RandomTreeRuns.of(outcomes)
     cells = tuple(found.cell(key, f"depth {key[2]}", key[1]) for key in sorted(found.runs, key=lambda key: key[2]))
     panels = [Panel("Forests at epsilon 0.01", "trees", cells, levels=found.levels, log=True)]
     trees = found.trees(MANY[-1]) if found.exact else []

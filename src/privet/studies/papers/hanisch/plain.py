@@ -26,6 +26,7 @@ from privet.studies.papers.hanisch.shared import (
 from privet.studies.rows import Split, split
 from privet.studies.study import Study
 from privet.studies.trial import Outcome, Trial
+from privet.studies.verdict import CERTAIN
 
 TASK = "hanisch-scikit"
 TREE, FOREST = "scikit-tree", "scikit-forest"
@@ -160,10 +161,10 @@ def _overfit(found: Mapping[int, Mapping[int, Sequence[float]]], best: int) -> C
     apart = [found[best][seed][0] - found[deepest][seed][0] for seed in splits]
     p = corrected_t_test(apart, HELD_OUT) if apart else 1.0
     mean = float(np.mean(apart)) if apart else 0.0
-    holds = None if p > 0.05 or best == deepest else mean > 0
+    holds = None if p > CERTAIN or best == deepest else mean > 0  # the best depth was looked for on the same splits
     evidence = (
-        f"Depth {best} is {mean:.2f} points above depth {deepest} on the same splits (corrected paired t-test, p = "
-        f"{p:.2g})."
+        f"Depth {best} is {mean:.2f} points above depth {deepest} on the splits on which it was found to be the best "
+        f"(corrected paired t-test, p = {p:.2g})."
     )
     return claim("figure-10", "overfit", holds, evidence)
 
@@ -254,7 +255,7 @@ def _read_influence(outcomes: Sequence[Outcome]) -> Findings:
     best = int(by_depth.mean(axis=0).argmax())
     drop = [float(each[best] - each[-1]) for each in by_depth]
     p = corrected_t_test(drop, HELD_OUT)
-    falls = None if p > 0.05 else float(np.mean(drop)) > 0
+    falls = None if p > CERTAIN else float(np.mean(drop)) > 0  # the maximum was looked for on the same splits
     claims = (
         claim(
             *("figure-12", "trees", agreed(slope > 0 for slope in slopes)),

@@ -10,14 +10,14 @@ import numpy as np
 from privet.studies.estimate import Estimate
 from privet.studies.findings import Cell, ClaimReading, Findings, Number, Panel
 from privet.studies.papers.hanisch import plain
-from privet.studies.papers.hanisch.random import Found, expectations, listed, single
+from privet.studies.papers.hanisch.random_trees import RandomTreeRuns, expectations, listed, single
 from privet.studies.papers.hanisch.shared import NEEDS, NO_PLOT, SOURCE, agreed, beyond, claim, number, read_claim
 from privet.studies.study import Study
 from privet.studies.trial import Outcome
 
 
 def _read_tree(outcomes: Sequence[Outcome]) -> Findings:
-    found = Found.of(outcomes)
+    found = RandomTreeRuns.of(outcomes)
     cells = [found.cell(key, f"epsilon {key[0]}", key[2]) for key in found.runs]
     panel = Panel("Mean accuracy of a private random tree", "depth", tuple(cells), levels=found.levels)
     if not found.exact or not found.runs:
@@ -76,7 +76,7 @@ def _read_tree(outcomes: Sequence[Outcome]) -> Findings:
 
 
 def _read_variance(outcomes: Sequence[Outcome]) -> Findings:
-    found = Found.of(outcomes)
+    found = RandomTreeRuns.of(outcomes)
     cells = []
     for key, values in found.runs.items():
         n, known = len(values), found.exact and key[0] in found.exact[0]["spread"]

@@ -296,6 +296,10 @@ def read_nodes(outcomes: Sequence[Outcome]) -> Findings:
         for signal, scores in _grouped(places, 1).items()
     )
     holds = positive(gains) or (False if below(gains, LITTLE) else None)
-    claim = _claim("per-node", "node", "", holds, f"Less {best}: {_points(gains)}; by rows times epsilon {by_signal}.")
+    claim = _claim(
+        *("per-node", "node", "", holds),
+        f"Less {best}: {_points(gains)}; by rows times epsilon {by_signal}. It holds if the gain is above 0 for "
+        f"certain, and does not if it is below {LITTLE:g} point for certain.",
+    )
     panel = Panel("ID3+ of depth 3 on all kinds of tables", "rows times epsilon", cells, log=True)
     return Findings((panel,), (claim,), notes)

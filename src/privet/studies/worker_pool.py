@@ -21,7 +21,7 @@ from privet.studies.worker import ABOUT
 LIMIT = 1800.0  # seconds for one trial: a peer was seen to hang
 
 
-class Crew:
+class WorkerPool:
     """Runs trials by a function `module:name`, each in a process of the interpreter that its learner needs.
 
     With `fresh` every trial has a process of its own, so that none is measured in what another left behind.
@@ -32,7 +32,7 @@ class Crew:
         self._interpreters = {True: Path(sys.executable), False: peers}
         self._workers: dict[tuple[int, bool], _Worker] = {}
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> WorkerPool:
         return self
 
     def __exit__(self, *_: object) -> None:

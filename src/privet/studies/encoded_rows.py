@@ -20,7 +20,7 @@ BINS = 10  # in which miscalibration is measured
 
 
 @dataclass(frozen=True)
-class Part:
+class EncodedRows:
     """Rows in both forms, and the codes of their classes."""
 
     frame: pd.DataFrame
@@ -30,7 +30,7 @@ class Part:
     codes: NDArray[np.int64]
 
     @classmethod
-    def of(cls, found: Dataset) -> Part:
+    def of(cls, found: Dataset) -> EncodedRows:
         attributes = list(found.domain.attributes)
         labels = found.frame[found.domain.target_column.name]
         numbers = np.stack([_numbers(found, name) for name in attributes], axis=1)
@@ -38,9 +38,9 @@ class Part:
         codes = found.domain.target_column.encode(labels)
         return cls(found.frame[attributes], labels, numbers, np.stack(cells, axis=1).astype(np.int32), codes)
 
-    def taken(self, rows: Any) -> Part:
+    def taken(self, rows: Any) -> EncodedRows:
         arrays = (self.numbers[rows], self.cells[rows], self.codes[rows])
-        return Part(self.frame.iloc[rows], self.labels.iloc[rows], *arrays)
+        return EncodedRows(self.frame.iloc[rows], self.labels.iloc[rows], *arrays)
 
     def seen_by(self, learner: Learner) -> tuple[Any, Any]:
         """The rows and classes as a learner reads them."""
@@ -50,11 +50,11 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Parts:
+class EncodedSplit:
     """Rows to learn from and rows to test on."""
 
-    train: Part
-    test: Part
+    train: EncodedRows
+    test: EncodedRows
     domain: Domain
 
     @property

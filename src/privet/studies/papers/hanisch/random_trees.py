@@ -108,14 +108,14 @@ def long(size: str) -> list[Trial]:
 
 
 @dataclass(frozen=True)
-class Found:
+class RandomTreeRuns:
     """Runs on the first split, and the expectations on every split."""
 
     runs: dict[Key, list[float]]
     exact: list[dict[str, Any]]
 
     @classmethod
-    def of(cls, outcomes: Sequence[Outcome]) -> Found:
+    def of(cls, outcomes: Sequence[Outcome]) -> RandomTreeRuns:
         runs: dict[Key, list[float]] = {}
         exact: dict[int, dict[str, Any]] = {}
         for outcome in outcomes:

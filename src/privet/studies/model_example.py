@@ -30,7 +30,7 @@ EXPECTED = "Rows of each class{}: counted, and as the released model expects the
 Counts = NDArray[np.float64]
 
 
-def specimen(model: Model, rows: pd.DataFrame) -> dict[str, Any]:
+def model_example(model: Model, rows: pd.DataFrame) -> dict[str, Any]:
     """Plain values for a page: the model as text, and what is known of its bars before and after the noise."""
     labels, before, after, what = _leaves(model, rows) if _has_counts(model) else _expected(model, rows)
     names, before, after = _few_classes(model.domain, before, after)

@@ -15,7 +15,7 @@ from privet.datasets import census, census_domain
 from privet.kernel import seeded_noise
 from privet.models.model import Model
 from privet.models.tree import Ensemble
-from privet.studies.specimen import BARS, COLUMNS, LIMIT, LINES, specimen
+from privet.studies.model_example import BARS, COLUMNS, LIMIT, LINES, model_example
 
 ROWS = census(2000, 1)
 
@@ -30,8 +30,8 @@ def fitted(name: str, epsilon: str = "1", **options: Any) -> Model:
 
 
 @pytest.mark.parametrize("name", ["diffpid3", "jagannathan", "maxforest", "hanisch-forest", "boosted", "prior"])
-def test_a_specimen_is_small_and_plain(name: str) -> None:
-    found = specimen(fitted(name), ROWS)
+def test_an_example_is_small_and_plain(name: str) -> None:
+    found = model_example(fitted(name), ROWS)
     assert json.loads(json.dumps(found)) == found and len(json.dumps(found)) <= LIMIT
     lines = found["text"].split("\n")
     assert 1 < len(lines) <= LINES and max(map(len, lines)) <= COLUMNS
@@ -43,7 +43,7 @@ def test_a_specimen_is_small_and_plain(name: str) -> None:
 def test_leaves_are_counted_and_what_was_released_stands_beside_them() -> None:
     model = fitted("diffpid3", max_depth=1)
     assert isinstance(model, Ensemble)
-    found = specimen(model, ROWS)
+    found = model_example(model, ROWS)
     root = model.trees[0].root
     bars = {label: (before, after) for label, before, after in found["bars"]}
     told = {visit.path[0]: visit.node.counts for visit in model.trees[0].walk() if visit.path}
@@ -64,13 +64,13 @@ def test_much_noise_is_seen() -> None:
     apart = {
         epsilon: np.mean([abs(b - a) for _, before, after in found["bars"] for b, a in zip(before, after, strict=True)])
         for epsilon in ("0.1", "1")
-        for found in [specimen(fitted("jagannathan", epsilon, n_estimators=1, max_depth=1), ROWS)]
+        for found in [model_example(fitted("jagannathan", epsilon, n_estimators=1, max_depth=1), ROWS)]
     }
     assert apart["0.1"] > 3 * apart["1"] > 0
 
 
 def test_a_tree_without_noise_says_so() -> None:
-    found = specimen(fitted("id3", max_depth=2), ROWS)
+    found = model_example(fitted("id3", max_depth=2), ROWS)
     assert found["what"].endswith("it is not private")
     assert all(before == after for _, before, after in found["bars"])
 
@@ -81,16 +81,16 @@ def test_trees_that_saw_other_rows_are_not_blamed_for_it() -> None:
     plain = fitted("maxforest", "10")
     assert isinstance(plain, Ensemble)
     disjoint = replace(plain, privacy=replace(plain.privacy, disjoint=True))
-    assert "in the leaves of the tree" in specimen(plain, ROWS)["what"]
+    assert "in the leaves of the tree" in model_example(plain, ROWS)["what"]
     for model in (bootstrap, disjoint):
-        found = specimen(model, ROWS)
+        found = model_example(model, ROWS)
         assert "as the released model expects them" in found["what"]
         before, after = (sum(sum(bar[side]) for bar in found["bars"]) for side in (1, 2))
         assert after == pytest.approx(before, rel=0.01)
 
 
 def test_a_sum_of_tables_shows_what_it_expects() -> None:
-    found = specimen(fitted("boosted", "10"), ROWS)
+    found = model_example(fitted("boosted", "10"), ROWS)
     assert found["what"].startswith("Rows of each class by ")
     for _, before, after in found["bars"]:
         assert sum(after) == pytest.approx(sum(before), abs=1.1)  # every row counts once
