@@ -7,7 +7,7 @@ PEERS := .venv-bench
 # The demo needs the package alone, a third of what the tests need. Where their environment is there, it serves.
 DEMO := $(if $(wildcard $(STAMP)),$(VENV),.venv-demo)
 
-.PHONY: help install demo test test-all test-long check wheel bench evidence clean
+.PHONY: help install demo site test test-all test-long check wheel bench evidence clean
 
 # Modules that are compiled once for all the processes that tests start; also where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
@@ -68,6 +68,9 @@ wheel:  ## build wheel and sdist into dist/, install the wheel into an empty env
 	cd build/wheel && empty/bin/privet demo --folder demo --rows 5000
 	cd build/wheel/demo && ../empty/bin/privet fit people.csv --domain people.toml --epsilon 1 --budget 10 -o model.json --name wheel --ledger wheel.ledger --ignore-spending
 	cd build/wheel/demo && ../empty/bin/privet predict model.json new.csv | head -3
+
+site: $(STAMP)  ## the documentation as a site in build/site: open index.html, no network needed; fails on a broken link
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 bench: $(STAMP) $(PEERS)/.installed  ## accuracy, speed and memory beside peers, over an hour (BENCH=--quick: some minutes); writes build/bench/index.html
 	$(BIN)/python -m bench $(BENCH)

@@ -11,13 +11,16 @@ from bench.trials import EPSILONS
 from privet.studies.learners import BENCHED as LEARNERS
 
 USUAL = EPSILONS[EPSILONS.index("0.05") : EPSILONS.index("2") + 1]
-OURS, BEST = "boosted", "dp-ebm-05"
+OURS, DELTA, BEST = "boosted", "boosted-delta", "dp-ebm-05"
 SETS = ("adult", "mushroom", "nursery", "nursery2")
-LEADS = {  # data sets on which ours is held to be above a peer; on the other sets the lead is told
-    "dp-ebm-05": ("adult",),
-    "diffprivlib-forest": SETS,
-    "diffprivlib-tree": SETS,
-}
+# one of ours, a peer, and the data sets on which ours is held to be above it; on the other sets the lead is told
+LEADS = (
+    (OURS, "diffprivlib-forest", SETS),
+    (OURS, "diffprivlib-tree", SETS),
+    (OURS, BEST, ("adult",)),  # also though it promises more
+    (DELTA, BEST, SETS),
+    (DELTA, "noisy-gd", ("adult", "mushroom")),
+)
 SIGNAL = 150  # rows times epsilon
 MILLION, TEN_MILLION = 10**6, 10**7
 
@@ -26,53 +29,54 @@ def held(summary: Summary) -> Iterator[Result]:
     """Every bound of which enough was measured."""
     if summary.places:
         yield Result("results measured on other rows than their peers", summary.strays(), "", 0)
-    for peer in LEADS:
+    for ours, peer, bound in LEADS:
         for data in SETS:
-            yield from _lead(summary, data, peer)
+            yield from _lead(summary, data, ours, peer, data in bound)
     yield from _majority(summary)
     yield from _fit_ratio(summary)
     yield from _growth(summary)
 
 
-def _lead(summary: Summary, data: str, peer: str) -> Iterator[Result]:
+def _lead(summary: Summary, data: str, ours: str, peer: str, bound: bool) -> Iterator[Result]:
     leads = {
         epsilon: lead
         for epsilon in USUAL
-        if (lead := summary.lead(Place(data, OURS, epsilon), Place(data, peer, epsilon))) is not None
+        if (lead := summary.lead(Place(data, ours, epsilon), Place(data, peer, epsilon))) is not None
     }
     if leads:
         worst = min(leads, key=lambda epsilon: leads[epsilon].mean)
-        title = f"{LEARNERS[OURS].title} above {LEARNERS[peer].title}, {data}: least lead, at epsilon {worst}"
-        bound = 0 if data in LEADS[peer] else None
-        yield Result(title, 100 * leads[worst].mean, "points", bound, above=True)
+        title = f"{LEARNERS[ours].title} above {LEARNERS[peer].title}, {data}: least lead, at epsilon {worst}"
+        yield Result(title, 100 * leads[worst].mean, "points", 0 if bound else None, above=True)
 
 
 def _majority(summary: Summary) -> Iterator[Result]:
     """Where there is some signal, a learner must not do worse than the largest class."""
     leads = {}
     for place in summary.places:
-        if place.learner == OURS and place.data != GROWTH:
+        if place.learner in (OURS, DELTA) and place.data != GROWTH:
             accuracy, largest = (summary.estimate(place, measure) for measure in ("accuracy", "majority"))
             if accuracy and largest and summary.facts(place.data)["rows"] * float(place.epsilon) >= SIGNAL:
                 leads[place] = accuracy.mean - largest.mean
     if leads:
         worst = min(leads, key=lambda place: leads[place])
-        title = f"{LEARNERS[OURS].title} above the largest class, rows x epsilon >= {SIGNAL}: least lead, {worst.data}"
-        yield Result(f"{title} at epsilon {worst.epsilon}", 100 * leads[worst], "points", -1, above=True)
+        title = f"{LEARNERS[worst.learner].title} above the largest class, rows x epsilon >= {SIGNAL}: least lead"
+        yield Result(f"{title}, {worst.data} at epsilon {worst.epsilon}", 100 * leads[worst], "points", -1, above=True)
 
 
 def _fit_ratio(summary: Summary) -> Iterator[Result]:
     """Over all epsilons together: ours takes longer with more budget."""
-    pairs = []
-    for epsilon in USUAL:
-        ours = summary.estimate(Place("adult", OURS, epsilon), "fit")
-        theirs = summary.estimate(Place("adult", BEST, epsilon), "fit")
-        if ours and theirs:
-            pairs.append((ours.mean, theirs.mean))
-    if pairs:
-        ratio = sum(mine for mine, _ in pairs) / sum(their for _, their in pairs)
-        title = f"{LEARNERS[OURS].title}, adult: fit over that of {LEARNERS[BEST].title}"
-        yield Result(title, ratio, "x", 0.1)
+    # with a delta a fit asks 38 questions of all tables, whatever epsilon is, and a tenth is out of reach on few rows
+    for name, bound in ((OURS, 0.1), (DELTA, 1.0)):
+        pairs = []
+        for epsilon in USUAL:
+            ours = summary.estimate(Place("adult", name, epsilon), "fit")
+            theirs = summary.estimate(Place("adult", BEST, epsilon), "fit")
+            if ours and theirs:
+                pairs.append((ours.mean, theirs.mean))
+        if pairs:
+            ratio = sum(mine for mine, _ in pairs) / sum(their for _, their in pairs)
+            title = f"{LEARNERS[name].title}, adult: fit over that of {LEARNERS[BEST].title}"
+            yield Result(title, ratio, "x", bound, aim=0.1)
 
 
 def _growth(summary: Summary) -> Iterator[Result]:

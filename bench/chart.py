@@ -8,6 +8,8 @@ LOOKS = {
     look.name: look
     for look in (
         Look("boosted", "#1d7a46", "#5fd08f", '<circle r="4"/>', 3.2),
+        Look("boosted-delta", "#1d7a46", "#5fd08f", '<circle r="4"/>', 3.2),
+        Look("noisy-gd", "#0b6b72", "#6fd6dd", '<path d="M0 4.8L4.5 -3.4H-4.5Z"/>', 1.8, "9 3 2 3"),
         Look("id3plus", "#2567a8", "#7db5ee", '<path d="M-3.6 -3.6H3.6V3.6H-3.6Z"/>'),
         Look("naive-bayes", "#5b7f95", "#9cc3d8", '<path d="M0 -4.4L4.2 3.4H-4.2Z"/>', 1.5),
         Look("diffpid3", "#4a5bb5", "#a3b0f5", '<path d="M0 4.4L4.2 -3.4H-4.2Z"/>', 1.5, "7 3"),
@@ -21,6 +23,7 @@ LOOKS = {
         Look("sklearn-tree", "#3d4a42", "#c9d3cc", "", 1.4, "2 3"),
         Look("sklearn-forest", "#3d4a42", "#c9d3cc", "", 1.4, "9 4"),
         Look("xgboost", "#3d4a42", "#c9d3cc", "", 1.4, "9 3 2 3"),
+        Look("xgboost-bins", "#3d4a42", "#c9d3cc", "", 1.4, "3 6"),
         Look("majority", "#7b877f", "#8d9a92", "", 1.2, "1 4"),
     )
 }

@@ -19,7 +19,13 @@ from privet.trees.axis import Axis
 from privet.trees.layout import safe
 from privet.verification.marks import cell, heads
 
-TITLES = {"accuracy": "accuracy", "auroc": "area under the ROC curve", "log loss": "log loss (less is better)"}
+TITLES = {
+    "accuracy": "accuracy",
+    "auroc": "area under the ROC curve",
+    "log loss": "log loss (less is better)",
+    "miscalibration": "how far shares are from truth (less is better)",
+}
+LESS = ("log loss", "miscalibration")  # is better
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 452, 34, 262  # the frame of a figure, of 468 x 312
 
 _PAGE_STYLE = """
@@ -111,7 +117,7 @@ def _key(summary: Summary) -> str:
 def _data(summary: Summary, name: str) -> str:
     facts = summary.facts(name)
     told = f"{facts['rows']:,} rows, {facts['attributes']} attributes, {facts['classes']} classes"
-    figures = "".join(_figure(summary, name, measure) for measure in TITLES)
+    figures = "".join(_figure(summary, name, measure, delta) for measure in TITLES for delta in (False, True))
     tables = "".join(_numbers(summary, name, measure) for measure in TITLES)
     return (
         f'<section><h2>{safe(name)}</h2><p>{safe(data.about(name), 400)} <span class="soft">{told}.</span></p>'
@@ -119,22 +125,30 @@ def _data(summary: Summary, name: str) -> str:
     )
 
 
-def _figure(summary: Summary, name: str, measure: str) -> str:
-    names = [learner for learner in LEARNERS if (learner, measure) != ("prior", "auroc")]  # one half, always
-    found = lines(summary, name, names, measure)
-    if not found:
+def _figure(summary: Summary, name: str, measure: str, delta: bool) -> str:
+    """A measure against epsilon: of who promises pure epsilon, or epsilon and a delta."""
+    names = [other for other in LEARNERS if (other, measure) != ("prior", "auroc")]  # one half, always
+    every = lines(summary, name, names, measure)
+    found = lines(summary, name, [other for other in names if _beside(other, delta)], measure)
+    if not any(line.points for line in found):
         return ""
-    if measure == "accuracy":
-        least = majority(summary, name)
-        found += [] if least is None else [least]
+    least = majority(summary, name) if measure == "accuracy" else None
+    found, every = ([*drawn, *([] if least is None else [least])] for drawn in (found, every))
     ceiling = _ceiling(summary, name) if measure == "log loss" else 1.0
-    y = scale(found, _BOTTOM, _TOP, ceiling=ceiling)
-    tell: Callable[[float], str] = (lambda share: f"{100 * share:g}%") if measure == "accuracy" else "{:g}".format
-    frame = Frame(epsilons(_LEFT, _RIGHT), y, TITLES[measure], "epsilon", tell)
+    y = scale(every, _BOTTOM, _TOP, ceiling=ceiling)
+    shares = measure in ("accuracy", "miscalibration")
+    tell: Callable[[float], str] = (lambda share: f"{100 * share:g}%") if shares else "{:g}".format
+    title = f"{TITLES[measure].split(' (')[0]}, {'with a delta' if delta else 'pure epsilon'}"
+    frame = Frame(epsilons(_LEFT, _RIGHT), y, title, "epsilon", tell)
     highest = {line.title: max((each.mean for _, each in line.points), default=0.0) for line in found}
     off = ", ".join(f"{title} up to {high:.2g}" for title, high in highest.items() if high > y.high)
     caption = f"Above the scale: {safe(off, 300)}." if off else ""
-    return _svg(frame, found, f"{TITLES[measure]} against epsilon, {name}", caption)
+    return _svg(frame, found, f"{title} against epsilon, {name}", caption)
+
+
+def _beside(name: str, delta: bool) -> bool:
+    """Whether a learner is drawn in the figure of this promise; what is not private stands in both."""
+    return not LEARNERS[name].private or LEARNERS[name].delta == delta
 
 
 def _ceiling(summary: Summary, name: str) -> float:
@@ -161,7 +175,7 @@ def _numbers(summary: Summary, name: str, measure: str) -> str:
     }
     shown = [epsilon for epsilon in EPSILONS if any(at == epsilon for _, at in known)]
     best = {
-        epsilon: (min if measure == "log loss" else max)(each.mean for (_, at), each in known.items() if at == epsilon)
+        epsilon: (min if measure in LESS else max)(each.mean for (_, at), each in known.items() if at == epsilon)
         for epsilon in shown
     }
     body = ""
@@ -310,10 +324,14 @@ def _reading(summary: Summary, command: str) -> str:
 and ± are 95% intervals over the repeats, drawn from {FEW} repeats on; as the splits of a real table share rows they are
 a little too narrow.
 Generated tables are drawn anew for each repeat, so their bands hold the difference between tables too.</p>
-<p>Ours promise pure epsilon, and so does diffprivlib; DP-EBM promises epsilon and a delta of 10⁻⁶, which is less. Peers
-get what favours them: codes in the order of the public value lists, bounds and classes from the public domain, a depth
-and a learning rate that were picked on test accuracy. DP-EBM knows two classes only and is left out on others.</p>
-<p>CPU time of one thread; a first fit compiles and is not counted. Probabilities are cut at 10⁻⁶ for the log loss.</p>
+<p>Figures on the left are of who promises pure epsilon, figures on the right of who promises epsilon and a delta of
+10⁻⁶, which is less: boosted tables with a delta, noisy gradient descent, DP-EBM. Peers get what favours them: codes in
+the order of the public value lists, bounds and classes from the public domain, a depth, a learning rate and steps that
+were picked on test accuracy. DP-EBM knows two classes only and is left out on others. XGBoost without privacy reads
+numbers as they are, and once the bins of the domain: the ceilings.</p>
+<p>CPU time of one thread; a first fit compiles and is not counted. Probabilities are cut at 10⁻⁶ for the log loss. How
+far shares are from truth: in ten bins of rows, by how sure the model is of the class it says, the mean distance of that
+share from how often it is right. On few test rows chance makes most of it.</p>
 <p>{safe(versions, 1000)}. <code>{safe(command, 200)}</code></p></section>"""
 
 

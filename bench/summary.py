@@ -11,7 +11,7 @@ from bench.split import GROWTH
 from privet.studies import Outcome
 from privet.studies.estimate import Estimate
 
-MEASURES = ("accuracy", "auroc", "log loss", "majority", "fit", "predict", "memory", "steps")
+MEASURES = ("accuracy", "auroc", "log loss", "miscalibration", "majority", "fit", "predict", "memory", "steps")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Summary:
         return list(self._results)
 
     def estimate(self, place: Place, measure: str) -> Estimate | None:
-        values = [result[measure] for result in self._results.get(place, {}).values()]
+        values = [result.get(measure) for result in self._results.get(place, {}).values()]
         known = [float(value) for value in values if value is not None]
         return Estimate.of(known) if known else None
 

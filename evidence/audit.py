@@ -65,7 +65,7 @@ def measured(tree: str, qi: str) -> dict[str, Any]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """What docs/audit.md shows of it."""
+    """What docs/how-to/audit.md shows of it."""
     first = next(iter(found.values()))
     lines = [
         "| tree | leaves | internal constraints | D without them | D | D, floor 1e-4 | entropy | worst broken "

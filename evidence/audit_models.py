@@ -91,7 +91,7 @@ def measured(model: Any, table: pd.DataFrame, answers: pd.Series[Any]) -> dict[s
 
 
 def table(found: dict[str, Any]) -> str:
-    """What docs/audit.md shows of it."""
+    """What docs/how-to/audit.md shows of it."""
     lines = [
         "| model | right | baseline | inference | disclosure, mean | most | people at 0.1 or more | verdict |",
         "|---|---|---|---|---|---|---|---|",

@@ -1,4 +1,4 @@
-"""`python -m evidence.epsilon`: the picture and the table of docs/epsilon.md, by the function that all pages call.
+"""`python -m evidence.epsilon`: what docs/explanation/epsilon.md shows, by the function that all pages call.
 
 Nothing is measured: the numbers follow from epsilon alone. A test holds the page to them.
 """
@@ -16,7 +16,7 @@ from privet.studies.pages.drawn import sheet
 from privet.studies.pages.plot import drawing, key, looks_of
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE, PICTURE = DOCS / "epsilon.md", DOCS / "epsilon.svg"
+PAGE, PICTURE = DOCS / "explanation" / "epsilon.md", DOCS / "epsilon.svg"
 TABLE = re.compile(r"(?<=<!-- table -->\n).*?(?=<!-- /table -->)", re.DOTALL)
 EPSILONS = (0.01, 0.1, 0.5, 1, 2, 5, 10)
 DRAWN = (0.1, 0.5, 1, 2, 5)

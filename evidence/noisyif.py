@@ -33,7 +33,7 @@ from privet.studies.pages.plot import drawing, key, looks_of
 
 RESULT = Path(__file__).with_name("noisyif.json")
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE, PICTURE = DOCS / "choice.md", DOCS / "noisyif.svg"
+PAGE, PICTURE = DOCS / "explanation" / "choice.md", DOCS / "noisyif.svg"
 DOMAIN = privet.datasets.census_domain()
 UNSEEN = privet.datasets.census(4000, seed=999)
 
@@ -256,7 +256,7 @@ def picture(content: dict[str, Any]) -> str:
 
 
 def page(content: dict[str, Any]) -> str:
-    """Return docs/choice.md with the tables of this content between their marks."""
+    """Return docs/explanation/choice.md with the tables of this content between their marks."""
     text = PAGE.read_text(encoding="utf-8")
     for name, table in (("bandit", _bandit_table(content)), ("figure 7", _figure_table(content))):
         marked = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)", re.DOTALL)

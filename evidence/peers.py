@@ -1,6 +1,6 @@
 """`python -m evidence.peers`: diffprivlib on the bench of `privet verify`, in the environment that it needs.
 
-Writes evidence/peers.json, which docs/verify.md quotes.
+Writes evidence/peers.json, which docs/how-to/verify.md quotes.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ Run = dict[str, Any]
 
 
 def table(found: dict[str, Any]) -> str:
-    """What docs/scale.md shows of it."""
+    """What docs/explanation/scale.md shows of it."""
     lines = [
         "| engine | rows | open, CPU s | fit, CPU s | predicted | over bare | peak MB | read, MB |",
         "|---|---|---|---|---|---|---|---|",

@@ -1,8 +1,8 @@
 """`python -m evidence.studies [SIZE=]FINDINGS...`: what came of the papers' claims, in evidence/studies.json and docs.
 
 FINDINGS are files findings.json that `privet study run` writes: of `all`, or of some studies that were run again; the
-size is quick unless it is named, as in medium=study/findings.json. The section of docs/studies.md between its marks is
-made from evidence/studies.json and from nothing else.
+size is quick unless it is named, as in medium=study/findings.json. What docs/reference/studies.md has between its
+marks is made from evidence/studies.json and from nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from privet.studies.catalog import PAPERS, STUDIES
 from privet.studies.findings import DEPENDS, FAILS, HOLDS, INCOMPARABLE, OPEN, VERDICTS, Claim, ClaimReading
 
 RESULT = Path(__file__).with_name("studies.json")
-PAGE = Path(__file__).parents[1] / "docs" / "studies.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "studies.md"
 MARKED = re.compile(r"(?<=<!-- claims -->\n).*?(?=<!-- /claims -->)", re.DOTALL)
 COMMAND = "privet study run all --medium"
 DIFFERENCE = re.compile(r"([+-]\d+\.\d+) ± (\d+\.\d+) points")
@@ -117,7 +117,7 @@ def table(content: Mapping[str, Any]) -> str:
 
 
 def page(content: Mapping[str, Any]) -> str:
-    """Return docs/studies.md with what this content says of the papers."""
+    """Return docs/reference/studies.md with what this content says of the papers."""
     text = f"{_papers(content)}\n\n{table(content)}\n"
     return MARKED.sub(lambda _: text, PAGE.read_text(encoding="utf-8"))
 

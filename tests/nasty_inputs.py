@@ -21,11 +21,11 @@ import pandas as pd
 from sizes import part_of
 
 import privet
+from privet.access import size_of
 from privet.errors import PrivetError
 from privet.kernel import Ledger, as_epsilon, race, source_of
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.engines.access import size_of
 from privet.question_text import TextQuestion
 from privet.risk.readers import read_tree
 

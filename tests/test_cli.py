@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -215,7 +216,7 @@ def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
     )  # the answers: labels, bars and numbers, as wide as a phone
     assert 'class="scroll"' in report and report.count("<svg") >= 2  # the tree, and a chart for each table
     assert "<th>on</th>" not in report and "mean(wage) on 2 parts, first all rows / sex = Female</td>" in report
-    assert sentence(2.5) in report and sentence(0.5) in report and "docs/epsilon.md" in report
+    assert sentence(2.5) in report and sentence(0.5) in report and "docs/explanation/epsilon.md" in report
     assert {each.name for each in (tmp_path / "story").iterdir()} >= {
         "tree.json",
         "auto.json",
@@ -546,13 +547,13 @@ def on_terminal(*words: str, cwd: Path) -> tuple[int, str, str]:
 def test_a_terminal_shows_how_far_a_fit_is_and_nothing_else_does(folder: Path) -> None:
     code, out, shown = on_terminal(*FIT, cwd=folder)
     assert code == 0 and "level " not in out.splitlines()[0]
-    for text in (
-        "opening people.csv",
-        "level 0 of 2: 1 node",
-        "level 1 of 2: 21 nodes; about ",
-        "up to 1 pass over the rows",
+    for pattern in (
+        r"opening people\.csv",
+        r"level 0 of 2: 1 node",
+        r"level 1 of 2: \d+ nodes; about ",  # how many there are depends on the column that noise chose
+        r"up to 1 pass over the rows",
     ):
-        assert text in shown, text
+        assert re.search(pattern, shown), pattern
     code, out, shown = on_terminal(*FIT, "--json", cwd=folder)
     assert (code, shown) == (0, "") and json.loads(out)["epsilon"] == "1"
     assert "level 0" not in run(*FIT, cwd=folder).stderr  # no terminal

@@ -22,7 +22,7 @@ from privet.cli import app
 from privet.table import Parts, Questions, asks
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NUMBER = re.compile(r"-?\d+(\.\d*)?(e[+-]?\d+)?")
 UPDATE = bool(os.environ.get("PRIVET_UPDATE_DOCS"))
 
@@ -72,7 +72,7 @@ def commands(group: typer.core.TyperGroup, prefix: str = "privet") -> dict[str, 
 
 
 def reference() -> str:
-    """docs/cli.md, generated from the help texts."""
+    """docs/reference/cli.md, generated from the help texts."""
     pages = ["# Command line", "", "Generated from `--help`; a test holds it to that.", ""]
     runner = CliRunner(env={"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"})
     for name in commands(typer.main.get_command(app)):
@@ -82,7 +82,7 @@ def reference() -> str:
 
 
 def test_the_command_line_reference_is_what_help_prints() -> None:
-    path = ROOT / "docs" / "cli.md"
+    path = ROOT / "docs" / "reference" / "cli.md"
     if UPDATE:
         path.write_text(reference(), encoding="utf-8")
     assert path.read_text(encoding="utf-8") == reference()
@@ -100,10 +100,48 @@ def test_every_public_name_is_documented() -> None:
 
 
 def test_every_question_that_is_asked_of_tables_has_a_row_on_its_page() -> None:
-    page = (ROOT / "docs" / "questions.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "questions.md").read_text(encoding="utf-8")
     methods = [name for kind in (Questions, Parts) for name, method in vars(kind).items() if isinstance(method, asks)]
     missing = [name for name in methods if f"`{name}(" not in page and f".{name}(" not in page]
-    assert len(methods) > 10 and not missing, f"docs/questions.md does not show {missing}"
+    assert len(methods) > 10 and not missing, f"docs/how-to/questions.md does not show {missing}"
+
+
+LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]+))?\)")
+PROSE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)  # what is no prose: code
+CODE = [path for folder in ("src", "tests", "bench", "evidence") for path in (ROOT / folder).rglob("*.py")]
+
+
+def anchors(page: Path) -> set[str]:
+    """The places of a page that a link can name: headings, as GitHub and the site spell them, and ids."""
+    text = page.read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings]
+    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in plain}
+    return slugs | set(re.findall(r'<a id="([^"]+)">', text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    for target, anchor in LINK.findall(PROSE.sub("", page.read_text(encoding="utf-8"))):
+        if "://" in target:
+            continue
+        found = (page.parent / target).resolve() if target else page
+        assert found.exists(), f"{page.name} links to {target}, which is not there"
+        if anchor and found.suffix == ".md":
+            assert anchor in anchors(found), f"{page.name} links to #{anchor}, which {found.name} does not have"
+
+
+def test_pages_that_code_names_are_there() -> None:
+    for path in CODE:
+        for name in re.findall(r"docs/[\w/.-]+\.(?:md|svg|png|json)\b", path.read_text(encoding="utf-8")):
+            assert (ROOT / name).exists(), f"{path.relative_to(ROOT)} names {name}, which is not there"
+
+
+def test_every_page_is_of_one_kind() -> None:
+    """Tutorials teach, how-to guides help at work, explanations say why, references say what: no page is all four."""
+    kinds = {page.parent.name for page in (ROOT / "docs").rglob("*.md") if page.parent != ROOT / "docs"}
+    assert kinds == {"tutorials", "how-to", "explanation", "reference"}
+    assert [page.name for page in (ROOT / "docs").glob("*.md")] == ["index.md"]
 
 
 def test_no_page_names_a_path_of_some_machine() -> None:

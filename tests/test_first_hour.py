@@ -1,4 +1,4 @@
-"""The transcript of docs/first-hour.md: at most five commands a file, none failed, and they are those of the script."""
+"""The transcript of docs/tutorials/first-hour.md: at most five commands a file, none failed, all of the script."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # evidence/ lies beside tests/ and is not installed
 first_hour: Any = importlib.import_module("evidence.first_hour")
 drafts: Any = importlib.import_module("evidence.drafts")
-PAGE = (ROOT / "docs" / "first-hour.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "tutorials" / "first-hour.md").read_text(encoding="utf-8")
 SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
 
 

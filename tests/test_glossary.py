@@ -1,4 +1,4 @@
-"""One word, one meaning: docs/glossary.md is held against the names of modules and classes.
+"""One word, one meaning: docs/reference/glossary.md is held against the names of modules and classes.
 
 * Every word has one sentence, and the class or module that it names is there.
 * A class of the kernel whose name ends with a word of the glossary is what the word means.
@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "privet"
-TEXT = (PACKAGE.parents[1] / "docs" / "glossary.md").read_text(encoding="utf-8")
+TEXT = (PACKAGE.parents[1] / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
 LATER = ("trees/", "risk/", "studies/")
 
 WORDS = re.findall(r"^\| ([\w -]+) \| ([^|]+) \| *(?:`([\w.]+)`)? *\|$", TEXT, re.MULTILINE)[1:]

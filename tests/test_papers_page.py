@@ -1,4 +1,4 @@
-"""docs/papers.md names, for every section of every paper, files and studies that are there."""
+"""docs/reference/papers.md names, for every section of every paper, files and studies that are there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 from privet.studies.catalog import STUDIES
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+PATH = ROOT / "docs" / "reference" / "papers.md"
+PAGE = PATH.read_text(encoding="utf-8")
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
     for line in PAGE.splitlines()
@@ -33,7 +34,7 @@ def test_the_files_and_studies_exist() -> None:
         assert all((ROOT / "src" / "privet" / name).is_file() for name in quoted(module)), module
         assert all((ROOT / "tests" / name).is_file() for name in quoted(test)), test
         assert set(quoted(shown)) <= {*STUDIES, "choice"}, shown
-        assert all((ROOT / "docs" / name).is_file() for name in re.findall(r"\]\(([\w-]+\.md)", shown)), shown
+        assert all((PATH.parent / name).is_file() for name in re.findall(r"\]\(([\w/.-]+\.md)", shown)), shown
 
 
 def test_every_study_of_a_paper_is_named() -> None:

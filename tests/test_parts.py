@@ -12,7 +12,7 @@ from kernel.people import AGE, DOMAIN, EXACT, FRAME, SEX, counts
 
 import privet
 from privet.errors import QuestionError, UndeclaredDomain
-from privet.kernel import Choice, Releases
+from privet.release import Choice, Releases
 
 # --- partition ----------------------------------------------------------------------------------------------------
 

@@ -16,9 +16,9 @@ from scipy.stats import binom
 
 import privet
 from privet.errors import QuestionError
-from privet.kernel import Choice, Count, Histogram, Mean, Quantile, Sum
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.release import Choice, Count, Histogram, Mean, Quantile, Sum
 
 
 def test_a_count_is_an_int(table: privet.ProtectedTable) -> None:

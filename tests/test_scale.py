@@ -17,7 +17,7 @@ Result: Any = importlib.import_module("bench.result").Result
 
 def test_the_documentation_shows_the_evidence() -> None:
     found = json.loads(scale.RESULT.read_text(encoding="utf-8"))
-    page = (Path(__file__).parents[1] / "docs" / "scale.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "explanation" / "scale.md").read_text(encoding="utf-8")
     assert scale.table(found) in page
     assert scale.rates(found) in page
 

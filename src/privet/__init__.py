@@ -7,20 +7,9 @@ from privet import datasets, errors, testing
 from privet.domain_file import METHODS
 from privet.draft import draft_domain
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
-from privet.kernel import (
-    AdditiveModel,
-    Date,
-    Domain,
-    Nominal,
-    Numeric,
-    Public,
-    Quality,
-    Release,
-    Releases,
-    Rho,
-    WeightedMax,
-)
+from privet.kernel import AdditiveModel, Date, Domain, Nominal, Numeric, Quality, Rho, WeightedMax
 from privet.open_table import open_table as open
+from privet.release import Public, Release, Releases
 from privet.table import Budget, Parts, ProtectedTable
 from privet.version import __version__ as __version__
 

@@ -22,7 +22,6 @@ from privet.kernel import (
     MAX_COLUMN_CELLS,
     MISSING,
     AdditiveModel,
-    Choice,
     Column,
     Condition,
     Date,
@@ -32,7 +31,6 @@ from privet.kernel import (
     Numeric,
     PerPart,
     Positions,
-    Releases,
     Scatter,
     Split,
     day_of,
@@ -41,9 +39,9 @@ from privet.kernel import (
     text_of,
 )
 from privet.kernel.questions.numbers import FINEST_RANK
-from privet.kernel.questions.released_models import Competitor
-from privet.kernel.questions.residual_tables import MergedColumn, MergedTable
+from privet.kernel.questions.released_models import Competitor, MergedColumn, MergedTable
 from privet.kernel.questions.splits import Candidate, Candidates
+from privet.release import Choice, Releases
 from privet.text import decimal_text, quoted, shown
 
 _LISTED = 20  # values that a text names

@@ -19,12 +19,13 @@ from rich.table import Table
 
 from privet import datasets
 from privet.errors import QuestionError
-from privet.kernel import Count, Domain, Entry, Mean
+from privet.kernel import Domain, Entry
 from privet.models.epsilon import PAGE, sentence
 from privet.models.model import Model
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble
 from privet.open_table import open_table
+from privet.release import Count, Mean
 from privet.risk import Audit, audit
 from privet.table import Budget, ProtectedTable
 from privet.text import decimal_text, short_text

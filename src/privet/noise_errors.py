@@ -27,6 +27,15 @@ class _Rated(Protocol):
     def rate(self) -> Fraction: ...
 
 
+class _Bounded(Protocol):
+    def error(self, confidence: float) -> int: ...
+
+
+class _Noisy(Protocol):
+    @property
+    def noise(self) -> _Bounded: ...
+
+
 class LaplaceErrors:
     """Of two-sided geometric noise, whose probabilities are proportional to exp(-|noise| / scale)."""
 
@@ -100,3 +109,27 @@ class SelectionErrors:
         A candidate t below the best is at most exp(-t * rate) times as likely to win as it is.
         """
         return math.log(candidates / (1 - confidence)) / float(self.rate)
+
+
+class NoisyMaxErrors:
+    """Of a choice by the largest score after noise of its own for each."""
+
+    def shortfall(self: _Noisy, candidates: int, confidence: float) -> float:
+        """Return twice the error that all noises together stay within."""
+        return 2.0 * self.noise.error(1 - (1 - confidence) / candidates)
+
+
+class ThresholdErrors:
+    """Of a score that reaches a threshold, where both have geometric noise of the same `rate`."""
+
+    def shortfall(self: _Rated, check: int, confidence: float) -> int:
+        """Return how far below 0 a score that reaches it is at most, with this probability; checks count from 1.
+
+        The difference of the two noises is two-sided geometric. Of what may go wrong, the check of number k has the
+        share 1 / (k (k + 1)): they add up to one, however many checks there are.
+        """
+        scale = float(1 / self.rate)
+        wrong = (1 - confidence) / (check * (check + 1))
+        # P(difference > t) = ratio^(t+1) / (1 + ratio)
+        beyond = -scale * math.log(wrong * (1 + math.exp(-1 / scale)))
+        return max(0, math.ceil(beyond) - 1)

@@ -38,7 +38,7 @@ from privet.kernel import (
     json_forms,
     named,
 )
-from privet.kernel.questions import cell_groups, choose, counts, numbers, released_models, residual_tables, splits
+from privet.kernel.questions import counts, numbers, released_models, splits
 
 QUESTIONS: dict[str, type[Question[Any]]] = {
     question.kind: question
@@ -47,8 +47,8 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
         counts.HistogramQuestion,
         counts.HistogramsQuestion,
         counts.MajorityQuestion,
-        cell_groups.GroupCellsQuestion,
-        cell_groups.GroupedHistogramQuestion,
+        counts.GroupCellsQuestion,
+        counts.GroupedHistogramQuestion,
         numbers.SumQuestion,
         numbers.MeanQuestion,
         numbers.QuantileQuestion,
@@ -58,9 +58,9 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
         released_models.ResidualSumsQuestion,
         released_models.CountCorrectQuestion,
         released_models.BestQuestion,
-        residual_tables.ResidualTablesQuestion,
-        residual_tables.TopTablesQuestion,
-        choose.ChooseQuestion,
+        released_models.ResidualTablesQuestion,
+        released_models.TopTablesQuestion,
+        counts.ChooseQuestion,
     )
 }
 
@@ -315,17 +315,17 @@ def _term(value: object) -> tuple[tuple[str, ...], Any] | None:
     return columns, np.array(table).reshape(shape)
 
 
-def _merged_column(value: object) -> residual_tables.MergedColumn | None:
+def _merged_column(value: object) -> released_models.MergedColumn | None:
     """Read a column of a table, in its own cells or merged ones."""
     if not isinstance(value, Mapping) or not isinstance(value.get("column"), str):
         return None
     if set(value) == {"column"}:
-        return residual_tables.MergedColumn(value["column"])
+        return released_models.MergedColumn(value["column"])
     codes = _wholes(value.get("codes"))
     return (
         None
         if codes is None or set(value) != {"column", "codes"}
-        else residual_tables.MergedColumn(value["column"], codes)
+        else released_models.MergedColumn(value["column"], codes)
     )
 
 

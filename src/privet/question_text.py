@@ -22,7 +22,8 @@ from typing import Any
 
 from privet.conditions import point_of
 from privet.errors import QuestionError, did_you_mean
-from privet.kernel import LONGEST_QUESTION, Date, Domain, Numeric, Release, fraction_of
+from privet.kernel import LONGEST_QUESTION, Date, Domain, Numeric, fraction_of
+from privet.release import Release
 from privet.table import ProtectedTable
 from privet.text import quoted, shown
 

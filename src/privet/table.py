@@ -20,41 +20,27 @@ import numpy as np
 from privet import conditions as syntax
 from privet.errors import PrivacyError, PrivetError, QuestionError, ReceiptError
 from privet.kernel import (
-    About,
     AdditiveModel,
     Allot,
-    CellGroups,
     Chain,
-    Choice,
-    Count,
     Criterion,
-    DateQuantile,
     Divide,
     Domain,
     Entry,
-    Histogram,
     Json,
     Keep,
-    Mean,
     Monitor,
     OpenTable,
     Paths,
     PerPart,
     Positions,
     Quality,
-    Quantile,
     Question,
-    Refinable,
-    Releases,
-    ResidualSums,
-    ResidualTables,
     Rho,
     RowSets,
     Scatter,
     Session,
     Step,
-    Sum,
-    TopTables,
     Unit,
     as_share,
     check_model,
@@ -63,9 +49,25 @@ from privet.kernel import (
     selection,
     whole_of,
 )
-from privet.kernel.questions import cell_groups, counts, numbers, released_models, residual_tables, splits
-from privet.kernel.questions.choose import ChooseQuestion
+from privet.kernel.questions import counts, numbers, released_models, splits
+from privet.kernel.questions.counts import ChooseQuestion
 from privet.receipts import Receipts
+from privet.release import (
+    About,
+    CellGroups,
+    Choice,
+    Count,
+    DateQuantile,
+    Histogram,
+    Mean,
+    Quantile,
+    Refinable,
+    Releases,
+    ResidualSums,
+    ResidualTables,
+    Sum,
+    TopTables,
+)
 from privet.text import protected, quoted, short_text
 
 Epsilon = int | float | str | Fraction | Rho
@@ -430,11 +432,11 @@ class Questions:
         """
         cells = math.prod(self.domain[name].size for name in columns if isinstance(name, str))
         line = (
-            tuple(range(min(cells, cell_groups.MOST_GROUPED)))
+            tuple(range(min(cells, counts.MOST_GROUPED)))
             if order is None
             else syntax.cell_numbers(order, "the positions of cells on a line")
         )
-        return Asked(cell_groups.GroupCellsQuestion(columns, line, syntax.price(price)), epsilon, key)
+        return Asked(counts.GroupCellsQuestion(columns, line, syntax.price(price)), epsilon, key)
 
     @asks
     def grouped_histogram(
@@ -452,7 +454,7 @@ class Questions:
             As for `count`.
         """
         own = syntax.cell_numbers(groups.value if isinstance(groups, CellGroups) else groups, "groups of cells")
-        return Asked(cell_groups.GroupedHistogramQuestion(columns, own), epsilon, key)
+        return Asked(counts.GroupedHistogramQuestion(columns, own), epsilon, key)
 
     # -- numbers ----------------------------------------------------------------------------
 
@@ -621,7 +623,7 @@ class Questions:
         """
         check_model(model)
         own = tuple(Rho(rho).value for rho in rhos)
-        question = residual_tables.ResidualTablesQuestion(model, syntax.merged_tables(tables), own, cap, signs_apart)
+        question = released_models.ResidualTablesQuestion(model, syntax.merged_tables(tables), own, cap, signs_apart)
         return Asked(question, Rho(sum(own, Fraction(0))) if own else "rhos", key)
 
     @asks
@@ -656,7 +658,7 @@ class Questions:
         check_model(model)
         offered = syntax.merged_tables(tables)
         own = (0,) * len(offered) if penalties is None else syntax.wholes(penalties)
-        return Asked(residual_tables.TopTablesQuestion(model, offered, k, cap, own), epsilon, key)
+        return Asked(released_models.TopTablesQuestion(model, offered, k, cap, own), epsilon, key)
 
     @asks
     def count_correct(self, model: AdditiveModel, epsilon: Epsilons, *, key: str | None = None) -> Asked[Count]:
@@ -1042,7 +1044,7 @@ class ProtectedTable(Questions, OpenTable):
         Returns
         -------
         str
-            JSON, for a file such as `answer.json` or `model.json.receipt`: see docs/receipts.md.
+            JSON, for a file such as `answer.json` or `model.json.receipt`: see docs/how-to/receipts.md.
 
         Raises
         ------

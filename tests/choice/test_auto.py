@@ -22,9 +22,9 @@ from privet.choice.auto import AutoClassifier, shipped
 from privet.choice.features import FEATURES, PROBE, context, measured
 from privet.choice.policy import PolicyTree
 from privet.errors import BudgetExceeded, ModelError, QuestionError
-from privet.kernel import Derived
 from privet.lab import worst_loss
 from privet.models.model import Model
+from privet.release import Derived
 
 F = Fraction
 
@@ -260,7 +260,7 @@ def test_the_page_has_the_measured_numbers_of_coarse_bins() -> None:
     root = Path(__file__).parents[2]
     rows = json.loads((root / "evidence" / "coarse_bins.json").read_text(encoding="utf-8"))["accuracy"]
     declared = [row for row in rows if row["learner"] == "auto, declared bins"]
-    page = (root / "docs" / "choice.md").read_text(encoding="utf-8")
+    page = (root / "docs" / "explanation" / "choice.md").read_text(encoding="utf-8")
     for row in declared:
         assert row["difference"] <= 0.3
         line = f"| {row['difference']:+.2f} ± {row['se']:.2f} |"

@@ -15,10 +15,10 @@ import privet
 from privet import Branch, NoisyIf, Public
 from privet.choice import Advice, Fixed, derive
 from privet.errors import BudgetExceeded, PrivacyError, QuestionError
-from privet.kernel import Derived, derivation
 from privet.kernel.engines.contract import CountQuery
 from privet.kernel.rows import Rows
 from privet.lab import worst_loss
+from privet.release import Derived, derivation
 
 
 @pytest.fixture

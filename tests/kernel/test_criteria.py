@@ -22,9 +22,7 @@ import privet
 from privet.errors import NotPrivate, PrivacyError, QuestionError
 from privet.kernel import (
     RESIDUAL_GRID,
-    About,
     AdditiveModel,
-    Choice,
     Criterion,
     Exponential,
     ExponentialOverRanges,
@@ -53,6 +51,7 @@ from privet.kernel.rows import Rows
 from privet.lab import Unrounded, distributions
 from privet.lab import worst_loss as enumerated
 from privet.question_json import criterion_from_json, question_from_json
+from privet.release import About, Choice
 
 PROPERTY = settings(derandomize=True, deadline=None)
 

@@ -20,10 +20,11 @@ import pytest
 import privet
 from privet import kernel
 from privet.errors import DataError, NotPrivate, PrivacyError, QuestionError
-from privet.kernel import AdditiveModel, IntegerLaplace, Ledger, Public, SeededEntropy, SystemEntropy, as_epsilon, race
+from privet.kernel import AdditiveModel, IntegerLaplace, Ledger, SeededEntropy, SystemEntropy, as_epsilon, race
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.lab import worst_loss
+from privet.release import Public
 from privet.table import Parts, ProtectedTable
 from privet.testing import seeded_noise
 

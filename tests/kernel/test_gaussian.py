@@ -35,7 +35,7 @@ from privet.kernel import (
     TopK,
     sampling,
 )
-from privet.kernel.gaussian import AveragedGaussian
+from privet.kernel.mechanisms import AveragedGaussian
 from privet.lab.distributions import probabilities
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=60)

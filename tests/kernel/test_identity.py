@@ -37,17 +37,25 @@ from privet.kernel import (
 )
 from privet.kernel.criteria import Gini, LargestCell
 from privet.kernel.limits import canonical
-from privet.kernel.questions.cell_groups import GroupCellsQuestion, GroupedHistogramQuestion
-from privet.kernel.questions.choose import ChooseQuestion
-from privet.kernel.questions.counts import CountQuestion, HistogramQuestion, HistogramsQuestion, MajorityQuestion
+from privet.kernel.questions.counts import (
+    ChooseQuestion,
+    CountQuestion,
+    GroupCellsQuestion,
+    GroupedHistogramQuestion,
+    HistogramQuestion,
+    HistogramsQuestion,
+    MajorityQuestion,
+)
 from privet.kernel.questions.numbers import MeanQuestion, QuantileQuestion, SumQuestion
 from privet.kernel.questions.released_models import (
     BestQuestion,
     CountCorrectQuestion,
+    MergedColumn,
     ResidualChoiceQuestion,
     ResidualSumsQuestion,
+    ResidualTablesQuestion,
+    TopTablesQuestion,
 )
-from privet.kernel.questions.residual_tables import MergedColumn, ResidualTablesQuestion, TopTablesQuestion
 from privet.kernel.questions.splits import SelectQuestion, SelectThresholdQuestion
 from privet.kernel.rows import Condition, Split
 from privet.learners.presets import PRESETS

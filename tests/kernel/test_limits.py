@@ -283,7 +283,7 @@ def test_a_scope_of_many_values_has_a_short_text() -> None:
 
 
 def test_the_page_of_limits_has_the_figures_of_the_code() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "limits.md").read_text(encoding="utf-8")
     names = [name for name in vars(limits) if name.startswith(("LONGEST_", "LARGEST_", "MOST_", "DEEPEST_"))]
     figures = {name: getattr(limits, name) for name in names}
     figures |= {

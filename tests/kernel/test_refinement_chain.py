@@ -20,7 +20,8 @@ import pytest
 from kernel.refined_table import FRAME, HALF, ONE, TENTH, one_sentence, spent, table_of
 
 from privet.errors import EngineFailed, PrivetError, QuestionError
-from privet.kernel import Count, IntegerLaplace, Paired, Refinement, Releases
+from privet.kernel import IntegerLaplace, Paired, Refinement
+from privet.release import Count, Releases
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from privet.kernel import (
     rho_of,
     unit_with,
 )
-from privet.kernel.unit import root_below
+from privet.kernel.accounting import root_below
 from privet.release import Release
 
 DELTA = Fraction(1, 10**6)

@@ -16,8 +16,9 @@ from kernel.people import DOMAIN, EXACT, FRAME, LARGE, SOURCES, write_csv
 
 import privet
 from privet.errors import BudgetExceeded, KeyReused, QuestionError, UndeclaredDomain
-from privet.kernel import Allot, Choice, Condition, Divide, Keep, PerPart, Scatter, Split, Step
+from privet.kernel import Allot, Condition, Divide, Keep, PerPart, Scatter, Split, Step
 from privet.kernel.domain import Domain
+from privet.release import Choice
 
 
 def test_spending_adds_up_exactly(table: privet.ProtectedTable) -> None:

@@ -31,10 +31,11 @@ from privet.errors import (
     QuestionError,
     UndeclaredDomain,
 )
-from privet.kernel import AdditiveModel, IntegerLaplace, Public, Raced, SystemEntropy, race
+from privet.kernel import AdditiveModel, IntegerLaplace, Raced, SystemEntropy, race
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
 from privet.lab import open_public, worst_loss
+from privet.release import Public
 
 LARGE = 10**6
 DOMAIN = Domain((Nominal("a", ("0", "1")), Nominal("y", ("no", "yes"))), target="y")

@@ -103,7 +103,7 @@ def test_the_census_has_three_numeric_attributes_as_the_pages_say() -> None:
 
 def test_every_bar_in_the_documentation_is_the_schedule_of_the_code() -> None:
     shown = []
-    for page in sorted(DOCS.glob("trees-*.md")):
+    for page in sorted(DOCS.rglob("trees-*.md")):
         text = page.read_text(encoding="utf-8")
         if os.environ.get("PRIVET_UPDATE_DOCS"):
             text = BLOCK.sub(lambda found: f"<!-- bar: {found[1]} -->\n```text\n{bars(found[1])}```", text)

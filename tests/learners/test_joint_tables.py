@@ -145,6 +145,17 @@ def test_rows_of_ones_own_are_pure_where_that_is_better() -> None:
     assert many.delta == Fraction(DELTA) and many.rho == rho_of(Fraction(1), Fraction(DELTA))
 
 
+def test_a_model_says_where_a_delta_does_not_pay() -> None:
+    """Whose ledger counts rho cannot buy pure epsilon for its price, and should know that it would have bought more."""
+    few, many = 400, 12_000
+    for size, said in ((few, True), (many, False)):
+        table = privet.testing.open(rows_of(size), domain_of(rows=size), budget=1, delta=DELTA, seed=2)
+        note = privet.BoostedTablesClassifier("0.5").fit(table).model_.note
+        assert ("without a delta would have given more" in note) == said
+    pure = privet.testing.open(rows_of(few), domain_of(rows=few), budget=1, seed=2)
+    assert privet.BoostedTablesClassifier("0.5").fit(pure).model_.note == ""
+
+
 def test_what_cannot_be_done_is_refused_and_costs_nothing() -> None:
     pure = privet.open(rows_of(100), domain_of(), budget=1)
     delta = privet.open(rows_of(100), domain_of(), budget="0.5", delta=DELTA)

@@ -19,7 +19,7 @@ from sklearn.base import clone
 import privet
 from privet.datasets import census, census_domain
 from privet.errors import QuestionError
-from privet.kernel import Count, Derived, Histogram, IntegerLaplace, Public, Release, as_epsilon
+from privet.kernel import IntegerLaplace, as_epsilon
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.criteria import Gini
 from privet.kernel.domain import Domain
@@ -45,6 +45,7 @@ from privet.learners.presets import PRESETS, preset
 from privet.learners.sites import Site
 from privet.models.privacy_record import Privacy, Step
 from privet.models.tree import Ensemble
+from privet.release import Count, Derived, Histogram, Public, Release
 from privet.table import ProtectedTable
 from privet.testing import seeded_noise
 

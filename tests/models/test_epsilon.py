@@ -67,8 +67,8 @@ def test_the_page_says_what_the_function_computes() -> None:
 
 
 def test_the_page_is_linked_where_people_begin() -> None:
-    for name in ("README.md", "docs/privacy.md", "docs/which.md", "docs/ledger.md", "docs/domain.md"):
-        assert "epsilon.md" in (ROOT / name).read_text(encoding="utf-8"), name
+    for name in ("explanation/privacy.md", "how-to/which.md", "reference/ledger.md", "reference/domain.md"):
+        assert "epsilon.md" in (ROOT / "docs" / name).read_text(encoding="utf-8"), name
 
 
 @pytest.mark.parametrize("learner", [privet.PriorClassifier, privet.MaxTreeClassifier])
@@ -77,7 +77,7 @@ def test_pages_of_models_say_it_and_name_the_page(learner: type) -> None:
     rows = pd.DataFrame({"sex": ["f", "m"] * 50, "ill": ["yes", "no"] * 50})
     with privet.open(rows, domain, budget=1) as table:
         page = learner("0.5").fit(table).model_.to_html()
-    assert sentence(0.5) in page and "Epsilon for a person (docs/epsilon.md)" in page
+    assert sentence(0.5) in page and "Epsilon for a person (docs/explanation/epsilon.md)" in page
 
 
 def test_a_model_that_is_not_private_promises_nothing() -> None:

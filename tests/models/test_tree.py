@@ -148,7 +148,7 @@ def frame(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
 
 
 def end_of(nodes: list[dict[str, Any]], domain: Domain, row: Mapping[str, object]) -> tuple[int, list[int]]:
-    """Where a row ends, and the nodes on its path, by the words of docs/model.md."""
+    """Where a row ends, and the nodes on its path, by the words of docs/reference/model.md."""
     first, following = [], 1
     for node in nodes:
         first.append(following)
@@ -565,7 +565,7 @@ def test_reasons_survive_the_file() -> None:
 
 
 def test_the_file_shown_in_the_documentation_is_a_model() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "model.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "model.md").read_text(encoding="utf-8")
     shown = page.split("```json\n")[1].split("```")[0]
     read = Ensemble.from_json(shown)
     assert json.loads(read.to_json()) == json.loads(shown)

@@ -89,5 +89,5 @@ def test_the_evidence_is_within_its_bounds(name: str) -> None:
 
 def test_the_documentation_shows_the_evidence() -> None:
     found = json.loads(evidence.RESULT.read_text(encoding="utf-8"))
-    page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "audit.md").read_text(encoding="utf-8")
     assert evidence.table(found) in page

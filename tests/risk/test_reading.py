@@ -108,7 +108,10 @@ def test_what_is_no_tree_is_refused_with_the_reason(source: Any, why: str) -> No
     [
         (b"", "it is no model that is read; that is a privet model"),
         (b"\xff\xfe\x00", "is not UTF-8 text"),
-        (b"age,sex,ill\n3,f,a\n", r"tree\.txt: it is no model that is read; that is a privet model .* or PMML"),
+        (
+            b"age,sex,ill\n3,f,a\n",
+            r"tree\.txt: it is no model that is read; that is a privet model .* table of counts",
+        ),
         (b'{"format": "other"}', r"tree\.txt: this JSON is not a privet model"),
         (b"{", r"tree\.txt: the model is not valid JSON"),
         (b"sex <= 0: a\nsex > 0: c", r"tree\.txt: line 2 \('sex > 0: c'\): the tree says 'c'"),

@@ -1,4 +1,4 @@
-"""The tutorial of docs/server.md, typed as it stands: from a CSV to an analyst's model in another process."""
+"""The tutorial of docs/how-to/server.md, typed as it stands: from a CSV to an analyst's model in another process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from privet.service.config import load
 from privet.service.routes import OPERATIONS
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "server.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\$ (.*)", PAGE, re.MULTILINE)
 
 
@@ -65,7 +65,7 @@ def test_the_configuration_of_the_page_loads(tmp_path: Path) -> None:
     assert config.owners == ("grace",) and config.tables[0].delta == "1e-6" and tomllib.loads(block)
     for name, value in vars(type(config.limits)).items():
         if not name.startswith("_"):
-            assert f"`{name}`" in PAGE and value is not None, f"docs/server.md does not name the limit {name}"
+            assert f"`{name}`" in PAGE and value is not None, f"docs/how-to/server.md does not name the limit {name}"
 
 
 def test_the_page_has_every_route() -> None:

@@ -15,9 +15,10 @@ import pytest
 from sizes import draws, sized
 
 import privet
-from privet.kernel import SYSTEM, Public, race
+from privet.kernel import SYSTEM, race
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
+from privet.release import Public
 
 Follows = Callable[..., None]
 

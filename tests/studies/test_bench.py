@@ -12,6 +12,7 @@ import pytest
 
 from privet.studies import Outcome, Trial
 from privet.studies.crew import problems
+from privet.studies.learners import LEARNERS
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # bench/ lies beside tests/ and is not installed
 main: Any = importlib.import_module("bench.__main__")
@@ -47,6 +48,35 @@ def test_a_tiny_run_writes_everything_and_a_second_one_measures_nothing(
     assert main.main(asked) == 0
     assert (tmp_path / "results.jsonl").read_bytes() == first
     assert " of 8" not in capsys.readouterr().err
+
+
+def test_each_promise_has_a_panel_of_its_own(tmp_path: Path) -> None:
+    """Would catch a learner with a delta drawn among those that promise pure epsilon."""
+    asked = (
+        "accuracy --data pairs --learners boosted boosted-delta noisy-gd --epsilons 1 --repeats 2 --rows 2000".split()
+    )
+    assert main.main([*asked, "--folder", str(tmp_path)]) in (0, 1)  # bounds are those of whole tables
+    cells = json.loads((tmp_path / "bench.json").read_text())["accuracy"]
+    assert {cell["learner"] for cell in cells} == {"boosted", "boosted-delta", "noisy-gd"}
+    for cell in cells:
+        assert {"accuracy", "auroc", "log loss", "miscalibration"} <= set(cell)
+        assert 0 <= cell["miscalibration"]["mean"] < 0.3
+    frontier: Any = importlib.import_module("bench.frontier")
+    drawn = {name for names in frontier.PROMISES.values() for name in names}
+    for promise, names in frontier.PROMISES.items():
+        private = [LEARNERS[name] for name in names if LEARNERS[name].private]
+        assert private and all(learner.delta == ("delta" in promise) for learner in private)
+    assert all(learner in main.LEARNERS for learner in drawn)
+    page = (tmp_path / "index.html").read_text()
+    assert "accuracy, pure epsilon" in page and "accuracy, with a delta" in page
+
+
+def test_the_best_without_privacy_reads_the_bins_too() -> None:
+    """Would catch a ceiling on the bins that sees the numbers."""
+    rows = split.split(Trial("pairs", "xgboost-bins", "", 0, rows=500)).train
+    assert rows.seen_by(LEARNERS["xgboost-bins"])[0] is rows.cells
+    assert rows.seen_by(LEARNERS["xgboost"])[0] is rows.numbers
+    assert rows.seen_by(LEARNERS["boosted"])[0] is rows.frame
 
 
 def test_peers_that_are_not_there_are_named_and_left_out(tmp_path: Path) -> None:

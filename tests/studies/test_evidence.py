@@ -22,7 +22,7 @@ def recorded() -> Any:
 
 def test_the_page_is_made_of_the_evidence() -> None:
     assert list(recorded()["studies"]) == list(STUDIES)
-    assert studies.page(recorded()) == (ROOT / "docs" / "studies.md").read_text()
+    assert studies.page(recorded()) == (ROOT / "docs" / "reference" / "studies.md").read_text()
 
 
 def test_verdicts_and_their_counts_are_those_of_the_claims() -> None:

@@ -1,4 +1,4 @@
-"""What docs/choice.md says about learning is what was recorded, and what was recorded is what was asked for."""
+"""What docs/explanation/choice.md says about learning was recorded, and what was recorded is what was asked for."""
 
 from __future__ import annotations
 

@@ -24,9 +24,10 @@ from sizes import few, long, size, sized
 
 import privet
 from privet.errors import BudgetExceeded, DataError, EngineFailed, PrivetError, UndeclaredDomain
-from privet.kernel import SYSTEM, Count, IntegerLaplace, Ledger, PerPart, as_epsilon, opening
+from privet.kernel import SYSTEM, IntegerLaplace, Ledger, PerPart, as_epsilon, opening
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
+from privet.release import Count
 from privet.verification import attacks
 from privet.verification.attacks import ATTACKS, AttackResult, attack, attack_by_paths, boundary
 from privet.verification.attacks.planted import CANARY, SMALL, rows

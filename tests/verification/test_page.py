@@ -208,7 +208,7 @@ def test_a_single_verdict_is_a_page(tmp_path: Path) -> None:
 
 def test_it_says_how_to_read_it() -> None:
     words = read(Report(HONEST[:1])).words
-    for told in ("Claim", "Lower bound", "Power", "Alpha", "not a proof", "docs/privacy.md", "disproof"):
+    for told in ("Claim", "Lower bound", "Power", "Alpha", "not a proof", "docs/explanation/privacy.md", "disproof"):
         assert told in words
     assert "Known to be bad" not in words and "Known to be bad" in read(WHOLE).words
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_page_quotes_what_was_measured() -> None:
     """A number that nobody measured, about somebody else's software, would be slander."""
     measured = json.loads((ROOT / "evidence" / "peers.json").read_text(encoding="utf-8"))
-    page = (ROOT / "docs" / "verify.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "verify.md").read_text(encoding="utf-8")
     assert (
         f"diffprivlib {measured['versions']['diffprivlib']} with scikit-learn {measured['versions']['scikit-learn']}"
         in page

@@ -42,7 +42,6 @@ from privet.kernel import (
     ResidualLaplace,
     criteria,
     criterion,
-    gaussian,
     mechanisms,
 )
 from privet.lab import Unrounded
@@ -79,7 +78,7 @@ def unverified_mechanisms() -> set[str]:
     """Classes that release something and that no name of the registry makes."""
     found = [
         kind
-        for kind in (*vars(mechanisms).values(), *vars(gaussian).values())
+        for kind in vars(mechanisms).values()
         if isinstance(kind, type) and dataclasses.is_dataclass(kind) and hasattr(kind, "release")
     ]
     made = {type(make(ONE)) for name, _, make in MECHANISMS if registry()[name].kind == "mechanism"}

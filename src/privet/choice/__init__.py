@@ -1,4 +1,4 @@
-"""Choosing between private algorithms: NoisyIf, its modes, policies and their histories (docs/choice.md)."""
+"""Choosing between private algorithms: NoisyIf, its modes, policies, histories (docs/explanation/choice.md)."""
 
 from privet.choice.branch import Advice, Branch
 from privet.choice.history import History

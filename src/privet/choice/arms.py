@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.kernel import Domain, Histogram, Json, Nominal, digest
+from privet.kernel import Domain, Json, Nominal, digest
 from privet.learners.additive import LEARNERS, SHARE, learn
 from privet.learners.algorithm import ProgressCallback
 from privet.learners.boosting import CONSTANTS
@@ -21,6 +21,7 @@ from privet.learners.growth import grow
 from privet.learners.plan import Plan
 from privet.learners.presets import preset
 from privet.models.model import Model
+from privet.release import Histogram
 from privet.table import ProtectedTable
 
 ID3PLUS = "id3plus"

@@ -18,17 +18,18 @@ from privet.choice.noisy_if import NoisyIf
 from privet.choice.outcome import Outcome
 from privet.choice.policy import CautiousForest, Policy, Ruled
 from privet.errors import QuestionError
-from privet.kernel import Domain, Histogram, Rho, as_epsilon
+from privet.kernel import Domain, Rho, as_epsilon
 from privet.learners.algorithm import Progress, check_attributes, check_budget, check_target
 from privet.learners.estimator import PrivateClassifier
 from privet.learners.estimators import CLASSIFIERS as PLAIN
 from privet.learners.joint_tables import COUNT_SHARE
 from privet.models.model import Model
+from privet.release import Histogram
 from privet.table import ProtectedTable
 
 OBJECTIVES = ("accuracy", "auc")
 # where losses are counted in rho, `python -m evidence.arms` found it nowhere half a point beyond two standard errors
-# below the best of the others (docs/choice.md)
+# below the best of the others (docs/explanation/choice.md)
 WITH_DELTA = Ruled(DEFAULT, "with a delta, tables that are learned together")
 
 

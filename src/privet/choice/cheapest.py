@@ -25,12 +25,13 @@ from privet.choice.modes import AccuracyFirst
 from privet.choice.noisy_if import NoisyIf
 from privet.choice.outcome import Outcome
 from privet.errors import QuestionError
-from privet.kernel import Domain, Histogram, as_epsilon
+from privet.kernel import Domain, as_epsilon
 from privet.learners.additive import LEARNERS, SHARE, learn, naive_bayes, published_model
 from privet.learners.algorithm import check_attributes, check_target
 from privet.learners.cells import coarse_columns
 from privet.models.privacy_record import Step
 from privet.models.tables import Tables
+from privet.release import Histogram
 from privet.table import ProtectedTable
 from privet.text import decimal_text
 

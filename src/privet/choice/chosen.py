@@ -19,9 +19,10 @@ from privet.choice.features import context
 from privet.choice.noisy_if import NoisyIf
 from privet.choice.outcome import Outcome
 from privet.choice.policy import CautiousForest, Evidence, Policy
-from privet.kernel import Domain, Histogram, Numeric, as_epsilon
+from privet.kernel import Domain, Numeric, as_epsilon
 from privet.learners.cells import cells_for_learning, coarse_columns
 from privet.learners.plan import signal
+from privet.release import Histogram
 from privet.text import decimal_text, short_text
 
 ELSEWHERE = ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "2", "4")  # epsilons at which a choice is told as well

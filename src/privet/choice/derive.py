@@ -19,7 +19,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel import Derived, Histogram, Public, Release, derivation
+from privet.release import Derived, Histogram, Public, Release, derivation
 
 Number = Release | Public
 

@@ -12,7 +12,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel import Derived, Domain, Histogram, Nominal, Public, derivation
+from privet.kernel import Domain, Nominal
+from privet.release import Derived, Histogram, Public, derivation
 
 PROBE = Fraction(1, 20)  # of epsilon, for the class counts: every arm of the shipped policy uses them
 

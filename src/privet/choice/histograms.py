@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from privet.choice.branch import Branch
 from privet.choice.noisy_if import NoisyIf
 from privet.errors import QuestionError
-from privet.kernel import Domain, Public, Release, as_epsilon
+from privet.kernel import Domain, as_epsilon
+from privet.release import Public, Release
 from privet.table import ProtectedTable
 
 Floats = NDArray[np.float64]

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from privet.errors import PrivacyError, QuestionError
-from privet.kernel import Public, Release, clean_value
+from privet.release import Public, Release, clean_value
 
 SYNTHETIC, PUBLIC, CHARGED = "synthetic", "public", "charged"
 ORIGINS = (SYNTHETIC, PUBLIC, CHARGED)

@@ -13,10 +13,11 @@ from privet.choice.derive import percent
 from privet.choice.history import History, HistoryRow
 from privet.choice.linear import HIGHEST, LOWEST, BayesianLinear
 from privet.errors import QuestionError
-from privet.kernel import Histogram, Public, Release, as_epsilon, derivation, digest
+from privet.kernel import as_epsilon, digest
 from privet.models.model import Model
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble, Split, Tree
+from privet.release import Histogram, Public, Release, derivation
 from privet.table import Parts, ProtectedTable
 
 

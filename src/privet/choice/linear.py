@@ -14,7 +14,8 @@ Advice moves the prior mean of a branch by one scale of the deviations. In a Gau
 mean by its variance over that of the prior: all where nothing is known, next to nothing where the branch was run often.
 
 With coins, a branch is drawn as often as it may be the best (Thompson 1933), which is how a choice that is wrong finds
-out. A run only teaches if its reward comes back, from public rows or by a charged question (docs/choice.md).
+out. A run only teaches if its reward comes back, from public rows or by a charged question
+(docs/explanation/choice.md).
 """
 
 from __future__ import annotations

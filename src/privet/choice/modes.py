@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from privet.choice.outcome import Outcome, Picked
 from privet.errors import QuestionError
-from privet.kernel import AdditiveModel, Public, Release, Rho, as_epsilon, race
+from privet.kernel import AdditiveModel, Rho, as_epsilon, race
+from privet.release import Public, Release
 from privet.table import ProtectedTable
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ class Race(Mode):
 
     It costs three times the dearest branch with its judgement (Liu and Talwar 2019), twice with a `target` that
     the first branch to reach it wins: the proof stands at `privet.kernel.race`. A free choice loses less
-    (docs/choice.md): race only where nothing is known. What the winner says about its own cost is that of its run.
+    (docs/explanation/choice.md): race only where nothing is known. What the winner says of its own cost is that of
+    its run.
     """
 
     judge: Callable[[ProtectedTable, Any], Release]

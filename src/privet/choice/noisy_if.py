@@ -41,8 +41,8 @@ from privet.choice.modes import Price, amount_on, mode, price_on
 from privet.choice.outcome import Outcome, Picked
 from privet.choice.policy import Advised, Policy
 from privet.errors import QuestionError
-from privet.kernel import Public, Release, clean_value
 from privet.models.model import Model
+from privet.release import Public, Release, clean_value
 from privet.table import ProtectedTable
 
 Context = Mapping[str, Release | Public]

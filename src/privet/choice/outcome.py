@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from privet.kernel import Public, Release
 from privet.models.privacy_record import Decision
+from privet.release import Public, Release
 from privet.text import decimal_text
 
 

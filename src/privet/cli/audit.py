@@ -30,11 +30,17 @@ EXPOSED = 3  # the exit code of --strict
 
 
 def audit(
-    tree: Annotated[Path, typer.Argument(metavar="TREE", help="A privet model, export_text, or Weka's J48 text.")],
+    tree: Annotated[
+        Path, typer.Argument(metavar="FILE", help="What is to be published: a model, tree, table or rules.")
+    ],
     qi: Annotated[Path, typer.Option("--qi", metavar="FILE", help="Everybody's quasi-identifiers, .csv or .parquet.")],
     sensitive: Annotated[str, typer.Option("--sensitive", "-s", help="The sensitive column, which the tree predicts.")],
     beside: Annotated[
-        Path | None, typer.Argument(metavar="TREE2", help="A second tree to compare, as the private one.")
+        Path | None, typer.Argument(metavar="FILE2", help="A second one to compare, as a private tree.")
+    ] = None,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Published about these people too, and held against it; may be repeated."),
     ] = None,
     columns: Annotated[
         str | None, typer.Option(metavar="A,B,C", help="The quasi-identifiers; else all other columns of the table.")
@@ -104,7 +110,7 @@ def audit(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compute what a published tree reveals about the people in it.
+    """Compute what a published model, table or list of rules reveals about people.
 
     The verdict is publish, publish after these changes, or do not publish. It follows what a
     person's own row adds to what the tree tells about anybody like them (disclosure), apart from
@@ -112,6 +118,10 @@ def audit(
     --measure posterior it follows what somebody can conclude who has the tree and knows
     everybody's quasi-identifiers, by maximum entropy or by counting possible worlds. The remedy
     that costs the least accuracy is tried. A private tree is audited in the same way.
+
+    Read are trees and forests of many programs, boosted trees, PMML, decision lists (PART,
+    JRip), association rules (Apriori, arules, mlxtend), and tables of counts with margins and
+    suppressed cells. What was published before about the same people is named with --also.
 
     The table and the truth are read here and sent nowhere. Reports and the JSON name leaves;
     with --names they quote people, as --individuals does: those are for the owner alone.
@@ -123,8 +133,9 @@ def audit(
       privet audit j48.txt --qi people.csv -s education --values @levels.txt --criterion none
       privet audit raw.json --qi people.csv -s income --fix -o safe.json
       privet audit raw.json --qi people.csv -s income --published labels --fail-above 0.1 --json
+      privet audit table2.csv --also table1.csv --qi people.csv -s disease
     """
-    files = _Files(tree, beside, qi, truth, output, html, individuals)
+    files = _Files(tree, beside, qi, truth, output, html, individuals, tuple(also or ()))
     _check(files, fix, remedies)
     table = _rows(qi)
     answers = table if truth is not None and truth == qi else None if truth is None else _rows(truth)
@@ -150,14 +161,19 @@ def audit(
     if remedies and epsilon_trials and answers is not None and training is None:
         refit = _refit(tree, table, answers, sensitive, options["columns"])
     trees = files.trees
-    titles = [path.name for path in trees]
+    titles = [" with ".join(each.name for each in (path, *files.also)) for path in trees]
     titles = titles if len({*titles}) == len(trees) else list(map(str, trees))
     audits = []
     with Console(stderr=True).status("reading") as status:
         for path, name in zip(trees, titles, strict=True):
             own_refit = refit if path is tree else None
             result = privet.audit(
-                path, table, **options, name=name, refit=own_refit, progress=_progress_line(status, name)
+                [path, *files.also] if files.also else path,
+                table,
+                **options,
+                name=name,
+                refit=own_refit,
+                progress=_progress_line(status, name),
             )
             audits.append(result)
             if options["baseline"] is None and "marginal" in result.beliefs:  # one baseline for both
@@ -187,6 +203,7 @@ class _Files:
     output: Path | None
     html: Path | None
     individuals: Path | None
+    also: tuple[Path, ...] = ()
 
     @property
     def trees(self) -> list[Path]:
@@ -204,6 +221,10 @@ def _check(files: _Files, fix: bool, remedies: bool) -> None:
         raise QuestionError("--fix needs a file for the safer tree, as -o safe.json.")
     if fix and not remedies:
         raise QuestionError("--fix is a remedy; leave out --no-remedies.")
+    if files.also and files.beside is not None:
+        raise QuestionError("--also holds publications together; leave out the second file, which is to compare.")
+    if fix and files.also:
+        raise QuestionError("--fix mends one tree; leave out --also.")
     if fix and files.beside is not None:
         raise QuestionError("--fix mends one tree; leave out the second.")
     ending = "" if output is None else output.suffix.lower()
@@ -214,7 +235,7 @@ def _check(files: _Files, fix: bool, remedies: bool) -> None:
     for path in (output, files.html, files.individuals):
         if path is None:
             continue
-        if any(path.resolve() == tree.resolve() for tree in files.trees):
+        if any(path.resolve() == tree.resolve() for tree in (*files.trees, *files.also)):
             raise QuestionError(f"'{path}' is the tree that is audited; write to another file.")
         if any(table is not None and path.resolve() == table.resolve() for table in (files.qi, files.truth)):
             raise QuestionError(f"'{path}' is the table that is read; write to another file.")
@@ -289,6 +310,8 @@ def _refit(
     from privet.risk.readers import read_tree
     from privet.risk.tree import PublishedTree
 
+    if tree.suffix.lower() != ".json":
+        return None
     published = read_tree(tree)
     if not isinstance(published, PublishedTree) or not isinstance(published.model, Ensemble):
         return None
@@ -374,9 +397,8 @@ def _write_fixed(result: Audit, tree: Path, output: Path) -> str:
         output.write_bytes(tree.read_bytes())
         return f"{output}, the tree as it is: {_nobody(result)}"
     if result.publication is None:
-        raise QuestionError(
-            f"'{tree}' is no single tree, so it has no leaves that --fix could merge; fit it with less epsilon."
-        )
+        helps = f"what helps: {result.best.told}" if result.best is not None else "fit it with less epsilon."
+        raise QuestionError(f"'{tree}' is no single tree, so it has no leaves that --fix could merge; {helps}")
     merge = next(remedy for remedy in result.remedies if remedy.kind == "merge leaves")
     if not merge.enough:
         other = result.best

@@ -183,7 +183,7 @@ def export(
     permit: Annotated[str | None, typer.Option(help="Only what was charged under this permit.")] = None,
     words: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="What only you can say, for the registry: a TOML file; docs/export.md."),
+        typer.Option(metavar="FILE", help="What only you can say, for the registry: TOML; see docs/how-to/export.md."),
     ] = None,
     checked_by: Annotated[str | None, typer.Option(help="Who checks what leaves, for the bundle.")] = None,
     domain_by: Annotated[str | None, typer.Option(help="Who wrote the domain, for the bundle.")] = None,

@@ -83,7 +83,8 @@ IgnoreSpendingOption = Annotated[
 ]
 NameOption = Annotated[str | None, typer.Option(help="The data set's name in the ledger.")]
 AccessOption = Annotated[
-    str, typer.Option(help="How questions reach the rows: auto, snapshot, stream or push-down; see docs/engines.md.")
+    str,
+    typer.Option(help="How questions reach the rows: auto, snapshot, stream, push-down (docs/reference/engines.md)."),
 ]
 LimitOption = Annotated[
     str | None,

@@ -47,7 +47,7 @@ def serve(
 ) -> None:
     """Serve private tables to analysts, who ask and fit from other machines and never see a row.
 
-    A configuration names tables, analysts, TLS and limits (docs/server.md). Without one, a single table is
+    A configuration names tables, analysts, TLS and limits (docs/how-to/server.md). Without one, a single table is
     served to this machine alone, and the first token is printed once. SIGTERM or Ctrl-C finishes what was charged and
     stops; SIGHUP reads the grants of the configuration again.
 

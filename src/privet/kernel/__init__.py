@@ -7,10 +7,13 @@ analysts the boundary is a server that holds this package on its side.
 """
 
 from privet.kernel.accounting import LARGEST_EPSILON as LARGEST_EPSILON
+from privet.kernel.accounting import PURE as PURE
 from privet.kernel.accounting import SMALLEST_EPSILON as SMALLEST_EPSILON
 from privet.kernel.accounting import Scopes as Scopes
+from privet.kernel.accounting import Unit as Unit
 from privet.kernel.accounting import as_epsilon as as_epsilon
 from privet.kernel.accounting import as_share as as_share
+from privet.kernel.accounting import unit_with as unit_with
 from privet.kernel.additive import LOGIT_GRID as LOGIT_GRID
 from privet.kernel.additive import RESIDUAL_GRID as RESIDUAL_GRID
 from privet.kernel.additive import AdditiveModel as AdditiveModel
@@ -42,9 +45,6 @@ from privet.kernel.engines.contract import FIXED as FIXED
 from privet.kernel.engines.contract import Cells as Cells
 from privet.kernel.engines.contract import Engine as Engine
 from privet.kernel.engines.contract import cells_for as cells_for
-from privet.kernel.gaussian import GaussianTables as GaussianTables
-from privet.kernel.gaussian import IntegerGaussian as IntegerGaussian
-from privet.kernel.gaussian import ResidualGaussian as ResidualGaussian
 from privet.kernel.inspection import print_outside as print_outside
 from privet.kernel.ledger import CapChange as CapChange
 from privet.kernel.ledger import Charge as Charge
@@ -52,7 +52,6 @@ from privet.kernel.ledger import Entry as Entry
 from privet.kernel.ledger import Ledger as Ledger
 from privet.kernel.ledger import Line as Line
 from privet.kernel.ledger import ServerEvent as ServerEvent
-from privet.kernel.ledger import StoredModel as StoredModel
 from privet.kernel.ledger import Under as Under
 from privet.kernel.limits import DEEPEST_TREE as DEEPEST_TREE
 from privet.kernel.limits import LONGEST_DECLARED as LONGEST_DECLARED
@@ -72,6 +71,8 @@ from privet.kernel.mechanisms import AboveThreshold as AboveThreshold
 from privet.kernel.mechanisms import CheapestIntervals as CheapestIntervals
 from privet.kernel.mechanisms import Exponential as Exponential
 from privet.kernel.mechanisms import ExponentialOverRanges as ExponentialOverRanges
+from privet.kernel.mechanisms import GaussianTables as GaussianTables
+from privet.kernel.mechanisms import IntegerGaussian as IntegerGaussian
 from privet.kernel.mechanisms import IntegerLaplace as IntegerLaplace
 from privet.kernel.mechanisms import Mechanism as Mechanism
 from privet.kernel.mechanisms import NoisyMax as NoisyMax
@@ -79,6 +80,7 @@ from privet.kernel.mechanisms import Paired as Paired
 from privet.kernel.mechanisms import PermuteAndFlip as PermuteAndFlip
 from privet.kernel.mechanisms import Ranges as Ranges
 from privet.kernel.mechanisms import Refinement as Refinement
+from privet.kernel.mechanisms import ResidualGaussian as ResidualGaussian
 from privet.kernel.mechanisms import ResidualLaplace as ResidualLaplace
 from privet.kernel.mechanisms import SumAndCount as SumAndCount
 from privet.kernel.mechanisms import TopK as TopK
@@ -92,9 +94,9 @@ from privet.kernel.opening import seeded_noise as seeded_noise
 from privet.kernel.opening import session_in_memory as session_in_memory
 from privet.kernel.per_part import PerPart as PerPart
 from privet.kernel.per_part import Positions as Positions
-from privet.kernel.questions.choose import Quality as Quality
 from privet.kernel.questions.counts import CountQuestion as CountQuestion
 from privet.kernel.questions.counts import HistogramQuestion as HistogramQuestion
+from privet.kernel.questions.counts import Quality as Quality
 from privet.kernel.questions.released_models import CountCorrectQuestion as CountCorrectQuestion
 from privet.kernel.questions.splits import SelectQuestion as SelectQuestion
 from privet.kernel.questions.splits import SelectThresholdQuestion as SelectThresholdQuestion
@@ -124,31 +126,7 @@ from privet.kernel.session import json_forms as json_forms
 from privet.kernel.shadow import Raced as Raced
 from privet.kernel.shadow import keyed_run as keyed_run
 from privet.kernel.shadow import race as race
-from privet.kernel.unit import PURE as PURE
-from privet.kernel.unit import Unit as Unit
-from privet.kernel.unit import unit_with as unit_with
 from privet.kernel.zcdp import Rho as Rho
 from privet.kernel.zcdp import as_delta as as_delta
 from privet.kernel.zcdp import epsilon_of as epsilon_of
 from privet.kernel.zcdp import rho_of as rho_of
-from privet.release import About as About
-from privet.release import CellGroups as CellGroups
-from privet.release import Choice as Choice
-from privet.release import Count as Count
-from privet.release import DateQuantile as DateQuantile
-from privet.release import Derived as Derived
-from privet.release import Histogram as Histogram
-from privet.release import Mean as Mean
-from privet.release import Public as Public
-from privet.release import Quantile as Quantile
-from privet.release import Refinable as Refinable
-from privet.release import Release as Release
-from privet.release import Releases as Releases
-from privet.release import ResidualSums as ResidualSums
-from privet.release import ResidualTable as ResidualTable
-from privet.release import ResidualTables as ResidualTables
-from privet.release import Sum as Sum
-from privet.release import TopTables as TopTables
-from privet.release import clean_value as clean_value
-from privet.release import derivation as derivation
-from privet.release import known as known

@@ -1,4 +1,7 @@
-"""The rule that adds losses, epsilons or rhos: sequence adds, a partition charges its dearest part.
+"""What losses are counted in, and the rule that adds them: sequence adds, a partition charges its dearest part.
+
+A *unit*, epsilon or rho with a delta, says what an amount that somebody writes is worth, what a mechanism loses, what
+a person with several records loses, and which mechanisms questions use. All else is the same for both.
 
 A *scope* is a set of rows that pays. Its losses add up. `divide` splits it into disjoint parts,
 each a scope of its own; a record lies in one part only, so the scope pays the maximum over its
@@ -29,27 +32,39 @@ from __future__ import annotations
 import math
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import add, sub
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from privet.errors import BudgetExceeded, PrivacyError, QuestionError
-from privet.kernel.limits import fraction_of
+from privet.kernel.limits import GRAIN, fraction_of
+from privet.kernel.mechanisms import (
+    AboveThreshold,
+    CheapestIntervals,
+    Exponential,
+    ExponentialOverRanges,
+    IndexSelection,
+    IntegerGaussian,
+    IntegerLaplace,
+    Mechanism,
+    ResidualGaussian,
+    ResidualLaplace,
+    SumAndCount,
+    TopK,
+    selection,
+)
 from privet.kernel.per_part import PerPart, Positions, numbered
-from privet.text import decimal_text, quoted
+from privet.kernel.zcdp import SMALLEST_RHO, Rho, epsilon_of, rho_of
+from privet.text import decimal_text, quoted, short_text
 
 # Below this no answer is useful and noise would leave 64-bit integers; above it
 # an answer is exact for all purposes and epsilon is no longer a promise.
 SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**9), Fraction(10**6)
-
-# Every loss is a multiple of 1 / GRAIN: decimals of 20 places and all fractions with
-# denominators to 100 are, others are rounded down to one. So sums of any number of
-# them stay short, and no choice of epsilons can make a ledger unreadable.
-GRAIN = math.lcm(*range(1, 101)) * 10**20
 
 _NOTHING = Fraction(0)
 
@@ -94,6 +109,250 @@ def as_share(value: object, name: str) -> Fraction:
     if not 0 < exact < 1:
         raise QuestionError(f"{name} lies between 0 and 1, both left out, not at {quoted(value)}; write 0.8 or 4/5.")
     return exact
+
+
+# -- units --------------------------------------------------------------------------------------
+
+IntegerNoise = IntegerLaplace | IntegerGaussian
+ResidualNoise = ResidualLaplace | ResidualGaussian
+
+_DIGITS = 12  # of an epsilon that is a square root
+
+
+@dataclass(frozen=True)
+class Unit(ABC):
+    """What a loss is counted in. The methods that make mechanisms take the loss of one record."""
+
+    name: ClassVar[str]
+    delta: Fraction | None = None
+    selection: ClassVar[str] = "permute-and-flip"  # the one with the least error for what it loses
+    smallest: ClassVar[Fraction] = SMALLEST_EPSILON  # that an answer, or a refinement of one, may cost
+    power: ClassVar[int] = 1  # a person with k records loses k to this power times what one record loses
+
+    def of_person(self, loss: Fraction, records: int) -> Fraction:
+        """Return what a person with so many records loses, where each record loses `loss`."""
+        factor: Fraction = Fraction(records) ** self.power
+        return loss * factor
+
+    def of_record(self, loss: Fraction, records: int) -> Fraction:
+        """Return what each record may lose so that a person with so many loses `loss`."""
+        factor: Fraction = Fraction(records) ** self.power
+        return loss / factor
+
+    def amounts(self, value: object, parts: int, exchange: Fraction | None = None) -> PerPart[Fraction]:
+        """Return the loss of each part from what people write: one amount for all, or one for each.
+
+        Raises
+        ------
+        QuestionError
+            One of them is no amount, or there are not as many as parts.
+        """
+        if not isinstance(value, list | tuple | np.ndarray | PerPart):
+            return PerPart.same(self.amount(value, exchange=exchange), parts)
+        if len(value) != parts:
+            raise QuestionError(f"{len(value)} epsilons were given for {parts} parts; give one, or one for each.")
+        try:
+            written = PerPart.of((type(epsilon), epsilon) for epsilon in value)  # by type: True is no 1
+        except TypeError:  # what has no hash is no number, and is refused below
+            written = PerPart.of((type(epsilon), quoted(epsilon)) for epsilon in value)
+        return written.map(lambda typed: self.amount(typed[1], exchange=exchange))
+
+    @abstractmethod
+    def amount(self, value: object, name: str = "epsilon", exchange: Fraction | None = None) -> Fraction:
+        """Return what asking for an amount charges a person.
+
+        Parameters
+        ----------
+        value : number, str or Rho
+            An epsilon or, where losses are counted in rho, a rho.
+        name : str, default "epsilon"
+            What the error calls it.
+        exchange : Fraction, optional
+            What an epsilon of 1 costs within a fit, where losses are counted in rho: see `Session.exchange`.
+
+        Raises
+        ------
+        QuestionError
+            It is no amount of this unit.
+        """
+
+    @abstractmethod
+    def loss(self, mechanism: Mechanism) -> Fraction:
+        """Return what a record loses with a mechanism; a PrivacyError where that has no bound."""
+
+    @abstractmethod
+    def epsilon(self, loss: Fraction) -> Fraction:
+        """Return what a loss is alone as epsilon, with the delta of the unit; rounded up."""
+
+    @abstractmethod
+    def buys(self, loss: Fraction) -> Fraction:
+        """Return the largest epsilon that one answer can be asked for where so much is left; rounded down."""
+
+    @abstractmethod
+    def text(self, loss: Fraction) -> str:
+        """Return a loss in words."""
+
+    @abstractmethod
+    def noise(self, loss: Fraction, sensitivity: int = 1, squared: int | None = None) -> Any:
+        """Return noise for integers that one record moves by `sensitivity`, and by `squared` in the squared L2 norm.
+
+        By default a record moves one of them alone, and `squared` is the square of the sensitivity.
+        """
+
+    @abstractmethod
+    def residual_noise(self, loss: Fraction, caps: tuple[int, ...]) -> Any:
+        """Return noise for sums of clipped residuals."""
+
+    # What draws alike in every unit is made for an epsilon, which is the largest that `loss` pays for.
+
+    @abstractmethod
+    def pure(self, loss: Fraction) -> Fraction:
+        """Return the epsilon of a mechanism of which nothing but its epsilon is known."""
+
+    @abstractmethod
+    def exponential(self, loss: Fraction) -> Fraction:
+        """Return the epsilon of an exponential mechanism."""
+
+    def choice(self, loss: Fraction, sensitivity: int, monotone: bool, name: str | None = None) -> IndexSelection:
+        """Return a selection among candidates; the one with the least error unless it is named."""
+        kind = selection(self.selection if name is None else name)
+        epsilon = self.exponential(loss) if kind is Exponential else self.pure(loss)
+        return kind(epsilon, sensitivity, monotone)
+
+    def ranges(self, loss: Fraction, sensitivity: int, monotone: bool) -> ExponentialOverRanges:
+        """Return a selection among the points of a line."""
+        return ExponentialOverRanges(self.exponential(loss), sensitivity, monotone)
+
+    def top(self, loss: Fraction, sensitivity: int, monotone: bool, k: int) -> TopK:
+        """Return a selection of the best k candidates."""
+        return TopK(self.exponential(loss / k), sensitivity, monotone, k)
+
+    def intervals(self, loss: Fraction, sensitivity: int, cells: int, price: int) -> CheapestIntervals:
+        """Return a selection of the cheapest division of a line of cells into intervals."""
+        return CheapestIntervals(self.pure(loss), sensitivity, cells, price)
+
+    def watch(self, loss: Fraction, sensitivity: int, spread: int) -> AboveThreshold:
+        """Return what tells the first score that reaches a threshold."""
+        return AboveThreshold(self.pure(loss), sensitivity, spread)
+
+    def sum_and_count(self, loss: Fraction, reach: int) -> SumAndCount:
+        """Return noise for a sum, which a record moves by `reach`, and a count: half of the loss for each."""
+        return SumAndCount(self.noise(loss / 2, reach), self.noise(loss / 2))
+
+
+@dataclass(frozen=True)
+class Epsilon(Unit):
+    """Pure differential privacy: losses are epsilons, and add."""
+
+    name = "epsilon"
+
+    def amount(self, value: object, name: str = "epsilon", exchange: Fraction | None = None) -> Fraction:
+        if isinstance(value, Rho):
+            raise QuestionError(
+                "this data set is counted in epsilon, which is asked for as a number such as 0.1; a rho is for data "
+                "sets that are opened with a delta."
+            )
+        return as_epsilon(value, name)
+
+    def loss(self, mechanism: Mechanism) -> Fraction:
+        return mechanism.loss
+
+    def epsilon(self, loss: Fraction) -> Fraction:
+        return loss
+
+    def buys(self, loss: Fraction) -> Fraction:
+        return loss
+
+    def text(self, loss: Fraction) -> str:
+        return decimal_text(loss)
+
+    def noise(self, loss: Fraction, sensitivity: int = 1, squared: int | None = None) -> IntegerLaplace:
+        return IntegerLaplace(loss, sensitivity)
+
+    def residual_noise(self, loss: Fraction, caps: tuple[int, ...]) -> ResidualLaplace:
+        return ResidualLaplace(loss, caps)
+
+    def pure(self, loss: Fraction) -> Fraction:
+        return loss
+
+    exponential = pure
+
+
+@dataclass(frozen=True)
+class Zcdp(Unit):
+    """Zero-concentrated differential privacy (Bun and Steinke 2016): losses are rhos, and add.
+
+    An epsilon stands for the rho that alone gives (epsilon, delta). A person with k records loses k^2 times what one
+    loses (proposition 1.9 there). A mechanism that loses epsilon loses epsilon^2 / 2, the exponential mechanism
+    epsilon^2 / 8; their epsilons are square roots, rounded down, so that they lose no more than what was asked for.
+    """
+
+    name = "rho"
+    selection = "exponential"
+    smallest = SMALLEST_RHO
+    power = 2
+
+    def amount(self, value: object, name: str = "epsilon", exchange: Fraction | None = None) -> Fraction:
+        if isinstance(value, Rho):
+            if value.value < SMALLEST_RHO:
+                raise QuestionError("rho must be at least 1e-21 in a question; write it as 0.01 or 1/100.")
+            return value.value
+        epsilon = as_epsilon(value, name)
+        assert self.delta is not None
+        return rho_of(epsilon, self.delta) if exchange is None else Rho(epsilon * exchange).value
+
+    def loss(self, mechanism: Mechanism) -> Fraction:
+        return mechanism.rho
+
+    def epsilon(self, loss: Fraction) -> Fraction:
+        assert self.delta is not None
+        return epsilon_of(loss, self.delta)
+
+    def buys(self, loss: Fraction) -> Fraction:
+        assert self.delta is not None
+        if loss < rho_of(Fraction(1, 10**9), self.delta):
+            return Fraction(0)
+        epsilon = epsilon_of(loss, self.delta)
+        while rho_of(epsilon, self.delta) > loss:  # it was rounded up
+            epsilon = root_below((epsilon * (1 - Fraction(1, 10**6))) ** 2, digits=6)
+        return epsilon
+
+    def text(self, loss: Fraction) -> str:
+        return f"rho {short_text(loss)}"
+
+    def noise(self, loss: Fraction, sensitivity: int = 1, squared: int | None = None) -> IntegerGaussian:
+        return IntegerGaussian(loss, sensitivity**2 if squared is None else squared)
+
+    def residual_noise(self, loss: Fraction, caps: tuple[int, ...]) -> ResidualGaussian:
+        return ResidualGaussian(loss, caps)
+
+    def pure(self, loss: Fraction) -> Fraction:
+        return root_below(2 * loss)
+
+    def exponential(self, loss: Fraction) -> Fraction:
+        return root_below(8 * loss)
+
+
+PURE = Epsilon()
+
+
+def unit_with(delta: Fraction | None) -> Unit:
+    """Return what a data set with this delta is counted in."""
+    return PURE if delta is None else Zcdp(delta)
+
+
+def root_below(square: Fraction, digits: int = _DIGITS) -> Fraction:
+    """Return the square root, rounded down to a decimal of about so many digits.
+
+    >>> root_below(Fraction(2)), root_below(Fraction(1, 100))
+    (Fraction(1414213562373, 1000000000000), Fraction(1, 10))
+    """
+    places = digits - (len(str(square.numerator)) - len(str(square.denominator))) // 2
+    scaled = square * Fraction(10) ** (2 * places)
+    return math.isqrt(scaled.numerator // scaled.denominator) / Fraction(10) ** places
+
+
+# -- scopes -------------------------------------------------------------------------------------
 
 
 class _Level:

@@ -45,7 +45,7 @@ NUMBER = r"[ \t]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ \t]*"
 LONGEST_NUMBER = 2**16  # characters: a longer text is no number, for not every engine could match it
 _number = re.compile(NUMBER)
 
-# Spellings of one value, docs/domain.md#one-text-for-a-value: a table and two shapes, and no floating point.
+# Spellings of one value, docs/reference/domain.md#one-text-for-a-value: a table and two shapes, and no floating point.
 _BOOLEANS = {word: word.lower() for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
 LONGEST_NUMERAL = 400  # characters; every float is shorter
 _numeral = re.compile(r"(-?)(0|[1-9][0-9]*)(?:[.]([0-9]*))?")

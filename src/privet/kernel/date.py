@@ -25,8 +25,8 @@ from privet.text import quoted
 if TYPE_CHECKING:
     import pandas as pd
 
-# What a date is as a text, docs/domain.md#dates: a day that exists, in the years 0001 to 9999. A time of day may follow
-# and is not looked at. No cast of the day to a date can fail, in any engine.
+# A date as a text (docs/reference/domain.md#dates): a day that exists, in the years 0001 to 9999. A time of day may
+# follow and is not looked at. No cast of the day to a date can fail, in any engine.
 _LEAP = "[0-9]{2}(0[48]|[2468][048]|[13579][26])|(0[48]|[2468][048]|[13579][26])00"
 _YEAR = "[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000"
 _MONTH_DAY = "(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31"

@@ -71,6 +71,8 @@ def print_outside(data: str | Path, domain: Domain) -> None:
         exact_misshapen = engine.exact_misshapen() if isinstance(engine, DuckDBEngine) else 0
         lines = [line for column in domain for line in _outside(column, engine.exact_values(column.name))]
         problem = False
+    except DataError:
+        raise
     except Exception:  # raised outside this block: the engine's words may quote a row
         problem = True
     finally:

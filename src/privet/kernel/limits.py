@@ -1,7 +1,7 @@
 """Values that cross the boundary: how long what comes in may be, and the one text of what is written down.
 
 Python computes 10**100000000 for whoever writes `1e100000000`, and that takes minutes. So every number from outside
-becomes exact by `fraction_of`, which looks at its length first. docs/limits.md lists the figures.
+becomes exact by `fraction_of`, which looks at its length first. docs/reference/limits.md lists the figures.
 
 A question, a set of rows, a criterion, a model and a domain each have a JSON form with a version number. It names no
 Python class; numbers in it are whole, fractions are texts such as "1/3". Its fingerprint is the SHA-256 hash of the
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,11 @@ MOST_ROWS_PER_PERSON = 10**6  # rows of a person: epsilon is divided by it, and 
 # What a question may need at most is known before it is charged; each takes less than 1 GB in this process.
 MAX_CELLS = 2**23  # that are counted for a question, or that a model has: some 70 bytes each
 MAX_RELEASED = 2**22  # cells that are released, and written to the ledger: some 140 bytes each
+
+# Every loss is a multiple of 1 / GRAIN: decimals of 20 places and all fractions with
+# denominators to 100 are, others are rounded down to one. So sums of any number of
+# them stay short, and no choice of epsilons can make a ledger unreadable.
+GRAIN = math.lcm(*range(1, 101)) * 10**20
 
 _BITS = 1100  # every float, and every decimal of its size, is a fraction of two integers this long
 _DECIMAL = re.compile(r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]{1,4})?", re.IGNORECASE)

@@ -30,8 +30,24 @@ from numpy.typing import NDArray
 
 from privet.errors import PrivacyError, QuestionError
 from privet.kernel.per_part import PerPart
-from privet.kernel.sampling import SYSTEM, Entropy, Integers, accepts, float_above, geometric, weighted_choice
-from privet.noise_errors import LaplaceErrors, SelectionErrors
+from privet.kernel.sampling import (
+    SYSTEM,
+    Entropy,
+    Integers,
+    accepts,
+    discrete_gaussian,
+    float_above,
+    geometric,
+    weighted_choice,
+)
+from privet.noise_errors import (
+    GaussianErrors,
+    LaplaceErrors,
+    MeanErrors,
+    NoisyMaxErrors,
+    SelectionErrors,
+    ThresholdErrors,
+)
 
 # Exact values are clamped here before noise: clamping never increases a
 # sensitivity, and an overflow would be an error that depends on the data.
@@ -368,7 +384,7 @@ class Exponential(IndexSelection):
 
 
 @dataclass(frozen=True)
-class NoisyMax(IndexSelection):
+class NoisyMax(NoisyMaxErrors, IndexSelection):
     """The index of the largest score after integer Laplace noise of rate `rate`; the first of equals.
 
     Fix the noise of the others: an index wins if its own noise reaches a whole threshold. A
@@ -379,10 +395,6 @@ class NoisyMax(IndexSelection):
     @property
     def noise(self) -> IntegerLaplace:
         return IntegerLaplace(self.rate)
-
-    def shortfall(self, candidates: int, confidence: float) -> float:
-        """Return twice the error that all noises together stay within."""
-        return 2.0 * self.noise.error(1 - (1 - confidence) / candidates)
 
     def _draw(self, exact_scores: NDArray[Any], entropy: Entropy) -> int:
         return int(np.argmax(self.noise.release(exact_scores, entropy)))
@@ -534,7 +546,7 @@ class ExponentialOverRanges(Selection):
 
 
 @dataclass(frozen=True)
-class AboveThreshold(_LosesEpsilon):
+class AboveThreshold(_LosesEpsilon, ThresholdErrors):
     """The first of several integer scores, asked one after the other, to reach 0: one loss for all of them.
 
     The sparse vector technique (Dwork et al. 2009) with one-sided noise. There is one hidden threshold
@@ -580,18 +592,6 @@ class AboveThreshold(_LosesEpsilon):
             if watch.reached(int(exact_score)):
                 return index
         return len(exact_scores)
-
-    def shortfall(self, check: int, confidence: float) -> int:
-        """Return how far below 0 a score that reaches it is at most, with this probability; checks count from 1.
-
-        nu - rho is two-sided geometric. Of what may go wrong, the check of number k has the share
-        1 / (k (k + 1)): they add up to one, however many checks there are.
-        """
-        scale = float_above(1 / self.rate)
-        wrong = (1 - confidence) / (check * (check + 1))
-        # P(nu - rho > t) = ratio^(t+1) / (1 + ratio)
-        beyond = -scale * math.log(wrong * (1 + math.exp(-1 / scale)))
-        return max(0, math.ceil(beyond) - 1)
 
 
 class Watch:
@@ -644,3 +644,157 @@ def selection(name: object) -> Callable[[Fraction, int, bool], IndexSelection]:
     if not isinstance(name, str) or name not in SELECTIONS:
         raise QuestionError(f"there is no selection '{name}'; choose one of {', '.join(SELECTIONS)}.")
     return SELECTIONS[name]
+
+
+# -- Gaussian noise, for data sets that are counted in rho ---------------------------------------
+#
+# Noise and loss derive from one field here too, `rho`: the variance is squared / (2 rho), an exact fraction, where
+# `squared` is the square of how far one record moves a vector in the L2 norm. Canonne, Kamath and Steinke (2020,
+# theorem 4): whoever adds independent discrete Gaussian noise of variance v to the integers of a vector is squared /
+# (2 v)-zCDP: for each entry the Renyi divergence of order alpha between the noise and the noise moved by d is at most
+# alpha d^2 / (2 v), and of independent entries these add up. No epsilon bounds what Gaussian noise loses, so `loss`
+# raises: a data set that is counted in epsilon refuses it before anything is charged.
+
+
+class _NoEpsilon:
+    """Base of the mechanisms whose loss no epsilon bounds."""
+
+    @property
+    def loss(self) -> NoReturn:
+        raise PrivacyError(
+            "Gaussian noise keeps no promise of a pure epsilon; ask a data set that was opened with a delta, or a "
+            "question with Laplace noise."
+        )
+
+
+@dataclass(frozen=True)
+class _LosesRho(_NoEpsilon):
+    """Base of the mechanisms that lose all of `rho`, the field that their noise is made from."""
+
+    rho: Fraction
+    together: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class IntegerGaussian(_LosesRho, GaussianErrors):
+    """Discrete Gaussian noise for a vector of integers.
+
+    One record moves the vector by at most the square root of `squared` in the L2 norm, and every entry gets noise of
+    variance squared / (2 rho): that loses rho (see above).
+
+    >>> noise = IntegerGaussian(rho=Fraction(1, 200))
+    >>> noise.variance, round(noise.scale, 6), noise.error(0.95)
+    (Fraction(100, 1), 10.0, 20)
+    >>> from privet.kernel.sampling import SeededEntropy
+    >>> noise.release(np.array([40, 0]), SeededEntropy(7)).tolist()
+    [43, -5]
+    """
+
+    squared: int | Fraction = 1
+    together: ClassVar[bool] = True
+
+    @property
+    def variance(self) -> Fraction:
+        """The parameter of the noise; its true variance is at most that."""
+        return self.squared / (2 * self.rho)
+
+    @property
+    def scale(self) -> float:
+        """How far noise reaches, rounded up: for people and intervals, no noise is drawn from it."""
+        return math.nextafter(math.sqrt(float_above(self.variance)), math.inf) if self.variance else 0.0
+
+    def share(self, vectors: int) -> IntegerGaussian:
+        """Return the same noise as that of one of so many vectors, which share its loss."""
+        return IntegerGaussian(self.rho / vectors, Fraction(self.squared) / vectors)
+
+    def release(self, exact_values: NDArray[Any], entropy: Entropy = SYSTEM) -> Integers:
+        """Return the values, each plus a discrete Gaussian number."""
+        which = np.zeros(np.shape(exact_values), dtype=np.intp)
+        return _noisy((self,), exact_values, which, entropy)
+
+
+@dataclass(frozen=True)
+class AveragedGaussian(MeanErrors, IntegerGaussian):
+    """The noise of a whole number next to the mean of several Gaussian answers, weighted by their rhos.
+
+    `rho` is the sum of theirs. Discrete Gaussian noise of variance v is v-subgaussian, and so the weighted mean is
+    subgaussian with squared / (2 rho): P(|mean| >= x) <= 2 exp(-x^2 / (2 variance)).
+    """
+
+
+def _noisy(
+    noises: tuple[IntegerGaussian, ...], exact_values: NDArray[Any], which: NDArray[np.intp], entropy: Entropy
+) -> Integers:
+    """Add to each value noise of its kind."""
+    clamped = np.clip(exact_values, -LARGEST, LARGEST).astype(np.int64)
+    if (script := entropy.script) is not None:
+        return np.asarray(script.gaussian(noises, clamped, which))
+    if not clamped.size:
+        return np.asarray(clamped)
+    drawn = discrete_gaussian([noise.variance for noise in noises], which.ravel(), entropy).reshape(clamped.shape)
+    if drawn.dtype != object:  # below 2^47: no sum leaves 64 bits
+        return np.asarray(clamped + drawn)
+    return np.asarray(np.clip(clamped + drawn, -(2**63), 2**63 - 1), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class ResidualGaussian(_LosesRho):
+    """Noise for sums of clipped residuals, `caps[c]` bounding a record of class c: as `ResidualLaplace`, in rho.
+
+    Two classes: a record adds at most `caps[c]` to one entry of its own class, whose variance is made for that cap.
+    More classes: it also adds at most as much in all to the entries of the others, in the L1 norm and so in the L2
+    norm; both halves cost rho / 2.
+    """
+
+    caps: tuple[int, ...]
+
+    @property
+    def own(self) -> tuple[IntegerGaussian, ...]:
+        share = self.rho if len(self.caps) == 2 else self.rho / 2
+        return tuple(IntegerGaussian(share, cap**2) for cap in self.caps)
+
+    @property
+    def others(self) -> IntegerGaussian:
+        return IntegerGaussian(self.rho / 2, max(self.caps) ** 2)
+
+    def release(
+        self, exact_sums: tuple[Integers, Integers | None], entropy: Entropy = SYSTEM
+    ) -> tuple[Integers, Integers | None]:
+        """Return noisy sums of own entries and, with more than two classes, of the others; the last axis: class."""
+        exact_own, exact_others = exact_sums
+        which = np.broadcast_to(np.arange(len(self.caps), dtype=np.intp), exact_own.shape)
+        others = None if exact_others is None else self.others.release(exact_others, entropy)
+        return _noisy(self.own, exact_own, which, entropy), others
+
+
+@dataclass(frozen=True)
+class GaussianTables(_NoEpsilon):
+    """Noise for several vectors one after the other, each with a rho of its own; what a record loses adds up.
+
+    Parameters
+    ----------
+    rhos : tuple of Fraction
+        What a record loses with each vector.
+    sizes : tuple of int
+        How many numbers each has.
+    squared : int
+        The square of how far one record moves each of them, in the L2 norm.
+    """
+
+    rhos: tuple[Fraction, ...]
+    sizes: tuple[int, ...]
+    squared: int
+    together: ClassVar[bool] = True
+
+    @property
+    def rho(self) -> Fraction:
+        return sum(self.rhos, Fraction(0))
+
+    @property
+    def noises(self) -> tuple[IntegerGaussian, ...]:
+        return tuple(IntegerGaussian(rho, self.squared) for rho in self.rhos)
+
+    def release(self, exact_values: NDArray[Any], entropy: Entropy = SYSTEM) -> Integers:
+        """Return noisy numbers [part, number], those of all vectors after each other."""
+        which = np.repeat(np.arange(len(self.sizes), dtype=np.intp), self.sizes)
+        return _noisy(self.noises, exact_values, np.broadcast_to(which, np.shape(exact_values)), entropy)

@@ -21,13 +21,13 @@ from typing import NoReturn
 import numpy as np
 
 from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
+from privet.kernel.accounting import Unit
 from privet.kernel.additive import AdditiveModel, check_model
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CorrectQuery, CountQuery, Engine
 from privet.kernel.limits import Json
 from privet.kernel.mechanisms import AboveThreshold, Watch
 from privet.kernel.session import RowSets, Session
-from privet.kernel.unit import Unit
 from privet.text import decimal_text
 
 

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privet.access import IN_MEMORY, SNAPSHOT, STREAM, Access, check, choose, size_of
 from privet.errors import DataError, PrivacyError, QuestionError, UndeclaredDomain
+from privet.kernel.accounting import unit_with
+from privet.kernel.column import Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.engines.access import IN_MEMORY, SNAPSHOT, STREAM, Access, check, choose, size_of
 from privet.kernel.engines.addresses import source_of, spark_frame
 from privet.kernel.engines.contract import Engine, reworded
 from privet.kernel.ledger import MEMORY, Ledger
@@ -22,7 +24,6 @@ from privet.kernel.ledger.ledger import no_budget
 from privet.kernel.limits import LONGEST_NAME, is_name
 from privet.kernel.sampling import SYSTEM, Entropy, SeededEntropy
 from privet.kernel.session import Session
-from privet.kernel.unit import unit_with
 from privet.kernel.zcdp import as_delta
 from privet.text import is_path, quoted
 
@@ -289,7 +290,8 @@ def _engine(source: Source | None, data: Any, domain: Domain, asked: str, limit:
     if source is None:
         check(asked, limit)
         return _coded_frame(data, domain), Access(IN_MEMORY, "a frame is in memory already")
-    way = choose(asked, domain, remote=source.remote, streams=source.streams, limit=limit, kind=source.kind)
+    bound = largest_table(domain)
+    way = choose(asked, bound, remote=source.remote, streams=source.streams, limit=limit, kind=source.kind)
     engine = source.open(domain)
     if way.how == STREAM:
         from privet.kernel.engines.duckdb.engine import DuckDBEngine
@@ -306,6 +308,22 @@ def _engine(source: Source | None, data: Any, domain: Domain, asked: str, limit:
     if merged is None:
         raise DataError(f"cannot read {source.title} into memory; check it, or open it with access='push-down'.")
     return merged, way
+
+
+def largest_table(domain: Domain) -> float:
+    """Return the most bytes that distinct coded rows may take, by what the domain declares."""
+    width = 8  # the weight
+    distinct = 1.0
+    for column in domain:
+        width += 1 if column.size <= 2**8 else 2 if column.size <= 2**16 else 4
+        distinct *= column.size
+        if isinstance(column, Numeric):
+            width += 4
+            distinct *= column.grid_size / column.bin_count + column.missing
+    rows = [distinct]
+    rows += [domain.max_rows] if domain.max_rows is not None else []
+    rows += [2 * domain.rows] if domain.rows is not None else []  # a round number: twice as many are allowed for
+    return width * min(rows)
 
 
 def _check_frame(data: Any) -> None:

@@ -2,7 +2,7 @@
 
 The promise is for a person with all their rows, however many they have. So at most `rows_per_person` rows of each
 person count, and the others are left out once, of the whole table, before any condition or part. A person then
-changes at most `rows_per_person` rows of what is asked about, whatever the data (docs/privacy.md#person).
+changes at most `rows_per_person` rows of what is asked about, whatever the data (docs/explanation/privacy.md#person).
 
 Which rows count must not depend on other people, on the order of the rows, or on the engine. So the rows of a person
 are ordered by a hash of the person and of the row's own codes, and the first ones count. Rows that are still equal

@@ -33,13 +33,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privet.errors import KeyReused, QuestionError
+from privet.kernel.accounting import IntegerNoise, Unit
 from privet.kernel.domain import Domain
-from privet.kernel.gaussian import AveragedGaussian, IntegerGaussian
-from privet.kernel.mechanisms import IntegerLaplace, Mechanism, Paired, Refinement, release_all
+from privet.kernel.mechanisms import (
+    AveragedGaussian,
+    IntegerGaussian,
+    IntegerLaplace,
+    Mechanism,
+    Paired,
+    Refinement,
+    release_all,
+)
 from privet.kernel.per_part import PerPart
 from privet.kernel.rows import Keep
 from privet.kernel.session import Question, Request, RowSets, Session, listed
-from privet.kernel.unit import IntegerNoise, Unit
 from privet.release import About, Refinable
 
 

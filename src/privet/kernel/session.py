@@ -21,12 +21,12 @@ from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Self, TypeVar, 
 
 import numpy as np
 
+from privet.access import Access
 from privet.errors import DataError, EngineFailed, LedgerError, QuestionError
 from privet.kernel import accounting
-from privet.kernel.accounting import Scopes
+from privet.kernel.accounting import PURE, Scopes, Unit
 from privet.kernel.additive import AdditiveModel
 from privet.kernel.domain import Domain
-from privet.kernel.engines.access import Access
 from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells, cells_for
 from privet.kernel.ledger import Charge, Entry, Ledger, Under
 from privet.kernel.limits import LONGEST_NAME, Json, canonical, digest, is_name
@@ -34,7 +34,6 @@ from privet.kernel.mechanisms import Mechanism, release_all
 from privet.kernel.per_part import PerPart, Positions
 from privet.kernel.rows import Divide, Keep, Rows, Scatter
 from privet.kernel.sampling import Entropy
-from privet.kernel.unit import PURE, Unit
 from privet.kernel.zcdp import Rho
 from privet.release import About, Releases
 from privet.text import decimal_text

@@ -21,13 +21,12 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from privet.errors import EngineFailed, LedgerError, PrivacyError, PrivetError, QuestionError
-from privet.kernel.accounting import Scopes, as_epsilon, as_share
-from privet.kernel.engines.contract import FIXED, Cells, Engine
+from privet.kernel.accounting import PURE, Scopes, Unit, as_epsilon, as_share
+from privet.kernel.engines.contract import Borrowed, Cells, Engine
 from privet.kernel.ledger import MEMORY, Entry, Ledger
 from privet.kernel.limits import Json, fraction_of
 from privet.kernel.per_part import PerPart
 from privet.kernel.session import LastEntry, OpenTable, Request, Session
-from privet.kernel.unit import PURE, Unit
 from privet.release import Public, Release, clean_value
 
 Score = Release | Public
@@ -54,34 +53,17 @@ def shadow_table(table: T, lease: Lease, budget: Fraction, unit: Unit) -> T:
     return table._with(shadow, replace(table._sets, scopes=Scopes()))
 
 
-class Lease:
+class Lease(Borrowed):
     """An engine for as long as a run lasts; a candidate that closes it closes the lease alone."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.name, self.holds_rows = engine.name, engine.holds_rows
-        self._engine: Engine | None = engine
-
-    @property
-    def closed(self) -> bool:
-        return self._engine is None or self._engine.closed
-
-    @property
-    def version(self) -> int:
-        return FIXED if self._engine is None else self._engine.version
-
     def close(self) -> None:
-        self._engine = None
+        self._opened = None
 
     def in_cells(self, cells: Cells) -> Engine:
         """Return the rows in other cells, for a table that asks this lease whether it is closed."""
-        if self._engine is None:
+        if self._opened is None:
             raise QuestionError("the run that this table was for is over.")
-        return self._engine.in_cells(cells)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("exact_") and self._engine is not None:
-            return getattr(self._engine, name)
-        raise AttributeError(name)
+        return self._opened.in_cells(cells)
 
 
 # -- a race -------------------------------------------------------------------------------------
@@ -269,7 +251,7 @@ def keyed_run(
     caller's in it and switch progress off. Then a run that ended before has told nobody anything. A run that raises
     after its charge has a result, too: its sentence is stored, so that it cannot be tried again until it comes out
     differently. The exceptions are interrupts and failures of an engine, a ledger or the machine, which may be
-    repeated; what made them happen, time, memory and a full disk, is not covered (docs/privacy.md).
+    repeated; what made them happen, time, memory and a full disk, is not covered (docs/explanation/privacy.md).
 
     Parameters
     ----------

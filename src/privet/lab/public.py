@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from privet.errors import DataError
 from privet.kernel import (
     LARGEST_EPSILON,
-    About,
     CountCorrectQuestion,
     CountQuestion,
     Criterion,
@@ -28,7 +27,6 @@ from privet.kernel import (
     Mechanism,
     PerPart,
     Question,
-    Releases,
     Rows,
     RowSets,
     SelectQuestion,
@@ -40,6 +38,7 @@ from privet.kernel import (
 )
 from privet.lab.criteria import GainRatio, Unrounded
 from privet.lab.paper_noise import ExactChoice, ExactValues, RoundedLaplace
+from privet.release import About, Releases
 from privet.table import InProcess, Parts, ProtectedTable
 
 R = TypeVar("R")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.kernel import MAX_RELEASED, SMALLEST_EPSILON, Domain, Histogram, Rho, rho_of
+from privet.kernel import MAX_RELEASED, SMALLEST_EPSILON, Domain, Rho, rho_of
 from privet.learners.algorithm import (
     Algorithm,
     Exchange,
@@ -28,7 +28,7 @@ from privet.learners.algorithm import (
     ignore_progress,
 )
 from privet.learners.boosting import CONSTANTS, NO_TABLE, boost
-from privet.learners.joint_tables import COUNT_SHARE, enough_rows, learn_jointly
+from privet.learners.joint_tables import COUNT_SHARE, enough_rows, enough_signal, joint_signal, learn_jointly
 from privet.learners.log_odds import (
     AskedQuestion,
     Learned,
@@ -40,10 +40,12 @@ from privet.learners.log_odds import (
 )
 from privet.models.privacy_record import Privacy, Step
 from privet.models.tables import Table, Tables
+from privet.release import Histogram
 from privet.table import ProtectedTable
 from privet.text import decimal_text
 
 SHARE = Fraction(1, 20)  # of epsilon, for the class counts of naive Bayes
+LITTLE = "with so little signal a data set without a delta would have given more for the same epsilon"
 
 
 @dataclass(frozen=True)
@@ -202,7 +204,8 @@ def _boosted(
         rho *= 1 - Fraction(1, 10**30)
     rows = float(domain.rows or max(np.maximum(counts.values, 0).sum(), 1.0))
     if enough_rows(domain, rows, rho):
-        return learn_jointly(table, rho, counts, rows, meter, pairs=pairs)
+        learned = learn_jointly(table, rho, counts, rows, meter, pairs=pairs)
+        return learned if enough_signal(domain, joint_signal(domain, rows, rho)) else replace(learned, note=LITTLE)
     # what the counts cost as a share of epsilon, rounded up to millionths
     paid = epsilon * Fraction(math.ceil(counts.about.loss / rho * 10**6), 10**6)
     return replace(prior_alone(table, epsilon, counts, paid), note=NO_TABLE)

@@ -25,8 +25,9 @@ from fractions import Fraction
 from typing import Any, TextIO
 
 from privet.errors import BudgetExceeded, QuestionError
-from privet.kernel import Domain, Histogram
+from privet.kernel import Domain
 from privet.models.privacy_record import Step
+from privet.release import Histogram
 from privet.table import ProtectedTable
 from privet.text import decimal_text
 

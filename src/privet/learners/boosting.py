@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from privet.kernel import LOGIT_GRID, MAX_CELLS, RESIDUAL_GRID, AdditiveModel, Domain, Histogram, as_epsilon
+from privet.kernel import LOGIT_GRID, MAX_CELLS, RESIDUAL_GRID, AdditiveModel, Domain, as_epsilon
 from privet.learners.algorithm import Meter, ignore_progress
 from privet.learners.cells import FinerTable
 from privet.learners.log_odds import (
@@ -40,12 +40,15 @@ from privet.learners.log_odds import (
 )
 from privet.models.model import Floats
 from privet.models.tables import Table
+from privet.release import Histogram
 from privet.table import ProtectedTable
 
 
 @dataclass(frozen=True)
 class Constants:
-    """The constants of the algorithm, chosen on nine data sets, three of them by leaving each out (docs/boosted.md).
+    """The constants of the algorithm, chosen on nine data sets, three of them by leaving each out.
+
+    docs/explanation/boosted.md tells how.
 
     "Signal" is the number of rows times epsilon of a record.
     """

@@ -4,7 +4,7 @@ A tree may cut a number at any point of its declared grid; a table of log odds k
 lies between two edges, as a wage of 28 between 20 and 40, a coarse bin hides it. So boosted tables read coarse columns
 a second time, in bins divided evenly on the grid. Tables of one column are learned in the finer bins. Tables of two
 keep the declared ones: they must have few cells. The rule reads what is public: the domain and the number of rows,
-which is declared or a noisy count. docs/choice.md#bins-that-are-too-coarse has what it gains.
+which is declared or a noisy count. docs/explanation/choice.md#bins-that-are-too-coarse has what it gains.
 """
 
 from __future__ import annotations

@@ -626,9 +626,9 @@ def _training_rows(frame: pd.DataFrame, domain: Domain) -> TrainingRows:
 class BoostedTablesClassifier(TablesClassifier):
     """A sum of small tables of one or two attributes, each bought where the model so far errs most.
 
-    With a delta, all tables are learned together instead, which is more accurate (docs/boosted.md). Declare `rows` in
-    the domain, a public order of magnitude, to improve its plan. If there is too little signal, the model is the
-    class shares alone, and `model_.note` says so.
+    With a delta, all tables are learned together, which is more accurate (docs/explanation/boosted.md). Declare
+    `rows` in the domain, a public order of magnitude, to improve its plan. If there is too little signal, the model is
+    the class shares alone, and `model_.note` says so.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ What can be refused is refused first. Then each level asks one batch of question
 its nodes if the plan wants them, turns the nodes that stop into leaves, asks for the splits of the
 others, and divides them. Everything it sees is a release, and everything it decides is a function of
 releases and of public coins, as are schedules, drawn structures and the decisions of sites. So the
-charges of the kernel are the whole cost (docs/privacy.md#partition).
+charges of the kernel are the whole cost (docs/explanation/privacy.md#partition).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import PrivacyError, QuestionError
-from privet.kernel import PURE, Criterion, Domain, Histogram, PerPart, Public, Release, as_epsilon, rho_of
+from privet.kernel import PURE, Criterion, Domain, PerPart, as_epsilon, rho_of
 from privet.lab import PublicTable
 from privet.learners import prune
 from privet.learners.algorithm import (
@@ -56,6 +56,7 @@ from privet.learners.structure import draw, splits_at
 from privet.models.model import Floats, Integers
 from privet.models.privacy_record import Privacy
 from privet.models.tree import Ensemble, Tree
+from privet.release import Histogram, Public, Release
 from privet.table import Parts, ProtectedTable
 
 LevelCallback = Callable[[int, int], None]  # called with each level and the number of its nodes
@@ -237,7 +238,7 @@ class NodeSites:
     """The sites of a plan that decide anew at every node, and what they are shown.
 
     They see public facts and what was released about the path of a node, so their decisions are post-processing.
-    Whatever a node is asked then, its own rows pay for it (docs/privacy.md#partition).
+    Whatever a node is asked then, its own rows pay for it (docs/explanation/privacy.md#partition).
 
     Parameters
     ----------
@@ -529,7 +530,7 @@ class Growth:
         """Return the split of each node, and what its path has paid then.
 
         Nodes with different methods have different rows. They are asked one method after the other, and the level
-        pays as if all were asked together (docs/privacy.md#partition).
+        pays as if all were asked together (docs/explanation/privacy.md#partition).
         """
         groups = list(methods.groups())
         splits: dict[int, NodeSplit] = {}

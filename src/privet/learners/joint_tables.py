@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel, Domain, Histogram, Numeric, Rho
+from privet.kernel import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel, Domain, Numeric, Rho
 from privet.learners.algorithm import Meter
 from privet.learners.cells import divided
 from privet.learners.log_odds import (
@@ -47,6 +47,7 @@ from privet.learners.log_odds import (
 )
 from privet.models.model import Floats
 from privet.models.tables import Table
+from privet.release import Histogram
 from privet.table import ProtectedTable
 
 Codes = NDArray[np.int64]
@@ -54,7 +55,7 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class JointConstants:
-    """The constants of the algorithm; one set for all data sets (docs/boosted.md).
+    """The constants of the algorithm; one set for all data sets (docs/explanation/boosted.md).
 
     "Signal" is the number of rows times the square root of 2 rho / weight, where the weights of all tables are added:
     the number of rows over the deviation of the noise of a sum that costs an even share.

@@ -30,9 +30,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel import RESIDUAL_GRID, Domain, Histogram, Numeric, ResidualSums
+from privet.kernel import RESIDUAL_GRID, Domain, Numeric
 from privet.models.model import Floats
 from privet.models.tables import Table
+from privet.release import Histogram, ResidualSums
 from privet.table import ProtectedTable
 
 Single = NDArray[np.float32]

@@ -19,8 +19,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from privet.errors import QuestionError
-from privet.kernel import Criterion, Domain, Json, Numeric, Public, as_epsilon
+from privet.kernel import Criterion, Domain, Json, Numeric, as_epsilon
 from privet.learners.sites import Decisions, Site, is_site, name_of, settled
+from privet.release import Public
 
 # "Signal" is the number of rows times the epsilon of a record.
 DEEPER = (500.0, 1200.0, 8000.0, 50_000.0)  # signals from which two, three, four and five levels pay off
@@ -185,7 +186,7 @@ def above_noise(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> i
 
 
 def by_signal(plan: Plan, domain: Domain, rows: float, epsilon: Fraction) -> int:
-    """Return one to five levels, more with more rows times epsilon (docs/trees-id3.md)."""
+    """Return one to five levels, more with more rows times epsilon (docs/explanation/trees-id3.md)."""
     return 1 + sum(signal(domain, rows, epsilon) >= least for least in DEEPER)
 
 
@@ -333,7 +334,7 @@ class Plan:
     max_leaves : int, default 100000
         The most leaves that a tree may have.
     errata : tuple of str, default ()
-        Why the plan is not private: errata by their numbers in docs/trees-errata.md. Empty if it is.
+        Why the plan is not private: errata by their numbers in docs/explanation/trees-errata.md. Empty if it is.
 
     Raises
     ------

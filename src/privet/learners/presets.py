@@ -2,7 +2,7 @@
 
 To add one, write a function of a few lines and list it in `PRESETS`; the grower knows no algorithm by
 name. A published plan that is not differentially private names the errata that say why
-(docs/trees-errata.md). It runs on public rows alone.
+(docs/explanation/trees-errata.md). It runs on public rows alone.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Every choice of a plan can be made where it is used (Jostle 2018): once for a run, or anew at every
 node. A site sees a view of public facts and earlier releases. So its choice is post-processing of
 releases, and whatever it chooses, the charges of the kernel are the whole cost (adaptive
-composition, docs/privacy.md#partition).
+composition, docs/explanation/privacy.md#partition).
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel import Domain, Histogram, Nominal, Public, Release, derivation, known
+from privet.kernel import Domain, Nominal
 from privet.models.privacy_record import MOST_CONTEXTS, Decision
+from privet.release import Histogram, Public, Release, derivation, known
 
 View = Mapping[str, Release | Public]
 

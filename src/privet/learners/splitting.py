@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import NotPrivate, QuestionError
-from privet.kernel import MAX_CELLS, Criterion, Domain, Histogram, InfoGain, Numeric, PerPart, WeightedMax, criterion
+from privet.kernel import MAX_CELLS, Criterion, Domain, InfoGain, Numeric, PerPart, WeightedMax, criterion
 from privet.lab import GainRatio, Unrounded
 from privet.learners.plan import BY_SIGNAL, SHARPER, WEIGHTED, Level, Plan, signal
 from privet.learners.sites import settled
+from privet.release import Histogram
 from privet.table import Parts
 
 NodeSplit = str | tuple[str, Fraction]  # an attribute that is split into its cells, or one with a threshold

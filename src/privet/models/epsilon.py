@@ -4,14 +4,14 @@ Take an adversary who knows the rows of everybody else, and two tables that diff
 that anything published is at most e^epsilon times as likely on one of them as on the other, so by Bayes' rule the
 adversary's odds that the person is in the table change by at most that factor. Two rows that the person may have are
 two such steps apart (out with one, in with the other), so the odds of one fact of theirs against another change by at
-most e^(2 epsilon). docs/epsilon.md explains it to people.
+most e^(2 epsilon). docs/explanation/epsilon.md explains it to people.
 """
 
 from __future__ import annotations
 
 import math
 
-PAGE = "Epsilon for a person (docs/epsilon.md)"
+PAGE = "Epsilon for a person (docs/explanation/epsilon.md)"
 
 
 def belief(prior: float, loss: float) -> float:

@@ -178,7 +178,7 @@ class Model(ABC):
     # -- JSON -------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """Return the model as JSON; docs/model.md describes the format."""
+        """Return the model as JSON; docs/reference/model.md describes the format."""
         from privet.models.schema import dump
 
         return dump(self)

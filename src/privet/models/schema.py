@@ -2,7 +2,7 @@
 
 Nodes are listed in breadth-first order. The domain determines how many children a split has, so a file
 cannot describe anything but a tree. Tables have the cells of their columns, in the order of the domain.
-docs/model.md describes the format; `VERSION` changes with it.
+docs/reference/model.md describes the format; `VERSION` changes with it.
 """
 
 from __future__ import annotations

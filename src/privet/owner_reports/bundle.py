@@ -136,7 +136,7 @@ def audit_bundle(
         },
         "composition": {
             "rule": "Losses add; disjoint parts of one division share their maximum. Exact fractions, never rounded.",
-            "proof": "docs/privacy.md",
+            "proof": "docs/explanation/privacy.md",
         },
         "five_safes": FIVE_SAFES,
         "limits": LIMITS,

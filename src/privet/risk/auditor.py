@@ -22,12 +22,12 @@ from privet.risk.maximum_entropy import maximum_entropy
 from privet.risk.measures import exposures, measure
 from privet.risk.people import Belief, People, marginal_only, uniform
 from privet.risk.publication import COUNTS, LABELS, RATES, Publication, marginal_of
-from privet.risk.readers import criterion_of, read_tree, stopping_of
+from privet.risk.readers import criterion_of, read_published, stopping_of
 from privet.risk.readers.many_trees import Boosted, Forest
-from privet.risk.remedies import Refit, remedies_for
-from privet.risk.several import View, left_out, together
+from privet.risk.remedies import Refit, remedies_for, withhold
+from privet.risk.several import View, counts_of, left_out, together
+from privet.risk.statements import Statements, exposed, follow, of_tree
 from privet.risk.tree import Floats, Mask, PublishedTree
-from privet.risk.world_pieces import Quota
 from privet.risk.worlds import possible_worlds
 from privet.rows import read
 
@@ -163,12 +163,14 @@ def audit(
     say = progress or (lambda text: None)
     threshold = asked.checked()
     say("reading")
-    if isinstance(tree, list | tuple):
-        return _audit_together(tree, qi, sensitive, truth, name, asked, threshold)
-    found = read_tree(tree, asked.values)
-    if isinstance(found, Forest | Boosted):
-        return _audit_many(found, qi, sensitive, truth, name or _name(tree), asked, threshold)
     frame = _frame(qi, "the table of quasi-identifiers")
+    if isinstance(tree, list | tuple):
+        return _audit_together(tree, frame, sensitive, truth, name, asked, threshold)
+    found = read_published(tree, frame, sensitive, asked.values)
+    if isinstance(found, Statements):
+        return _audit_statements([found], frame, sensitive, truth, name or _name(tree), asked, threshold)
+    if isinstance(found, Forest | Boosted):
+        return _audit_many(found, frame, sensitive, truth, name or _name(tree), asked, threshold)
     answers = _truth(truth, frame, sensitive)
     frame, answers, outside = _trained(frame, answers, asked.training)
     columns = _columns(frame, asked.columns, sensitive, asked.training)
@@ -245,10 +247,15 @@ def audit(
 
 
 def _audit_many(
-    found: Forest | Boosted, qi: Any, sensitive: str, truth: Any, name: str, asked: AuditOptions, threshold: float
+    found: Forest | Boosted,
+    frame: pd.DataFrame,
+    sensitive: str,
+    truth: Any,
+    name: str,
+    asked: AuditOptions,
+    threshold: float,
 ) -> Audit:
     """The audit of a forest or of boosted trees: every tree is a view of the same people."""
-    frame = _frame(qi, "the table of quasi-identifiers")
     answers = _truth(truth, frame, sensitive)
     frame, answers, _ = _trained(frame, answers, asked.training)
     columns = _columns(frame, asked.columns, sensitive, asked.training)
@@ -262,12 +269,22 @@ def _audit_many(
 
 
 def _audit_together(
-    trees: Sequence[Any], qi: Any, sensitive: str, truth: Any, name: str | None, asked: AuditOptions, threshold: float
+    trees: Sequence[Any],
+    frame: pd.DataFrame,
+    sensitive: str,
+    truth: Any,
+    name: str | None,
+    asked: AuditOptions,
+    threshold: float,
 ) -> Audit:
-    """The audit of several published trees of the same people; `training` then has an entry for each of them."""
+    """The audit of several publications about the same people; of trees `training` then has an entry for each."""
     if not trees:
         raise DataError("no tree was given; give at least one.")
-    frame = _frame(qi, "the table of quasi-identifiers")
+    published = [read_published(tree, frame, sensitive, asked.values) for tree in trees]
+    if any(isinstance(each, Statements) for each in published):
+        some = _as_statements(published, frame, sensitive, asked)
+        names = name or f"{len(some)} publications together"
+        return _audit_statements(some, frame, sensitive, truth, names, asked, threshold)
     answers = _truth(truth, frame, sensitive)
     marks = asked.training if isinstance(asked.training, list | tuple) else [asked.training] * len(trees)
     if len(marks) != len(trees):
@@ -280,15 +297,14 @@ def _audit_together(
     hidden = [name for name in frame.columns if name not in own]
     columns = _columns(frame[hidden], asked.columns, sensitive, None)
     views, texts = [], None
-    for tree, mark in zip(trees, marks, strict=True):
-        read = read_tree(tree, asked.values)
-        if not isinstance(read, PublishedTree):
+    for each, mark in zip(published, marks, strict=True):
+        if not isinstance(each, PublishedTree):
             raise ModelError("of several models, single trees are held against each other.")
-        if texts is not None and read.values != texts:
+        if texts is not None and each.values != texts:
             raise ModelError("the trees have different values; list the public values of the sensitive attribute.")
-        texts = read.values
+        texts = each.values
         inside = np.ones(len(frame), dtype=np.bool_) if mark is None else _marked(frame, mark)
-        views.append(_view(read, frame, columns, inside))
+        views.append(_view(each, frame, columns, inside))
     assert texts is not None
     people = People.of(frame, columns).one_by_one()
     counts = _counts(people, answers, texts, sensitive)
@@ -297,21 +313,86 @@ def _audit_together(
     return _seen(texts, people, views, left_out(views, base), base, counts, sensitive, names, asked, threshold)
 
 
+def _as_statements(
+    published: Sequence[Any], frame: pd.DataFrame, sensitive: str, asked: AuditOptions
+) -> list[Statements]:
+    """Tables, rules and trees as statements about the same people."""
+    if asked.training is not None:
+        raise DataError("tables and rules are about everybody in the table; leave training out.")
+    people = People.of(frame, _columns(frame, asked.columns, sensitive, None))
+    found = []
+    for each in published:
+        if isinstance(each, PublishedTree):
+            found.append(of_tree(Publication.of(each, people)))
+        elif isinstance(each, Statements):
+            found.append(each)
+        else:
+            raise ModelError("tables and rules are held against each other and against single trees, not more.")
+    if len({each.values for each in found}) > 1:
+        raise ModelError(
+            "the publications have different values; list the public values of the sensitive attribute (values)."
+        )
+    return found
+
+
+def _audit_statements(
+    several: Sequence[Statements],
+    frame: pd.DataFrame,
+    sensitive: str,
+    truth: Any,
+    name: str,
+    asked: AuditOptions,
+    threshold: float,
+) -> Audit:
+    """The audit of published tables and rules, alone or together."""
+    if asked.training is not None:
+        raise DataError("tables and rules are about everybody in the table; leave training out.")
+    people = People.of(frame, _columns(frame, asked.columns, sensitive, None))
+    texts = several[0].values
+    counts = _counts(people, _truth(truth, frame, sensitive), texts, sensitive)
+    given = asked.baseline or asked.marginal
+    base = None if given is None else marginal_of(given, texts)
+    found = follow(several, people, base, counts, asked.seed)
+    shares = found.own.baseline[0]
+    beliefs = {
+        "uniform": uniform(people, len(texts)),
+        "marginal": marginal_only(people, shares),
+        WORLDS: found.belief,
+    }
+    certain = threshold if asked.measure == POSTERIOR else THRESHOLDS[POSTERIOR]
+    known = ", ".join(people.names[:12]) + ", …" * (len(people.names) > 12)
+    many = sum(len(each.said) for each in several)
+    result = Audit(
+        name=name,
+        sensitive=sensitive,
+        values=texts,
+        people=people,
+        beliefs=beliefs,
+        overall={
+            each: measure(people, some, threshold=certain, truth=counts, marginal=shares)
+            for each, some in beliefs.items()
+        },
+        own=found.own,
+        measure=asked.measure,
+        threshold=threshold,
+        assumptions=(
+            f"The adversary knows {known} of everybody in the table, and that these are the people it is about.",
+            "The sensitive attribute has the public values listed here, and no others.",
+            f"Published: {' and '.join(dict.fromkeys(each.source for each in several))}, {many:,} groups of people.",
+        ),
+        notes=tuple(note for each in several for note in each.notes),
+        names=asked.names,
+        truth=counts,
+    )
+    result = replace(result, exposures=exposed(found, people, texts, result.scores, asked.top))
+    return withhold(result, several, found, asked.seed) if asked.remedies else result
+
+
 def _view(tree: PublishedTree, frame: pd.DataFrame, columns: Sequence[str], inside: Any) -> View:
     """What a tree without noise says of the people it was grown on: how many of a leaf have each value."""
     people = People.of(frame[inside], columns)
     publication = Publication.of(tree, people)
-    if publication.noisy or publication.level == LABELS or publication.fractional:
-        raise ModelError("trees are held against each other by counts; one of them is noisy, or says labels alone.")
-    if publication.level == RATES and publication.classes > 2:
-        raise ModelError("trees of more than two values are held against each other by counts, not by rates.")
-    totals = np.zeros((len(tree.nodes), publication.classes))
-    for leaf in publication.leaves:
-        quota = Quota.of(publication, leaf, int(publication.sizes[leaf]))
-        totals[leaf, quota.label] = quota.labelled or 0
-        totals[leaf, [v for v in range(quota.classes) if v != quota.label]] = quota.size - (quota.labelled or 0)
-        if quota.counts is not None:
-            totals[leaf] = quota.counts
+    totals = counts_of(publication)
     group = np.full(len(frame), -1, dtype=np.int64)
     group[inside] = publication.leaf[people.profile]
     return View(group, totals)

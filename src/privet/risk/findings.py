@@ -82,7 +82,7 @@ class Remedy:
         Path(path).write_text(write(self.tree), encoding="utf-8")
 
 
-SCHEMA = "privet-audit-2"  # docs/audit.schema.json
+SCHEMA = "privet-audit-2"  # docs/reference/audit.schema.json
 DENIABLE = 0.5  # the most that a row may add by a promise, whatever the rows: epsilon 1.1
 FEW = 10  # people of a cell, below which statistical offices look twice
 LETTERS = 300  # of a label
@@ -337,7 +337,7 @@ class Audit:
         return found
 
     def _output_check(self) -> dict[str, Any]:
-        """The audit as an entry of the `results` of ACRO's results.json, which SACRO's viewer lists (docs/audit.md)."""
+        """The audit as an entry of ACRO's results.json, which SACRO's viewer lists (docs/how-to/audit.md)."""
         status = {PUBLISH: "pass", AFTER: "review", NEVER: "fail"}[self.verdict.kind]
         publication = self.publication
         sizes = [] if publication is None else [int(publication.sizes[leaf]) for leaf in publication.leaves]
@@ -410,6 +410,8 @@ def _nobody(audit: Audit) -> str:
         said += (
             f" What the choice of its splits tells besides is not computed, since {audit.publication.unused_choices}."
         )
+    if audit.publication is None and WORLDS in audit.beliefs and not audit.beliefs[WORLDS].exact:
+        said += " Parts were too large to be counted: there it is what was found, and more may follow (see the notes)."
     if audit.epsilon is None or audit.own.bound is None:
         return said
     promised = (

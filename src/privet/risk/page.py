@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from privet.risk.drawing import STYLE, key, posteriors
-from privet.risk.findings import BASELINES, Audit, Remedy, probability
+from privet.risk.findings import BASELINES, WORLDS, Audit, Remedy, probability
 from privet.risk.measures import SAME, Exposure
 from privet.risk.tree_drawing import LEAVES, exposed_tree
 from privet.risk.words import (
@@ -283,8 +283,8 @@ def _exposed(audit: Audit, named: bool) -> str:
     heads += "<th>where, and why</th>" if audit.names else "<th>why</th>"
     hidden = "" if audit.names else " Who they are is left out; --names shows their quasi-identifiers."
     return (
-        f"<section><h2>Who is concerned{of}</h2><p>The most exposed people of a leaf, the value of theirs that is, and "
-        f"its numbers.{hidden}</p>"
+        f"<section><h2>Who is concerned{of}</h2><p>The most exposed people of a leaf or group, the value of theirs "
+        f"that is, and its numbers.{hidden}</p>"
         f'<div class="scroll"><table class="text"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
         "</section>"
     )
@@ -368,7 +368,8 @@ def _items(sentences: Sequence[str]) -> str:
 def _reading(audits: Sequence[Audit]) -> str:
     """How to read the adversaries of these audits, and no others."""
     parts = [_READ_OWN] * audits[0].by_own_row
-    parts += [_READ_PREDICTION] * any(each.publication is None for each in audits)
+    parts += [_READ_PREDICTION] * any("prediction" in each.beliefs for each in audits)
+    parts += [_READ_GROUPS] * any(each.publication is None and WORLDS in each.beliefs for each in audits)
     parts += [_READ_TREE] * any(each.publication is not None for each in audits)
     return f"<section><h2>How to read this</h2>\n{''.join(parts)}</section>"
 
@@ -382,6 +383,10 @@ agree to be in the table, or not, can give away more together than each of them 
 _READ_PREDICTION = """<p><b>Prediction</b> is an adversary who takes the model at its word: what it predicts for
 somebody with these quasi-identifiers is what the adversary believes of them. So a posterior is what somebody will
 believe of a person, right or not.</p>
+"""
+_READ_GROUPS = """<p><b>Possible worlds</b> counts every data set of these people that agrees with all numbers, also
+with those that follow from others: what a table suppresses, its margins may tell. <b>Without</b> one's own row, the
+smallest group that a number is known of has its other people. Groups of which nothing is known say nothing.</p>
 """
 _READ_TREE = """<p><b>Maximum entropy</b> is an adversary who believes everything that was published and makes up
 nothing besides: of all beliefs that agree with it, the most even one. What is shown is a belief, not a bound:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +11,13 @@ import numpy as np
 
 from privet.risk.constraints import choices_of
 from privet.risk.disclosure import epsilon_for, own_rows
-from privet.risk.findings import Audit, Remedy
+from privet.risk.findings import WORLDS, Audit, Remedy
 from privet.risk.maximum_entropy import maximum_entropy
 from privet.risk.measures import SAME, strongest
 from privet.risk.people import Belief
 from privet.risk.publication import COUNTS, LABELS, LEVELS, RATES, Publication, most_published
 from privet.risk.readers import read_tree
+from privet.risk.statements import Followed, Statement, Statements, follow, withheld_statements
 from privet.risk.tree import Floats, Node, PublishedTree
 from privet.risk.world_pieces import label_share
 from privet.risk.worlds import possible_worlds
@@ -120,6 +121,7 @@ Progress = Callable[[str], None]
 
 EPSILONS = (10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1, 0.05)  # tried from the least private on
 ANY = 2.0  # a threshold that no share reaches
+WITHHELD = 20  # times that numbers are withheld and what is left is audited
 TRIES = 8  # how often a merged tree is audited and merged further
 
 
@@ -182,6 +184,37 @@ def _merge(audit: Audit, publication: Publication, seed: int, progress: Progress
     if is_guess:
         told += " What the merged leaves say is a guess: the true values decide."
     return _judged(audit, smaller, scores, "merge leaves", told, before, merged=merged, tree=tree, is_guess=is_guess)
+
+
+def withhold(audit: Audit, several: Sequence[Statements], found: Followed, seed: int) -> Audit:
+    """The audit of tables or rules with a remedy: withhold numbers of the smallest groups that somebody concerned is
+    in, audit again, and withhold on where the others still tell (complementary suppression)."""
+    if audit.safe:
+        return audit
+    gone: dict[int, Statement] = {}
+    left, after = list(several), audit
+    for _ in range(WITHHELD):
+        left, more = withheld_statements(left, found, np.flatnonzero(after.scores >= audit.threshold - SAME))
+        gone.update(more)
+        if not more:
+            break
+        found = follow(left, audit.people, audit.own.baseline[0], audit.truth, seed)
+        after = replace(audit, own=found.own, beliefs={**audit.beliefs, WORLDS: found.belief})
+        if after.worst < audit.threshold - SAME:
+            break
+    many = sum(len(each.said) for each in several)
+    some = [each.where for _, each in sorted(gone.items())]
+    told = f"Withhold the numbers of {len(some):,} of {many:,} groups: {'; '.join(some[:5])}{'; …' * (len(some) > 5)}."
+    enough = after.worst < audit.threshold - SAME
+    remedies = [Remedy("withhold numbers", told, enough, after.worst, after.known)]
+    bound = epsilon_for(audit.threshold)
+    if audit.by_own_row and bound < math.inf:
+        told = (
+            f"Publish noisy counts, or a private model, with epsilon at most {bound:.3g} for all of it: then nobody's "
+        )
+        told += f"own row adds {audit.threshold:g} to a probability, whatever the rows."
+        remedies.append(Remedy("epsilon", told, True))
+    return replace(audit, remedies=tuple(remedies))
 
 
 def _is_guess(audit: Audit, publication: Publication) -> bool:

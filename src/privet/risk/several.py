@@ -15,9 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privet.errors import DataError
+from privet.errors import DataError, ModelError
 from privet.risk.people import Belief
+from privet.risk.publication import LABELS, RATES, Publication
 from privet.risk.tree import Floats, Integers
+from privet.risk.world_pieces import Quota
 
 ADVERSARY = "all together"
 ROUNDS = 300  # of fitting multipliers
@@ -49,6 +51,22 @@ class View:
         for value in range(self.totals.shape[1]):
             found[:, value] = np.bincount(self.at, self.weight * shares[:, value], minlength=len(found))
         return found
+
+
+def counts_of(publication: Publication) -> Floats:
+    """How many people of each node that is a leaf have each value [node, value], of a tree without noise."""
+    if publication.noisy or publication.level == LABELS or publication.fractional:
+        raise ModelError("trees are held against each other by counts; one of them is noisy, or says labels alone.")
+    if publication.level == RATES and publication.classes > 2:
+        raise ModelError("trees of more than two values are held against each other by counts, not by rates.")
+    totals = np.zeros((len(publication.tree.nodes), publication.classes))
+    for leaf in publication.leaves:
+        quota = Quota.of(publication, leaf, int(publication.sizes[leaf]))
+        totals[leaf, quota.label] = quota.labelled or 0
+        totals[leaf, [v for v in range(quota.classes) if v != quota.label]] = quota.size - (quota.labelled or 0)
+        if quota.counts is not None:
+            totals[leaf] = quota.counts
+    return totals
 
 
 def settled(views: Sequence[View], people: int, values: int) -> Floats:

@@ -140,6 +140,55 @@ class NotEquals:
 
 
 @dataclass(frozen=True)
+class Between:
+    """Rows whose number is in an interval, as generalised tables have them.
+
+    >>> Between("age", 20, 30, False).holds([19, 20, 29, 30]).tolist(), str(Between("age", 20, 29))
+    ([False, True, True, False], 'age = 20-29')
+    """
+
+    column: str
+    low: float
+    high: float
+    is_closed: bool = True  # is the upper end inside?
+    is_open: bool = False  # is the lower end outside?
+
+    def holds(self, values: Sequence[object]) -> Mask:
+        numbers = numbers_of(values)
+        above = numbers > self.low if self.is_open else numbers >= self.low
+        return np.asarray(above & (numbers <= self.high if self.is_closed else numbers < self.high))
+
+    def __str__(self) -> str:
+        if self.is_closed and not self.is_open:
+            return f"{self.column} = {self.low:g}-{self.high:g}"
+        first, last = "(" if self.is_open else "[", "]" if self.is_closed else ")"
+        return f"{self.column} in {first}{self.low:g}, {self.high:g}{last}"
+
+
+@dataclass(frozen=True)
+class Masked:
+    """Rows whose text begins so, where the rest was masked by stars, one for a character.
+
+    >>> Masked("zip", "476**").holds(["47677", "4767", "48000"]).tolist()
+    [True, False, False]
+    """
+
+    column: str
+    mask: str
+
+    def holds(self, values: Sequence[object]) -> Mask:
+        start = self.mask.rstrip("*")
+        texts = [text_of(value) for value in values]
+        return np.array(
+            [text is not None and len(text) == len(self.mask) and text.startswith(start) for text in texts],
+            dtype=np.bool_,
+        )
+
+    def __str__(self) -> str:
+        return cell_text(self.column, self.mask)
+
+
+@dataclass(frozen=True)
 class InCell:
     """Rows in one cell of a column of a public domain."""
 

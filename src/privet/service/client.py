@@ -49,8 +49,6 @@ from privet.kernel import (
     Paths,
     PerPart,
     Question,
-    Refinable,
-    Releases,
     Rho,
     Rows,
     RowSets,
@@ -68,6 +66,7 @@ from privet.kernel import (
 )
 from privet.question_json import amounts_from_json, step_to_json
 from privet.receipts import Checkpoint, KeptCheckpoints, Remembered, check
+from privet.release import Refinable, Releases
 from privet.service.config import is_loopback
 from privet.service.owner_client import OwnerDesk
 from privet.table import ProtectedTable

@@ -26,8 +26,9 @@ from privet.choice.arms import ARMS
 from privet.choice.features import FEATURES, PROBE, context
 from privet.choice.history import PUBLIC, SYNTHETIC, History
 from privet.datasets import Dataset, load
-from privet.kernel import Column, Domain, Nominal, Numeric, Public, seeded_noise
+from privet.kernel import Column, Domain, Nominal, Numeric, seeded_noise
 from privet.open_table import open_table
+from privet.release import Public
 from privet.studies.processes import processes
 from privet.studies.synthetic import KINDS, draw, one_digit
 

@@ -4,7 +4,9 @@ Peers get what favours them: codes in the order of the public value lists (one-h
 diffprivlib up to ten points), numbers as they are, bounds and classes from the public domain,
 labels 0, 1, ... (diffprivlib's forest is wrong for others), a depth and a learning rate that were picked on
 test accuracy. DP-EBM is told which attributes are nominal, and gets a delta of 1e-6 besides epsilon; it
-reads the values of a nominal attribute from the rows for nothing.
+reads the values of a nominal attribute from the rows for nothing. Two more of ours stand on the other side: noisy
+gradient descent, which is what a delta buys with a few lines of numpy, and XGBoost on the bins of the domain, which
+says how much of what is missing to the best is missing because of the bins.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ class Learner:
     factory: str  # module:class
     options: tuple[tuple[str, str | int | float | bool | None], ...] = ()
     private: bool = True
+    delta: bool = False  # promises less than pure epsilon: epsilon, and the delta of all of these
+    binned: bool = False  # reads numbers in the bins of the domain
     binary: bool = False  # knows two classes only
     grows: bool = True  # is measured on a growing number of rows
 
@@ -68,16 +72,34 @@ class Learner:
 
 _SELECTED = (
     Learner("boosted", "boosted tables", "privet", "privet:BoostedTablesClassifier"),
+    Learner(
+        "boosted-delta",
+        "boosted tables with a delta",
+        "privet",
+        "privet:BoostedTablesClassifier",
+        (("delta", "1e-6"),),
+        delta=True,
+    ),
     Learner("id3plus", "ID3+", "privet", "privet:ID3PlusClassifier"),
     Learner("naive-bayes", "naive Bayes", "privet", "privet:NaiveBayesClassifier", grows=False),
     Learner("diffpid3", "DiffPID3", "privet", "privet:DiffPID3Classifier", grows=False),
     Learner("prior", "class counts alone", "privet", "privet:PriorClassifier", grows=False),
+    Learner(
+        "noisy-gd",
+        "noisy gradient descent",
+        "privet",
+        "privet.studies.noisy_gd:NoisyGradientDescent",
+        (("delta", "1e-6"),),
+        delta=True,
+        grows=False,
+    ),
     Learner(
         "dp-ebm-05",
         "DP-EBM at rate 0.05",
         "interpret-core",
         "interpret.privacy:DPExplainableBoostingClassifier",
         (("delta", DELTA), ("learning_rate", 0.05)),
+        delta=True,
         binary=True,
     ),
     Learner(
@@ -86,6 +108,7 @@ _SELECTED = (
         "interpret-core",
         "interpret.privacy:DPExplainableBoostingClassifier",
         (("delta", DELTA),),
+        delta=True,
         binary=True,
         grows=False,
     ),
@@ -121,6 +144,16 @@ _SELECTED = (
         grows=False,
     ),
     Learner("xgboost", "XGBoost", "xgboost", "xgboost:XGBClassifier", (("n_jobs", 1),), private=False),
+    Learner(
+        "xgboost-bins",
+        "XGBoost on the bins",
+        "xgboost",
+        "xgboost:XGBClassifier",
+        (("n_jobs", 1),),
+        private=False,
+        binned=True,
+        grows=False,
+    ),
 )
 
 BENCHED: Mapping[str, Learner] = {learner.name: learner for learner in _SELECTED}  # what `make bench` compares

@@ -16,6 +16,7 @@ from privet.studies.histories import auc
 from privet.studies.learners import Learner, bounds
 
 CLIP = 1e-6  # of probabilities, for the log loss
+BINS = 10  # in which miscalibration is measured
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Part:
     frame: pd.DataFrame
     labels: pd.Series[Any]
     numbers: NDArray[np.float64]
+    cells: NDArray[np.int32]  # of the domain
     codes: NDArray[np.int64]
 
     @classmethod
@@ -32,14 +34,19 @@ class Part:
         attributes = list(found.domain.attributes)
         labels = found.frame[found.domain.target_column.name]
         numbers = np.stack([_numbers(found, name) for name in attributes], axis=1)
-        return cls(found.frame[attributes], labels, numbers, found.domain.target_column.encode(labels))
+        cells = [found.domain[name].encode(found.frame[name]) for name in attributes]
+        codes = found.domain.target_column.encode(labels)
+        return cls(found.frame[attributes], labels, numbers, np.stack(cells, axis=1).astype(np.int32), codes)
 
     def taken(self, rows: Any) -> Part:
-        return Part(self.frame.iloc[rows], self.labels.iloc[rows], self.numbers[rows], self.codes[rows])
+        arrays = (self.numbers[rows], self.cells[rows], self.codes[rows])
+        return Part(self.frame.iloc[rows], self.labels.iloc[rows], *arrays)
 
     def seen_by(self, learner: Learner) -> tuple[Any, Any]:
         """The rows and classes as a learner reads them."""
-        return (self.frame, self.labels) if learner.ours else (self.numbers, self.codes)
+        if learner.ours:
+            return self.frame, self.labels
+        return self.cells if learner.binned else self.numbers, self.codes
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,8 @@ class Parts:
         return zlib.crc32(b"".join(each.astype(np.float32).tobytes() for each in sums))
 
     def quality(self, learner: Learner, model: Any) -> dict[str, float | None]:
-        """Of a fitted model on the test rows: accuracy, AUROC for two classes, log loss; and the largest class."""
+        """Of a fitted model on the test rows: accuracy, AUROC for two classes, log loss, how far its shares are from
+        how often it is right; and the largest class."""
         truth, target, classes = self.test.codes, self.domain.target_column, len(self.domain.classes)
         asked = self.test.seen_by(learner)[0]
         said, order = model.predict(asked), model.classes_
@@ -72,8 +80,35 @@ class Parts:
             "accuracy": float(np.mean(np.asarray(said) == truth)),
             "auroc": auc(probability, truth) if classes == 2 and 0 < truth.sum() < len(truth) else None,
             "log loss": float(-np.log(likely).mean()),
+            "miscalibration": miscalibration(probability, truth),
             "majority": float(np.mean(truth == most)),
         }
+
+
+def miscalibration(probability: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
+    """Return by how much a model is more, or less, sure of its likeliest class than it is right.
+
+    The mean over ten bins of about equally many rows, in the order of how sure it is.
+
+    Parameters
+    ----------
+    probability : array of float
+        [row, class].
+    truth : array of int
+
+    Returns
+    -------
+    float
+
+    >>> sure = np.array([[0.8, 0.2]] * 100)
+    >>> round(miscalibration(sure, np.arange(100) % 5 // 4), 9)  # right in 80 of 100 rows, in all bins alike
+    0.0
+    >>> round(miscalibration(sure, np.zeros(100, dtype=np.int64)), 9)
+    0.2
+    """
+    sure, right = probability.max(axis=1), probability.argmax(axis=1) == truth
+    bins = [rows for rows in np.array_split(np.argsort(sure, kind="stable"), BINS) if len(rows)]
+    return float(np.mean([abs(sure[rows].mean() - right[rows].mean()) for rows in bins]))
 
 
 def _numbers(found: Dataset, name: str) -> NDArray[np.float64]:

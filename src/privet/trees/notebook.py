@@ -14,8 +14,9 @@ from itertools import islice
 
 import numpy as np
 
-from privet.kernel import Domain, Entry, Histogram, Release, Releases
+from privet.kernel import Domain, Entry
 from privet.models.privacy_record import Privacy
+from privet.release import Histogram, Release, Releases
 from privet.table import Budget, Parts
 from privet.text import protected, short_text
 from privet.trees.axis import Axis

@@ -3,7 +3,7 @@
 `verify` takes a mechanism, an estimator or a name and a claimed epsilon, and looks for two
 neighbouring tables and an event that show a larger loss. What it reports is a lower
 bound with a stated probability of being wrong. A bound below the claim proves nothing:
-proofs are in docs/privacy.md; a bound above it is a disproof.
+proofs are in docs/explanation/privacy.md; a bound above it is a disproof.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Known-bad: privacy that was published, sold or shipped and is broken, each in a few lines.
 
 They are here to be caught: a bench that passes one of them is no bench. Numbers E-n are
-those of docs/trees-errata.md.
+those of docs/explanation/trees-errata.md.
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from privet.kernel import CellGroups, Choice, Histogram, Mean, Release, ResidualSums
 from privet.models.model import Model
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble, Tree
+from privet.release import CellGroups, Choice, Histogram, Mean, Release, ResidualSums
 from privet.verification.checks import RAISED
 from privet.verification.events import Observations
 

@@ -537,6 +537,6 @@ def _reading(report: Report) -> str:
     listed = "".join(f"<dt>{term}</dt><dd>{words}</dd>" for term, words in terms)
     return (
         "<section><h2>How to read this</h2><p>To hold is not a proof: it says that what was tried found no more than "
-        "the claim. The proofs are in docs/privacy.md. Broken is a disproof, which is wrong with probability alpha "
+        "the claim. The proofs are in docs/explanation/privacy.md. Broken is a disproof, wrong with probability alpha "
         f"at most.</p><dl>{listed}</dl></section>"
     )

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from privet.kernel import RESIDUAL_GRID, AdditiveModel, Nominal, PermuteAndFlip, Quality, Releases, WeightedMax, race
+from privet.kernel import RESIDUAL_GRID, AdditiveModel, Nominal, PermuteAndFlip, Quality, WeightedMax, race
 from privet.lab import WorstLoss, probabilities, worst_loss
 from privet.open_table import open_table
+from privet.release import Releases
 from privet.verification import observe
 from privet.verification.checks import Check, ExactCheck, FiniteCheck, NeighbourCheck, Neighbours
 from privet.verification.events import Observations

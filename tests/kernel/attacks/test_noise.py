@@ -19,13 +19,14 @@ from kernel.attacks.attacked import DOMAIN, LARGE, MODEL, QUESTIONS, each_source
 
 import privet
 from privet.errors import NotPrivate, QuestionError
-from privet.kernel import Release, Session
+from privet.kernel import Session
 from privet.kernel.column import Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import SumQuery
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.rows import Rows
 from privet.lab import GainRatio, open_public, paper_noise
+from privet.release import Release
 
 # --- 1, 2: noise that does not hide ----------------------------------------------------------------------------------
 

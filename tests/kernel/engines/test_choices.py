@@ -11,12 +11,13 @@ import pytest
 from kernel.engines.comparison import PEOPLE, PEOPLE_TYPES, assert_same, each_storage, each_storage_and_spark, people
 
 import privet
-from privet.kernel import PURE, About, InfoGain, Max, PerPart, Quality, SelectQuestion
+from privet.kernel import PURE, InfoGain, Max, PerPart, Quality, SelectQuestion
 from privet.kernel.criteria import Gini
 from privet.kernel.engines.contract import CountQuery
 from privet.kernel.engines.reference import ReferenceEngine
-from privet.kernel.questions.choose import ChooseQuestion
+from privet.kernel.questions.counts import ChooseQuestion
 from privet.kernel.rows import Rows, Split
+from privet.release import About
 
 RULES = {"max": Max(), "gini": Gini(), "infogain": InfoGain(1000)}
 

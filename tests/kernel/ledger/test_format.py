@@ -140,7 +140,7 @@ def test_the_golden_ledger_can_still_be_read(tmp_path: Path) -> None:
 
 
 def test_the_page_shows_the_golden_ledger() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "ledger.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "ledger.md").read_text(encoding="utf-8")
     shown = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
     lines = {line.kind: line for line in reversed(every_kind().lines())}  # the first of each kind
     bodies = [lines[kind].body for kind in KINDS]

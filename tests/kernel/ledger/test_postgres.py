@@ -306,7 +306,7 @@ def test_the_right_that_is_missing_is_named(server: Server, role: str) -> None:
 
 
 def test_select_and_insert_are_all_that_a_server_needs(server: Server, role: str) -> None:
-    """The grants of docs/ledger.md; with them the role can neither change a line nor switch a trigger off."""
+    """The grants of docs/reference/ledger.md; with them the role can neither change a line nor switch a trigger off."""
     owned = server.ledger()
     name = schema(owned)
     owner = new_ledger(owned)

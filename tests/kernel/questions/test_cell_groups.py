@@ -18,7 +18,7 @@ from privet.kernel import CheapestIntervals, SeededEntropy, session_in_memory
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
 from privet.kernel.mechanisms import interval_lengths
-from privet.kernel.questions.cell_groups import GroupCellsQuestion
+from privet.kernel.questions.counts import GroupCellsQuestion
 from privet.kernel.rows import Rows
 from privet.kernel.sampling import geometric
 from privet.lab.distributions import probabilities

@@ -17,17 +17,18 @@ from sizes import FULL, long, sized
 
 import privet
 from privet.errors import BudgetExceeded, KeyReused, QuestionError, UndeclaredDomain
-from privet.kernel import Choice, PerPart, Quality
+from privet.kernel import PerPart, Quality
+from privet.kernel.accounting import PURE
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.reference import ReferenceEngine
 from privet.kernel.mechanisms import SELECTIONS
-from privet.kernel.questions.choose import LARGEST_BOUND, ChooseQuestion
+from privet.kernel.questions.counts import LARGEST_BOUND, ChooseQuestion
 from privet.kernel.rows import Rows, Split
-from privet.kernel.unit import PURE
 from privet.lab import worst_loss
 from privet.question_json import question_from_json
+from privet.release import Choice
 
 DOMAIN = Domain(
     (
@@ -314,7 +315,7 @@ def test_bad_input_is_refused_in_a_sentence_and_charged_nothing(wrong: str) -> N
 
 
 def test_too_many_cells_are_refused_before_anything_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privet.kernel.questions.choose.MAX_CELLS", 9)
+    monkeypatch.setattr("privet.kernel.questions.counts.MAX_CELLS", 9)
     table = opened(budget=5)
     candidates = {"p": Quality(("a",), [0, 1]), "q": Quality(("b",), [1, 0, 0]), "r": Quality(("a",), [1, 0])}
     assert table.choose(candidates, 1, bound=1) in candidates  # 5 cells: those of one column count once

@@ -18,7 +18,7 @@ from privet.errors import BudgetExceeded, QuestionError
 from privet.kernel import AdditiveModel, Domain, Nominal, Numeric, PerPart, Rho, Rows, unit_with
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.reference import ReferenceEngine
-from privet.kernel.questions.residual_tables import (
+from privet.kernel.questions.released_models import (
     MergedColumn,
     ResidualTablesQuestion,
     TopTablesQuestion,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,42 +159,38 @@ class Engine(Protocol):
     def close(self) -> None: ...
 
 
-class OtherCells:
-    """The rows of an engine in other cells: open as long as that engine is, and closed with it."""
+class Borrowed:
+    """Rows of an engine that was opened for somebody else: they are there as long as it is open."""
 
-    def __init__(self, opened: Engine, cells: Cells) -> None:
+    def __init__(self, opened: Engine, answers: Engine | None = None) -> None:
         self.name, self.holds_rows = opened.name, opened.holds_rows
-        self._opened, self._engine, self._cells = opened, opened.in_cells(cells), cells
+        self._opened: Engine | None = opened
+        self._answers = answers or opened
 
     @property
     def closed(self) -> bool:
-        return self._opened.closed
+        return self._opened is None or self._opened.closed
 
     @property
     def version(self) -> int:
-        return self._opened.version
+        return FIXED if self._opened is None else self._opened.version
 
-    def exact_counts(self, query: CountQuery) -> list[Counts]:
-        return self._engine.exact_counts(query)
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("exact_") and self._opened is not None:
+            return getattr(self._answers, name)
+        raise AttributeError(name)
 
-    def exact_grid(self, query: GridQuery) -> list[GridCounts]:
-        return self._engine.exact_grid(query)
 
-    def exact_sums(self, query: SumQuery) -> tuple[Counts, Counts]:
-        return self._engine.exact_sums(query)
+class OtherCells(Borrowed):
+    """The rows of an engine in other cells: open as long as that engine is, and closed with it."""
 
-    def exact_residuals(self, query: ResidualQuery) -> list[Residuals]:
-        return self._engine.exact_residuals(query)
-
-    def exact_correct(self, query: CorrectQuery) -> Counts:
-        return self._engine.exact_correct(query)
+    def __init__(self, opened: Engine, cells: Cells) -> None:
+        super().__init__(opened, opened.in_cells(cells))
+        self._cells, self.in_declared, self.close = cells, opened.in_cells, opened.close
 
     def in_cells(self, cells: Cells) -> Engine:
         copies = {name: self._cells.source(source) for name, source in cells.copies.items()}
-        return self._opened.in_cells(Cells(cells.domain, {**self._cells.copies, **copies}))
-
-    def close(self) -> None:
-        self._opened.close()
+        return self.in_declared(Cells(cells.domain, {**self._cells.copies, **copies}))
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from privet.kernel.limits import Json, canonical, digest
 from privet.text import decimal_text, short_text
 from privet.version import __version__
 
-# What each kind of line says: docs/ledger.md#the-format.
+# What each kind of line says: docs/reference/ledger.md#the-format.
 KINDS = ("register", "source", "cap", "charge", "answer", "model", "hold", "end", "key", "config")
 # These are written after rows were asked, so their time of day would tell how long that took. An answer has not even
 # a day of its own, but that of its charge.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import QuestionError
+from privet.kernel.accounting import IntegerNoise, Unit
 from privet.kernel.criteria import roomy
 from privet.kernel.date import Date
 from privet.kernel.domain import Domain
@@ -19,7 +20,6 @@ from privet.kernel.mechanisms import ExponentialOverRanges, Mechanism, Ranges, S
 from privet.kernel.per_part import PerPart
 from privet.kernel.rows import Rows
 from privet.kernel.session import FRACTION, TEXT, Question
-from privet.kernel.unit import IntegerNoise, Unit
 from privet.release import About, Count, DateQuantile, Mean, Quantile, Sum
 from privet.text import decimal_text, quoted
 
@@ -108,7 +108,7 @@ def _refuse_dates(name: str, domain: Domain) -> None:
 
 
 FINEST_RANK = 10**6  # the largest denominator of a rank
-_POINTS = 2**25  # that an engine which does not hold the rows is asked about at once; docs/scale.md tells their memory
+_POINTS = 2**25  # that an engine without the rows is asked about at once; their memory: docs/explanation/scale.md
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import QuestionError
+from privet.kernel.accounting import Unit
 from privet.kernel.column import Numeric
 from privet.kernel.criteria import Criterion, check_criterion
 from privet.kernel.domain import Domain
@@ -23,7 +24,6 @@ from privet.kernel.per_part import PerPart
 from privet.kernel.questions.numbers import Grid, grids
 from privet.kernel.rows import Rows, Split
 from privet.kernel.session import CRITERION, FLAG, TEXT, Question, cell_sum, check_cells, per_part
-from privet.kernel.unit import Unit
 from privet.release import About, Choice
 
 Candidate = str | tuple[str, int]  # a column by its cells; a numeric one and the grid index from which rows go right

@@ -7,18 +7,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from privet.errors import ModelError
 from privet.kernel import LONGEST_MODEL, LONGEST_TEXT
 from privet.models.model import Model
 from privet.models.tree import Ensemble
-from privet.risk.readers import many_trees, pmml, privet_model, rpart, scikit, weka
+from privet.risk.readers import count_tables, many_trees, pmml, privet_model, rpart, rules, scikit, weka
 from privet.risk.readers.many_trees import ManyTrees
+from privet.risk.statements import Statements
 from privet.risk.tree import ENTROPY, GINI, SCIKIT, PublishedTree, Stopping
+from privet.rows import read
 from privet.text import read_text, shown
 
 FORMATS = (
     "a privet model (JSON), a fitted tree, forest, extra trees or gradient boosting of scikit-learn, its export_text, "
-    "a Weka J48 text, XGBoost's save_model or LightGBM's dump_model (JSON), an rpart or partykit text, or PMML"
+    "a Weka J48 text, XGBoost's save_model or LightGBM's dump_model (JSON), an rpart or partykit text, PMML, a PART or "
+    "JRip decision list, association rules (Apriori, arules, mlxtend), or a table of counts (.csv, .parquet)"
 )
 CRITERIA = {
     "gini": GINI,
@@ -31,6 +36,51 @@ SILENT = {
     "gain-ratio": "it chose by gain ratio, which does not order impurities",
     "none": "nothing is concluded from the choice of its splits, as was asked",
 }
+
+
+def read_published(
+    source: Any, people: pd.DataFrame, sensitive: str, values: Sequence[object] | None = None
+) -> PublishedTree | Model | ManyTrees | Statements:
+    """A publication about some people: what `read_tree` reads, a table of counts, a decision list, or rules.
+
+    A table is a frame, or a .csv or .parquet file, whose attributes are named like the columns of the people.
+    """
+    known = [str(name) for name in people.columns]
+    if isinstance(source, Statements):
+        return source
+    if isinstance(source, str) and "\n" in source:
+        return _from_words(source, len(people), sensitive, values)
+    if isinstance(source, str | Path):
+        path = Path(source)
+        ending = path.suffix.lower()
+        if ending in (".json", ".pmml", ".xml"):
+            return _from_file(path, values)
+        if ending == ".parquet":
+            return count_tables.parse(pd.concat(list(read(path)), ignore_index=True), known, sensitive, values)
+        text = _text(path)
+        try:
+            if ending == ".csv" and not rules.is_rules(text):
+                return count_tables.parse(pd.concat(list(read(path)), ignore_index=True), known, sensitive, values)
+            return _from_words(text, len(people), sensitive, values)
+        except ModelError as error:
+            raise ModelError(f"{shown(str(path), LONGEST_TEXT)}: {error}") from None
+    if hasattr(source, "to_pandas") and hasattr(source, "columns"):
+        source = source.to_pandas()
+    if isinstance(source, pd.DataFrame):
+        if {"antecedents", "consequents"} <= set(map(str, source.columns)):
+            return _from_words(source.to_csv(index=False), len(people), sensitive, values)
+        return count_tables.parse(source, known, sensitive, values)
+    return read_tree(source, values)
+
+
+def _from_words(
+    text: str, people: int, sensitive: str, values: Sequence[object] | None
+) -> PublishedTree | Model | ManyTrees | Statements:
+    if rules.is_list(text):
+        return rules.parse_list(text, values)
+    if rules.is_rules(text):
+        return rules.parse_rules(text, sensitive, people, values)
+    return _from_text(text, values)
 
 
 def read_tree(source: Any, values: Sequence[object] | None = None) -> PublishedTree | Model | ManyTrees:
@@ -54,6 +104,14 @@ def read_tree(source: Any, values: Sequence[object] | None = None) -> PublishedT
 
 
 def _from_file(path: Path, values: Sequence[object] | None) -> PublishedTree | Model | ManyTrees:
+    text = _text(path)
+    try:
+        return _from_text(text, values)
+    except ModelError as error:
+        raise ModelError(f"{shown(str(path), LONGEST_TEXT)}: {error}") from None
+
+
+def _text(path: Path) -> str:
     where = shown(str(path), LONGEST_TEXT)
     try:
         text = read_text(path, LONGEST_MODEL, "utf-8-sig")
@@ -63,10 +121,7 @@ def _from_file(path: Path, values: Sequence[object] | None) -> PublishedTree | M
         raise ModelError(f"cannot read the tree '{where}' ({error.strerror}); check the path.") from None
     if text is None:
         raise ModelError(f"'{where}' has more than {LONGEST_MODEL} characters; publish a smaller tree.")
-    try:
-        return _from_text(text, values)
-    except ModelError as error:
-        raise ModelError(f"{where}: {error}") from None
+    return text
 
 
 def _from_text(text: str, values: Sequence[object] | None) -> PublishedTree | Model | ManyTrees:

@@ -15,9 +15,10 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from privet.errors import PrivetError, QuestionError
-from privet.kernel import Histogram, Release, as_epsilon, fraction_of
+from privet.kernel import as_epsilon, fraction_of
 from privet.models.epsilon import sentence as meaning_of
 from privet.models.model import Model
+from privet.release import Histogram, Release
 from privet.service import api
 from privet.service.boundary import Refusal
 from privet.service.console import buying

@@ -18,7 +18,6 @@ from privet.conditions import conditions, point_of, rank
 from privet.errors import QuestionError
 from privet.kernel import (
     LARGEST_EPSILON,
-    About,
     Answers,
     Date,
     Divide,
@@ -28,14 +27,13 @@ from privet.kernel import (
     Numeric,
     PerPart,
     Question,
-    Release,
-    Releases,
     Split,
     Unit,
     as_epsilon,
     fraction_of,
 )
 from privet.question_json import question_from_json, step_to_json
+from privet.release import About, Release, Releases
 from privet.text import quoted, short_text
 
 # What may be asked by a form, in the order in which it lists them: what it is called, and which columns it takes.

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from privet.choice.histograms import WAYS, histogram_choice
 from privet.datasets import Dataset, load
-from privet.kernel import Numeric, Public, as_epsilon, seeded_noise
+from privet.kernel import Numeric, as_epsilon, seeded_noise
 from privet.open_table import open_table
+from privet.release import Public
 from privet.studies.estimate import Estimate
 from privet.studies.findings import Cell, Claim, Findings, Panel
 from privet.studies.fit import seed

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from privet.errors import PrivetError
-from privet.kernel import Column, Domain, Public, race, seeded_noise
+from privet.kernel import Column, Domain, race, seeded_noise
 from privet.lab import worst_loss
 from privet.question_text import TextQuestion
+from privet.release import Public
 from privet.verification.attacks.planted import (
     CANARY,
     EXACT,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -297,15 +297,6 @@ class MssqlEngine(StatementEngine):
                 raise DataError(f"the table '{'.'.join(self._table)}' was altered since it was opened; open it again.")
             self._checked = self._version
         return self._version
-
-    def exact_fit(self) -> tuple[int, int]:
-        raise DataError("a table of SQL Server cannot be inspected from here; count its rows there.")
-
-    def exact_persons(self) -> dict[int, int]:
-        raise DataError("a table of SQL Server cannot be inspected from here; count the rows of persons there.")
-
-    def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
-        raise DataError("a table of SQL Server cannot be inspected from here; look at its values there.")
 
     def close(self) -> None:
         self.closed = True

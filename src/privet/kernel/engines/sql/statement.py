@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from privet.errors import DataError
 from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
 from privet.kernel.engines.contract import FIXED, Cells, Counts, Engine, cell_count, index_count
@@ -146,17 +147,21 @@ class SqlEngine(ABC):
 
     # -- for the owner's inspection alone ---------------------------------------------------
 
-    @abstractmethod
     def exact_fit(self) -> tuple[int, int]:
         """Return the number of rows of the source, and of those that fit the domain."""
+        raise self._not_inspected
 
-    @abstractmethod
     def exact_persons(self) -> dict[int, int]:
         """Return for each number of rows that a person has, of those that fit, how many persons have so many."""
+        raise self._not_inspected
 
-    @abstractmethod
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
         """Return every distinct value of a source column and how often it occurs."""
+        raise self._not_inspected
+
+    @property
+    def _not_inspected(self) -> DataError:
+        return DataError(f"the {self.name} engine cannot be inspected from here; look at the table where it is.")
 
 
 class StatementEngine(SqlEngine):
@@ -247,9 +252,3 @@ class _Recut(StatementEngine):
 
     def _written(self, query: exp.Select) -> Sql:
         return self._opened._written(query)
-
-    def exact_fit(self) -> tuple[int, int]:
-        return self._opened.exact_fit()
-
-    def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
-        return self._opened.exact_values(column)
