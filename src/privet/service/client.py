@@ -375,14 +375,14 @@ class Connection:
         path = f"/v1/tables/{quote(table, safe='')}"
         # a fit belongs to one server, as a sitting does, and its key finds it there again
         sitting = digest([table, body["key"]])[:32]
-        job = self._watched(self.post(f"{path}/fits", body, sitting), sitting, report)
+        job = self._watched(self.post(f"{path}/fits", body, sitting), report, sitting)
         if job["state"] != "done":
             error = ServerError(f"the fit was {job['state']}: {job['problem']}")
             error.charged = job["charged"]
             raise error
         return self.get(f"{path}/models/{job['model']}")
 
-    def _watched(self, job: dict[str, Any], sitting: str, report: Callable[[str], None] | None) -> dict[str, Any]:
+    def _watched(self, job: dict[str, Any], report: Callable[[str], None] | None, sitting: str = "") -> dict[str, Any]:
         """Return a job that has ended: by its events, or by asking again and again."""
         told, headers = "", {"Privet-Sitting": sitting}
 
