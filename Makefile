@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PEERS := .venv-bench
-# The demo needs the package alone, a third of what the tests need. Where their environment is there, it serves.
+# The demo needs the package and its server, a third of what the tests need. Where their environment is there, it serves.
 DEMO := $(if $(wildcard $(STAMP)),$(VENV),.venv-demo)
 
 .PHONY: help install demo site test test-all test-long check wheel bench evidence clean
@@ -37,7 +37,7 @@ demo: $(DEMO)/.installed  ## the whole story on generated data; writes build/dem
 .venv-demo/.installed: pyproject.toml
 	$(NEW_ENOUGH)
 	$(PYTHON) -m venv .venv-demo
-	.venv-demo/bin/pip install --quiet --disable-pip-version-check -e .
+	.venv-demo/bin/pip install --quiet --disable-pip-version-check -e '.[server]'
 	@touch $@
 
 check: $(STAMP)  ## lint, types, import contract

@@ -209,8 +209,15 @@ def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
         assert "6. Who earns more? A tree" in done.stdout
         assert "7. Who earns more? Let the software choose" in done.stdout
         assert "The ledger: 2.3 of 2.5 spent" in done.stdout
+        story = " ".join(done.stdout.split())
+        for told in ("drafts a domain", "serves the table", "The analyst connects", "lets the software choose"):
+            assert told in story
+        assert "refused: cannot charge epsilon=0.5 for count on all rows" in story
+        assert (
+            "refused, nothing charged: " in story and "4 answers (" in story and "then refused: cannot charge" in story
+        )
     report = (tmp_path / "story" / "report.html").read_text(encoding="utf-8")
-    assert report.count("<section>") == 9
+    assert report.count("<section>") == 10
     assert (
         report.count('<div class="bars" role="img"') == 4
     )  # the answers: labels, bars and numbers, as wide as a phone

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib
 import io
 import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -22,6 +25,8 @@ from privet.cli import app
 from privet.table import Parts, Questions, asks
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))  # evidence/ lies beside tests/ and is not installed
+readability: Any = importlib.import_module("evidence.readability")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NUMBER = re.compile(r"-?\d+(\.\d*)?(e[+-]?\d+)?")
 UPDATE = bool(os.environ.get("PRIVET_UPDATE_DOCS"))
@@ -142,6 +147,15 @@ def test_every_page_is_of_one_kind() -> None:
     kinds = {page.parent.name for page in (ROOT / "docs").rglob("*.md") if page.parent != ROOT / "docs"}
     assert kinds == {"tutorials", "how-to", "explanation", "reference"}
     assert [page.name for page in (ROOT / "docs").glob("*.md")] == ["index.md"]
+
+
+def test_prose_is_wrapped_and_its_words_are_explained() -> None:
+    """`python -m evidence.readability` prints more; lines are wrapped so that a change of them can be read."""
+    assert readability.undefined(ROOT) == []
+    for page in PAGES:
+        if page.name not in readability.MADE | {"CONTRIBUTING.md"}:
+            lines = readability.CODE.sub("", page.read_text(encoding="utf-8")).splitlines()
+            assert not [line for line in lines if len(line) > 120], page.name
 
 
 def test_no_page_names_a_path_of_some_machine() -> None:

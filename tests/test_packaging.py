@@ -47,3 +47,14 @@ def test_the_version_is_said_once() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert project["version"] == citation["version"] == privet.__version__
+
+
+def test_the_container_file_is_that_of_the_page_but_for_where_privet_comes_from() -> None:
+    """`tests/service/test_tutorial.py` runs the commands of the page's."""
+    page = (ROOT / "docs" / "how-to" / "server.md").read_text(encoding="utf-8")
+    shown = page.split("```dockerfile\n")[1].split("```")[0].splitlines()
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("/privet[server", "privet[server").splitlines()
+    assert [line for line in lines if not line.startswith(("#", "COPY"))] == shown
+    for line in lines:
+        if line.startswith("COPY"):
+            assert all((ROOT / name).exists() for name in line.split()[1:-1])

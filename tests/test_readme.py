@@ -120,7 +120,7 @@ def test_the_first_screen_is_short() -> None:
     assert session.count(">>> ") <= 10
 
 
-def test_the_demo_installs_the_package_alone_and_uses_the_environment_of_the_tests_if_there_is_one(
+def test_the_demo_installs_the_package_and_its_server_and_uses_the_environment_of_the_tests_if_there_is_one(
     tmp_path: Path,
 ) -> None:
     if shutil.which("make") is None:
@@ -135,8 +135,8 @@ def test_the_demo_installs_the_package_alone_and_uses_the_environment_of_the_tes
         return [line for line in done.stdout.splitlines() if "version_info" not in line]
 
     fresh = steps()
-    assert any(line.endswith("pip install --quiet --disable-pip-version-check -e .") for line in fresh)
-    assert fresh[-1] == ".venv-demo/bin/privet demo --folder build/demo" and "[" not in "".join(fresh)
+    assert any(line.endswith("pip install --quiet --disable-pip-version-check -e '.[server]'") for line in fresh)
+    assert fresh[-1] == ".venv-demo/bin/privet demo --folder build/demo" and "dev" not in "".join(fresh)
     (tmp_path / ".venv").mkdir()
     (tmp_path / ".venv" / ".installed").touch()
     assert steps() == [".venv/bin/privet demo --folder build/demo"]

@@ -1,24 +1,31 @@
 """`privet demo`: the whole story on generated data, with a report to open.
 
-The people are made up, so the truth is known and can be shown beside each answer;
+Questions with their truth beside them, two models, what a tree gives away; then an owner and an analyst on two sides of
+a wire, and two attacks that fail. The people are made up, so the truth is known and can be shown beside each answer;
 with real data nobody but the owner ever sees it. The folder also gets the files that the commands in README run on.
 """
 
 from __future__ import annotations
 
+import contextlib
 import html
+import importlib.util
+import io
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
 import pandas as pd
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from privet import datasets
-from privet.errors import QuestionError
+from privet.errors import PrivetError, QuestionError
 from privet.kernel import Domain, Entry
 from privet.models.epsilon import PAGE, sentence
 from privet.models.model import Model
@@ -62,6 +69,16 @@ class DemoStep:
 
 
 @dataclass(frozen=True)
+class Act:
+    """What somebody does in the part of the story that crosses a wire, and what comes of it."""
+
+    who: str
+    does: str
+    code: str
+    outcome: str
+
+
+@dataclass(frozen=True)
 class Grown:
     """The models of the story, and how often they and their rivals are right about people they never saw."""
 
@@ -88,9 +105,10 @@ def run(folder: Path, rows: int) -> None:
     with open_table(address, domain, budget=_BUDGET) as table:
         steps = _ask(table, people)
         grown = _grow(table, people)
-        _print(steps, grown, table.budget)
+        acts = _serve(folder)
+        _print(steps, grown, acts, table.budget)
         report = folder / "report.html"
-        report.write_text(_report(steps, grown, table, rows), encoding="utf-8")
+        report.write_text(_report(steps, grown, acts, table, rows), encoding="utf-8")
     grown.tree.save(folder / "tree.json")
     grown.chosen.save(folder / "auto.json")
     grown.chosen.to_html(folder / "auto.html")
@@ -229,12 +247,97 @@ def _grow(table: ProtectedTable, people: pd.DataFrame) -> Grown:
     )
 
 
+# -- an owner and an analyst, on two sides of a wire ----------------------------------------------------
+
+_SURVEY, _DRAFT = "survey.csv", "draft.toml"
+_SURVEY_ROWS = 20_000
+
+
+def _serve(folder: Path) -> tuple[Act, ...]:
+    """Draft a domain, serve a table, mine it over the wire up to its cap, and attack it twice.
+
+    Returns
+    -------
+    tuple of Act
+        None without the packages of `privet[server]`.
+    """
+    if any(importlib.util.find_spec(name) is None for name in ("uvicorn", "starlette", "msgspec", "httpx2")):
+        return ()
+    from privet.choice.auto import AutoClassifier
+    from privet.draft import draft_domain
+    from privet.service import running
+    from privet.service.client import connect
+    from privet.service.config import Config, TableConfig
+
+    for old in folder.glob(f"{_SURVEY}*"):
+        old.unlink()
+    datasets.census(_SURVEY_ROWS, seed=6).to_csv(folder / _SURVEY, index=False)
+    drafted = draft_domain(datasets.census(2_000, seed=2), target="income")
+    drafted.save(folder / _DRAFT)
+    config = Config((TableConfig("survey", str(folder / _SURVEY), str(folder / _DRAFT), "1", tick=0.02),), None, port=0)
+    with contextlib.redirect_stderr(io.StringIO()):  # that no receipts are signed, which this story is not about
+        service = running.service_of(config.check())
+    token = running.first_token(service)
+    assert token is not None
+    with running.in_thread(service) as server, connect(server.url, token) as connection:
+        names = connection.tables()
+        table = connection.table(names[0])
+        count = table.where(sex="Female").count(epsilon="0.1")
+        auto = AutoClassifier(epsilon="0.5").fit(table)
+        later = datasets.census(5_000, seed=8)
+        right = float((auto.predict(later.drop(columns="income")) == later["income"]).mean())
+        refused = _refusal(lambda: table.count(epsilon="0.5"))
+        injected = _refusal(lambda: table.where(sex="x' OR '1'='1").count(epsilon="0.1"))
+        before = table.budget.remaining
+        repeated = [table.count(epsilon="0.1") for _ in range(int(before / Fraction(1, 10)))]
+        ended = _refusal(lambda: table.count(epsilon="0.1"))
+    return (
+        Act(
+            "The owner",
+            "drafts a domain from a public sample",
+            "privet domain draft public_sample.csv --target income -o draft.toml",
+            f"{len(drafted.columns)} columns declared; no private row was read",
+        ),
+        Act("The owner", "serves the table", "privet serve survey.csv -d draft.toml --budget 1", "a token, shown once"),
+        Act("The analyst", "connects", "privet.connect(url, token).tables()", ", ".join(names)),
+        Act("The analyst", "asks", 'table.where(sex="Female").count(epsilon=0.1)', repr(count)),
+        Act(
+            "The analyst",
+            "lets the software choose a model",
+            "AutoClassifier(epsilon=0.5).fit(table)",
+            f"{auto.choice_.branch}: {right:.1%} right about people it never saw",
+        ),
+        Act("The analyst", "asks for more than is left", "table.count(epsilon=0.5)", f"refused: {refused}"),
+        Act(
+            "An attacker",
+            "slips in SQL to get all rows",
+            "table.where(sex=\"x' OR '1'='1\").count(epsilon=0.1)",
+            f"refused, nothing charged: {injected}",
+        ),
+        Act(
+            "An attacker",
+            "asks the same again and again, to average the noise away",
+            "[table.count(epsilon=0.1) for _ in range(1000)]",
+            f"{len(repeated)} answers ({', '.join(str(int(each)) for each in repeated)}), then refused: {ended}",
+        ),
+    )
+
+
+def _refusal(ask: Callable[[], object]) -> str:
+    """Return the sentence with which something is refused."""
+    try:
+        ask()
+    except PrivetError as error:
+        return str(error)
+    raise AssertionError("the demo expected a refusal")
+
+
 def _bar(label: str, release: Count | Mean, truth: float) -> Bar:
     low, high = release.interval(0.95)
     return Bar(label, float(release), low, high, float(truth))
 
 
-def _print(steps: list[DemoStep], grown: Grown, budget: Budget) -> None:
+def _print(steps: list[DemoStep], grown: Grown, acts: tuple[Act, ...], budget: Budget) -> None:
     console = Console(highlight=False)
     console.print("Five questions to a table nobody may see, and two models; errors with 95% confidence")
     for number, step in enumerate(steps, start=1):
@@ -255,6 +358,12 @@ def _print(steps: list[DemoStep], grown: Grown, budget: Budget) -> None:
     console.print("\n[bold]8. What does a published tree give away?[/bold]")
     console.print(f"   [dim]{_AUDIT_CODE}[/dim]")
     console.print(f"   {_given_away(grown)}  (audit.html says who, and why)")
+    console.print("\n[bold]9. An owner, an analyst and an attacker, on two sides of a wire[/bold]")
+    for act in acts:
+        console.print(f"   {act.who} {act.does}: [dim]{escape(act.code)}[/dim]")
+        console.print(f"     [green]{escape(act.outcome)}[/green]")
+    if not acts:
+        console.print("   [dim]this part needs pip install 'privet\\[server]'[/dim]")
     title = f"\nThe ledger: {decimal_text(budget.spent)} of {_BUDGET} spent"
     ledger = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
     for heading in ("entry", "epsilon", "charged", "question"):
@@ -324,7 +433,7 @@ td, th { padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); ver
 """
 
 
-def _report(steps: list[DemoStep], grown: Grown, table: ProtectedTable, rows: int) -> str:
+def _report(steps: list[DemoStep], grown: Grown, acts: tuple[Act, ...], table: ProtectedTable, rows: int) -> str:
     sections = "".join(
         f"<section><h2>{html.escape(step.question)}</h2><p><code>{html.escape(step.code)}</code></p>"
         f'<p><span class="answer">{html.escape(step.answer)}</span> '
@@ -356,6 +465,18 @@ def _report(steps: list[DemoStep], grown: Grown, table: ProtectedTable, rows: in
         f"<section><h2>What does a published tree give away?</h2><p><code>{html.escape(_AUDIT_CODE)}</code></p>"
         f"<p>{html.escape(_given_away(grown))}. audit.html, beside this file, says who and why.</p></section>"
     )
+    crossed = "".join(
+        f"<p>{html.escape(act.who)} {html.escape(act.does)}:<br><code>{html.escape(act.code)}</code><br>"
+        f"<strong>{html.escape(act.outcome)}</strong></p>"
+        for act in acts
+    )
+    served = (
+        "<section><h2>An owner, an analyst and an attacker, on two sides of a wire</h2><p>Another table, on a server "
+        f"of its own: {_SURVEY_ROWS:,} people, and a budget of 1 that holds for everybody together.</p>"
+        f"{crossed}</section>"
+        if acts
+        else ""
+    )
     spent, left = decimal_text(table.budget.spent), decimal_text(table.budget.remaining)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -367,7 +488,7 @@ every answer carries noise, and says how much. Each chart shows the noisy answer
 <span class="truth">the mark is the true value</span>, known here only because the people are made up.</p>
 <p>What the whole budget of {_BUDGET} means for a person: {html.escape(sentence(float(_BUDGET)))}</p>
 <p class="error">What others use, and what to tell the people: {html.escape(PAGE)}, in privet's documentation.</p>
-{sections}{tree}{chosen}{told}
+{sections}{tree}{chosen}{told}{served}
 <section><h2>The ledger</h2><p>{spent} spent, {left} left. Entries are on disk before the table is asked, and cannot be
 changed. Asking women and men at once costs what one of them costs: their rows are disjoint. Where an epsilon stands
 below a charge, other parts of the table had paid the rest already.</p>

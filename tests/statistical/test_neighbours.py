@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sizes import draws, sized
+from sizes import draws, long, sized
 
 import privet
 from privet import AdditiveModel
@@ -147,7 +147,11 @@ def test_a_mean_loses_no_more_than_it_says(assert_private: Private) -> None:
 
 @pytest.mark.parametrize(
     ("mechanism", "n", "claimed", "rivals"),
-    [("permute-and-flip", 18_000, 1, 1), ("exponential", 58_000, 3, 3), ("noisy-max", 10_000, 2, 3)],
+    [
+        ("permute-and-flip", 18_000, 1, 1),
+        pytest.param("exponential", 58_000, 3, 3, marks=long),
+        ("noisy-max", 10_000, 2, 3),
+    ],
 )
 def test_a_select_loses_no_more_than_it_says(
     assert_private: Private, mechanism: str, n: int, claimed: int, rivals: int

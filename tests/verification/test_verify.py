@@ -148,7 +148,9 @@ def test_somebody_elses_estimator() -> None:
     assert privet.verify(NoisyMajority(FOUR), 1).outcome == "broken"
 
 
-@pytest.mark.parametrize("estimator", [DecisionTreeClassifier(), KNeighborsClassifier()], ids=str)
+@pytest.mark.parametrize(
+    "estimator", [pytest.param(DecisionTreeClassifier(), marks=long), KNeighborsClassifier()], ids=str
+)
 def test_an_estimator_without_privacy_is_caught(estimator: Any) -> None:
     """Nearest neighbours need five rows: tables that do not suit an estimator are passed over."""
     assert privet.verify(estimator, 1, effort=0.3).outcome == "broken"

@@ -55,7 +55,8 @@ def demo(
 ) -> None:
     """Show the whole story on generated data and write a report.
 
-    Five questions to a private table, their answers with error bars, two models, what a tree gives away, the ledger.
+    Five questions to a private table, their answers with error bars, two models, what a tree gives away, the ledger;
+    then an owner who serves a table, an analyst who mines it up to its cap, and two attacks that fail.
     The folder also gets the files that the commands in README run on: people.csv, people.toml, public_sample.csv and
     new.csv.
 

@@ -37,7 +37,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import add, sub
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -193,14 +193,14 @@ class Unit(ABC):
         """Return a loss in words."""
 
     @abstractmethod
-    def noise(self, loss: Fraction, sensitivity: int = 1, squared: int | None = None) -> Any:
+    def noise(self, loss: Fraction, sensitivity: int = 1, squared: int | None = None) -> IntegerNoise:
         """Return noise for integers that one record moves by `sensitivity`, and by `squared` in the squared L2 norm.
 
         By default a record moves one of them alone, and `squared` is the square of the sensitivity.
         """
 
     @abstractmethod
-    def residual_noise(self, loss: Fraction, caps: tuple[int, ...]) -> Any:
+    def residual_noise(self, loss: Fraction, caps: tuple[int, ...]) -> ResidualNoise:
         """Return noise for sums of clipped residuals."""
 
     # What draws alike in every unit is made for an epsilon, which is the largest that `loss` pays for.

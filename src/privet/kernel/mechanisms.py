@@ -159,27 +159,21 @@ class IntegerLaplace(_LosesEpsilon, LaplaceErrors):
         return np.asarray(np.clip(clamped + up - down, -(2**63), 2**63 - 1), dtype=np.int64)
 
 
-class VectorNoise(Mechanism, Protocol):
-    """Noise for integers, of one kind for all of them."""
-
-    def release(self, exact_values: NDArray[Any], entropy: Entropy = SYSTEM) -> Integers: ...
-
-
 @dataclass(frozen=True)
 class SumAndCount:
     """Noise for a sum and a count of the same rows; what one record loses with the two adds up."""
 
-    sums: Any  # a VectorNoise, for what a record adds to the sum
-    counts: Any  # a VectorNoise, for a count
+    sums: IntegerLaplace | IntegerGaussian  # for what a record adds to the sum
+    counts: IntegerLaplace | IntegerGaussian
     together: ClassVar[bool] = True
 
     @property
     def loss(self) -> Fraction:
-        return Fraction(self.sums.loss + self.counts.loss)
+        return self.sums.loss + self.counts.loss
 
     @property
     def rho(self) -> Fraction:
-        return Fraction(self.sums.rho + self.counts.rho)
+        return self.sums.rho + self.counts.rho
 
     def release(self, exact_pairs: NDArray[Any], entropy: Entropy = SYSTEM) -> Integers:
         """Return noisy pairs [part, (sum, count)]."""

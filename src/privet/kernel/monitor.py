@@ -20,7 +20,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from privet.errors import DataError, EngineFailed, PrivacyError, QuestionError
+from privet.errors import EngineFailed, PrivacyError, QuestionError
 from privet.kernel.accounting import Unit
 from privet.kernel.additive import AdditiveModel, check_model
 from privet.kernel.domain import Domain
@@ -140,8 +140,7 @@ class Monitor:
         """Return the score, and the version of the rows that it is about."""
         engine = self._session.engine
         query = CorrectQuery(self._rows, model, self._session.domain.target_column.name)
-        if engine.closed:
-            raise DataError(f"the table '{self._session.dataset}' was closed; open it again.")
+        self._session.check_open()
         result = None
         try:
             with np.errstate(all="ignore"):  # else a caller's settings could make a number of a row an error

@@ -8,7 +8,6 @@ exact values, and applies the same mechanisms to them. After that nothing sees a
 from __future__ import annotations
 
 import json
-import math
 import os
 import secrets
 from abc import ABC, abstractmethod
@@ -27,7 +26,7 @@ from privet.kernel import accounting
 from privet.kernel.accounting import PURE, Scopes, Unit
 from privet.kernel.additive import AdditiveModel
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells, cells_for
+from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells, cell_count, cells_for
 from privet.kernel.ledger import Charge, Entry, Ledger, Under
 from privet.kernel.limits import LONGEST_NAME, Json, canonical, digest, is_name
 from privet.kernel.mechanisms import Mechanism, release_all
@@ -131,9 +130,9 @@ def per_part(what: str) -> JsonField:
     return JsonField(f"{what} for each part", lambda values, brief: values.to_json(lambda value: value))
 
 
-def cell_sum(domain: Domain, tables: Iterable[Iterable[str]]) -> int:
+def cell_sum(domain: Domain, tables: Iterable[Sequence[str]]) -> int:
     """Return how many cells tables of columns have together."""
-    return sum(math.prod(domain[name].size for name in columns) for columns in tables)
+    return sum(cell_count(domain, columns) for columns in tables)
 
 
 def check_cells(cells: int, most: int) -> None:
@@ -346,6 +345,11 @@ class Session:
             if self.engine.version == version:
                 return result, version
         return None
+
+    def check_open(self) -> None:
+        """Refuse a table that was closed."""
+        if self.engine.closed:
+            raise DataError(f"the table '{self.dataset}' was closed; open it again.")
 
     def check_drawn(self, question: str, drawn: str | None, version: int) -> None:
         """Refuse to go on from noise that was drawn for rows which may have been others."""
@@ -565,8 +569,7 @@ class Session:
     def _standing(self, request: Request) -> Entry | None:
         """Return the charge under the key of a question, if there is one; refuse a closed table and a wrong key."""
         self._check_cells(request.sets)
-        if self.engine.closed:
-            raise DataError(f"the table '{self.dataset}' was closed; open it again.")
+        self.check_open()
         key = request.key
         if key is None:
             return None

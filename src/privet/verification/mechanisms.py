@@ -85,6 +85,7 @@ def checks(mechanism: Any, effort: Effort) -> list[Check]:
         release = _noise(mechanism) if isinstance(mechanism, IntegerLaplace) else _refined(mechanism)
         return _checks(release, ([0] * len(near), near), effort.of(RUNS))
     if isinstance(mechanism, SumAndCount):  # a record with as large a value as can be
+        assert isinstance(mechanism.sums, IntegerLaplace)
         return _checks(_noise(mechanism), ([0, 0], [mechanism.sums.sensitivity, 1]), effort.of(RUNS))
     if isinstance(mechanism, ResidualLaplace):
         return _checks(_residuals(mechanism), _one_record(mechanism), effort.of(RUNS // 2))

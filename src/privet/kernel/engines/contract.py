@@ -6,6 +6,7 @@ pass. Everything here is public: built from the domain and from released values.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
@@ -268,10 +269,7 @@ def index_count(column: Column) -> int:
 
 def cell_count(domain: Domain, columns: Sequence[str]) -> int:
     """The number of cells of a group of columns."""
-    size = 1
-    for name in columns:
-        size *= domain[name].size
-    return size
+    return math.prod(domain[name].size for name in columns)
 
 
 def numeric_columns(domain: Domain) -> list[Numeric]:
