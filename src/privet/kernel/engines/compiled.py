@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from numba import njit
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def compiled(loop: F, nogil: bool = False) -> F:
+def compiled(loop: Callable[..., Any], nogil: bool = False) -> Any:
     """Return a loop that is compiled, and kept on disk for the next process where there is a folder for it.
 
     A service that runs as a user without a home, from a package that root has installed, has none.
     """
     try:
-        made: F = njit(cache=True, nogil=nogil)(loop)
+        return njit(cache=True, nogil=nogil)(loop)
     except RuntimeError:  # numba's word for that
-        made = njit(nogil=nogil)(loop)
-    return made
+        return njit(nogil=nogil)(loop)
