@@ -90,6 +90,7 @@ evidence: $(STAMP) $(PEERS)/.installed  ## the papers' tables again, a peer veri
 	$(BIN)/python -m evidence
 	$(BIN)/python -m evidence.frontier
 	$(BIN)/python -m evidence.joint
+	$(BIN)/python -m evidence.joint --same-price --tables house-votes --epsilons 0.05,0.25,0.5 --splits 24
 	$(BIN)/python -m evidence.noisy_gd
 	$(BIN)/python -m evidence.families
 	$(BIN)/python -m evidence.arms

@@ -12,7 +12,7 @@ from bench.chart import LOOKS, STYLE
 from bench.summary import Place, Summary
 from bench.trials import EPSILONS
 from privet.studies.learners import BENCHED as LEARNERS
-from privet.studies.pages.frame import Frame, Line, scale
+from privet.studies.pages.frame import FEW, Frame, Line, scale
 from privet.studies.pages.look import sample
 from privet.trees.axis import Axis
 from privet.trees.layout import safe
@@ -21,7 +21,7 @@ SETS = ("adult", "mushroom", "nursery2")
 CEILINGS = ("xgboost", "xgboost-bins")
 PROMISES = {  # whose name begins a row of panels
     "pure epsilon": ("boosted", "id3plus", "diffprivlib-forest", "diffprivlib-tree", *CEILINGS),
-    "epsilon and a delta of 1e-6": ("boosted-delta", "noisy-gd", "dp-ebm-05", *CEILINGS),
+    "with a delta of 1e-6": ("boosted-delta", "noisy-gd", "dp-ebm-05", *CEILINGS),
 }
 SHOWN = tuple(dict.fromkeys(name for names in PROMISES.values() for name in names))
 
@@ -83,7 +83,8 @@ def frontier(summary: Summary) -> str:
         f'role="img" aria-label="Test accuracy against epsilon: {safe(", ".join(sets), 200)}">'
         f"<style>{_PAPER}{STYLE}</style>"
         f'<rect class="paper" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="8"/>'
-        f'<text class="label" x="{_LEFT - 4}" y="20">Accuracy on rows never seen, with 95% intervals</text>'
+        f'<text class="label" x="{_LEFT - 4}" y="20">Accuracy on rows never seen, with 95% intervals from {FEW} '
+        "repeats on</text>"
         f"{drawn}{key}</svg>\n"
     )
 

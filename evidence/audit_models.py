@@ -2,7 +2,7 @@
 
 Income is the sensitive attribute, all rows of adult.data are known by their other columns; the owner's true values
 count people. Forest and boosting see categories as numbers. Needs the `bench` extra for XGBoost. The random forest and
-XGBoost are audited by all of their trees together, so that what their own rows add is an upper bound.
+XGBoost are audited by all of their trees together.
 """
 
 from __future__ import annotations

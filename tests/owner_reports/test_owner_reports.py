@@ -118,8 +118,38 @@ def test_a_bundle_of_one_permit_has_its_charges_alone(ledger: Ledger) -> None:
     assert bundle["models"]["released"] == [] and "permit-7" in bundle_page(bundle)
     assert "alert" not in json.dumps(bundle)  # who asked nothing under it is not named
     assert [line["analyst"] for line in bundle["budget"]["analysts"]] == ["ada"]
-    assert bundle["budget"]["permit"] == {"permit": "permit-7", "cap": None, "spent": "1/10"}
+    assert bundle["permits"] == [{"permit": "permit-7", "cap": None, "spent": "1/10", "since": None, "policy": {}}]
     assert [line["event"] for line in bundle["events"]] == ["login"]
+    assert [line["purpose"] for line in bundle["releases"]] == ["a study"]
+
+
+def test_a_bundle_says_what_a_permit_allows_and_who_decided(ledger: Ledger) -> None:
+    policy = {
+        "analysts": ["ada", "bob"],
+        "spenders": ["ada"],
+        "purposes": ["a study"],
+        "expires": "2027-06-30",
+        "approvals": 2,
+        "release": ["models"],
+    }
+    for event, facts in (
+        ("permit", {"permit": "heart", "tables": {"people": "1/2", "others": None}, **policy}),
+        ("permit", {"permit": "lung", "tables": {"others": None}, **policy}),
+    ):
+        ledger.record(event, facts=facts)
+    ledger.record("request", dataset="people", analyst="bob", facts={"permit": "heart", "purpose": "x", "epsilon": "1"})
+    number = ledger.events()[-1].number
+    ledger.record("approval", dataset="people", analyst="bob", facts={"request": number, "by": "grace"})
+    ledger.charge("people", "ada", Charge("count", "{}", "f", "", "0.1", Fraction(1, 10), under=Under("heart", "x")))
+    ledger.charge("people", NASTY, Charge("count", "{}", "f", "", "0.1", Fraction(1, 10), under=Under("heart", "x")))
+    (heart,) = audit_bundle(ledger, "people")["permits"]
+    assert (heart["permit"], heart["spent"], heart["policy"]) == ("heart", "1/5", policy)
+    of_permit = audit_bundle(ledger, "people", permit="heart")
+    assert [line["event"] for line in of_permit["events"]][-3:] == ["permit", "request", "approval"]
+    of_ada = audit_bundle(ledger, "people", analyst="ada")
+    assert of_ada["permits"][0]["policy"]["analysts"] == ["ada"] and "bob" not in json.dumps(of_ada)
+    page = bundle_page(of_permit)
+    assert "2027-06-30" in page and "heart: x" in page and "lung" not in page
 
 
 def test_seeded_noise_breaks_a_criterion(ledger: Ledger) -> None:
@@ -169,4 +199,4 @@ def test_the_ledger_of_the_demo_is_exported(tmp_path: Path) -> None:
     entry, bundle = valid(registry_entry(ledger, "people")), audit_bundle(ledger, "people")
     assert entry["deployment"]["basic"]["data_product_type"] == "Machine learning model"
     assert len(bundle["models"]["released"]) == 2 and all(line["kept"] for line in bundle["criteria"])
-    assert bundle_page(bundle).count("<section") == 10
+    assert bundle_page(bundle).count("<section") == 11

@@ -12,11 +12,11 @@ MODEL = '{"privet-model": 1, "of": "the tests"}'
 TENTH = Fraction(1, 10)
 
 
-def charged(ledger: Ledger, analyst: str = "ada", question: str = "count") -> int:
+def charged(ledger: Ledger, analyst: str = "ada", question: str = "count", private: bool = True) -> int:
     """Charge and answer a question; return its entry."""
     charge = Charge(question, '{"question":"count"}', "f", "all rows", "0.1", TENTH)
     entry, _ = ledger.charge("people", analyst, charge)
-    ledger.store(entry.id, f'{{"answer":[{39 + entry.id}],"private":true}}')
+    ledger.store(entry.id, f'{{"answer":[{39 + entry.id}],"private":{str(private).lower()}}}', private=private)
     return entry.id
 
 

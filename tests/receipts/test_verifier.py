@@ -13,7 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from receipts.signed_ledger import MODEL, signed_ledger
+from receipts.signed_ledger import MODEL, charged, signed_ledger
 
 from privet.errors import ReceiptError
 from privet.receipts import SigningKey, check, verifier
@@ -138,6 +138,9 @@ def test_alone_it_says_what_the_package_says(tmp_path: Path) -> None:
             assert name not in ("good", "pinned") and done.returncode == 1 and done.stdout == ""
             why = done.stderr.strip().removeprefix("NOT GOOD: ")
             assert why in str(error) or "cannot be read as a receipt" in str(error)
+    seeded = receipts.of_entry(charged(receipts._ledger, private=False))
+    (tmp_path / "answer.json").write_text(seeded, encoding="utf-8")
+    assert "NOT PRIVATE" in alone("answer.json", cwd=tmp_path).stdout
     (tmp_path / "model.json.receipt").write_text(model, encoding="utf-8")
     assert alone("model.json", key.vkey, cwd=tmp_path).returncode == 0
     (tmp_path / "model.json").write_text(MODEL + " ", encoding="utf-8")

@@ -78,6 +78,49 @@ def test_two_tables_that_differ_by_one_person_give_that_person_away() -> None:
     assert found.ranked.value[found.scores.argmax()] == 0
 
 
+def test_two_trees_whose_border_moved_over_one_person_give_that_person_away_among_thousands() -> None:
+    people = pd.DataFrame({"age": [40, *[30] * 4000, *[50] * 4000]})
+    one = "age <= 40: well (4001.0/1201.0)\nage > 40: well (4000.0/1500.0)\n"
+    two = "age <= 39: well (4000.0/1200.0)\nage > 39: well (4001.0/1501.0)\n"
+    found = privet.audit([one, two], people, sensitive="state", values=["ill", "well"])
+    assert found.known == 1 and found.verdict.kind == "do not publish"
+    assert found.own.disclosure[0, 0] > 0.6 and found.probabilities("all together").to_numpy()[0, 0] == 1
+
+
+def test_what_large_groups_say_of_somebody_excuses_nothing_that_a_small_one_contradicts() -> None:
+    """One tree has her among the few who are well, the other among the many who are ill: together they settle it."""
+    people = pd.DataFrame({"age": [31, *[35] * 19, *[20] * 1000]})
+    one = "age <= 30: ill (1000.0/50.0)\nage > 30: well (20.0/1.0)\n"
+    two = "age <= 33: ill (1001.0/50.0)\nage > 33: well (19.0)\n"
+    found = privet.audit(
+        [one, two], people, sensitive="state", values=["ill", "well"], baseline={"ill": 0.5, "well": 0.5}
+    )
+    assert found.own.disclosure[0, 0] == pytest.approx(0.5) and found.known == 1
+
+
+def test_margins_that_cross_tell_what_is_learnt_from_others() -> None:
+    """Half of the old are ill and nobody of the young: that margin, not her own row, tells of an old woman."""
+    people = pd.DataFrame({"age": ["old"] * 200 + ["young"] * 200, "sex": ["f", "m"] * 200})
+    margins = pd.DataFrame(
+        {
+            "age": ["old", "young", "*", "*"],
+            "sex": ["*", "*", "f", "m"],
+            "ill": [110, 10, 58, 62],
+            "well": [90, 190, 142, 138],
+        }
+    )
+    found = privet.audit(margins, people, sensitive="state")
+    assert found.verdict.kind == "publish" and found.worst < 0.01
+    assert found.probabilities("possible worlds")["ill"].max() > 0.5
+
+
+def test_a_promise_with_a_delta_names_it() -> None:
+    frame = pd.DataFrame({"x": ["a", "b"] * 200, "y": ["u", "v"] * 200})
+    model = privet.BoostedTablesClassifier(epsilon=1.0, delta=1e-6, domain=privet.Domain.draft(frame, target="y"))
+    found = privet.audit(model.fit(frame[["x"]], frame["y"]), frame, sensitive="y")
+    assert "delta 1e-06" in found.verdict.reason and any("delta 1e-06" in said for said in found.assumptions)
+
+
 def test_a_tree_beside_a_table_gives_away_whom_neither_does() -> None:
     people = pd.DataFrame({"age": [*range(20, 71)]})
     grown = "age <= 40: well (21.0/8.0)\nage > 40: well (30.0/12.0)\n"
@@ -202,7 +245,7 @@ def test_tables_agree_with_every_assignment(made: tuple[pd.DataFrame, np.ndarray
         sums = [counts[tally.profiles].sum(axis=0) for tally in tallies]
         if all(((t.low <= s) & (s <= t.high)).all() for t, s in zip(tallies, sums, strict=True)):
             worlds.append(counts)
-    found = follow(said, people, np.array([0.5, 0.5]), None)
+    found = follow(tallies, ("",) * len(tallies), people, np.array([0.5, 0.5]), None)
     about = found.known.smallest >= 0
     assert np.allclose(found.belief.shares[about], (np.mean(worlds, axis=0) / people.sizes[:, None])[about])
     own = found.own

@@ -220,6 +220,23 @@ def test_two_owners_approve_a_raise_and_never_an_analyst_of_the_permit() -> None
         assert session.ledger.cap("people", permit="heart") == Fraction(3, 8)
 
 
+def test_who_is_no_owner_any_more_has_not_agreed() -> None:
+    """One token was stolen, agreed, and lost its owner's name: two of those who are left must agree."""
+    session = people()
+    with server(session, HEART) as served:
+        grace, heidi = headers(served, "grace", OWNER), headers(served, "heidi", OWNER)
+        body = {"epsilon": "1/4", "purpose": WHY, "permit": "heart", "key": "r"}
+        path = f"{served.url}/v1/tables/people/requests"
+        number = httpx2.post(path, headers=headers(served, "ada"), json=body).json()["id"]
+        where, yes = f"{served.url}/v1/owner/requests/{number}", {"granted": True}
+        assert httpx2.post(where, headers=grace, json=yes).json()["approved"] == ["grace"]
+        served.service.reload({}, ("heidi", "ivy"), served.service.access.permits)
+        once = httpx2.post(where, headers=heidi, json=yes).json()
+        assert (once["state"], once["approved"]) == ("open", ["heidi"])
+        twice = httpx2.post(where, headers=headers(served, "ivy", OWNER), json=yes).json()
+        assert twice["state"] == "granted" and session.ledger.cap("people", permit="heart") == 3 * HALF / 2
+
+
 def test_a_race_for_the_last_of_a_permit_is_won_by_as_many_as_it_has_room_for() -> None:
     session = people()
     names = tuple(f"analyst {number}" for number in range(6))

@@ -44,7 +44,7 @@ NOT_COVERED = (
 
 # The five questions that research data centres ask of a use of data, and the parts of a bundle that answer each.
 FIVE_SAFES = (
-    {"safe": "projects", "asks": "Is this use appropriate?", "here": ["releases", "budget"]},
+    {"safe": "projects", "asks": "Is this use appropriate?", "here": ["permits", "releases", "budget"]},
     {"safe": "people", "asks": "Who may use the data, and what have they done?", "here": ["budget", "events"]},
     {"safe": "data", "asks": "What could be disclosed, and about whom?", "here": ["promise", "unprotected"]},
     {"safe": "settings", "asks": "Does access limit misuse?", "here": ["events", "side_channels", "ledger"]},
@@ -98,7 +98,7 @@ def audit_bundle(
             f"nobody of the name '{analyst}' stands in the ledger{did_you_mean(analyst, names)}; it has "
             f"{', '.join(names) or 'none'}."
         )
-    permits = sorted({str(line.body["permit"]) for line in book.of("charge", "cap", "hold") if "permit" in line.body})
+    permits = book.permits()
     if permit is not None and permit not in permits:
         raise LedgerError(f"the data set has no permit '{permit}'; it has {', '.join(permits) or 'none'}.")
 
@@ -121,6 +121,11 @@ def audit_bundle(
         "ledger": _ledger(ledger, book),
         "promise": _promise(book),
         "budget": _budget(ledger, book, people, permit),
+        "permits": [
+            _permit(ledger, book, name, analyst)
+            for name in permits
+            if (permit is None or name == permit) and (analyst is None or book.spent_under(name, analyst))
+        ],
         "unprotected": _unprotected(book, domain_by),
         "releases": [_release(line, answers.get(line.serial), book) for line in charges],
         "criteria": _criteria(charges, answers, models),
@@ -129,7 +134,7 @@ def audit_bundle(
             "released": [_model(line, book) for line in models],
         },
         "checked_by": checked_by or "By program, against the criteria above. Who else looks is for the owner to say.",
-        "events": [_event(line, book) for line in book.of("config") if people is None or book.name(line) in people],
+        "events": [_event(line, book) for line in book.of("config") if _concerns(line, book, people, permit)],
         "side_channels": {
             "covered": [*COVERED, *(COVERED_BY_SERVERS if book.served else ())],
             "not_covered": list(NOT_COVERED),
@@ -151,6 +156,8 @@ class _Book:
         first = {line.analyst: line for line in self.lines if line.analyst is not None}
         self.names = {identity: str(ledger.analyst_of(line)) for identity, line in first.items()}
         self.terms = next(line for line in reversed(self.lines) if line.kind == "register")
+        asked = [line for line in self.of("config") if line.body.get("event") == "request" and "permit" in line.body]
+        self.requested_under = {line.number: str(line.body["permit"]) for line in asked}  # the permit of each request
         self.served = any(line.kind == "config" and line.body.get("event") == "start" for line in self.lines)
 
     def under(self, permit: str | None, analyst: str | None) -> set[str | None] | None:
@@ -162,6 +169,21 @@ class _Book:
         return {self.name(line) for line in self.of("charge", "cap", "hold") if line.body.get("permit") == permit} - {
             None
         }
+
+    def permits(self) -> list[str]:
+        """Return the names of all permits that were announced for the data set, or asked under."""
+        said = {line.body["permit"] for line in self.of("charge", "cap", "hold") if "permit" in line.body}
+        announced = {name for name, line in self.policies().items() if self.terms.dataset in line.body["tables"]}
+        return sorted({*map(str, said), *announced})
+
+    def policies(self) -> dict[str, Line]:
+        """Return the line that says last what each permit allows, by its name."""
+        return {str(line.body["permit"]): line for line in self.of("config") if line.body.get("event") == "permit"}
+
+    def spent_under(self, permit: str, analyst: str) -> bool:
+        """Return whether an analyst was charged, or reserved, under a permit."""
+        lines = (line for line in self.of("charge", "hold") if line.body.get("permit") == permit)
+        return any(self.name(line) == analyst for line in lines)
 
     def of(self, *kinds: str) -> list[Line]:
         """Return the lines of some kinds."""
@@ -181,16 +203,16 @@ def _every(ledger: Ledger) -> Iterator[Line]:
 
 def _ledger(ledger: Ledger, book: _Book) -> dict[str, Any]:
     """Say which ledger it is, and sign how many lines it has, if that can be done here."""
-    checkpoint, why = None, None
+    signed, why = None, None
     try:
-        checkpoint = Receipts(ledger).checkpoint().note
+        signed = Receipts(ledger).checkpoint()
     except (ReceiptError, LedgerError) as error:
         why = str(error)
     return {
         "id": ledger.id,
-        "lines": len(ledger.leaves(0, 10**9)),
+        "lines": len(ledger.leaves(0, 10**9)) if signed is None else signed.size,
         "version": __version__,
-        "checkpoint": checkpoint,
+        "checkpoint": None if signed is None else signed.note,
         "unsigned": why,
         "keys": vkeys(ledger),
         "second_keys": vkeys(ledger, "second"),
@@ -227,7 +249,6 @@ def _budget(ledger: Ledger, book: _Book, people: set[str | None] | None, permit:
         "left": str(left),
         "left_as_epsilon": str(left if delta is None else unit.buys(left)),
         "refresh": "never",
-        "permit": None if permit is None else _of_permit(ledger, dataset, permit),
         "analysts": [
             {
                 "analyst": name,
@@ -254,13 +275,30 @@ def _budget(ledger: Ledger, book: _Book, people: set[str | None] | None, permit:
     }
 
 
-def _of_permit(ledger: Ledger, dataset: str, permit: str) -> dict[str, Any]:
-    cap = ledger.cap(dataset, None, permit)
+def _permit(ledger: Ledger, book: _Book, permit: str, analyst: str | None) -> dict[str, Any]:
+    """Return what a permit may spend on the data set, has spent, and what its owner has said of it last."""
+    dataset = str(book.terms.dataset)
+    cap, line = ledger.cap(dataset, None, permit), book.policies().get(permit)
+    known = ("analysts", "spenders", "purposes", "expires", "approvals", "release")
+    policy = {} if line is None else {name: line.body[name] for name in known}
+    if analyst is not None:  # such a bundle names nobody else
+        policy |= {name: [own for own in policy.get(name, ()) if own == analyst] for name in ("analysts", "spenders")}
     return {
         "permit": permit,
         "cap": None if cap is None else str(cap),
         "spent": str(ledger.permit_spent(dataset, permit)),
+        "since": None if line is None else line.day,
+        "policy": policy,
     }
+
+
+def _concerns(line: Line, book: _Book, people: set[str | None] | None, permit: str | None) -> bool:
+    """Return whether an event is about the people, or the permit, of a bundle."""
+    if people is None or book.name(line) in people:
+        return True
+    if permit is None:
+        return False
+    return permit in (line.body.get("permit"), book.requested_under.get(int(line.body.get("request", 0))))
 
 
 def _unprotected(book: _Book, domain_by: str | None) -> dict[str, Any]:
@@ -292,6 +330,7 @@ def _release(line: Line, answer: Line | None, book: _Book) -> dict[str, Any]:
         "spent_then": body["dataset_spent"],
         "cap_then": body["dataset_cap"],
         "permit": body.get("permit"),
+        "purpose": body.get("purpose"),
         "released": answer is not None,
         "sha256": None if answer is None else answer.body["sha256"],
         "private": None if answer is None else answer.body["private"],
@@ -310,6 +349,7 @@ def _event(line: Line, book: _Book) -> dict[str, Any]:
         "line": line.number,
         "at": line.note["at"],
         "event": line.body.get("event"),
+        "dataset": line.dataset,
         "analyst": book.name(line),
         "facts": facts,
     }

@@ -20,6 +20,7 @@ _SECTIONS = {
     "events": "Access",
     "ledger": "Ledger",
     "models": "Models",
+    "permits": "Permits",
     "promise": "Promise",
     "releases": "Releases",
     "side_channels": "Side channels",
@@ -59,6 +60,7 @@ def bundle_page(bundle: dict[str, Any]) -> str:
     parts = {
         "Promise": _promise(bundle),
         "Budget": _budget(bundle),
+        "Permits": _permits(bundle["permits"]),
         "Unprotected": _unprotected(bundle["unprotected"]),
         "Criteria": _criteria(bundle),
         "Releases": _releases(bundle["releases"], bundle["promise"]["unit"]),
@@ -126,10 +128,6 @@ def _budget(bundle: dict[str, Any]) -> str:
     share = min(float(spent / cap), 1.0) if cap else 1.0
     shares = f'<i style="flex:{1000 * share:.0f}"></i><i class="left" style="flex:{1000 * (1 - share):.0f}"></i>'
     bar = f'<div class="bar">{shares}</div>'
-    own = budget["permit"]
-    if own is not None:
-        most = "no cap of its own" if own["cap"] is None else f"its cap is {short_text(Fraction(own['cap']))}"
-        bar += f"<p>Under the permit {safe(own['permit'])}: {short_text(Fraction(own['spent']))} spent; {most}.</p>"
     words = f'<p class="big">{safe(unit)} {short_text(spent)} of {short_text(cap)} spent, {short_text(left)} left</p>'
     buys = ""
     if bundle["promise"]["delta"] is not None:
@@ -160,6 +158,26 @@ def _budget(bundle: dict[str, Any]) -> str:
         f"<h3>Analysts</h3>{_rows(('analyst', 'spent', 'own cap', last_head), analysts, 'Nobody has asked yet.')}"
         f"<h3>What was allowed, and when</h3>{_rows(heads, [row[: 3 + under] for row in caps], 'Nothing.')}"
     )
+
+
+def _permits(permits: Sequence[dict[str, Any]]) -> str:
+    """Return what each permit allows, and what was spent under it."""
+    rows = []
+    for own in permits:
+        policy = own["policy"]
+        rows.append(
+            (
+                own["permit"],
+                f"{amount(own['spent'])} of {amount(own['cap'])}" if own["cap"] else amount(own["spent"]),
+                policy.get("expires") or "no last day",
+                ", ".join(policy.get("spenders", ())),
+                "; ".join(policy.get("purposes", ())) or "anything",
+                ", ".join(policy.get("release", ())),
+                str(policy.get("approvals", "")),
+            )
+        )
+    heads = ("permit", "spent", "until", "who may spend", "for", "may leave", "owners for a raise")
+    return _rows(heads, rows, "None: analysts use grants of their own.")
 
 
 def _unprotected(unprotected: dict[str, Any]) -> str:
@@ -194,7 +212,7 @@ def _releases(releases: list[dict[str, Any]], unit: str) -> str:
             line["epsilon"],
             short_text(Fraction(line["loss"])),
             "not released" if not line["released"] else "released" if line["private"] else "NOT PRIVATE: seeded",
-            str(line["permit"] or ""),
+            ": ".join(text for text in (line["permit"], line["purpose"]) if text),
         )
         for line in releases
     ]

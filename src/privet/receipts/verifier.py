@@ -103,9 +103,8 @@ def follow(old: bytes, new: bytes, position: int, last: int, path: list[bytes]) 
         left = position & 1 == 1 or position == last
         old = hashlib.sha256(b"\1" + other + old).digest() if left else old
         new = hashlib.sha256(b"\1" + (other + new if left else new + other)).digest()
-        while left and position and not position & 1:
-            position, last = position >> 1, last >> 1
-        position, last = position >> 1, last >> 1
+        levels = max(1, (position & -position).bit_length()) if left else 1  # above an end that has no right neighbour
+        position, last = position >> levels, last >> levels
     require(last == 0, "a proof is too short")
     return old, new
 
@@ -137,7 +136,8 @@ def check(text: str, document: bytes | None, pins: list[str]) -> str:
     content = receipt["released"].encode() if subject["kind"] == "answer" else document or b""  # of a model: the file
     same = hashlib.sha256(content).hexdigest() == body["sha256"] and document in (None, content, text.encode())
     require(same, "what it is about was changed, or is not there")
-    return f"{subject['kind']} of {subject['dataset']!a}, line {subject['number']} of {size}, by {', '.join(signers)}"
+    kind = subject["kind"] + ("" if body.get("private", True) else ", NOT PRIVATE: its noise was seeded,")
+    return f"{kind} of {subject['dataset']!a}, line {subject['number']} of {size}, by {', '.join(signers)!a}"
 
 
 if __name__ == "__main__":

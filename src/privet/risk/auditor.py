@@ -16,7 +16,7 @@ from privet.models.epsilon import belief, factor, percent
 from privet.models.model import Model
 from privet.risk.constraints import Counted, choices_of, silence
 from privet.risk.disclosure import OwnRow, own_rows, predicted_rows
-from privet.risk.findings import ALONE, DISCLOSURE, MAXIMUM, POSTERIOR, WORLDS, Audit
+from privet.risk.findings import ALONE, DISCLOSURE, MAXIMUM, POSTERIOR, WORLDS, Audit, but_for
 from privet.risk.leaf_shares import closed_form, tilt_of
 from privet.risk.maximum_entropy import maximum_entropy
 from privet.risk.measures import exposures, measure
@@ -25,8 +25,9 @@ from privet.risk.publication import COUNTS, LABELS, RATES, Publication, marginal
 from privet.risk.readers import criterion_of, read_published, stopping_of
 from privet.risk.readers.many_trees import Boosted, Forest
 from privet.risk.remedies import Refit, remedies_for, withhold
-from privet.risk.several import View, counts_of, left_out, together
-from privet.risk.statements import Statements, exposed, follow, of_tree
+from privet.risk.several import ADVERSARY, View, counts_of, together
+from privet.risk.statements import Statements, exposed, follow, of_tree, tallied
+from privet.risk.tallies import Tally
 from privet.risk.tree import Floats, Mask, PublishedTree
 from privet.risk.worlds import possible_worlds
 from privet.rows import read
@@ -236,6 +237,7 @@ def audit(
         publication=publication,
         truth=counts,
         epsilon=_epsilon(found),
+        delta=_delta(found),
     )
     if publication is not None:
         listed = exposures(publication, seen, alone, result.ranked, choices, asked.top)
@@ -310,7 +312,15 @@ def _audit_together(
     counts = _counts(people, answers, texts, sensitive)
     base = _baseline(views, asked, texts, counts)
     names = name or f"{len(trees)} trees together"
-    return _seen(texts, people, views, left_out(views, base), base, counts, sensitive, names, asked, threshold)
+    tallies = [
+        Tally(inside, len(inside), totals, totals)
+        for view in views
+        for leaf in np.unique(view.group[view.group >= 0]).tolist()
+        for inside, totals in [(np.flatnonzero(view.group == leaf), view.totals[leaf].astype(np.int64))]
+    ]
+    found = follow(tallies, ("",) * len(tallies), people, base, counts, asked.seed)
+    belief = replace(found.belief, adversary=ADVERSARY)
+    return _together(texts, people, belief, found.own, base, counts, sensitive, names, asked, threshold)
 
 
 def _as_statements(
@@ -352,7 +362,7 @@ def _audit_statements(
     counts = _counts(people, _truth(truth, frame, sensitive), texts, sensitive)
     given = asked.baseline or asked.marginal
     base = None if given is None else marginal_of(given, texts)
-    found = follow(several, people, base, counts, asked.seed)
+    found = follow(*tallied(several, people), people, base, counts, asked.seed)
     shares = found.own.baseline[0]
     beliefs = {
         "uniform": uniform(people, len(texts)),
@@ -423,16 +433,36 @@ def _seen(
     asked: AuditOptions,
     threshold: float,
 ) -> Audit:
-    """The audit of several views of the same people."""
+    """The audit of several views of the same people, in which a row may count more than once."""
     belief = together(views, len(people), len(texts))
-    sizes = people.sizes[:, None]
     own = OwnRow(
         np.tile(base, (len(people), 1)),
         without,
         np.maximum(belief.shares - without, 0.0),
-        belief.shares * sizes if counts is None else counts,
+        belief.shares * people.sizes[:, None] if counts is None else counts,
         counts is not None,
     )
+    note = (
+        "Without the own row, too, several trees together tell more than each alone; what own rows add is told from "
+        "the tree that says most of their value without them."
+    )
+    return _together(texts, people, belief, own, base, counts, sensitive, name, asked, threshold, (note,))
+
+
+def _together(
+    texts: tuple[str, ...],
+    people: People,
+    belief: Belief,
+    own: OwnRow,
+    base: Floats,
+    counts: Floats | None,
+    sensitive: str,
+    name: str,
+    asked: AuditOptions,
+    threshold: float,
+    notes: tuple[str, ...] = (),
+) -> Audit:
+    """The audit of somebody who holds several trees of the same people against each other."""
     beliefs = {
         "uniform": uniform(people, len(texts)),
         "marginal": marginal_only(people, base),
@@ -457,9 +487,7 @@ def _seen(
             f"The adversary knows {known} of everybody in the table, and on which rows each part was grown.",
             "The sensitive attribute has the public values listed here, and no others.",
         ),
-        notes=(
-            "What own rows add is an upper bound: without them, too, several trees together tell more than each alone.",
-        ),
+        notes=notes,
         names=asked.names,
         truth=counts,
     )
@@ -647,6 +675,11 @@ def _epsilon(found: PublishedTree | Model) -> float | None:
     return None if found.epsilon is None else float(found.epsilon)
 
 
+def _delta(found: PublishedTree | Model) -> float | None:
+    delta = getattr(getattr(found if isinstance(found, Model) else found.model, "privacy", None), "delta", None)
+    return None if delta is None else float(delta)
+
+
 def _name(tree: Any) -> str:
     if isinstance(tree, Path) or (isinstance(tree, str) and "\n" not in tree):
         return Path(tree).name
@@ -719,8 +752,8 @@ def _assumptions(
         said.append(
             f"The model is private with epsilon {epsilon:g}: whatever the adversary knows besides, one person's own "
             f"row changes his odds of one value of theirs against another by at most {factor(2 * epsilon)} times, from "
-            f"50% to at most about {percent(belief(0.5, 2 * epsilon))}. What is shown beyond that he would believe of "
-            "this person without their row too."
+            f"50% to at most about {percent(belief(0.5, 2 * epsilon))}{but_for(_delta(found))}. What is shown beyond "
+            "that he would believe of this person without their row too."
         )
     if publication is not None:
         what = {"labels": "labels", "rates": "labels and error rates", "counts": "class counts"}[publication.level]

@@ -84,6 +84,7 @@ class Remedy:
 
 SCHEMA = "privet-audit-2"  # docs/reference/audit.schema.json
 DENIABLE = 0.5  # the most that a row may add by a promise, whatever the rows: epsilon 1.1
+LOOSE = 0.1  # of a person: sums that are missed by more leave open what follows for one
 FEW = 10  # people of a cell, below which statistical offices look twice
 LETTERS = 300  # of a label
 BASELINES = ("uniform", "marginal")
@@ -141,6 +142,7 @@ class Audit:
     publication: Publication | None = field(default=None, repr=False)  # None where a model is audited by predictions
     truth: Floats | None = field(default=None, repr=False)  # true values [profile, value]
     epsilon: float | None = None
+    delta: float | None = None  # the chance that the promise of epsilon leaves out
 
     @property
     def adversaries(self) -> dict[str, Belief]:
@@ -206,6 +208,8 @@ class Audit:
         splits were chosen by a rule that excludes data sets and is not computed.
         """
         publication = self.publication
+        if self.missed > LOOSE:
+            return self.people.total
         if publication is None or self.by_own_row:  # what the own row adds is bounded by the size of its leaf
             return 0
         if publication.unused_choices:
@@ -216,6 +220,11 @@ class Audit:
             if publication.unclear(leaf) and publication.most_alike(leaf) >= self.threshold - SAME
         }
         return sum(int(publication.sizes[leaf]) for leaf in weighted | publication.perhaps_undivided)
+
+    @property
+    def missed(self) -> float:
+        """By how much of a person the belief of who holds several trees misses what they say."""
+        return max((float(belief.facts.get("missed", 0.0)) for belief in self.beliefs.values()), default=0.0)
 
     @property
     def safe(self) -> bool:
@@ -416,9 +425,15 @@ def _nobody(audit: Audit) -> str:
         return said
     promised = (
         f"With epsilon {audit.epsilon:g} a row changes odds between values by at most {factor(2 * audit.epsilon)} "
-        f"times, whatever the rows: it adds at most {probability(audit.own.bound)} to a probability."
+        f"times, whatever the rows: it adds at most {probability(audit.own.bound)} to a probability"
+        f"{but_for(audit.delta)}."
     )
     return f"{said} {promised}".strip()
+
+
+def but_for(delta: float | None) -> str:
+    """What a delta takes from a promise, as the end of a sentence."""
+    return "" if not delta else f", but for outcomes that happen with a chance of about delta {delta:g}"
 
 
 def _somebody(audit: Audit) -> str:
@@ -428,6 +443,11 @@ def _somebody(audit: Audit) -> str:
         return (
             f"with epsilon {audit.epsilon:g} a row may add up to {probability(audit.own.bound)} to the probability of "
             f"a person's {what}, and nothing smaller is known of this model."
+        )
+    if audit.missed > LOOSE and audit.worst < audit.threshold - SAME:
+        return (
+            f"No verdict about the {what} of anybody: what the trees tell together was not solved, their sums are "
+            f"missed by {audit.missed:.2g} of a person, so that more may follow than was found."
         )
     if audit.by_own_row:
         return (

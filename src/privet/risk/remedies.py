@@ -17,7 +17,7 @@ from privet.risk.measures import SAME, strongest
 from privet.risk.people import Belief
 from privet.risk.publication import COUNTS, LABELS, LEVELS, RATES, Publication, most_published
 from privet.risk.readers import read_tree
-from privet.risk.statements import Followed, Statement, Statements, follow, withheld_statements
+from privet.risk.statements import Followed, Statement, Statements, follow, tallied, withheld_statements
 from privet.risk.tree import Floats, Node, PublishedTree
 from privet.risk.world_pieces import label_share
 from privet.risk.worlds import possible_worlds
@@ -198,7 +198,7 @@ def withhold(audit: Audit, several: Sequence[Statements], found: Followed, seed:
         gone.update(more)
         if not more:
             break
-        found = follow(left, audit.people, audit.own.baseline[0], audit.truth, seed)
+        found = follow(*tallied(left, audit.people), audit.people, audit.own.baseline[0], audit.truth, seed)
         after = replace(audit, own=found.own, beliefs={**audit.beliefs, WORLDS: found.belief})
         if after.worst < audit.threshold - SAME:
             break

@@ -148,19 +148,30 @@ class Followed:
     where: tuple[str, ...]  # of each statement
 
 
+def tallied(several: Sequence[Statements], people: People) -> tuple[list[Tally], tuple[str, ...]]:
+    """The tallies of several publications, and what each is about in words."""
+    tallies = [tally for each in several for tally in each.tallies(people)]
+    return tallies, tuple(said.where for each in several for said in each.said)
+
+
 def follow(
-    several: Sequence[Statements], people: People, baseline: Floats | None, truth: Floats | None, seed: int = 0
+    tallies: Sequence[Tally],
+    where: tuple[str, ...],
+    people: People,
+    baseline: Floats | None,
+    truth: Floats | None,
+    seed: int = 0,
 ) -> Followed:
-    """Everything that follows from publications about the same people, and what each row added to it.
+    """Everything that follows from tallies of the same people, and what each row added to it.
 
     Without a person's own row the smallest group that a number is known of, and that they would be in, has its others,
     and the baseline stands for one more: inference(v) = (others with v + baseline(v)) / n, as in the leaf of a tree.
     Groups are those that were published and those whose numbers follow from the difference of others. What is believed
     with all statements, less that, is what the row added; never less than in a group of that size with its counts.
+    Where exact sums of groups that cross tell more than the smallest of them, as margins do, it is learnt from the
+    others but for the leverage of the own row in these sums (1 / n in one group, 1 for whoever is a difference).
     """
-    tallies = [tally for each in several for tally in each.tallies(people)]
-    where = tuple(said.where for each in several for said in each.said)
-    known = solved(tallies, people.sizes, len(several[0].values), seed)
+    known = solved(tallies, people.sizes, len(tallies[0].low), seed)
     shares = known.means / people.sizes[:, None]
     if baseline is None:
         total = truth.sum(axis=0) if truth is not None else known.means.sum(axis=0)
@@ -172,6 +183,9 @@ def follow(
     others = np.where(exact[:, None], means - 1, means - shares)
     without = np.where(covered[:, None], (np.maximum(others, 0.0) + baseline) / sizes, baseline)
     least = np.where(covered[:, None], np.maximum(1 - baseline, 0.0) / sizes, 0.0)
+    crossed = covered & np.isfinite(known.leverage) & ~known.together[known.smallest]
+    own_part = np.nan_to_num(known.leverage)[:, None] * np.maximum(1 - baseline, 0.0)
+    without = np.where(crossed[:, None], shares - own_part, without)
     added = np.minimum(np.maximum(shares - without, least), shares)
     inference = np.maximum(shares - added, 0.0)
     counted = truth if truth is not None else shares * people.sizes[:, None]

@@ -25,7 +25,9 @@ from privet.errors import DataError
 from privet.risk.tree import Floats, Integers, Mask
 
 WORK = 300_000  # sums times ways to go on that are followed of one part
+LARGE = 1000  # atoms times values of a part: of larger ones fewer programs are solved, and none is counted
 PROGRAMS = 400  # linear programs of one part
+MOST_GROUPS = 1500  # of a part, that the hat matrix is computed of
 FIRM = 30.0  # the largest multiplier of maximum entropy
 CONTRADICTION = "the statements contradict each other or the table; they are not of the same people."
 
@@ -51,6 +53,7 @@ class Conclusions:
     group_means: Floats
     group_exact: Mask
     origins: tuple[tuple[int, ...], ...]  # of each group its tally, and those that were taken from it
+    leverage: Floats  # of each profile, where sums alone tell of it: by how much of their own value one is told
     together: Mask  # of each group: does it follow from several tallies, and no single one or difference says it?
     same: tuple[tuple[int, ...], ...]  # of each tally those about the same people
     counted: int  # parts that were counted
@@ -116,7 +119,7 @@ def solved(tallies: Sequence[Tally], sizes: Integers, classes: int, seed: int = 
     low, high = _tightened(parts, weights, classes)
     means = np.zeros((len(weights), classes))
     counted = believed = 0
-    is_counted = np.ones(len(weights), dtype=np.bool_)
+    is_counted, leverage = np.ones(len(weights), dtype=np.bool_), np.full(len(weights), np.nan)
     for atoms, rules in _parts(parts, weights, low, high):
         found = _counted(weights[atoms], low[atoms], high[atoms], rules)
         if found is None:
@@ -126,6 +129,7 @@ def solved(tallies: Sequence[Tally], sizes: Integers, classes: int, seed: int = 
         else:
             counted += 1
         means[atoms] = found
+        leverage[atoms] = _leverage(weights[atoms], rules)
     settled = (low == high).all(axis=1) | is_counted & (np.abs(means.max(axis=1) - weights) < 1e-9)
     smallest, listed = _smallest(groups, parts, settled, means, weights)
     share = means / weights[:, None]
@@ -137,6 +141,7 @@ def solved(tallies: Sequence[Tally], sizes: Integers, classes: int, seed: int = 
         np.array([means[group.atoms].sum(axis=0) for group in listed] or [np.zeros(classes)]),
         np.array([group.exact for group in listed] or [False]),
         tuple(group.origins for group in listed),
+        leverage[atom],
         np.array([group.together for group in listed] or [False]),
         same,
         counted,
@@ -293,6 +298,8 @@ def _counted(sizes: Integers, low: Integers, high: Integers, rules: Sequence[_Ru
     """The mean number of people of each atom with each value, over all worlds; None if there are too many sums."""
     if not rules:
         return np.stack([_free(int(size), *bounds) for size, *bounds in zip(sizes, low, high, strict=True)])
+    if low.size > LARGE:
+        return None
     order = _order(len(sizes), rules)
     steps = _steps(sizes, low, high, rules, order)
     if steps is None:
@@ -460,6 +467,21 @@ def _multinomial(ways: Integers) -> Floats:
     return np.asarray(np.exp(logs - logs.max())) if len(logs) else np.empty(0)
 
 
+def _leverage(sizes: Integers, rules: Sequence[_Rule]) -> Floats:
+    """By how much of their own value a person of each atom is told by the sums of a part: the diagonal of the hat
+    matrix of who is in which group. It is 1 / n in a group of n alone, about the sum of these for margins that cross,
+    and 1 for whoever is the difference of sums. NaN where ranges, too, tell, or groups are too many.
+    """
+    groups = {rule.atoms.tobytes(): rule.atoms for rule in rules}
+    if not groups or len(groups) > MOST_GROUPS or any(rule.low != rule.high for rule in rules):
+        return np.full(len(sizes), np.nan)
+    inside = np.zeros((len(sizes), len(groups)))
+    for number, atoms in enumerate(groups.values()):
+        inside[atoms, number] = 1.0
+    inverse = np.linalg.pinv(inside.T @ (inside * sizes[:, None]), rcond=1e-10, hermitian=True)
+    return np.asarray(np.minimum(np.einsum("ag,gh,ah->a", inside, inverse, inside, optimize=True), 1.0))
+
+
 # -- believing ------------------------------------------------------------------------------------
 
 
@@ -514,7 +536,7 @@ def _bounded(sizes: Integers, low: Integers, high: Integers, rules: Sequence[_Ru
         shape=(many, many * classes),
     )
     program: Any = linprog
-    budget = PROGRAMS
+    budget = min(PROGRAMS, PROGRAMS * LARGE // (many * classes))
     for atom in np.argsort(sizes, kind="stable").tolist():
         for value in range(classes):
             for sign, bounds in ((1, low), (-1, high)):

@@ -140,6 +140,7 @@ class Gate:
         path: Mapping[str, str],
         query: Sequence[tuple[str, str]],
         read: Callable[[], Awaitable[Any]],
+        counted: bool = True,
     ) -> tuple[Call, api.Reply]:
         """Do what a caller asks, if they may; the reply, as a refusal, leaves at a tick of the table.
 
@@ -153,6 +154,8 @@ class Gate:
         query : sequence of pairs of str
         read : callable
             Reads and checks the body, a value of `operation.body`. It is called when the caller may use the table.
+        counted : bool, default True
+            Whether it counts against the caller's rate. A page counts once, whatever it is made of.
 
         Raises
         ------
@@ -161,7 +164,8 @@ class Gate:
         start, table = self.service.clock(), ""
         outcome: api.Reply | Refusal
         try:
-            self._check_rate(caller)
+            if counted:
+                self._check_rate(caller)
             session = self._session(operation, path, caller)
             table = path.get("table", "")
             body = await read()

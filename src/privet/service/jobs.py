@@ -210,10 +210,10 @@ class Jobs:
         job = self._jobs.get(identity)
         return job if job is not None and job.analyst == analyst else None
 
-    def cancel_of(self, analyst: str) -> None:
-        """Cancel every fit of an analyst, whose grant has ended."""
+    def cancel_of(self, analyst: str, table: str | None = None) -> None:
+        """Cancel every fit of an analyst, whose grant has ended: to one table, or with None to all."""
         for job in list(self._jobs.values()):
-            job.cancelled |= job.analyst == analyst
+            job.cancelled |= job.analyst == analyst and table in (None, job.table)
 
     def close(self) -> None:
         """Cancel what waits, let what runs stop at its next question, and wait for it."""

@@ -15,7 +15,7 @@ from privet.service import api
 from privet.service.boundary import Call, Refusal
 from privet.service.config import load
 from privet.service.decisions import BudgetRequest, OwnerGrant, Whose
-from privet.service.owner_ledger import concerns, visible_facts
+from privet.service.owner_ledger import OwnersView
 from privet.service.permits import MODELS, Permit
 from privet.service.server import Service
 from privet.service.tokens import ANALYST, Token
@@ -68,7 +68,8 @@ def decide(service: Service, call: Call) -> api.RequestReply:
         if call.caller.name in (*permit.analysts, found.analyst):
             raise Refusal("refused", "nobody approves a raise for themselves: you are an analyst of this permit.")
     approvals = 1 if permit is None else permit.approvals
-    decided = service.access.decisions.decide(found.id, call.body.granted, call.caller.name, approvals)
+    void = len(found.approved) - len(_agreed(service, found))
+    decided = service.access.decisions.decide(found.id, call.body.granted, call.caller.name, approvals + void)
     if decided is None:
         raise Refusal("refused", "this request was decided before, or you have approved it: another owner must.")
     return _reply(service, decided, tables[decided.dataset])
@@ -77,6 +78,13 @@ def decide(service: Service, call: Call) -> api.RequestReply:
 def _requests(service: Service) -> list[BudgetRequest]:
     service.access.decisions.refresh()
     return list(service.access.decisions.requests.values())
+
+
+def _agreed(service: Service, request: BudgetRequest) -> list[str]:
+    """Return who has agreed to a request, without those who are no owners any more, or analysts of its permit now."""
+    permit = None if request.permit is None else service.access.permits.get(request.permit)
+    analysts = () if permit is None else permit.analysts
+    return [name for name in request.approved if service.access.is_owner(name) and name not in analysts]
 
 
 def _reply(service: Service, request: BudgetRequest, table: str, owner: bool = True) -> api.RequestReply:
@@ -89,7 +97,7 @@ def _reply(service: Service, request: BudgetRequest, table: str, owner: bool = T
         purpose=request.purpose,
         state=request.state,
         permit=request.permit,
-        approved=list(request.approved) if owner else [],
+        approved=list(request.approved if request.state != "open" else _agreed(service, request)) if owner else [],
         approvals=1 if permit is None else permit.approvals,
     )
 
@@ -164,7 +172,7 @@ def withdraw(service: Service, call: Call) -> api.DoneReply:
     if not permitted and _grant(service, name, body.table) is None:
         raise Refusal("not-found", "there is no such grant.")
     service.access.decisions.withdraw(session.dataset, name, call.caller.name)
-    service.end_of(name)
+    service.end_of(name, body.table)
     return api.DoneReply()
 
 
@@ -249,7 +257,8 @@ def create_token(service: Service, call: Call) -> api.NewTokenReply:
         _table(service, call, table)
     name = _analyst(body.analyst)
     service.access.refresh()
-    if service.config.analysts is not None and name not in service.access.analysts():
+    known = name in service.access.analysts() and OwnersView(service, call.caller).knows(name)
+    if service.config.analysts is not None and not known:
         raise Refusal("refused", "this analyst is granted nothing; grant a table first.")
     secret, token = service.access.tokens.create(name, ANALYST, tables, body.days)
     return api.NewTokenReply(secret=secret, token=_token(token))
@@ -306,7 +315,7 @@ def _day(text: str | None) -> date | None:
 def events(service: Service, call: Call) -> api.EventsReply:
     """Return what happened, on the tables that the owner's token is for."""
     page = service.ledger.events(int(call.query.get("after", "0")), PAGE)
-    visible, own = _datasets(service, call), call.caller.token.tables
+    view = OwnersView(service, call.caller)
     replies = [
         api.EventReply(
             number=event.number,
@@ -314,10 +323,10 @@ def events(service: Service, call: Call) -> api.EventsReply:
             event=event.what,
             table=event.dataset,
             analyst=event.analyst,
-            facts=visible_facts(event.facts, own),
+            facts=view.facts(event.facts),
         )
         for event in page
-        if event.dataset in visible or (event.dataset is None and concerns(event.facts, own))
+        if view.shows(event.dataset, event.analyst, event.facts)
     ]
     return api.EventsReply(events=replies, next=page[-1].number if len(page) == PAGE else None)
 

@@ -10,6 +10,7 @@ from privet.errors import LedgerError
 from privet.owner_reports import audit_bundle, registry_entry, to_yaml
 from privet.service import api
 from privet.service.boundary import Call, Refusal
+from privet.service.permissions import Caller
 from privet.service.server import Service
 
 PAGE, MOST = 200, 2000  # lines of one reply: where nothing is said, and at most
@@ -43,19 +44,19 @@ def lines(service: Service, call: Call) -> api.LinesReply:
     before = int(call.query.get("before", "0")) or 2**53
     most = min(int(call.query.get("most", "0")) or PAGE, MOST)
     page = service.ledger.latest(before, most)
-    tables = {service.sessions[table].dataset: table for table in service.access.tables(call.caller)}
+    view = OwnersView(service, call.caller)
     replies = [
         api.LineReply(
             number=line.number,
             at=line.note["at"],
             kind=line.kind,
             serial=line.serial,
-            table=None if line.dataset is None else tables[line.dataset],
+            table=None if line.dataset is None else view.tables[line.dataset],
             analyst=name,
-            facts=visible_facts(line.body, call.caller.token.tables),
+            facts=view.facts(line.body),
         )
         for line, name in page
-        if line.dataset in tables or (line.dataset is None and concerns(line.body, call.caller.token.tables))
+        if view.shows(line.dataset, name, line.body)
     ]
     return api.LinesReply(lines=replies, next=page[-1][0].number if len(page) == most else None)
 
@@ -63,13 +64,16 @@ def lines(service: Service, call: Call) -> api.LinesReply:
 def audit(service: Service, call: Call) -> api.AuditReply:
     """Return what the ledger says about a table, about one analyst or permit on it, for whoever audits it."""
     assert call.session is not None
-    own, analyst, permit = call.caller.token.tables, call.query.get("analyst"), call.query.get("permit")
+    view, analyst, permit = OwnersView(service, call.caller), call.query.get("analyst"), call.query.get("permit")
+    unknown = Refusal("not-found", "nobody of this name asked this table, or it has no such permit.")
+    if analyst is not None and not view.knows(analyst):
+        raise unknown
     try:
         bundle = audit_bundle(service.ledger, call.session.dataset, analyst=analyst, permit=permit)
     except LedgerError:  # its words list names, some of them from other tables
-        raise Refusal("not-found", "nobody of this name asked this table, or it has no such permit.") from None
-    seen = [event for event in bundle["events"] if concerns(event["facts"], own)]
-    bundle["events"] = [{**event, "facts": visible_facts(event["facts"], own)} for event in seen]
+        raise unknown from None
+    seen = [event for event in bundle["events"] if view.shows(event["dataset"], event["analyst"], event["facts"])]
+    bundle["events"] = [{**event, "facts": view.facts(event["facts"])} for event in seen]
     if bundle["ledger"]["unsigned"] is not None:  # its words may name a file of this server
         bundle["ledger"]["unsigned"] = "This server has no key of its ledger."
     return api.AuditReply(bundle=bundle)
@@ -82,26 +86,56 @@ def registry(service: Service, call: Call) -> api.RegistryReply:
     return api.RegistryReply(entry=entry, text=to_yaml(entry))
 
 
-def concerns(facts: Mapping[str, Any], tables: tuple[str, ...] | None) -> bool:
-    """Return whether a line of no one table, about a permit or a grant of several, is about one of an owner's token.
+class OwnersView:
+    """What an owner may know of the ledger: an owner whose token is for some tables knows nothing of the others.
 
-    >>> concerns({"permit": "p", "tables": {"b": None}}, ("a",)), concerns({"tables": ["a", "b"]}, ("a",))
-    (False, True)
+    A line of no one table, such as a sign-in, is shown if it is about one of their tables, or about somebody who has,
+    or had, to do with one of them.
+
+    Parameters
+    ----------
+    service : Service
+    caller : Caller
+        The owner.
     """
-    named = facts.get("tables")
-    return tables is None or not isinstance(named, dict) or not named or any(name in tables for name in named)
+
+    def __init__(self, service: Service, caller: Caller) -> None:
+        own = caller.token.tables
+        self._only = None if own is None else frozenset(own)
+        self.tables = {service.sessions[table].dataset: table for table in service.access.tables(caller)}
+        self._people = _people(service, self.tables) | {caller.name, *service.config.owners}
+
+    def knows(self, analyst: str) -> bool:
+        """Return whether somebody has, or had, to do with a table of theirs."""
+        return self._only is None or analyst in self._people
+
+    def shows(self, dataset: str | None, analyst: str | None, facts: Mapping[str, Any]) -> bool:
+        """Return whether they may see a line."""
+        if dataset is not None:
+            return dataset in self.tables
+        named = facts.get("tables")
+        if self._only is not None and isinstance(named, dict | list) and named:
+            return not self._only.isdisjoint(named)
+        return analyst is None or self.knows(analyst)
+
+    def facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what they may know of a line: lists of tables name theirs alone."""
+        told = {name: value for name, value in facts.items() if name not in _NOT_TOLD}
+        named = told.get("tables")
+        if self._only is not None and isinstance(named, dict):
+            told["tables"] = {name: value for name, value in named.items() if name in self._only}
+        elif self._only is not None and isinstance(named, list):
+            told["tables"] = [name for name in named if name in self._only]
+        return told
 
 
-def visible_facts(facts: Mapping[str, Any], tables: tuple[str, ...] | None) -> dict[str, Any]:
-    """Return what an owner may know of a line: lists of tables name those of their token alone.
-
-    >>> visible_facts({"event": "grant", "tables": {"a": "1", "b": None}, "fingerprint": "f3"}, ("a",))
-    {'event': 'grant', 'tables': {'a': '1'}}
-    """
-    told = {name: value for name, value in facts.items() if name not in _NOT_TOLD}
-    named = told.get("tables")
-    if tables is not None and isinstance(named, dict):
-        told["tables"] = {name: value for name, value in named.items() if name in tables}
-    elif tables is not None and isinstance(named, list):
-        told["tables"] = [name for name in named if name in tables]
-    return told
+def _people(service: Service, tables: Mapping[str, str]) -> set[str]:
+    """Return all who have, or had, one of some tables by a grant, a permit or a token, or have asked it."""
+    access, names = service.access, set(tables.values())
+    configured = {name for name in access.analysts() if (grant := access.configured(name)) and names & {*grant.tables}}
+    decided = {name for name, dataset in (*access.decisions.grants, *access.decisions.withdrawn) if dataset in tables}
+    permitted = {name for permit in access.permits.values() if names & {*permit.tables} for name in permit.analysts}
+    tokens = access.tokens.all() if service.config.analysts is None else ()  # there a token is a grant
+    with_token = {token.name for token in tokens if token.tables is None or names & {*token.tables}}
+    asked = {name for dataset in tables for name in service.ledger.analysts(dataset)}
+    return configured | decided | permitted | with_token | asked

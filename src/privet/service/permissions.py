@@ -97,10 +97,14 @@ class Permissions:
         if token is None:
             return None
         if token.role == OWNER:
-            known = self._grants is None or token.name in self._owners
+            known = self.is_owner(token.name)
         else:
             known = self._grants is None or token.name in self._grants or self._is_granted(token.name)
         return Caller(token.name, token.role, token) if known else None
+
+    def is_owner(self, name: str) -> bool:
+        """Return whether a name may have an owner's token."""
+        return self._grants is None or name in self._owners
 
     def _is_granted(self, analyst: str) -> bool:
         """Whether an owner, or a permit, has named the analyst."""

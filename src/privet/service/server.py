@@ -143,10 +143,10 @@ class Service:
         for name in lost:
             self.end_of(name)
 
-    def end_of(self, analyst: str) -> None:
-        """End the sittings and fits of an analyst who has lost something."""
-        self.sittings.close_of(analyst)
-        self.jobs.cancel_of(analyst)
+    def end_of(self, analyst: str, table: str | None = None) -> None:
+        """End the sittings and fits of an analyst who has lost a table, or with None any."""
+        self.sittings.close_of(analyst, table)
+        self.jobs.cancel_of(analyst, table)
 
     def close(self) -> None:
         """Finish what was charged, end all sittings, and let go of the engines."""

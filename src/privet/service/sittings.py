@@ -389,9 +389,9 @@ class Sittings:
             sitting.close()
         return left
 
-    def close_of(self, analyst: str) -> None:
-        """End every sitting of an analyst, whose grant has ended."""
+    def close_of(self, analyst: str, table: str | None = None) -> None:
+        """End every sitting of an analyst, whose grant has ended: at one table, or with None at all."""
         with self._lock:
-            names = [name for name in self._sittings if name[1] == analyst]
-        for table, who, identity in names:
-            self.close(table, who, identity)
+            names = [name for name in self._sittings if name[1] == analyst and table in (None, name[0])]
+        for place, who, identity in names:
+            self.close(place, who, identity)

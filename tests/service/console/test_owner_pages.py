@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from html import unescape
 
 import pytest
 from kernel.people import DOMAIN, FRAME
@@ -16,6 +17,7 @@ from service.console.visitor import Visitor, words
 
 import privet
 from privet.service.config import Grant
+from privet.service.console import owner_pages
 from privet.service.permits import Permit
 from privet.service.seeded_server import Served, serve_seeded, serve_sessions
 from privet.service.tokens import ANALYST, OWNER
@@ -122,7 +124,7 @@ def test_the_ledger_is_a_timeline_that_filters_and_exports(served: Served, grace
         assert line in everything
     charges = grace.words("/console/ledger?group=charge&analyst=ada")
     assert "ada asked count" in charges and "lise asked" not in charges and "signed in" not in charges
-    assert "No line is like that" in grace.words("/console/ledger?until=2001-01-01")
+    assert "No line here is like that" in grace.words("/console/ledger?until=2001-01-01")
     assert "lise was refused" in grace.words("/console/ledger?text=does+not+have+that+much")
     assert grace.get("/console/ledger?before=x&since=%27--").status_code == 200
     rows = list(csv.DictReader(io.StringIO(grace.get("/console/ledger.csv?group=charge").text.lstrip("\ufeff"))))
@@ -198,6 +200,60 @@ def test_an_owner_of_one_table_sees_that_table_alone() -> None:
         assert "zweite" not in owner.get("/console/ledger.jsonl").text
         assert "zweite" not in owner.get("/console/owned/first/audit.json").text
         assert owner.get("/console/owned/zweite").text == owner.get("/console/owned/nowhere").text
+
+
+def test_an_owner_of_one_table_reads_no_names_of_those_who_use_others() -> None:
+    """Neither in the ledger, nor in the events, nor in an audit bundle; and makes no token for them."""
+    first = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="first")._session
+    first.ledger.register("zweite", source="zweite", budget=Fraction(1), domain=DOMAIN)
+    sessions = {"first": first, "zweite": replace(first, dataset="zweite")}
+    grants = {"bob": Grant({"zweite": None}), "ada": Grant({"first": None, "zweite": None})}
+    with serve_sessions(sessions, analysts=grants, owners=("grace",)) as served:
+        tokens = served.service.access.tokens
+        bob, ada, owner = (Visitor(served, "") for _ in range(3))
+        for visitor, name in ((bob, "bob"), (ada, "ada")):
+            visitor.sign_in(tokens.create(name, ANALYST, None if name == "ada" else ("zweite",))[0])
+            visitor.post("/console/tables/zweite/ask", kind="count", epsilon="0.1", key="k" * 8)
+        bob.get("/console/tables/first")  # refused, and written down
+        secret = tokens.create("grace", OWNER, ("first",))[0]
+        owner.sign_in(secret)
+        events = json.dumps(privet.connect(served.url, secret).owner.events())
+        files = [owner.get(f"/console/{path}").text for path in ("ledger.jsonl", "owned/first/audit.json")]
+        for text in (owner.words("/console/ledger"), events, *files):
+            assert "bob" not in text and "zweite" not in text
+            assert "ada" in text  # who has to do with this table is told
+        stranger, nobody = (owner.get(f"/console/owned/first/audit.json?analyst={name}") for name in ("bob", "zoe"))
+        assert stranger.status_code == 404 and stranger.text == nobody.text
+        refused = [owner.post("/console/tokens", analyst=name, days="3") for name in ("bob", "zoe")]
+        assert [reply.status_code for reply in refused] == [422, 422] and refused[0].text == refused[1].text
+
+
+def test_a_search_says_how_far_it_looked(served: Served, grace: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is older than the lines that one page looks through is not said to be absent."""
+    monkeypatch.setattr(owner_pages, "_READ", 5)
+    monkeypatch.setattr(owner_pages, "_SCANNED", 10)
+    grace.post("/console/owned/people", what="grant", analyst="ada")
+    for _ in range(20):
+        served.service.ledger.record("test")
+    page = grace.get("/console/ledger?text=granted+the+table")
+    for _ in range(10):
+        if "granted the table to" in words(page):
+            break
+        assert "No line here is like that" in words(page) and "Older ones may be like that" in words(page)
+        older = re.search(r'href="(\?[^"]*before=[^"]*)"', page.text)
+        assert older is not None
+        page = grace.get(f"/console/ledger{unescape(older[1])}")
+    assert "granted the table to ada" in words(page)
+    assert "granted the table to ada" not in grace.words("/console/ledger")
+    monkeypatch.setattr(owner_pages, "_EXPORTED", 10)
+    assert "at most; choose days" in words(grace.get("/console/ledger.csv"))  # and no file that is cut off
+
+
+def test_the_charges_of_a_fit_are_one_line(served: Served, grace: Visitor) -> None:
+    served.connect("ada").fit("people", privet.DiffPID3Classifier(epsilon="0.5", max_depth=2))
+    page = grace.words("/console/ledger")
+    number = len([line for line in served.service.ledger.lines() if line.kind == "charge"])
+    assert f"ada asked {number} questions" in page and "Each of them" in page and "ada asked count" in page
 
 
 def test_hostile_names_are_words_and_nothing_else(served: Served, grace: Visitor) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -14,9 +17,11 @@ from service.console.visitor import Visitor, words
 
 import privet
 from privet.models.model import Model
+from privet.service.boundary import Gate, Operation, Refusal
 from privet.service.console import PAGES
 from privet.service.console.visits import POLICY, Page
-from privet.service.seeded_server import Served, serve_seeded
+from privet.service.permits import Permit
+from privet.service.seeded_server import UNLIMITED, Served, serve_seeded, serve_sessions
 from privet.service.tokens import ANALYST, OWNER
 
 
@@ -107,6 +112,55 @@ def test_a_question_is_priced_asked_and_paid_once() -> None:
         other = ada.post("/console/tables/people/ask", key="abcdefgh", **{**QUESTION, "epsilon": "0.2"})
         assert other.status_code == 422 and "Nothing was charged" in words(other)
         assert "count" in ada.words("/console/tables/people/answers")
+
+
+def test_what_is_paid_is_shown_whatever_fails_after_it(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The budget cannot be read after the answer, and the sitting cannot be closed: it is not said to be unpaid."""
+    ada, perform, asked = Visitor(served, "ada"), Gate.perform, []
+
+    async def failing(self: Gate, operation: Operation, *rest: Any) -> Any:
+        if asked and operation.name in ("budget", "close_sitting"):
+            raise Refusal("ledger-unavailable", "the ledger of this server could not be used.")
+        asked.extend([operation] * (operation.name == "ask"))
+        return await perform(self, operation, *rest)
+
+    monkeypatch.setattr(Gate, "perform", failing)
+    reply = ada.post("/console/tables/people/ask", key="abcdefgh", **QUESTION)
+    assert reply.status_code == 200 and "Paid: epsilon 0.1" in words(reply) and len(asked) == 1
+
+
+def test_a_page_counts_once_against_the_rate() -> None:
+    with serve_seeded(FRAME, DOMAIN, 1, seed=3, limits=replace(UNLIMITED, rate=1e-9, burst=3)) as served:
+        ada = Visitor(served, "ada")
+        assert [ada.get("/console/tables/people").status_code for _ in range(4)] == [200, 200, 200, 429]
+
+
+def test_an_answer_of_before_is_shown_again(tmp_path: Path) -> None:
+    table = privet.open(FRAME, DOMAIN, budget=1, ledger=tmp_path / "people.ledger", name="people")
+    with serve_sessions({"people": table._session}) as served:
+        ada, lise = Visitor(served, "ada"), Visitor(served, "lise")
+        path, key = "/console/tables/people", "k" * 8
+        once = words(ada.post(f"{path}/ask", key=key, **QUESTION))
+        ada.post(f"{path}/ask", key="l" * 8, kind="histogram", column="sex", epsilon="0.1")
+        assert f'href="{path}/entries/1"' in ada.get(f"{path}/answers").text
+        again = ada.words(f"{path}/entries/1")
+        value = again.partition("all rows ")[2].split()[0]
+        assert value in once and "costs nothing" in again
+        cells = ada.get(f"{path}/entries/2").text.count("<li>")
+        assert cells == len(DOMAIN["sex"].labels) and served.service.ledger.spent("people") == Fraction(1, 5)
+        assert lise.get(f"{path}/entries/1").text == lise.get(f"{path}/entries/99").text
+
+
+def test_who_may_only_look_is_told_before_asking() -> None:
+    session = privet.testing.open(FRAME, DOMAIN, 10, seed=1, name="people")._session
+    heart = Permit("heart", {"people": Fraction(1, 2)}, ("ada", "eve"), ("ada",))
+    with serve_sessions({"people": session}, permits={"heart": heart}, analysts={}, owners=()) as served:
+        eve = Visitor(served, "")
+        eve.sign_in(served.service.access.tokens.create("eve", ANALYST)[0])
+        assert "look at prices, and not spend" in eve.words("/console/tables/people/ask")
+        refused = eve.post("/console/tables/people/ask", key="k" * 8, under='["heart", null]', **QUESTION)
+        assert refused.status_code == 422 and "Nothing was charged" in words(refused)
+        assert session.ledger.spent("people") == 0
 
 
 def test_an_accuracy_finds_its_epsilon(served: Served, ada: Visitor) -> None:

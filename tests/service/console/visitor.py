@@ -12,6 +12,8 @@ import httpx2
 from privet.service.seeded_server import Served
 from privet.service.tokens import ANALYST
 
+PATIENCE = 60.0  # seconds that a page may take on a machine with much else to do
+
 
 class Reader(HTMLParser):
     """The elements of a page, with their attributes; what would run or load from elsewhere is refused."""
@@ -48,7 +50,7 @@ class Visitor:
         return reply
 
     def get(self, path: str, **headers: str) -> httpx2.Response:
-        return httpx2.get(self.url + path, headers={"Accept": "text/html", **self.headers, **headers})
+        return httpx2.get(self.url + path, headers={"Accept": "text/html", **self.headers, **headers}, timeout=PATIENCE)
 
     def post(self, path: str, **fields: Any) -> httpx2.Response:
         """Send a form as a browser does from a page of this server."""
@@ -58,7 +60,7 @@ class Visitor:
         """Send a form with these headers, and no others that say where it comes from."""
         body: dict[str, Any] = {"content": content} if isinstance(content, bytes) else {"data": content}
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
-        return httpx2.post(self.url + path, headers={**kind, **self.headers, **headers}, **body)
+        return httpx2.post(self.url + path, headers={**kind, **self.headers, **headers}, timeout=PATIENCE, **body)
 
     def words(self, path: str) -> str:
         """The words of a page."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import uuid
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import numpy as np
@@ -22,7 +24,16 @@ from privet.release import Histogram, Release
 from privet.service import api
 from privet.service.boundary import Refusal
 from privet.service.console import buying
-from privet.service.console.asking import KINDS, Draft, Form, columns_of, draft, how_often
+from privet.service.console.asking import (
+    KINDS,
+    USUAL_EPSILON,
+    Draft,
+    Form,
+    columns_of,
+    draft,
+    how_often,
+    in_counts,
+)
 from privet.service.console.visits import Page, PageVisit, TableFacts, as_json, download, sentence
 from privet.service.jobs import classifier_choices
 from privet.service.tokens import ANALYST
@@ -31,7 +42,6 @@ from privet.text import clean, protected, short_text
 LINES = 200  # of an answer that a page shows
 MINUS = "\N{MINUS SIGN}"
 BAR = 200.0  # pixels of the longest bar
-_USUAL_EPSILON = Fraction(1, 10)  # for which pages say what is left
 # Refusals that are told beside the form; others have a page of their own.
 _TOLD = ("bad-question", "refused", "budget-exceeded", "key-reused", "not-permitted")
 _CHOICES = 40  # characters of a choice
@@ -40,42 +50,22 @@ _CHOICES = 40  # characters of a choice
 # -- tables -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Left:
-    """A table, and what is left of its budget in words: how many more counts, and how far off each is."""
-
-    facts: TableFacts
-    more: int
-    accuracy: str
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.facts, name)
-
-
-def _left(facts: TableFacts) -> Left:
-    count = draft(Form({}), facts.domain, facts.unit)
-    loss = facts.unit.amount(_USUAL_EPSILON)
-    return Left(facts, how_often(facts.left, loss), f"at {count.accuracy(_USUAL_EPSILON).words}")
-
-
 async def tables(visit: PageVisit) -> Response:
     reply = await visit.call("tables")
     facts = [
         TableFacts(await visit.call("describe", table=name), await visit.call("budget", table=name))
         for name in reply.tables
     ]
-    return visit.show("analyst_home.html", tables=[_left(own) for own in facts])
+    return visit.show("analyst_home.html", tables=facts)
 
 
 async def table(visit: PageVisit) -> Response:
     facts, models = await visit.about_table(), await visit.call("models")
-    left, permits = _left(facts), await _permits(visit)
+    permits = await _permits(visit)
     people = f"Epsilon is {protected(facts.domain.person, facts.domain.rows_per_person)}."
     return visit.show(
         "table.html",
         facts=facts,
-        more=left.more,
-        accuracy=left.accuracy,
         people=people,
         columns=columns_of(facts.domain),
         models=models.models,
@@ -89,20 +79,29 @@ async def _permits(visit: PageVisit) -> list[api.PermitReply]:
     return [permit for permit in permits if any(own.table == visit.table for own in permit.tables)]
 
 
-async def _under(visit: PageVisit, facts: TableFacts) -> list[dict[str, str]]:
+class UnderChoice(NamedTuple):
+    """A grant, or a permit with a purpose, that a form offers."""
+
+    value: str  # of the form's field
+    words: str
+    purpose: str
+    spends: bool = True
+
+
+async def _under(visit: PageVisit, facts: TableFacts) -> list[UnderChoice]:
     """Return what a form offers to be done under: each purpose of each permit that the caller may spend.
 
     Who has the table under permits alone is offered no grant of their own, and may look under any of the permits.
     """
     granted = facts.budget.granted
-    choices = [{"value": "", "words": "none: my own grant", "purpose": ""}] if granted else []
+    choices = [UnderChoice("", "none: my own grant", "")] if granted else []
     for permit in await _permits(visit):
         if not permit.ended and (permit.spends or not granted):
             for purpose in permit.purposes or [""]:
                 words = f"{permit.permit}: {purpose}" if purpose else permit.permit
                 words += "" if permit.spends else " (to look only)"
                 value = json.dumps([permit.permit, purpose or None])
-                choices.append({"value": value, "words": words, "purpose": purpose})
+                choices.append(UnderChoice(value, words, purpose, bool(permit.spends)))
     return choices if len(choices) > granted else []
 
 
@@ -142,6 +141,30 @@ async def entry_receipt(visit: PageVisit) -> Response:
     return download(reply.receipt, f"{visit.table}-answer-{visit.path['entry']}.receipt", "application/json")
 
 
+async def shown_again(visit: PageVisit) -> Response:
+    """Show an answer of before, as its receipt has it."""
+    facts, receipt = await visit.about_table(), json.loads((await visit.call("entry_receipt")).receipt)
+    charge, released = receipt["lines"][0][0]["body"], json.loads(receipt["released"])
+    answer = released["answer"]
+    answer = answer[0] if len(answer) == 1 and isinstance(answer[0], list) else answer  # the cells of one histogram
+    return visit.show(
+        "answer_again.html",
+        facts=facts,
+        entry=visit.path["entry"],
+        charge=charge,
+        private=released["private"],
+        values=[_plain_value(value) for value in answer[:LINES]],
+        hidden=max(0, len(answer) - LINES),
+    )
+
+
+def _plain_value(value: Any) -> str:
+    """Return a value of a released answer as people read it."""
+    if isinstance(value, list):
+        return ", ".join(map(_plain_value, value))
+    return f"{value:,}".replace("-", MINUS) if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
 # -- a question -------------------------------------------------------------------------------------
 
 
@@ -167,17 +190,14 @@ def _epsilon(form: Form, asked: Draft) -> Fraction:
 async def _preview(visit: PageVisit, facts: TableFacts) -> Preview:
     """Return what the question of a form would buy: quoted by the API, which reads no row and charges nothing."""
     try:
-        form = visit.form
+        form, under = visit.form, await _under(visit, facts)
         if not form.fields:  # the form as the page shows it first
-            first = [choice["value"] for choice in await _under(visit, facts)][:1]
-            form = Form({"epsilon": [str(_USUAL_EPSILON)], "under": first})
+            form = Form({"epsilon": [str(USUAL_EPSILON)], "under": [choice.value for choice in under[:1]]})
         asked = draft(form, facts.domain, facts.unit)
         epsilon = _epsilon(form, asked)
         accuracy = asked.accuracy(epsilon)
-        sitting = uuid.uuid4().hex
-        body = {**_question(asked, epsilon), **_under_body(form), "sitting": sitting}
-        quoted = await visit.call("quote", body)
-        await visit.call("close_sitting", {"sitting": sitting})
+        async with _sitting(visit) as sitting:
+            quoted = await visit.call("quote", {**_question(asked, epsilon), **_under_body(form), "sitting": sitting})
     except PrivetError as error:
         return Preview(problem=sentence(str(error)))
     except Refusal as refusal:
@@ -193,7 +213,21 @@ async def _preview(visit: PageVisit, facts: TableFacts) -> Preview:
         short = f"You have {buys} left: ask for less accuracy, or ask the owner for more budget."
         return Preview(accuracy.words, accuracy.remark, cost, "", f"This is more than is left. {short}", str(epsilon))
     more = f"Enough is left for about {times:,} such question{'s' * (times != 1)}."
+    if not all(choice.spends for choice in under if choice.value == form.text("under")):
+        look = "Under this permit you may look at prices, and not spend: ask an analyst who may."
+        return Preview(accuracy.words, accuracy.remark, cost, "", look, str(epsilon))
     return Preview(accuracy.words, accuracy.remark, cost, more, "", str(epsilon))
+
+
+@asynccontextmanager
+async def _sitting(visit: PageVisit) -> AsyncIterator[str]:
+    """Open a sitting for one question, and close it whatever has come of it."""
+    sitting = uuid.uuid4().hex
+    try:
+        yield sitting
+    finally:
+        with suppress(Refusal):  # what was asked, and paid, counts
+            await visit.call("close_sitting", {"sitting": sitting})
 
 
 def _question(asked: Draft, epsilon: Fraction) -> dict[str, Any]:
@@ -233,14 +267,14 @@ async def _asking(visit: PageVisit, facts: TableFacts, made: Preview, key: str, 
 async def ask(visit: PageVisit) -> Response:
     """Ask and pay. The key of the form makes the same form cost once, however often a browser sends it."""
     facts, key = await visit.about_table(), visit.form.text("key")
-    sitting = uuid.uuid4().hex
     try:
         asked = draft(visit.form, facts.domain, facts.unit)
         epsilon = _epsilon(visit.form, asked)
-        body = {**_question(asked, epsilon), **_under_body(visit.form), "sitting": sitting, "key": f"console {key}"}
+        body = {**_question(asked, epsilon), **_under_body(visit.form), "key": f"console {key}"}
         if not key or len(key) > 64:
             raise QuestionError("the form has no key; open the page again.")
-        reply = await visit.call("ask", body)
+        async with _sitting(visit) as sitting:
+            reply = await visit.call("ask", {**body, "sitting": sitting})
     except PrivetError as error:
         return await _asking(visit, facts, Preview(problem=f"{sentence(str(error))} Nothing was charged."), key, 422)
     except Refusal as refusal:
@@ -249,26 +283,27 @@ async def ask(visit: PageVisit) -> Response:
             "refused",
             "budget-exceeded",
             "key-reused",
+            "key-in-flight",
             "too-many",
             "not-permitted",
         ):
             raise
-        charged = refusal.fields["charged"]
-        paid = {True: "It was charged, and stands.", False: "Nothing was charged."}.get(charged, "It may be charged.")
+        charged = "unknown" if refusal.kind == "key-in-flight" else refusal.fields["charged"]
+        later = "It may be charged: send it again in a moment, it is paid once."
+        paid = {"True": "It was charged, and stands.", "False": "Nothing was charged."}.get(str(charged), later)
         made = Preview(problem=f"{sentence(refusal.detail)} {paid}")
         fresh = uuid.uuid4().hex if refusal.kind == "key-reused" else key
         return await _asking(visit, facts, made, fresh, 403 if refusal.kind == "budget-exceeded" else 422)
-    finally:
-        await visit.call("close_sitting", {"sitting": sitting})
     releases = asked.releases(epsilon, reply.answer, reply.private, reply.entry)
-    facts = await visit.about_table()
+    with suppress(Refusal):  # else what was left before: the answer is paid, and is shown
+        facts = await visit.about_table()
     lines = _lines(asked, releases)
     again = {name: value for name, value in visit.form.fields.items() if name != "key"}
     receipt = f"/console/tables/{quote(visit.table, safe='')}/entries/{reply.entry}/receipt"
     return visit.show(
         "answer.html",
         facts=facts,
-        words=KINDS[asked.question.kind] + (f": {asked.question.words}" if asked.question.kind != "count" else ""),
+        words=asked.title,
         scope=asked.scope,
         by=visit.form.text("by"),
         heads=_heads(asked, visit.form.text("by")),
@@ -277,7 +312,8 @@ async def ask(visit: PageVisit) -> Response:
         chart=lines[:LINES] if lines else None,
         hidden=max(0, len(lines) - LINES),
         negative=asked.question.kind in ("count", "histogram") and any(MINUS in line["value"] for line in lines),
-        accuracy=asked.accuracy(epsilon).words,
+        # of a mean it was a guess about the number of rows; now each line has its own
+        accuracy="" if asked.question.kind == "mean" else asked.accuracy(epsilon).words,
         epsilon=epsilon,
         entry=reply.entry,
         receipt=receipt if visit.signs else None,
@@ -339,8 +375,10 @@ def _lines(asked: Draft, releases: Sequence[Release]) -> list[dict[str, Any]]:
 
 
 def _bounded(value: float, low: float, high: float) -> tuple[str, float, float, float, str]:
+    digits = 2 - math.floor(math.log10(high - low)) if high > low else 6  # no more than noise leaves
+
     def words(number: float) -> str:
-        return (f"{number:,.0f}" if number == int(number) else f"{number:,.6g}").replace("-", MINUS)
+        return f"{number:,.{0 if number == int(number) else max(0, digits)}f}".replace("-", MINUS)
 
     return words(value), value, low, high, f"{words(low)} to {words(high)}"
 
@@ -551,6 +589,7 @@ async def _requesting(visit: PageVisit, problem: str = "", done: bool = False, s
         status,
         facts=facts,
         requests=reply.requests,
+        one_count=in_counts(facts.unit.amount(USUAL_EPSILON), facts.unit, facts.domain.rows_per_person, ""),
         under=await _under(visit, facts),
         form=visit.form,
         problem=problem,
@@ -601,6 +640,7 @@ PAGES = (
     Page("GET", f"{_M}/model.json", model_file, ANALYST),
     Page("GET", f"{_M}/receipt", model_receipt, ANALYST),
     Page("GET", f"{_T}/entries/{{entry}}/receipt", entry_receipt, ANALYST),
+    Page("GET", f"{_T}/entries/{{entry}}", shown_again, ANALYST),
     Page("GET", f"{_M}/drawing.svg", model_drawing, ANALYST),
     Page("GET", f"{_M}/page.html", model_page, ANALYST),
 )

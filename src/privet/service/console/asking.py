@@ -46,6 +46,7 @@ KINDS = {
     "majority": "The most frequent value",
 }
 CONFIDENCE = 0.95
+USUAL_EPSILON = Fraction(1, 10)  # of the count by which pages say what an amount is worth
 USUAL_ROWS = 1000  # that a mean is of, where nothing is public about the number of rows
 _MOST_LISTED = 200  # values of a column that a form lists
 _SMALLEST = 1e-6  # epsilon that is tried for an accuracy
@@ -112,6 +113,23 @@ class Draft:
     labels: tuple[str, ...]
     scope: str
     expected: int
+
+    @property
+    def title(self) -> str:
+        """The question in words, with the columns that it is about."""
+        column, columns = getattr(self.question, "column", ""), getattr(self.question, "columns", ())
+        match self.question.kind:
+            case "histogram":
+                return f"How many rows of each {' and '.join(columns)}"
+            case "quantile":
+                share: Fraction = self.question.rank  # type: ignore[attr-defined]
+                return f"The {'median' if share == Fraction(1, 2) else f'{short_text(share)} quantile'} of {column}"
+            case "majority":
+                return f"The most frequent {column}"
+            case "mean" | "sum" as kind:
+                return f"The {kind} of {column}"
+            case kind:
+                return KINDS[kind]
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -203,6 +221,24 @@ def rounded(number: float) -> Fraction:
     step = Decimal(1).scaleb(value.adjusted() - _DIGITS + 1)
     up = value.quantize(step, rounding=ROUND_CEILING)
     return min(Fraction(up), LARGEST_EPSILON)
+
+
+def in_counts(amount: Fraction, unit: Unit, rows_per_person: int, more: str = "more ") -> str:
+    """Return what an amount of budget is worth in words: how many counts it pays, and how far off each is.
+
+    >>> from privet.kernel import unit_with
+    >>> pure = unit_with(None)
+    >>> in_counts(Fraction(6, 5), pure, 1), in_counts(Fraction(1, 20), pure, 1, more="")
+    ('about 12 more counts at ±\xa030 rows', 'one count at ±\xa060 rows')
+    """
+    if amount <= 0:
+        return "nothing left" if more else "nothing"
+    loss = unit.amount(USUAL_EPSILON)
+    times = how_often(amount, loss)
+    mechanism = unit.noise(unit.of_record(loss if times else amount, rows_per_person))
+    rows = math.ceil(mechanism.error(CONFIDENCE))
+    number = "one" if times == 0 or (times == 1 and not more) else f"about {times:,}"
+    return f"{number} {more}count{'s' * (times > 1)} at ±\N{NO-BREAK SPACE}{rows:,} row{'s' * (rows != 1)}"
 
 
 def how_often(left: Fraction, loss: Fraction) -> int:

@@ -13,14 +13,16 @@ from urllib.parse import quote, urlencode
 from starlette.responses import Response
 
 from privet.errors import PrivetError, QuestionError
-from privet.kernel import as_epsilon
+from privet.kernel import Unit, as_epsilon, unit_with
 from privet.owner_reports import bundle_page
 from privet.receipts import LIMITS
 from privet.service import api
 from privet.service.boundary import Refusal
-from privet.service.console.timeline import GROUPS, MOST_SHOWN, Filters, as_csv, as_lines, entry_of
+from privet.service.console.asking import USUAL_EPSILON, in_counts
+from privet.service.console.timeline import GROUPS, MOST_SHOWN, Filters, as_csv, as_lines, entry_of, folded
 from privet.service.console.visits import Page, PageVisit, download, level, sentence
 from privet.service.tokens import OWNER
+from privet.text import short_text
 
 _READ = 2000  # lines of the log that one request reads
 _SCANNED = 20_000  # lines that a page looks through for what a filter finds
@@ -52,9 +54,34 @@ class OwnedTable:
         return max(self.cap - self.spent, Fraction(0))
 
     @property
+    def unit(self) -> Unit:
+        return unit_with(None if self.budget.delta is None else Fraction(self.budget.delta))
+
+    @property
+    def worth(self) -> str:
+        """What is left, in words: how many more counts, and how far off each is."""
+        return in_counts(self.left, self.unit, self.budget.rows_per_person)
+
+    @property
+    def one_count(self) -> str:
+        """What the epsilon that pages write about pays, in words."""
+        return in_counts(self.unit.amount(USUAL_EPSILON), self.unit, self.budget.rows_per_person, "")
+
+    def told(self, amount: str) -> str:
+        """Return an amount as owners read it: what it is worth, and then the epsilon of one answer that it pays."""
+        counts = in_counts(Fraction(amount), self.unit, self.budget.rows_per_person, "")
+        return f"{counts} (epsilon {short_text(self.unit.buys(Fraction(amount)))})"
+
+    @property
     def live(self) -> list[api.GrantReply]:
         """Grants that hold now."""
         return [grant for grant in self.grants if grant.source is not None]
+
+    @property
+    def people(self) -> list[str]:
+        """All who may use it or might once, in order."""
+        under = {name for permit in self.permits for name in permit.analysts or ()}
+        return sorted({grant.analyst for grant in self.grants} | under)
 
     @property
     def users(self) -> set[str]:
@@ -97,14 +124,17 @@ async def _table(visit: PageVisit, problem: str = "", status: int = 200) -> Resp
     found = next((own for own in await _tables(visit) if own.name == visit.table), None)
     if found is None:
         raise Refusal("not-found", "there is no such table, or it is not yours.")
-    page = await visit.call("lines", query={"most": str(_READ)})
-    entries = [entry_of(line) for line in page.lines if line.table == visit.table][:10]
+    entries = []
+    async for line in _Search(visit, Filters(table=visit.table), 0, _SCANNED).lines():
+        entries.append(entry_of(line))
+        if len(entries) == MOST_SHOWN:
+            break
     done = visit.form.text("done") if visit.request.method == "GET" else ""
     return visit.show(
         "owner_table.html",
         status,
         own=found,
-        entries=entries,
+        entries=folded(entries)[:10],
         problem=problem,
         done=_DONE.get(done, ""),
         key=uuid.uuid4().hex,
@@ -220,10 +250,10 @@ async def requests(visit: PageVisit) -> Response:
 
 
 async def _requests(visit: PageVisit, problem: str = "", status: int = 200) -> Response:
-    reply = await visit.call("all_requests")
+    reply, owned = await visit.call("all_requests"), {own.name: own for own in await _tables(visit)}
     waiting = [request for request in reply.requests if request.state == "open"]
-    decided = [request for request in reply.requests if request.state != "open"]
-    return visit.show("owner_requests.html", status, waiting=waiting, decided=decided[::-1][:100], problem=problem)
+    decided = [request for request in reply.requests if request.state != "open"][::-1][:100]
+    return visit.show("owner_requests.html", status, waiting=waiting, decided=decided, tables=owned, problem=problem)
 
 
 async def decide(visit: PageVisit) -> Response:
@@ -239,19 +269,36 @@ async def decide(visit: PageVisit) -> Response:
 # -- the ledger -------------------------------------------------------------------------------------
 
 
-async def _found(visit: PageVisit, filters: Filters, before: int, most: int) -> AsyncIterator[api.LineReply]:
-    """Return the lines that filters find, newest first, of as many as may be looked through."""
-    scanned = 0
-    while scanned < most:
-        query = {"most": str(_READ), **({"before": str(before)} if before else {})}
-        page = await visit.call("lines", query=query)
-        for line in page.lines:
-            if filters.finds(line):
-                yield line
-        scanned += _READ
-        if page.next is None:
-            return
-        before = page.next
+@dataclass
+class _Search:
+    """Looks through the log, newest first, for lines that filters find.
+
+    Parameters
+    ----------
+    visit : PageVisit
+    filters : Filters
+    before : int
+        Only lines before this one; 0 for all.
+    most : int
+        Lines to look through.
+    """
+
+    visit: PageVisit
+    filters: Filters
+    before: int
+    most: int
+
+    async def lines(self) -> AsyncIterator[api.LineReply]:
+        """Return the lines that are found; `before` is then where the search has stopped, or 0 at the beginning."""
+        for _ in range(0, self.most, _READ):
+            query = {"most": str(_READ), **({"before": str(self.before)} if self.before else {})}
+            page = await self.visit.call("lines", query=query)
+            for line in page.lines:
+                if self.filters.finds(line):
+                    yield line
+            self.before = page.next or 0
+            if not self.before:
+                return
 
 
 def _before(form_text: str) -> int:
@@ -262,22 +309,24 @@ async def ledger(visit: PageVisit) -> Response:
     filters, before = Filters.of(visit.form), _before(visit.form.text("before"))
     names = {grant.analyst for grant in (await visit.call("grants")).grants}
     names.update(name for permit in (await visit.call("permits")).permits for name in permit.analysts or ())
-    entries = []
-    async for line in _found(visit, filters, before, _SCANNED):
+    search, entries = _Search(visit, filters, before, _SCANNED), []
+    async for line in search.lines():
         entries.append(entry_of(line))
-        if len(entries) > MOST_SHOWN:
+        if len(entries) == MOST_SHOWN:
             break
-    more = len(entries) > MOST_SHOWN
-    entries = entries[:MOST_SHOWN]
+    # where older lines begin: after the last that is shown, or where the search has stopped; 0 where there are none
+    older = entries[-1].number if len(entries) == MOST_SHOWN else search.before
     words = {name: value for name, value in vars(filters).items() if value}
     return visit.show(
         "owner_ledger.html",
-        entries=entries,
+        entries=folded(entries),
+        looked=len(entries) < MOST_SHOWN and search.before,
+        scanned=_SCANNED,
         groups=GROUPS,
         filters=filters,
         tables=[budget.table for budget in (await visit.call("budgets")).tables],
         analysts=sorted(names),
-        older=f"?{urlencode({**words, 'before': entries[-1].number})}" if more else "",
+        older=f"?{urlencode({**words, 'before': older})}" if older else "",
         export=urlencode(words),
         any_filter=bool(words) or bool(before),
     )
@@ -285,8 +334,10 @@ async def ledger(visit: PageVisit) -> Response:
 
 async def export(visit: PageVisit) -> Response:
     """Return all lines that filters find, as a file."""
-    filters = Filters.of(visit.form)
-    lines = [line async for line in _found(visit, filters, 0, _EXPORTED)]
+    search = _Search(visit, Filters.of(visit.form), 0, _EXPORTED)
+    lines = [line async for line in search.lines()]
+    if search.before:
+        raise Refusal("too-large", f"a file has {_EXPORTED:,} lines of the ledger at most; choose days from and to.")
     if visit.path["form"] == "csv":
         return download("\ufeff" + as_csv(lines), "ledger.csv", "text/csv; charset=utf-8")
     if visit.path["form"] == "jsonl":
@@ -301,8 +352,7 @@ async def keys(visit: PageVisit) -> Response:
     """Show what the ledger says of itself, signed, and by whom."""
     signed = await visit.call("checkpoint") if visit.signs else None
     size = int(signed.checkpoint.splitlines()[1]) if signed is not None else 0
-    tables = [budget.table for budget in (await visit.call("budgets")).tables]
-    return visit.show("owner_keys.html", signed=signed, size=size, limits=sentence(LIMITS), tables=tables)
+    return visit.show("owner_keys.html", signed=signed, size=size, limits=sentence(LIMITS), tables=await _tables(visit))
 
 
 async def checkpoint(visit: PageVisit) -> Response:

@@ -42,6 +42,9 @@ class SignIns:
         self._clock = clock
         self._by_hash: dict[str, SignIn] = {}
 
+    def __len__(self) -> int:
+        return len(self._by_hash)
+
     def begin(self, token: str) -> str:
         """Return the secret of a new sign-in with a token, given by its id."""
         own = [name for name, one in self._by_hash.items() if one.token == token]
@@ -52,31 +55,29 @@ class SignIns:
         return secret
 
     def find(self, secret: str | None) -> SignIn | None:
-        """Return the sign-in of a cookie; None if it has ended, or never was."""
-        if secret is None:
+        """Return the sign-in of a cookie, which is used now; None if it has ended, or never was."""
+        if not self.lives(secret):
             return None
-        name, now = _hash(secret), self._clock()
-        found = self._by_hash.get(name)
-        if found is None:
-            return None
-        if now - found.used > IDLE or now - found.begun > LONGEST:
-            del self._by_hash[name]
-            return None
-        found.used = now
+        found = self._by_hash[_hash(str(secret))]
+        found.used = self._clock()
         return found
+
+    def lives(self, secret: str | None) -> bool:
+        """Return whether a cookie stands for a sign-in that has not ended; this does not use it."""
+        self._sweep()
+        return secret is not None and _hash(secret) in self._by_hash
 
     def end(self, secret: str | None) -> None:
         """End a sign-in, if it is one."""
         if secret is not None:
             self._by_hash.pop(_hash(secret), None)
 
-    def sweep(self) -> int:
-        """Forget those that have ended by themselves; return how many are left."""
+    def _sweep(self) -> None:
+        """Forget those that have ended by themselves."""
         now = self._clock()
         for name, one in list(self._by_hash.items()):
             if now - one.used > IDLE or now - one.begun > LONGEST:
                 del self._by_hash[name]
-        return len(self._by_hash)
 
 
 def _hash(secret: str) -> str:

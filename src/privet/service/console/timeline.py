@@ -7,8 +7,9 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import groupby
 from typing import Any
 
 from privet.service.api import LineReply
@@ -55,6 +56,7 @@ _PLAIN = {
     "permit": "The configuration says something new of the permit {permit}",
 }
 _LONGEST = 300  # characters of what a line says
+_FEW = 4  # charges in a row that are shown one by one are fewer
 MOST_SHOWN = 100  # lines of a page
 COLUMNS = (
     "number",
@@ -75,7 +77,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class TimelineEntry:
-    """A line of the log, in words."""
+    """A line of the log, in words; or several charges of one analyst in a row, as a fit makes them."""
 
     number: int
     at: str
@@ -85,6 +87,8 @@ class TimelineEntry:
     amount: str
     table: str | None
     analyst: str | None
+    loss: Fraction = Fraction(0)
+    rest: tuple[TimelineEntry, ...] = ()  # of several charges, each of them
 
 
 def group_of(line: LineReply) -> str:
@@ -97,9 +101,23 @@ def group_of(line: LineReply) -> str:
 def entry_of(line: LineReply) -> TimelineEntry:
     """Return a line in words."""
     words, detail, amount = _told(line)
-    return TimelineEntry(
-        line.number, line.at, group_of(line), words[:_LONGEST], detail[:_LONGEST], amount, line.table, line.analyst
-    )
+    texts, whose = (words[:_LONGEST], detail[:_LONGEST], amount), (line.table, line.analyst)
+    loss = Fraction(line.facts["loss"]) if line.kind == "charge" else Fraction(0)
+    return TimelineEntry(line.number, line.at, group_of(line), *texts, *whose, loss)
+
+
+def folded(entries: Iterable[TimelineEntry]) -> list[TimelineEntry]:
+    """Return entries with charges of one analyst to one table that follow each other as one entry."""
+    told: list[TimelineEntry] = []
+    for (group, *_), run in groupby(entries, lambda entry: (entry.group, entry.table, entry.analyst)):
+        several = tuple(run)
+        if group != "charge" or len(several) < _FEW:
+            told += several
+            continue
+        last, total = several[0], sum((entry.loss for entry in several), Fraction(0))
+        words = f"{last.analyst or 'everybody'} asked {len(several):,} questions"
+        told.append(replace(last, words=words[:_LONGEST], detail="", amount=_amount(total), rest=several))
+    return told
 
 
 def _told(line: LineReply) -> tuple[str, str, str]:

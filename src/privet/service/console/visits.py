@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -27,7 +27,7 @@ from starlette.routing import Route
 from privet.kernel import Domain, Unit, unit_with
 from privet.service import api
 from privet.service.boundary import Gate, Operation, Refusal
-from privet.service.console.asking import Form
+from privet.service.console.asking import Form, in_counts
 from privet.service.console.sign_in import COOKIE, SignIns, cookie, from_elsewhere
 from privet.service.permissions import Caller
 from privet.service.server import Service
@@ -79,6 +79,7 @@ class PageVisit:
     request: Request
     caller: Caller
     form: Form
+    _counted: bool = False  # whether this visit has counted against the caller's rate
 
     @property
     def path(self) -> Mapping[str, str]:
@@ -107,7 +108,13 @@ class PageVisit:
         call, _ = await self._performed(own, None, {}, path)
         assert own.stream is not None
         events = own.stream(self.console.service, call, self.request.headers.get("last-event-id", ""))
-        return StreamingResponse(events, media_type="text/event-stream")
+        return StreamingResponse(self._while_signed_in(events), media_type="text/event-stream")
+
+    async def _while_signed_in(self, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for event in events:
+            if not self.console.sign_ins.lives(self.request.cookies.get(COOKIE)):
+                return
+            yield event
 
     async def _performed(
         self, operation: Operation, body: Mapping[str, Any] | None, query: Mapping[str, str], path: Mapping[str, str]
@@ -121,7 +128,10 @@ class PageVisit:
                 raise Refusal("bad-question", f"{clean(str(error))[:300]}.") from None
 
         here = {name: value for name, value in self.path.items() if f"{{{name}}}" in operation.path}
-        return await self.console.gate.perform(operation, self.caller, {**here, **path}, [*query.items()], read)
+        counted, self._counted = not self._counted, True
+        return await self.console.gate.perform(
+            operation, self.caller, {**here, **path}, [*query.items()], read, counted
+        )
 
     @property
     def signs(self) -> bool:
@@ -180,6 +190,11 @@ class TableFacts:
         """What reservations of the analyst hold back."""
         holds = self.budget.holds
         return sum((Fraction(hold.epsilon) - Fraction(hold.spent) for hold in holds), Fraction(0))
+
+    @property
+    def worth(self) -> str:
+        """What is left, in words: how many more counts, and how far off each is."""
+        return in_counts(self.left, self.unit, self.domain.rows_per_person)
 
     @property
     def buys(self) -> str:
@@ -369,6 +384,7 @@ class Console:
 
     def _refused(self, caller: Caller | None, refusal: Refusal) -> Response:
         status, title = api.TITLES[refusal.kind]
+        title = "Not found" if refusal.kind == "not-found" else title
         text = (
             _templates()
             .get_template("problem.html")

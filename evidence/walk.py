@@ -1,0 +1,99 @@
+"""`python -m evidence.walk`: every public name, command and option, with a page and a test that name it.
+
+That each option refuses what it cannot use is tried for all of them alike (tests/test_walk.py). What no test names may
+still be used by one through a fixture: the table says where to look, not what is proved.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import typer
+
+import privet
+from privet.cli import app
+
+ROOT = Path(__file__).parents[1]
+WORD = re.compile(r"--[\w-]+|(?<![\w-])-\w\b|\w+")
+
+
+@dataclass(frozen=True)
+class Item:
+    """A public name, a command or an option of a command."""
+
+    kind: str
+    name: str
+    words: frozenset[str]  # all of them stand where it is named
+    spellings: tuple[str, ...] = ()  # or one of these
+    takes_value: bool = True
+
+    def named_by(self, words: frozenset[str]) -> bool:
+        return self.words <= words and (not self.spellings or any(one in words for one in self.spellings))
+
+
+def items() -> Iterator[Item]:
+    """Yield all that the package and its command offer."""
+    for name in privet.__all__:
+        yield Item("name", name, frozenset({name}))
+    yield from _commands(typer.main.get_command(app), ())
+
+
+def _commands(group: Any, path: tuple[str, ...]) -> Iterator[Item]:
+    for name, command in sorted(group.commands.items()):
+        own = (*path, name)
+        if hasattr(command, "commands"):
+            yield from _commands(command, own)
+            continue
+        yield Item("command", " ".join(own), frozenset(own))
+        for option in command.params:
+            long = max(option.opts, key=len)
+            if long.startswith("--") and long != "--help":
+                valued = not getattr(option, "is_flag", False)
+                spelled = (*option.opts, *option.secondary_opts)
+                yield Item("option", f"{' '.join(own)} {long}", frozenset(), spelled, valued)
+
+
+@cache
+def pages() -> dict[str, frozenset[str]]:
+    """Return the words of each page."""
+    paths = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return {path.relative_to(ROOT).as_posix(): _words(path.read_text(encoding="utf-8")) for path in paths}
+
+
+@cache
+def tests() -> dict[str, frozenset[str]]:
+    """Return the words of each test function, and of what else is in its file."""
+    found: dict[str, frozenset[str]] = {}
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        if path.name == "test_walk.py":
+            continue
+        text = path.read_text(encoding="utf-8")
+        lines = text.splitlines()
+        for node in ast.parse(text).body:
+            start = min((one.lineno for one in getattr(node, "decorator_list", [])), default=node.lineno)
+            place = f"{path.relative_to(ROOT).as_posix()}::{getattr(node, 'name', 'data')}"
+            words = _words("\n".join(lines[start - 1 : node.end_lineno]))
+            found[place] = found.get(place, frozenset()) | words
+    return found
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(WORD.findall(text))
+
+
+def where(item: Item) -> tuple[str, str]:
+    """Return a page and a test that name an item; "" where there is none."""
+    page = next((place for place, words in pages().items() if item.named_by(words)), "")
+    test = next((place for place, words in tests().items() if item.named_by(words)), "")
+    return page, test
+
+
+if __name__ == "__main__":
+    for item in items():
+        print("\t".join((item.kind, item.name, *(cell or "-" for cell in where(item)))))
