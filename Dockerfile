@@ -3,7 +3,7 @@
 FROM python:3.12-slim
 COPY pyproject.toml README.md LICENSE /privet/
 COPY src /privet/src
-RUN pip install --no-cache-dir '/privet[server,postgres]' && useradd --system privet
+RUN pip install --no-cache-dir '/privet[server,postgres]' && useradd --system privet && install -d -o privet /data
 USER privet
 VOLUME /data
 EXPOSE 8443

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -15,9 +17,12 @@ import pytest
 from kernel.people import DOMAIN, FRAME
 
 import privet
+from privet.errors import QuestionError
 from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.service import sittings
 from privet.service.boundary import Operation, nesting
 from privet.service.config import Grant, Limits
+from privet.service.decisions import MOST_OPEN
 from privet.service.permissions import Buckets
 from privet.service.routes import OPERATIONS
 from privet.service.seeded_server import UNLIMITED, Served, serve_seeded, serve_sessions
@@ -339,6 +344,7 @@ def test_an_analyst_who_asks_too_fast_waits_and_others_do_not() -> None:
         assert [reply.status_code for reply in replies] == [200] * 3 + [429] * 2
         assert int(replies[-1].headers["retry-after"]) >= 1
         assert httpx2.get(f"{served.url}/v1/tables", headers=other).status_code == 200
+        served.service.failures = Buckets(1, 20, lambda: 0.0)  # however slow the machine is
         failed = [httpx2.get(f"{served.url}/v1/tables").status_code for _ in range(25)]
         assert failed[:20] == [401] * 20 and failed[-1] == 429
 
@@ -444,6 +450,11 @@ def test_a_ledger_that_cannot_be_used_is_told_without_its_address(
     httpx2.get(f"{served.url}/v1/tables", headers=token)
     with monkeypatch.context() as patched:
         patched.setattr(Ledger, "charge", fails)
+        reply = httpx2.post(path, headers=token, json=COUNT)
+    content = assert_problem(reply, 503, "ledger-unavailable")
+    assert "secret" not in reply.text and content["charged"] is False
+    with monkeypatch.context() as patched:  # nor can be read who may do what
+        patched.setattr(Ledger, "events", fails)
         reply = httpx2.post(path, headers=token, json=COUNT)
     content = assert_problem(reply, 503, "ledger-unavailable")
     assert "secret" not in reply.text and content["charged"] is False
@@ -599,3 +610,81 @@ def test_one_analyst_sees_nothing_of_another() -> None:
 
 def test_how_deep_a_body_is() -> None:
     assert nesting(b"[[]]") == 2 and nesting(b'"[[["') == 0 and nesting(b'["\\"[", [[{}]]]') == 4
+
+
+@pytest.mark.parametrize(
+    ("body", "depth"),
+    [
+        (b'"' + b'\\"' * 4_000_000, 0),  # a text that never ends, full of quotes
+        (b'\\"' * 4_000_000, 0),
+        (b'{"a": "' + b"[" * 10_000_000, 1),
+        (b'["\\\\", [[]], "\\\\\\"[", "\\u0022["]', 3),
+    ],
+)
+def test_the_depth_of_a_body_takes_time_by_its_length_alone(body: bytes, depth: int) -> None:
+    """A regular expression that tried each quote as a beginning would be at work here for days, and nobody served."""
+    assert nesting(body) == depth
+
+
+def test_what_one_analyst_asks_for_free_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quotes are so many at a time, and who may enter is found out beside them."""
+    limits = Limits(rate=1e9, burst=10**9, refresh=0, concurrent=2, workers=4)
+    with serve_seeded(FRAME, DOMAIN, 10, seed=3, limits=limits) as served:
+        ada, bob = bearer(served.token("ada")), bearer(served.token("bob"))
+        begun, over = threading.Semaphore(0), threading.Event()
+
+        def slow(content: object) -> Any:
+            begun.release()
+            assert over.wait(60)
+            raise QuestionError("no step.")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(sittings, "step_from_json", slow)
+            body = {"sitting": ID, "rows": [{"id": ID, "scatter": 2, "seed": "1"}]}
+            sittings_of_hers = [{**body, "sitting": f"sitting-{number}"} for number in range(2)]
+            with ThreadPoolExecutor(2) as pool:
+                asked = [
+                    pool.submit(httpx2.post, f"{served.url}/v1/tables/people/remaining", headers=ada, json=one)
+                    for one in sittings_of_hers
+                ]
+                for _ in asked:
+                    assert begun.acquire(timeout=60)
+                third = httpx2.get(f"{served.url}/v1/tables", headers=ada)
+                others = httpx2.get(f"{served.url}/v1/tables", headers=bob)
+                over.set()
+                assert {one.result().status_code for one in asked} == {422}
+        assert "requests of yours are under way" in assert_problem(third, 429, "too-many")["detail"]
+        assert others.json() == {"tables": ["people"]}
+
+
+def test_the_sittings_of_an_analyst_have_so_many_parts_together(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts, and domains that a step brings, take memory: as much as anybody may have, in however many sittings."""
+    monkeypatch.setattr(sittings, "MOST_PARTS", 1000)
+    ada, bob, path = bearer(served.token("ada")), bearer(served.token("bob")), f"{served.url}/v1/tables/people"
+
+    def divided(who: dict[str, str], sitting: str, step: dict[str, Any]) -> httpx2.Response:
+        return httpx2.post(f"{path}/remaining", headers=who, json={"sitting": sitting, "rows": [{"id": ID, **step}]})
+
+    scatter = {"scatter": 600, "seed": "1"}
+    assert divided(ada, "sitting-1", scatter).status_code == 200
+    assert "600" not in assert_problem(divided(ada, "sitting-2", scatter), 422, "bad-question")["detail"]
+    assert divided(bob, "sitting-1", scatter).status_code == 200
+    assert httpx2.post(f"{path}/sittings/close", headers=ada, json={"sitting": "sitting-1"}).status_code == 200
+    assert divided(ada, "sitting-2", scatter).status_code == 200
+    cells = {"cells": DOMAIN.to_toml() + "#" * 1000, "copies": {}}
+    assert_problem(divided(bob, "sitting-2", cells), 422, "bad-question")
+
+
+def test_an_analyst_has_so_many_requests_that_wait_for_an_owner(served: Served) -> None:
+    token, path = bearer(served.token("ada")), f"{served.url}/v1/tables/people/requests"
+    body = {"epsilon": "1", "purpose": "more"}
+    for number in range(MOST_OPEN):
+        assert httpx2.post(path, headers=token, json={**body, "key": f"k{number}"}).status_code == 201
+    assert_problem(httpx2.post(path, headers=token, json={**body, "key": "one more"}), 422, "bad-question")
+    assert httpx2.post(path, headers=token, json={**body, "key": "k0"}).status_code == 201  # that is written
+    owner = bearer(served.token("grace", OWNER))
+    (first, *_) = httpx2.get(path, headers=token).json()["requests"]
+    httpx2.post(f"{served.url}/v1/owner/requests/{first['id']}", headers=owner, json={"granted": False})
+    assert httpx2.post(path, headers=token, json={**body, "key": "one more"}).status_code == 201

@@ -76,11 +76,29 @@ def test_a_job_is_its_analysts_alone(served: Served) -> None:
                 other.get(path)
 
 
+def test_all_that_is_asked_about_a_fit_names_it_so_that_a_proxy_sends_it_to_one_server(served: Served) -> None:
+    """Under its key it is found again there by another connection, and another fit may be elsewhere."""
+    named: dict[str, list[tuple[str, str | None]]] = {"monday": [], "tuesday": []}
+    for key in ("monday", "monday", "tuesday"):
+        with served.connect() as connection:
+            asked = named[key]
+            connection._client.event_hooks["request"].append(
+                lambda sent, asked=asked: asked.append((sent.url.path, sent.headers.get("privet-sitting")))
+            )
+            forest = privet.SNRForestClassifier(epsilon="0.5", n_jobs=2)  # how many threads is the server's to say
+            connection.fit("people", forest, key=key)
+    sittings = {key: {name for path, name in asked if "/models/" not in path} for key, asked in named.items()}
+    assert [len(found) for found in sittings.values()] == [1, 1]
+    assert sittings["monday"] != sittings["tuesday"] and None not in sittings["monday"]
+    assert any(path.endswith("/events") for path, _ in named["monday"])
+
+
 REFUSED = [
     ({"algorithm": "bosted"}, "no algorithm"),
     ({"choices": {"policy": "/etc/passwd"}}, "no choice 'policy'"),
     ({"choices": {"verbose": True}}, "no choice 'verbose'"),
     ({"choices": {"unsafe": True}}, "no choice 'unsafe'"),
+    ({"algorithm": "snr-forest", "choices": {"n_jobs": 3000}}, "no choice 'n_jobs'"),
     ({"choices": {"max_depth": -1}}, "max_depth"),
     ({"choices": {"variant": "improved"}}, "variant"),
 ]

@@ -376,3 +376,18 @@ def test_a_table_that_is_counted_in_rho_answers_as_here() -> None:
         assert asked(there) == asked(here) and there.budget.spent == here.budget.spent
         with pytest.raises(privet.BudgetExceeded, match="rho"):
             there.count(50)
+
+
+def test_a_connection_that_is_closed_leaves_no_sitting_behind() -> None:
+    with serve_seeded(FRAME, DOMAIN, 10, seed=1) as served:
+        with served.connect() as connection:
+            for _ in range(3):
+                connection.table("people").partition("income").count("0.1")
+            assert served.service.sittings.sweep() == 3
+            table = connection.table("people")
+            table.count("0.1")
+            table.close()
+            table.close()
+            assert served.service.sittings.sweep() == 3
+        assert served.service.sittings.sweep() == 0
+        served.connect().close()

@@ -67,7 +67,7 @@ def test_health_readiness_and_counts_have_a_listener_of_their_own(monkeypatch: p
         with served.connect("somebody") as connection:
             connection.table("people").count(1)
         counts = httpx2.get(f"{there}/metrics").text
-        assert 'privet_requests_total{status="2xx"} 3' in counts and "privet_late_answers_total 0" in counts
+        assert 'privet_requests_total{status="2xx"} 4' in counts and "privet_late_answers_total 0" in counts
         assert not any(word in counts for word in ("people", "somebody", "seconds", "bytes"))
         for path in ("/healthz", "/readyz", "/metrics"):
             assert httpx2.get(f"{served.url}{path}").status_code == 404

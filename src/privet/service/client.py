@@ -59,6 +59,7 @@ from privet.kernel import (
     as_epsilon,
     cells_for,
     check_model,
+    digest,
     monitor_mechanism,
     refined_releases,
     unit_with,
@@ -86,7 +87,7 @@ _ERRORS: dict[str, type[PrivetError]] = {
     "ledger-unavailable": LedgerError,
 }
 _AGAIN = {408, 409, 429, 502, 503, 504}  # replies after which the same request is sent again
-_UNSENT = ("epsilon", "domain", "unsafe", "verbose")  # parameters of classifiers
+_UNSENT = ("epsilon", "domain", "unsafe", "verbose", "n_jobs")  # parameters of classifiers
 _OWN_KEY = "request "  # how keys begin that the client makes where an analyst gives none
 _LONGEST_WAIT = 20.0  # seconds between two tries
 
@@ -157,6 +158,7 @@ class Connection:
 
     def __init__(self, client: http.Client, tries: int, sleep: Callable[[float], None]) -> None:
         self._client, self._tries, self._sleep = client, max(1, tries), sleep
+        self._tables: dict[str, str] = {}  # that are open, by the sitting of each
         weakref.finalize(self, client.close)
         self.requests = 0  # that were sent, tries included
         self._kept = KeptCheckpoints(self.url, is_loopback(client.base_url.host))
@@ -209,6 +211,7 @@ class Connection:
             raise ServerError("the domain of the table is not read here as on the server; install its version.")
         under: dict[str, Json] | None = None if permit is None else {"permit": permit, "purpose": purpose}
         backend = RemoteBackend(self, name, domain, described, sitting=_new_id(), under=under)
+        self._tables[backend.sitting] = name
         return ProtectedTable(backend, backend.whole_table())
 
     def check_ledger(self) -> int | None:
@@ -370,16 +373,18 @@ class Connection:
     def _fitted(self, table: str, body: Mapping[str, Json], report: Callable[[str], None] | None) -> dict[str, Any]:
         """Return a model that the server has fitted, with what is known of it."""
         path = f"/v1/tables/{quote(table, safe='')}"
-        job = self._watched(self.post(f"{path}/fits", body), report)
+        # a fit belongs to one server, as a sitting does, and its key finds it there again
+        sitting = digest([table, body["key"]])[:32]
+        job = self._watched(self.post(f"{path}/fits", body, sitting), report, sitting)
         if job["state"] != "done":
             error = ServerError(f"the fit was {job['state']}: {job['problem']}")
             error.charged = job["charged"]
             raise error
         return self.get(f"{path}/models/{job['model']}")
 
-    def _watched(self, job: dict[str, Any], report: Callable[[str], None] | None) -> dict[str, Any]:
+    def _watched(self, job: dict[str, Any], report: Callable[[str], None] | None, sitting: str = "") -> dict[str, Any]:
         """Return a job that has ended: by its events, or by asking again and again."""
-        told = ""
+        told, headers = "", {"Privet-Sitting": sitting}
 
         def tell(seen: Mapping[str, Any]) -> None:
             nonlocal told
@@ -389,20 +394,30 @@ class Connection:
             told = line
 
         with contextlib.suppress(http.TransportError):
-            with self._client.stream("GET", f"/v1/jobs/{job['id']}/events") as stream:
+            with self._client.stream("GET", f"/v1/jobs/{job['id']}/events", headers=headers) as stream:
                 for line in stream.iter_lines() if stream.is_success else ():
                     if line.startswith("data: "):
                         job = json.loads(line.removeprefix("data: "))
                         tell(job)
         while job["state"] not in ("done", "failed", "cancelled"):
             self._sleep(0.5)
-            job = self.get(f"/v1/jobs/{job['id']}")
+            job = self._sent("GET", f"/v1/jobs/{job['id']}", None, {}, headers)
             tell(job)
         return job
 
     def close(self) -> None:
-        """Close the connection; sittings end by themselves."""
+        """Close the connection, and the tables that are open."""
+        with contextlib.suppress(PrivetError):  # a server that is gone has ended their sittings
+            while self._tables and not self._client.is_closed:
+                self.close_table(next(iter(self._tables)), once=True)
         self._client.close()
+
+    def close_table(self, sitting: str, once: bool = False) -> None:
+        """End a sitting of this connection; ending it again does nothing."""
+        table = self._tables.pop(sitting, None)
+        if table is not None:
+            path = f"/v1/tables/{quote(table, safe='')}/sittings/close"
+            self.post(path, {"sitting": sitting}, sitting, once=once)
 
     def __enter__(self) -> Self:
         return self
@@ -517,9 +532,8 @@ def _error(problem: Mapping[str, Any], status: int, lost: bool) -> PrivetError:
         amounts = {name: Fraction(problem[name]) for name in ("requested", "remaining")}
         error = BudgetExceeded(detail, **amounts)
     elif kind == "not-found":
-        error = QuestionError(
-            "the server has no such table or permit, or it is not yours; tables() and permits() list those that are."
-        )
+        hint = "; tables() and permits() list those that are" if "table," in detail or "permit," in detail else ""
+        error = QuestionError(f"{detail.rstrip('.')}{hint}.")
     elif kind in _ERRORS:
         error = _ERRORS[kind](detail)
     elif kind == "unauthenticated":
@@ -776,7 +790,7 @@ class RemoteBackend:
 
     def close(self) -> None:
         """End the sitting; the ledger stays."""
-        self._post("sittings/close", {"sitting": self.sitting})
+        self.connection.close_table(self.sitting)
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,11 @@ class Limits:
     body_seconds: float = 20  # from the first byte of a body to its last
     rate: float = 100  # requests a second, on average, of an analyst
     burst: int = 200  # requests at once
-    concurrent: int = 4  # questions of an analyst at a time
+    concurrent: int = 4  # questions of an analyst at a time, and as many requests that ask no engine
     sittings: int = 20  # of an analyst
     idle: float = 3600  # seconds after which a sitting ends that nobody uses
     jobs: int = 4  # fits of an analyst that wait or run
-    workers: int = 4  # threads that ask engines
+    workers: int = 8  # threads that ask engines: more than one analyst can keep busy
     grace: float = 30  # seconds for what runs when the server stops
     refresh: float = 1  # seconds after which tokens are read again
 

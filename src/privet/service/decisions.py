@@ -19,7 +19,10 @@ from datetime import date
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
+from privet.errors import QuestionError
 from privet.kernel import CapChange, Json, Ledger, ServerEvent
+
+MOST_OPEN = 20  # requests of an analyst on a table that wait for an owner
 
 
 class Follower(ABC):
@@ -160,12 +163,23 @@ class OwnersWord(Follower):
     def request(
         self, dataset: str, analyst: str, epsilon: Fraction, purpose: str, key: str, permit: str | None
     ) -> BudgetRequest:
-        """Write a request down; return it, or the one that was written under the key."""
+        """Write a request down; return it, or the one that was written under the key.
+
+        Raises
+        ------
+        QuestionError
+            So many wait for an owner that nobody would read one more.
+        """
         while True:
             seen = self.refresh()
-            for known in list(self.requests.values()):
-                if (known.dataset, known.analyst, known.key) == (dataset, analyst, key):
+            own = [
+                known for known in list(self.requests.values()) if (known.dataset, known.analyst) == (dataset, analyst)
+            ]
+            for known in own:
+                if known.key == key:
                     return known
+            if sum(known.state == "open" for known in own) >= MOST_OPEN:
+                raise QuestionError(f"{MOST_OPEN} requests of yours wait for an owner; ask again when one is decided.")
             facts: dict[str, Json] = {"epsilon": str(epsilon), "purpose": purpose, "key": key}
             facts |= {} if permit is None else {"permit": permit}
             number = self._write(seen, "request", dataset, analyst, facts)

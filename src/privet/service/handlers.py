@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from privet.errors import PrivetError
-from privet.kernel import PerPart, Question, Rho, Session, Under, as_share
+from privet.kernel import PerPart, Question, Rho, Session, StoredModel, Under, as_share
 from privet.question_json import (
     QUESTIONS,
     amount_from_json,
@@ -294,15 +294,24 @@ def models(service: Service, call: Call) -> api.ModelsReply:
     return api.ModelsReply(models=facts, next=facts[-1].id if len(models) > MODELS else None)
 
 
-def model(service: Service, call: Call) -> api.ModelReply:
-    session, number = call.session, call.path["model"]
+def own_model(service: Service, call: Call) -> StoredModel:
+    """Return the caller's model that a path names, if it may leave now."""
+    session, wanted = call.session, number_of(call.path["model"])
     assert session is not None
-    wanted = int(number) if re.fullmatch(r"[1-9][0-9]{0,14}", number) else 0
     models = session.ledger.models(session.dataset, call.caller.name, wanted - 1, 1) if wanted else []
     if not models or models[0].id != wanted:
         raise Refusal("not-found", "there is no such model, or it is not yours.")
-    model = models[0]
-    service.access.check_release(call.caller.name, call.table, model.facts.get("permit"), MODELS_LEAVE)
+    service.access.check_release(call.caller.name, call.table, models[0].facts.get("permit"), MODELS_LEAVE)
+    return models[0]
+
+
+def number_of(text: str) -> int:
+    """Return the number of a thing that a path names; 0, which nothing has, if it is none."""
+    return int(text) if re.fullmatch(r"[1-9][0-9]{0,14}", text) else 0
+
+
+def model(service: Service, call: Call) -> api.ModelReply:
+    model = own_model(service, call)
     return api.ModelReply(id=model.id, key=model.key, facts=model.facts, model=json.loads(model.text))
 
 

@@ -23,7 +23,8 @@ from privet.service.decisions import Follower
 from privet.table import InProcess, ProtectedTable
 from privet.text import clean
 
-_NOT_CHOICES = {"epsilon", "domain", "unsafe", "verbose", "policy"}  # a path, a callable, or the owner's to say
+# a path, a callable, or the owner's to say: how many threads a fit takes
+_NOT_CHOICES = {"epsilon", "domain", "unsafe", "verbose", "policy", "n_jobs"}
 _PUBLIC = {"id3", "c45"}  # for rows that are public, without noise: no server fits them
 _KEPT = 1000  # jobs that have ended
 _PAGE = 20  # models that are read at a time
@@ -345,7 +346,8 @@ def _classifier(body: api.FitBody) -> Any:
 
     kind = CLASSIFIERS.get(body.algorithm)
     if kind is None:
-        raise QuestionError(f"there is no algorithm '{clean(body.algorithm)}'; choose one of {', '.join(CLASSIFIERS)}.")
+        known_names = ", ".join(name for name in CLASSIFIERS if name not in _PUBLIC)
+        raise QuestionError(f"there is no algorithm '{clean(body.algorithm)}'; choose one of {known_names}.")
     choices: Mapping[str, Any] = body.choices
     known = set(kind().get_params()) - _NOT_CHOICES
     for name in choices:

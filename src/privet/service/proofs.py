@@ -7,7 +7,8 @@ import base64
 from privet.receipts import Checkpoint, Receipts, rotations
 from privet.service import api
 from privet.service.boundary import Call, Refusal
-from privet.service.permits import ANSWERS, MODELS
+from privet.service.handlers import number_of, own_model
+from privet.service.permits import ANSWERS
 from privet.service.server import Service
 
 
@@ -25,9 +26,9 @@ def checkpoint(service: Service, call: Call) -> api.CheckpointReply:
 
 def entry_receipt(service: Service, call: Call) -> api.ReceiptReply:
     """Return the receipt of an answer of the caller's own."""
-    receipts, session, number = _receipts(service), call.session, call.path["entry"]
+    receipts, session, number = _receipts(service), call.session, number_of(call.path["entry"])
     assert session is not None
-    line = service.ledger.line("charge", serial=int(number)) if number.isdecimal() and len(number) < 16 else None
+    line = service.ledger.line("charge", serial=number) if number else None
     own = line is not None and (line.dataset, service.ledger.analyst_of(line)) == (session.dataset, call.caller.name)
     # an answer that has not left yet is none: see `Gate._run`
     left = line is not None and (call.caller.name, call.table, line.body.get("key")) not in service.keys
@@ -41,13 +42,7 @@ def entry_receipt(service: Service, call: Call) -> api.ReceiptReply:
 
 def model_receipt(service: Service, call: Call) -> api.ReceiptReply:
     """Return the receipt of a model of the caller's own."""
-    receipts, session, number = _receipts(service), call.session, call.path["model"]
-    assert session is not None
-    models = service.ledger.models(session.dataset, call.caller.name)
-    model = next((model for model in models if str(model.id) == number), None)
-    if model is None:
-        raise Refusal("not-found", "there is no such model, or it is not yours.")
-    service.access.check_release(call.caller.name, call.table, model.facts.get("permit"), MODELS)
+    receipts, model = _receipts(service), own_model(service, call)
     signed = receipts.checkpoint(_since(call))
     return _reply(receipts.of_model(model.text, signed, model.id), signed)
 

@@ -119,7 +119,7 @@ def operations(service: Service) -> ASGIApp:
         return PlainTextResponse("ok\n")
 
     async def ready(request: Request) -> Response:
-        fine = await asyncio.get_running_loop().run_in_executor(service.clerks, service.ready)
+        fine = await asyncio.get_running_loop().run_in_executor(service.guards, service.ready)
         return PlainTextResponse("ready\n" if fine else "not ready\n", 200 if fine else 503)
 
     async def metrics(request: Request) -> Response:
@@ -223,7 +223,7 @@ class Running:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(done.wait(), _SWEEP)
                 if not done.is_set():
-                    await loop.run_in_executor(self.service.clerks, self._tidy)
+                    await loop.run_in_executor(self.service.guards, self._tidy)
         finally:
             self.service.stopping = True
             for server in self._servers:
@@ -243,7 +243,7 @@ class Running:
         try:
             fresh = load(path)
             await asyncio.get_running_loop().run_in_executor(
-                self.service.clerks, self.service.reload, fresh.analysts, fresh.owners, fresh.permits
+                self.service.guards, self.service.reload, fresh.analysts, fresh.owners, fresh.permits
             )
             print("privet: grants were read again", file=sys.stderr, flush=True)
         except PrivetError as error:

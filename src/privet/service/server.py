@@ -75,11 +75,13 @@ class Service:
         self.rates = Buckets(limits.rate, limits.burst, self.clock)
         self.failures = Buckets(1, 20, self.clock)
         self.workers = ThreadPoolExecutor(limits.workers, "privet-question")
-        self.clerks = ThreadPoolExecutor(2, "privet-ledger")  # what asks no engine waits for no engine
+        self.clerks = ThreadPoolExecutor(limits.workers, "privet-ledger")  # what asks no engine waits for no engine
+        self.guards = ThreadPoolExecutor(2, "privet-boundary")  # and who may enter is found out beside all requests
         self.jobs = Jobs(self.clock, limits.jobs)
         # while a question is answered there, nobody else charges its sitting: see `Session.answer`
         self.changing = {table for table, session in self.sessions.items() if session.engine.version != FIXED}
         self.asking: Counter[str] = Counter()  # questions of each analyst that are under way
+        self.reading: Counter[str] = Counter()  # and requests that ask no engine
         self.streams: Counter[str] = Counter()  # jobs that each analyst follows
         self.keys: set[tuple[str, str, str]] = set()  # analyst, table and key of what is under way
         self._signing = threading.Lock()
@@ -153,6 +155,7 @@ class Service:
         self.jobs.close()
         self.workers.shutdown(wait=True)
         self.clerks.shutdown(wait=True)
+        self.guards.shutdown(wait=True)
         self.sittings.sweep(all_of_them=True)
         try:
             self.audit.flush()

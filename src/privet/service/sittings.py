@@ -42,7 +42,7 @@ from privet.question_json import step_from_json
 
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 MOST_STEPS = 20_000  # of a sitting
-MOST_PARTS = 2**22  # of all steps of a sitting together
+MOST_PARTS = 2**22  # of all steps of an analyst's sittings together; each takes some 50 bytes
 MOST_HANDLES = 1000  # reservations that are open, monitors, and answers that can be refined
 LONGEST_CHAIN = 400  # steps of one request: 200 conditions and partitions, each with an allotment
 
@@ -102,13 +102,15 @@ class Sitting:
     ----------
     session : Session
         Made by `Session.sitting`: nobody else has it.
+    others : callable, optional
+        Returns how many parts the other sittings of its analyst have.
     """
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, session: Session, others: Callable[[], int] = lambda: 0) -> None:
+        self.session, self._others = session, others
         self._whole = Scope(session, session.whole_table())
         self._steps: dict[str, _Step] = {}
-        self._parts = 0
+        self.parts = 0  # of all steps, and the characters of the domains that some bring
         self._holds: dict[str, tuple[ExitStack, int, str]] = {}
         self._monitors: dict[str, _Watched] = {}
         self._refinable: dict[int, _Refinable] = {}
@@ -152,7 +154,8 @@ class Sitting:
                     continue
                 text = digest(content)
                 if known is None:
-                    known = self._new_step(identity, _Step(parent, text, _after(scope, content)))
+                    step = _Step(parent, text, _after(scope, content))
+                    known = self._new_step(identity, step, len(content.get("cells", "")))
                 elif (known.parent, known.content) != (parent, text):
                     raise QuestionError(f"the id '{identity}' stands for other rows; make a new one for each step.")
                 scope, parent = known.scope, identity
@@ -160,15 +163,16 @@ class Sitting:
                 scope = scope._replace(session=replace(scope.session, hold=self._hold(hold)))
         return scope
 
-    def _new_step(self, identity: str, step: _Step) -> _Step:
-        parts = len(step.scope.sets)
-        if len(self._steps) >= MOST_STEPS or self._parts + parts > MOST_PARTS:
+    def _new_step(self, identity: str, step: _Step, domain: int) -> _Step:
+        """Remember a step that brings a domain of so many characters."""
+        parts = len(step.scope.sets) + domain
+        if len(self._steps) >= MOST_STEPS or self._others() + self.parts + parts > MOST_PARTS:
             raise QuestionError(
-                f"this sitting has {MOST_STEPS} steps or {MOST_PARTS} parts, the most that one may have; close the "
-                "table and connect again."
+                f"a sitting has at most {MOST_STEPS} steps, and all of yours together at most {MOST_PARTS} parts; "
+                "close tables that you no longer use, or this one and connect again."
             )
         self._steps[identity] = step
-        self._parts += parts
+        self.parts += parts
         return step
 
     # -- reservations -----------------------------------------------------------------------
@@ -340,12 +344,21 @@ class Sittings:
             sitting = self._sittings.get(name)
             if sitting is None:
                 if sum(1 for _, who, _ in self._sittings if who == analyst) >= self._most:
-                    raise QuestionError(f"you have {self._most} sittings, the most that one may have; close one.")
-                sitting = self._sittings[name] = Sitting(session.sitting(analyst, under))
+                    raise QuestionError(
+                        f"you have {self._most} sittings, the most that one may have; close tables and connections "
+                        "that you no longer use. What nobody uses for a while ends by itself."
+                    )
+                sitting = Sitting(session.sitting(analyst, under), lambda: self._parts_beside(name))
+                self._sittings[name] = sitting
             if sitting.session.under != under:
                 raise QuestionError("this sitting is under another permit or for another purpose; begin a new one.")
             self._used[name] = self._clock()
             return sitting
+
+    def _parts_beside(self, name: tuple[str, str, str]) -> int:
+        """Return how many parts the sittings of an analyst have beside one of them."""
+        with self._lock:
+            return sum(own.parts for other, own in self._sittings.items() if other[1] == name[1] and other != name)
 
     def end_hold(self, table: str, analyst: str, identity: object, hold: str) -> None:
         """End a reservation of a sitting, if there is one."""

@@ -19,15 +19,16 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from privet.errors import DataError
 from privet.kernel.column import LONGEST_NUMBER
+from privet.kernel.engines.compiled import compiled
 
 LONGEST_FIELD = LONGEST_NUMBER + 1  # bytes
 LONGEST_HEADER = 2**24  # characters
@@ -161,7 +162,7 @@ def _take(out: NDArray[np.uint8], state: NDArray[np.int64]) -> bytes:
     return taken
 
 
-@njit(cache=True, nogil=True)
+@partial(compiled, nogil=True)
 def _scan(chunk, at, out, keep, state, longest, enough):  # type: ignore[no-untyped-def]
     """Read a chunk from `at` on and write its records; stop where a record ends with `enough` bytes of them written.
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from privet.errors import DataError, did_you_mean
@@ -19,6 +18,7 @@ from privet.kernel.column import Numeric, as_series
 from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
+from privet.kernel.engines.compiled import compiled
 from privet.kernel.engines.contract import FIXED, LARGEST_SUM, Counts, index_count, numeric_columns
 from privet.kernel.engines.memory import residuals
 from privet.kernel.engines.memory.residuals import Margins, Scored
@@ -349,7 +349,7 @@ def _continues(model: AdditiveModel, last: AdditiveModel) -> bool:
     )
 
 
-@njit(cache=True)
+@compiled
 def _count_level(
     codes: Any, columns: Any, offsets: Any, target: Any, classes: int, nodes: Any, weights: Any, exact: Any
 ) -> None:
@@ -381,7 +381,7 @@ def _count_level(
                     exact[base[i] + offset + np.uint64(column[own[i]]) * width] += 1
 
 
-@njit(cache=True)
+@compiled
 def _count_cells(codes: Any, columns: Any, shape: Any, nodes: Any, parts: int, weights: Any, exact: Any) -> None:
     for row in range(len(nodes)):
         key = nodes[row] if nodes[row] >= 0 else parts
@@ -390,7 +390,7 @@ def _count_cells(codes: Any, columns: Any, shape: Any, nodes: Any, parts: int, w
         exact[key] += weights[row] if len(weights) else 1
 
 
-@njit(cache=True)
+@compiled
 def _count_points(nodes: Any, index: Any, points: int, label: Any, classes: int, weights: Any, exact: Any) -> None:
     for row in range(len(nodes)):
         if nodes[row] >= 0:
@@ -398,7 +398,7 @@ def _count_points(nodes: Any, index: Any, points: int, label: Any, classes: int,
             exact[point, label[row] if classes > 1 else 0] += weights[row] if len(weights) else 1
 
 
-@njit(cache=True)
+@compiled
 def _sum_grid(grid: Any, nodes: Any, weights: Any, exact: Any) -> None:
     """Sums of numbers at or above 0, which stop at the largest: 2^32 rows at the end of a fine grid reach it."""
     for row in range(len(nodes)):
@@ -411,7 +411,7 @@ def _sum_grid(grid: Any, nodes: Any, weights: Any, exact: Any) -> None:
             exact[1, node] = exact[1, node] + weight * index if enough else LARGEST_SUM
 
 
-@njit(cache=True)
+@compiled
 def _divide_rows(
     codes: Any, grids: Any, nodes: Any, column: Any, grid: Any, first: Any, bounds: Any, thresholds: Any, divided: Any
 ) -> None:

@@ -14,10 +14,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from privet.kernel.additive import EXP_BITS, RESIDUAL_GRID, exp_table
+from privet.kernel.engines.compiled import compiled
 from privet.kernel.engines.contract import Counts
 
 Margins = NDArray[np.int32]  # [class - 1, row]: the logit of each class but the first, minus the logit of the first
@@ -58,7 +58,7 @@ def _margins(logits: NDArray[Any]) -> Margins:
     return np.ascontiguousarray((logits[:, 1:] - logits[:, :1]).T, dtype=np.int32)
 
 
-@njit(cache=True)
+@compiled
 def _add_cells(codes: Any, columns: Any, strides: Any, table: Any, margins: Any) -> None:
     cell = np.empty(_BLOCK, dtype=np.uint32)
     for start in range(0, margins.shape[1], _BLOCK):
@@ -71,7 +71,7 @@ def _add_cells(codes: Any, columns: Any, strides: Any, table: Any, margins: Any)
                 sums[i] += values[cell[i]]
 
 
-@njit(cache=True)
+@compiled
 def _add_codes(codes: Any, columns: Any, strides: Any, start: int, stop: int, key: Any) -> None:
     for position in range(len(columns)):
         column, stride = codes[columns[position], start:stop], strides[position]
@@ -79,7 +79,7 @@ def _add_codes(codes: Any, columns: Any, strides: Any, start: int, stop: int, ke
             key[i] += column[i] * stride
 
 
-@njit(cache=True)
+@compiled
 def count_correct(rows: Any, exact: Any) -> None:
     """Rows of each part whose own class has the largest logit; the logit of the first class is 0 here."""
     _, target, nodes, weights, margins = rows
@@ -221,7 +221,7 @@ def sum_residuals(rows: Scored, caps: tuple[int, ...], wanted: Cover) -> Counts:
     return sums
 
 
-@njit(cache=True)
+@compiled
 def _sum_groups(
     rows: Any, caps: Any, errors: Any, exponential: Any, groups: Any, inner: int, begin: int, end: int, entries: Any
 ) -> None:
@@ -268,7 +268,7 @@ def _sum_groups(
                         rest[key[i]] += other[i]
 
 
-@njit(cache=True)
+@compiled
 def _look_up_errors(margin: Any, label: Any, caps: Any, errors: Any, weight: Any, own: Any) -> None:
     for i in range(len(label)):  # a loop of its own: this one has no look-ups and takes many rows at once
         own[i] = (1 - 2 * label[i]) * max(min(margin[i], _REACH), -_REACH) + _REACH
@@ -276,7 +276,7 @@ def _look_up_errors(margin: Any, label: Any, caps: Any, errors: Any, weight: Any
         own[i] = weight[i] * min(errors[np.uint32(own[i])], caps[label[i]])
 
 
-@njit(cache=True)
+@compiled
 def _share_errors(margins: Any, label: Any, caps: Any, exponential: Any, weight: Any, own: Any, others: Any) -> None:
     classes = len(caps)
     logit, power = np.zeros(classes, dtype=np.int64), np.empty(classes, dtype=np.int64)
@@ -297,7 +297,7 @@ def _share_errors(margins: Any, label: Any, caps: Any, exponential: Any, weight:
             others[c, i] = weight[i] * (mine * power[c] // wrong) if c != label[i] and wrong > 0 else 0
 
 
-@njit(cache=True)
+@compiled
 def _sum_cells(entries: Any, tables: Any, inner: int, sums: Any) -> None:
     """A group's cells have five axes; of these the second and the fourth are the table's, the others are summed."""
     for t in range(len(tables)):
