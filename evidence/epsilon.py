@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from privet.models.epsilon import belief, factor, percent
+from privet.report.chart import sheet
 from privet.studies.estimate import Estimate
 from privet.studies.findings import Cell, Panel
-from privet.studies.pages.drawn import sheet
 from privet.studies.pages.plot import drawing, key, looks_of
 
 DOCS = Path(__file__).parents[1] / "docs"

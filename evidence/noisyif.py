@@ -26,9 +26,9 @@ from privet.kernel import as_epsilon
 from privet.learners.growth import grow
 from privet.learners.presets import preset
 from privet.models.tree import Ensemble
+from privet.report.chart import sheet
 from privet.studies.estimate import Estimate
 from privet.studies.findings import Cell, Panel
-from privet.studies.pages.drawn import sheet
 from privet.studies.pages.plot import drawing, key, looks_of
 
 RESULT = Path(__file__).with_name("noisyif.json")

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-SLOW = {"IPython", "duckdb", "matplotlib", "numba", "pandas", "scipy", "sklearn", "sqlglot", "starlette"}
+SLOW = {"IPython", "duckdb", "jinja2", "matplotlib", "numba", "pandas", "scipy", "sklearn", "sqlglot", "starlette"}
 
 
 @pytest.mark.parametrize("module", ["privet", "privet.cli"])

@@ -9,6 +9,7 @@ from privet.draft import draft_domain
 from privet.errors import BudgetExceeded, NotPrivate, PrivacyError, UndeclaredDomain
 from privet.kernel import AdditiveModel, Date, Domain, Nominal, Numeric, Quality, Rho, WeightedMax
 from privet.open_table import open_table as open
+from privet.pictures import draw_with, picture
 from privet.release import Public, Release, Releases
 from privet.table import Budget, Parts, ProtectedTable
 from privet.version import __version__ as __version__
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from privet.models.model import Model
     from privet.models.tables import Tables
     from privet.models.tree import Ensemble
+    from privet.pictures import Draws
     from privet.risk import Audit, audit
     from privet.service.client import connect
     from privet.verification import verify
@@ -94,16 +96,17 @@ __all__ = [
 ]
 
 
-def _picture(value: object) -> str:
-    """Return what a notebook shows of a value of the kernel, which draws nothing itself."""
-    from privet.trees.notebook import notebook_html  # with the first picture: it imports what draws models
+def _report() -> "Draws":
+    """Return what draws."""
+    from privet import report  # with the first picture: templates take a while, and questions do not need them
 
-    return notebook_html(value)
+    return report
 
 
+draw_with(_report)
 _NOTEBOOK_METHOD = "_repr_html_"
-for _kind in (Budget, Domain, Parts, Release, Releases):
-    setattr(_kind, _NOTEBOOK_METHOD, _picture)
+for _kind in (Budget, Domain, Parts, Release, Releases):  # the kernel's values draw nothing themselves
+    setattr(_kind, _NOTEBOOK_METHOD, picture)
 for _name, _method in {**METHODS, "draft": staticmethod(draft_domain)}.items():
     setattr(Domain, _name, _method)
 

@@ -8,7 +8,6 @@ with real data nobody but the owner ever sees it. The folder also gets the files
 from __future__ import annotations
 
 import contextlib
-import html
 import importlib.util
 import io
 import itertools
@@ -26,34 +25,23 @@ from rich.table import Table
 
 from privet import datasets
 from privet.errors import PrivetError, QuestionError
-from privet.kernel import Domain, Entry
-from privet.models.epsilon import PAGE, sentence
+from privet.kernel import Domain
 from privet.models.model import Model
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble
 from privet.open_table import open_table
 from privet.release import Count, Mean
+from privet.report.chart import Bar, row_chart
+from privet.report.rendering import page
+from privet.report.table_picture import panels
+from privet.report.tree_picture import class_colour, drawing
 from privet.risk import Audit, audit
 from privet.table import Budget, ProtectedTable
 from privet.text import decimal_text, short_text
-from privet.trees.drawing import svg
-from privet.trees.table_drawing import STYLE as TABLES_STYLE
-from privet.trees.table_drawing import panels, picture
 
 _BUDGET = "2.5"
 _TREE = "1.0"
 _AUTO = "0.5"
-
-
-@dataclass(frozen=True)
-class Bar:
-    """One number of an answer: its label, value, error bar and the truth."""
-
-    label: str
-    value: float
-    low: float
-    high: float
-    truth: float
 
 
 @dataclass(frozen=True)
@@ -398,151 +386,30 @@ def _beside(grown: Grown) -> str:
 
 # -- the report: one self-contained page ----------------------------------------------------------
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1d2a22; --soft: #5d6b62; --line: #d8ded9; --leaf: #2f7d4f; --truth: #b4541a;
-        --paper: #fbfcfa; --card: #ffffff; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6ece7; --soft: #9aa89f; --line: #33403a; --leaf: #66c08a;
-        --truth: #f0975a; --paper: #141a17; --card: #1b2320; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 54rem;
-       margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
-h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.1rem; margin: 0; } p { margin: .4rem 0; }
-section { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem 1.2rem;
-          margin: 1rem 0; }
-code { font: .85rem ui-monospace, monospace; color: var(--soft); overflow-wrap: anywhere; }
-.answer { font-size: 1.3rem; font-weight: 600; } .error { color: var(--soft); } .scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: .9rem; overflow-wrap: break-word; }
-th { text-align: left; color: var(--soft); }
-td, th { padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-@media (max-width: 30rem) { section { padding: 1rem .7rem; } table { font-size: .75rem; }
-        td, th { padding-right: .3rem; } }
-.number { text-align: right; font-variant-numeric: tabular-nums; }
-.truth { color: var(--truth); } pre { font-size: .75rem; overflow-x: auto; }
-.charts { display: flex; flex-wrap: wrap; gap: 1.4rem 1.2rem; align-items: flex-start; margin: .8rem 0; }
-.charts > div { max-width: 100%; overflow-x: auto; }
-.bars { display: grid; grid-template-columns: minmax(4.5rem, max-content) 1fr max-content; gap: .25rem .6rem;
-        font-size: .8rem; align-items: center; margin: .6rem 0; }
-.bars .name { text-align: right; } .bars .lane { position: relative; height: 1.2rem; }
-.bars .scale { color: var(--soft); display: flex;
-        justify-content: space-between; border-top: 1px solid var(--line); grid-column: 2; }
-.lane i { position: absolute; top: 0; height: 100%; } .lane .bar { background: var(--leaf); opacity: .7; top: 15%;
-        height: 70%; } .lane .point { width: .6rem; height: .6rem; border-radius: 50%; background: var(--leaf);
-        top: .3rem; margin-left: -.3rem; } .lane .error { border: 1.5px solid var(--ink); border-width: 0 1.5px;
-        box-sizing: border-box; top: 25%; height: 50%; } .lane .error::after { content: ""; position: absolute;
-        left: 0; right: 0; top: 50%; margin-top: -.75px; border-top: 1.5px solid var(--ink); }
-.lane .mark { width: 2px; margin-left: -1px; background: var(--truth); }
-"""
-
 
 def _report(steps: list[DemoStep], grown: Grown, acts: tuple[Act, ...], table: ProtectedTable, rows: int) -> str:
-    sections = "".join(
-        f"<section><h2>{html.escape(step.question)}</h2><p><code>{html.escape(step.code)}</code></p>"
-        f'<p><span class="answer">{html.escape(step.answer)}</span> '
-        f'<span class="error">{html.escape(step.error)} · epsilon {step.epsilon}</span></p>{_bars(step.bars)}</section>'
-        for step in steps
+    chosen = grown.chosen
+    charts = panels(chosen)[0] if isinstance(chosen, Tables) and chosen.tables else []
+    classes = grown.tree.domain.target_column.texts
+    return page(
+        "demo.html",
+        "privet: five questions to a private table, and two models",
+        rows=rows,
+        budget=_BUDGET,
+        table=table,
+        steps=[(step, row_chart(step.bars) if step.bars else None) for step in steps],
+        grown=grown,
+        beside=_beside(grown),
+        given_away=_given_away(grown),
+        acts=acts,
+        survey_rows=_SURVEY_ROWS,
+        tree_code=_TREE_CODE,
+        tree_epsilon=_TREE,
+        tree_drawing=drawing(grown.tree.tree).inline,
+        classes=[(class_colour(code), name) for code, name in enumerate(classes)],
+        auto_code=_AUTO_CODE,
+        auto_epsilon=_AUTO,
+        audit_code=_AUDIT_CODE,
+        charts=[chart.drawing.inline for chart in charts],
+        chosen_drawing=drawing(chosen.tree).inline if isinstance(chosen, Ensemble) else None,
     )
-    entries = "".join(
-        f"<tr><td>{entry.id}</td><td>{html.escape(entry.question)} on {html.escape(entry.scope)}</td>"
-        f'<td class="number">{_charged(entry)}</td></tr>'
-        for entry in table.budget.entries
-    )
-    tree = (
-        f"<section><h2>Who earns more? A tree</h2><p><code>{html.escape(_TREE_CODE)}</code></p>"
-        f'<p><span class="answer">{grown.accuracy:.1%} right</span> '
-        f'<span class="error">{html.escape(_beside(grown))} · epsilon {_TREE}</span></p>'
-        f'<div class="scroll">{svg(grown.tree.tree)}</div><p>Blue and orange are the shares of low and high incomes '
-        "in a leaf, the numbers how many people of each it counted, with noise.</p>"
-        f"<details><summary>The tree as text</summary><pre>{html.escape(grown.tree.text())}</pre></details></section>"
-    )
-    chosen = (
-        f"<section><h2>Who earns more? Let the software choose</h2><p><code>{html.escape(_AUTO_CODE)}</code></p>"
-        f'<p><span class="answer">{grown.chosen_accuracy:.1%} right</span> '
-        f'<span class="error">of the same people · epsilon {_AUTO}</span></p><p>From noisy class counts it '
-        f"{html.escape(grown.choice)}. The choice is made of releases and costs nothing.</p><p>What the {_AUTO} of "
-        f"this model alone means for a person: {html.escape(sentence(float(_AUTO)))}</p>{_picture(grown.chosen)}"
-        "<p>auto.html, beside this file, has every number.</p></section>"
-    )
-    told = (
-        f"<section><h2>What does a published tree give away?</h2><p><code>{html.escape(_AUDIT_CODE)}</code></p>"
-        f"<p>{html.escape(_given_away(grown))}. audit.html, beside this file, says who and why.</p></section>"
-    )
-    crossed = "".join(
-        f"<p>{html.escape(act.who)} {html.escape(act.does)}:<br><code>{html.escape(act.code)}</code><br>"
-        f"<strong>{html.escape(act.outcome)}</strong></p>"
-        for act in acts
-    )
-    served = (
-        "<section><h2>An owner, an analyst and an attacker, on two sides of a wire</h2><p>Another table, on a server "
-        f"of its own: {_SURVEY_ROWS:,} people, and a budget of 1 that holds for everybody together.</p>"
-        f"{crossed}</section>"
-        if acts
-        else ""
-    )
-    spent, left = decimal_text(table.budget.spent), decimal_text(table.budget.remaining)
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>privet: five questions to a private table, and two models</title>
-<style>{_STYLE}{TABLES_STYLE}</style></head><body>
-<h1>Five questions to a table nobody may see, and two models</h1>
-<p>{rows:,} generated people lie in a DuckDB table. An analyst may spend epsilon = {_BUDGET} on it and never sees a row:
-every answer carries noise, and says how much. Each chart shows the noisy answer with its 95% interval;
-<span class="truth">the mark is the true value</span>, known here only because the people are made up.</p>
-<p>What the whole budget of {_BUDGET} means for a person: {html.escape(sentence(float(_BUDGET)))}</p>
-<p class="error">What others use, and what to tell the people: {html.escape(PAGE)}, in privet's documentation.</p>
-{sections}{tree}{chosen}{told}{served}
-<section><h2>The ledger</h2><p>{spent} spent, {left} left. Entries are on disk before the table is asked, and cannot be
-changed. Asking women and men at once costs what one of them costs: their rows are disjoint. Where an epsilon stands
-below a charge, other parts of the table had paid the rest already.</p>
-<div class="scroll"><table><tr><th>entry</th><th>question</th><th class="number">epsilon
-charged</th></tr>{entries}</table></div></section>
-<p class="error">Written by <code>privet demo</code>.</p></body></html>
-"""
-
-
-def _charged(entry: Entry) -> str:
-    """What an entry charged, and its epsilon where that is more: one narrow column, as wide as a phone."""
-    charged = short_text(entry.loss)
-    return charged if charged == entry.epsilon else f'{charged}<br><span class="error">of {entry.epsilon}</span>'
-
-
-def _picture(model: Model) -> str:
-    """The model that was chosen: tables, a tree, or nothing to draw."""
-    if isinstance(model, Tables) and model.tables:
-        charts = "".join(f"<div>{picture(chart)}</div>" for chart in panels(model)[0])
-        return (
-            f'<div class="charts">{charts}</div><p>What each cell adds to the log odds of a high income; '
-            "faint is what cannot be told from no effect.</p>"
-        )
-    return f'<div class="scroll">{svg(model.tree)}</div>' if isinstance(model, Ensemble) else ""
-
-
-def _bars(bars: tuple[Bar, ...]) -> str:
-    """The numbers of an answer with their error bars: many as bars from 0, one or two as points on a close-up axis.
-
-    Labels and numbers keep their size and the lane between them takes what is left, so that a phone shows both.
-    """
-    if not bars:
-        return ""
-    low, high = min(min(bar.low, bar.truth) for bar in bars), max(max(bar.high, bar.truth) for bar in bars)
-    close_up = len(bars) <= 2
-    start, end = (low - 0.4 * (high - low), high + 0.4 * (high - low)) if close_up else (0.0, high)
-
-    def at(value: float) -> float:
-        return 100 * (max(value, start) - start) / ((end - start) or 1.0)
-
-    lines = []
-    for bar in bars:
-        shape = f"left:{at(bar.value):.2f}%" if close_up else f"left:0;width:{at(bar.value):.2f}%"
-        lines.append(
-            f'<span class="name">{html.escape(bar.label)}</span><span class="lane">'
-            f'<i class="{"point" if close_up else "bar"}" style="{shape}"></i>'
-            f'<i class="error" style="left:{at(bar.low):.2f}%;width:{at(bar.high) - at(bar.low):.2f}%"></i>'
-            f'<i class="mark" style="left:{at(bar.truth):.2f}%"></i></span>'
-            f'<span class="number">{_number(bar.value)}</span>'
-        )
-    scale = f'<span class="scale"><span>{_number(start)}</span><span>{_number(end)}</span></span>'
-    label = html.escape("; ".join(f"{bar.label}: {bar.value:g}, {bar.low:g} to {bar.high:g}" for bar in bars))
-    return f'<div class="bars" role="img" aria-label="{label}">{"".join(lines)}{scale}</div>'
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:,.2f}"

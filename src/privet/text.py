@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import unicodedata
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 SHOWN = 60  # characters of the input that an error quotes
+LONG = 1000  # characters of a text that is drawn
 LONGEST_ADDRESS = 4096  # characters of a path or of an address: what Linux takes
 _LONGEST_FILE_NAME = 255  # bytes, on Linux, macOS and Windows
 _BITS = 1100  # of a number that an error quotes
@@ -87,6 +89,29 @@ def shown(text: str, length: int = SHOWN) -> str:
 def clean(words: str) -> str:
     """Return a text that a terminal and an XML reader can bear: control characters become pictures of themselves."""
     return _UNSAFE.sub(lambda match: chr(0x2400 + ord(match[0])) if match[0] < " " else "\ufffd", words)
+
+
+def width_of(words: str) -> int:
+    """Return how many columns of a terminal a text takes.
+
+    >>> width_of("ab"), width_of("漢")
+    (2, 2)
+    """
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in words)
+
+
+def shortened(words: str, width: int) -> str:
+    """Return as much of a text as fits into some columns.
+
+    >>> shortened("abc", 3), shortened("abcd", 3)
+    ('abc', 'ab…')
+    """
+    if len(words) <= width and width_of(words) <= width:
+        return words
+    kept = words[: width - 1]
+    while width_of(kept) > width - 1:
+        kept = kept[:-1]
+    return kept + "…"
 
 
 def protected(person: str | None, rows_per_person: int) -> str:

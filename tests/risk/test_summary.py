@@ -16,7 +16,7 @@ from privet.risk import Audit
 from privet.risk.findings import Remedy, probability
 from privet.risk.summary import show, summary
 from privet.risk.words import difference, measures, notes, verdict
-from privet.trees.layout import width_of
+from privet.text import width_of
 
 TREE = """sex = f: flu (3.0/1.0)
 sex = m

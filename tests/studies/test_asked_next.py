@@ -89,7 +89,7 @@ def test_cells_are_drawn_true_noisy_and_wrong(tmp_path: Path) -> None:
     titles = " ".join(panel.title for panel in maps)
     assert all(word in titles for word in ("true", "identity", "hierarchical", "data-aware", "error of"))
     errors = next(panel for panel in maps if "error of identity" in panel.title)
-    drawn = drawing(errors).svg
+    drawn = drawing(errors).inline
     assert drawn.count("<rect") == len(errors.cells)
     assert ("under" in drawn) == any(cell.ours.mean < 0 for cell in errors.cells)
 

@@ -101,7 +101,7 @@ def test_the_runs_of_each_bin_and_of_all_are_told() -> None:
 
 def test_a_bin_with_few_runs_has_pale_marks_and_no_band() -> None:
     full, few = where_arms_win(report()), where_arms_win(report(runs=(40, 300, FEW - 1)))
-    assert full.count('class="mark few"') == 0 and few.count('class="mark few"') == len(ARMS)
+    assert full.count('class="marks pale"') == 0 and few.count('class="marks pale"') == len(ARMS)
     pieces = [re.search(r'class="band" d="([^"]*)"', drawn) for drawn in (full, few)]
     assert [each and each[1].count("Z") for each in pieces] == [2, 1]
     assert f"fewer than {FEW} runs" in few and "fewer than" not in full

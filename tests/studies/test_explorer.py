@@ -204,7 +204,7 @@ def test_a_report_has_a_row_for_each_study() -> None:
         assert each in words
     assert "largest difference \u22123.0" in words  # 1.25 less the 0.5 of reading, in quarters
     assert "deeper is better" in words and "Why: noise max" in words
-    assert page.count("<svg viewBox") == 2 and "privet study run all --quick" in words
+    assert page.count('<svg class="chart"') == 2 and "privet study run all --quick" in words
 
 
 # -- in a browser -------------------------------------------------------------------------------

@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from privet.report.chart import looks
 from privet.studies.estimate import Estimate
 from privet.studies.findings import Cell, Claim, Findings, Number, Panel
 from privet.studies.pages.frontier import best, best_where, frontier
 from privet.studies.pages.listing import largest_difference, listing
-from privet.studies.pages.look import looks
 from privet.studies.pages.plot import drawing, key, leading, looks_of, picture, shared_span, tradeoff
 from privet.studies.pages.terminal import lines
 from privet.studies.pages.words import ours_text
@@ -117,8 +117,8 @@ def test_heat_maps_print_their_numbers_and_share_a_ramp() -> None:
     high = replace(high, cells=tuple(replace(c, ours=estimate(c.ours.mean + 20)) for c in high.cells))
     assert shared_span(low, [low, high]) == (72.9, 102.0)
     assert {"75.0", "72.9", "82.0"} <= set(told(picture(low)).split())
-    alone, shared = (drawing(low, span=span).svg for span in (None, shared_span(low, [low, high])))
-    assert 'fill-opacity="1.00"' in alone and 'fill-opacity="1.00"' not in shared
+    alone, shared = (drawing(low, span=span).inline for span in (None, shared_span(low, [low, high])))
+    assert 'fill-opacity="1"' in alone and 'fill-opacity="1"' not in shared
 
 
 # -- trade-off ----------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_of_eighteen_lines_seven_have_a_look_and_the_others_are_grey_with_their_
     entries = [title for _, title in key(crowd, looks_of([crowd]))]
     assert entries[:8] == [*names[:7], "11 others: point at them, or read the table"]
     drawn = picture(crowd)
-    assert len(re.findall(r'<g class="others"><path class="line"', drawn)) == 12  # eleven lines, and the key
+    assert len(re.findall(r'<g class="crowd" stroke-width="1"><path class="line"', drawn)) == 12  # and the key
     assert all(f"{name}, epsilon 0.5" in drawn for name in names)
     late = Cell("learner 17", 10.0, estimate(99.0))
     winner = replace(

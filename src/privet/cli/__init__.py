@@ -74,7 +74,7 @@ def main() -> None:
     try:
         sys.exit(app(prog_name="privet", standalone_mode=False))
     except PrivetError as error:
-        from privet.trees.layout import LONG, clean, shortened
+        from privet.text import LONG, clean, shortened
 
         # the message may quote a label of a file
         say(f"privet: {with_options(shortened(clean(str(error)), LONG))}")

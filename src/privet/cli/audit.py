@@ -340,7 +340,7 @@ def _depth(domain: Domain, deepest: int) -> int:
 
 def _progress_line(status: Any, name: str) -> Callable[[str], None]:
     """Return a function that shows progress as one line, in which a path of the tree is not read as markup."""
-    from privet.trees.layout import clean, shortened
+    from privet.text import clean, shortened
 
     return lambda text: status.update(Text(shortened(clean(f"{name}: {text}"), 76)))
 

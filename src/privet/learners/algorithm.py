@@ -14,7 +14,6 @@ Whoever runs a fit sees its progress, so nothing in it may depend on a row:
 
 from __future__ import annotations
 
-import html
 import math
 import shutil
 import sys
@@ -355,9 +354,9 @@ class ProgressBar:
         """Draw the bar, or draw it anew."""
         assert self._display is not None and self._last is not None
         total = self._last.total
-        value = f'value="{done}" max="{total}"' if total else ""  # without them a bar says that something goes on
-        bar = f'<progress {value} style="width:16em"></progress> {html.escape(text)}'
-        bundle = {"text/plain": text, "text/html": bar}
+        from privet.report.rendering import fragment  # in notebooks alone
+
+        bundle = {"text/plain": text, "text/html": fragment("cards.html", "progress", text, done, total)}
         if self._handle is None:
             self._handle = self._display(bundle, raw=True, display_id=True)
         else:

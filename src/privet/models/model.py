@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privet import pictures
 from privet.errors import DataError, ModelError, did_you_mean
 from privet.kernel import LONGEST_MODEL, LONGEST_TEXT, Domain
 from privet.models.privacy_record import Privacy
@@ -132,27 +133,27 @@ class Model(ABC):
     def rules(self) -> list[str]:
         """Return a sentence for each leaf of a tree or cell of a table."""
 
-    @abstractmethod
     def text(self, max_depth: int | None = None) -> str:
         """Return the model as text.
 
         Parameters
         ----------
         max_depth : int, optional
-            Show trees no deeper than this.
+            Show trees no deeper than this; tables have no depth.
 
         Returns
         -------
         str
         """
+        return pictures.text(self, max_depth)
 
-    @abstractmethod
     def page(self) -> str:
         """Return an HTML page that draws the model. It loads nothing from elsewhere."""
+        return pictures.page(self)
 
-    @abstractmethod
     def _repr_html_(self) -> str:
         """Return the picture that a notebook shows."""
+        return pictures.picture(self)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return an HTML page that draws the model and lists what it cost.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from privet import pictures
 from privet.errors import ModelError
 from privet.kernel import LONGEST_TEXT, whole_of
 from privet.text import decimal_text, protected, short_text
@@ -315,9 +316,7 @@ class Privacy:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from privet.trees.notebook import notebook_html
-
-        return notebook_html(self)
+        return pictures.picture(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as a dict for JSON."""

@@ -368,24 +368,6 @@ class Tables(Model):
                 rules.append(f"if {conditions} then {factors}")
         return rules
 
-    def text(self, max_depth: int | None = None) -> str:
-        """Return the tables as text, first the one that moves predictions most; `max_depth` is ignored."""
-        from privet.trees.table_text import text
-
-        return text(self)
-
-    def page(self) -> str:
-        """Return an HTML page that draws the tables."""
-        from privet.trees.table_page import page
-
-        return page(self)
-
-    def _repr_html_(self) -> str:
-        """Return the picture of the tables."""
-        from privet.trees.table_drawing import svg
-
-        return svg(self)
-
 
 def _deviation(values: Floats, weights: Floats) -> float:
     """Return the standard deviation of log odds over weighted cells, averaged over classes as root mean square."""

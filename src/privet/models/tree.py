@@ -508,24 +508,6 @@ class Ensemble(Model):
             for rule in ([f"tree {number} of {len(self.trees)}"] * several + tree.rules())
         ]
 
-    def text(self, max_depth: int | None = None) -> str:
-        """Return the trees as indented text; see `Model.text`."""
-        from privet.trees.drawing import text
-
-        return text(self, max_depth)
-
-    def page(self) -> str:
-        """Return an HTML page that draws the trees."""
-        from privet.trees.page import page
-
-        return page(self)
-
-    def _repr_html_(self) -> str:
-        """Return the picture of the first tree."""
-        from privet.trees.drawing import svg
-
-        return svg(self.trees[0])
-
 
 def condition(split: Split, label: str) -> str:
     """Return the condition under which a row goes to a child, in words.

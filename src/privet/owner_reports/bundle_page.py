@@ -1,16 +1,14 @@
-"""The audit bundle as a page: one file that loads nothing and runs nothing."""
+"""The audit bundle as a page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from privet.owner_reports.bundle import ACCESS, amount
+from privet.report import rendering
 from privet.text import short_text
-from privet.trees.layout import safe
-from privet.trees.notebook import table
-from privet.trees.page_parts import document
 
 # Where on the page a part of the bundle is.
 _SECTIONS = {
@@ -26,20 +24,17 @@ _SECTIONS = {
     "side_channels": "Side channels",
     "unprotected": "Unprotected",
 }
-ROWS = 500  # of a list, at most; the JSON has all
+_ORDER = (
+    *("Promise", "Budget", "Permits", "Unprotected", "Criteria", "Releases"),
+    *("Models", "Access", "Side channels", "Ledger", "Five Safes"),
+)
 
-_STYLE = """
-.facts { display: grid; grid-template-columns: 11rem 1fr; gap: .3rem 1.2rem; margin: 0; }
-.facts dt { color: var(--soft); } .facts dd { margin: 0; } ul { margin: .4rem 0; padding-left: 1.2rem; }
-code, .facts dd.hash { font: .85rem/1.5 ui-monospace, monospace; } .broken { color: var(--alarm); font-weight: 600; }
-td { min-width: 4rem; } td:first-child { white-space: normal; } h3 { font-size: .95rem; margin: 1rem 0 .3rem; }
-.bar { margin-top: .2rem; } nav { margin: .8rem 0 0; font-size: .9rem; }
-nav a { color: var(--leaf); margin-right: 1rem; display: inline-block; }
-@media (max-width: 44rem) { .facts { display: block; } .facts dd { margin-bottom: .5rem; }
-  body { margin: 1.2rem auto; } section { padding: .9rem 1rem; }
-  .scroll table:has(th:nth-child(6)) { min-width: 46rem; } }
-@media print { nav { display: none; } section { break-inside: avoid; } }
-"""
+
+class LedgerTable(NamedTuple):
+    """A table of texts."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
 def bundle_page(bundle: dict[str, Any]) -> str:
@@ -56,83 +51,78 @@ def bundle_page(bundle: dict[str, Any]) -> str:
         HTML; every text of the ledger is escaped.
     """
     only = [f"{name} {value}" for name, value in bundle["only"].items() if value is not None]
-    title = f"Audit of {bundle['dataset']}" + (f", {', '.join(only)}" if only else "")
-    parts = {
-        "Promise": _promise(bundle),
-        "Budget": _budget(bundle),
-        "Permits": _permits(bundle["permits"]),
-        "Unprotected": _unprotected(bundle["unprotected"]),
-        "Criteria": _criteria(bundle),
-        "Releases": _releases(bundle["releases"], bundle["promise"]["unit"]),
-        "Models": _models(bundle["models"]),
-        "Access": _events(bundle["events"]),
-        "Side channels": _channels(bundle["side_channels"]),
-        "Ledger": _ledger(bundle),
-        "Five Safes": _five_safes(bundle["five_safes"]),
-    }
-    links = "".join(f'<a href="#{_id(name)}">{name}</a>' for name in parts)
-    head = f'<h1>{safe(title, 200)}</h1><p class="soft">For the owner, and whoever examines it.</p><nav>{links}</nav>'
-    sections = [f'<section id="{_id(name)}"><h2>{name}</h2>{content}</section>' for name, content in parts.items()]
-    return document(title, [head, *sections], _STYLE)
+    promise, ledger = bundle["promise"], bundle["ledger"]
+    counted = "epsilon, pure" if promise["delta"] is None else f"rho, with delta {float(Fraction(promise['delta'])):g}"
+    unprotected = bundle["unprotected"]
+    return rendering.page(
+        "bundle.html",
+        f"Audit of {bundle['dataset']}" + (f", {', '.join(only)}" if only else ""),
+        bundle=bundle,
+        sections=[(_id(name), name) for name in _ORDER],
+        unit=promise["unit"],
+        promise=[
+            ("whom it protects", promise["protects"]),
+            ("neighbours", promise["neighbours"]),
+            ("counted in", counted),
+            ("how losses add", bundle["composition"]["rule"]),
+            ("why it holds", f"{bundle['composition']['proof']}, in privet's documentation"),
+        ],
+        budget=_budget(bundle),
+        analysts=_analysts(bundle["budget"]),
+        caps=_caps(bundle["budget"]),
+        permits=_permits(bundle["permits"]),
+        unprotected=[
+            ("what is public", unprotected["what"]),
+            ("columns", ", ".join(unprotected["columns"]) or "none were declared"),
+            ("written by", unprotected["written_by"]),
+        ],
+        declared=LedgerTable(
+            ("day", "rows per person", "SHA-256 of the cells"),
+            [(line["day"], str(line["rows_per_person"]), line["domain"]) for line in unprotected["declared"]],
+        ),
+        releases=_releases(bundle["releases"], promise["unit"]),
+        models=_models(bundle["models"]["released"]),
+        logins=_events(bundle["events"], True),
+        grants=_events(bundle["events"], False),
+        ledger=[
+            ("id", ledger["id"]),
+            ("lines", str(ledger["lines"])),
+            ("keys", ", ".join(ledger["keys"]) or "none"),
+            ("second keys", ", ".join(ledger["second_keys"]) or "none"),
+            ("written by", f"privet {ledger['version']}"),
+        ],
+        safes=[
+            (one, [(_id(_SECTIONS[name]), _SECTIONS[name]) for name in one["here"]]) for one in bundle["five_safes"]
+        ],
+    )
 
 
 def _id(name: str) -> str:
     return name.lower().replace(" ", "-")
 
 
-def _facts(pairs: Iterable[tuple[str, str]]) -> str:
-    return (
-        '<dl class="facts">'
-        + "".join(f"<dt>{safe(name)}</dt><dd>{safe(value, 600)}</dd>" for name, value in pairs)
-        + "</dl>"
-    )
+class BudgetFacts(NamedTuple):
+    """What was spent and what is left."""
+
+    spent: Fraction
+    cap: Fraction
+    left: Fraction
+    share: int  # thousandths
+    buys: str
 
 
-def _list(items: Iterable[str]) -> str:
-    return "<ul>" + "".join(f"<li>{safe(item, 400)}</li>" for item in items) + "</ul>"
-
-
-def _rows(heads: Sequence[str], rows: Sequence[Sequence[str]], none: str) -> str:
-    if not rows:
-        return f'<p class="soft">{safe(none)}</p>'
-    shown = rows[-ROWS:]
-    more = f'<p class="soft">The last {ROWS} of {len(rows)}; the JSON has all.</p>' if len(rows) > ROWS else ""
-    return table(heads, shown) + more
-
-
-def _five_safes(safes: Sequence[dict[str, Any]]) -> str:
-    rows = []
-    for one in safes:
-        links = ", ".join(f'<a href="#{_id(_SECTIONS[name])}">{_SECTIONS[name]}</a>' for name in one["here"])
-        rows.append(f"<dt>safe {safe(one['safe'])}</dt><dd>{safe(one['asks'])} {links}</dd>")
-    return f'<dl class="facts">{"".join(rows)}</dl>'
-
-
-def _promise(bundle: dict[str, Any]) -> str:
-    promise, composition = bundle["promise"], bundle["composition"]
-    counted = "epsilon, pure" if promise["delta"] is None else f"rho, with delta {float(Fraction(promise['delta'])):g}"
-    return _facts(
-        [
-            ("whom it protects", promise["protects"]),
-            ("neighbours", promise["neighbours"]),
-            ("counted in", counted),
-            ("how losses add", composition["rule"]),
-            ("why it holds", f"{composition['proof']}, in privet's documentation"),
-        ]
-    )
-
-
-def _budget(bundle: dict[str, Any]) -> str:
-    budget, unit = bundle["budget"], bundle["promise"]["unit"]
+def _budget(bundle: dict[str, Any]) -> BudgetFacts:
+    budget = bundle["budget"]
     spent, cap, left = (Fraction(budget[name]) for name in ("spent", "cap", "left"))
-    share = min(float(spent / cap), 1.0) if cap else 1.0
-    shares = f'<i style="flex:{1000 * share:.0f}"></i><i class="left" style="flex:{1000 * (1 - share):.0f}"></i>'
-    bar = f'<div class="bar">{shares}</div>'
-    words = f'<p class="big">{safe(unit)} {short_text(spent)} of {short_text(cap)} spent, {short_text(left)} left</p>'
     buys = ""
     if bundle["promise"]["delta"] is not None:
-        buys = f"<p>One answer of epsilon {short_text(Fraction(budget['left_as_epsilon']))} is left.</p>"
-    analysts = [
+        buys = f"One answer of epsilon {short_text(Fraction(budget['left_as_epsilon']))} is left."
+    share = round(1000 * min(float(spent / cap), 1.0)) if cap else 1000
+    return BudgetFacts(spent, cap, left, share, buys)
+
+
+def _analysts(budget: dict[str, Any]) -> LedgerTable:
+    rows = [
         (
             line["analyst"],
             amount(line["spent"]),
@@ -141,7 +131,12 @@ def _budget(bundle: dict[str, Any]) -> str:
         )
         for line in budget["analysts"]
     ]
-    caps = [
+    last = "left, permits aside" if any(line.get("permit") for line in budget["caps"]) else "left to them"
+    return LedgerTable(("analyst", "spent", "own cap", last), rows)
+
+
+def _caps(budget: dict[str, Any]) -> LedgerTable:
+    rows = [
         (
             line["day"],
             line["analyst"] or ("all under the permit" if line.get("permit") else "everybody"),
@@ -150,17 +145,11 @@ def _budget(bundle: dict[str, Any]) -> str:
         )
         for line in budget["caps"]
     ]
-    under = any(row[3] for row in caps)
-    last_head = "left, permits aside" if under else "left to them"
-    heads = ("day", "for", "cap", "permit")[: 3 + under]
-    return (
-        f"{words}{bar}{buys}<p>It is never refreshed. All amounts are exact fractions in the JSON.</p>"
-        f"<h3>Analysts</h3>{_rows(('analyst', 'spent', 'own cap', last_head), analysts, 'Nobody has asked yet.')}"
-        f"<h3>What was allowed, and when</h3>{_rows(heads, [row[: 3 + under] for row in caps], 'Nothing.')}"
-    )
+    columns = 4 if any(row[3] for row in rows) else 3
+    return LedgerTable(("day", "for", "cap", "permit")[:columns], [row[:columns] for row in rows])
 
 
-def _permits(permits: Sequence[dict[str, Any]]) -> str:
+def _permits(permits: Sequence[dict[str, Any]]) -> LedgerTable:
     """Return what each permit allows, and what was spent under it."""
     rows = []
     for own in permits:
@@ -177,32 +166,10 @@ def _permits(permits: Sequence[dict[str, Any]]) -> str:
             )
         )
     heads = ("permit", "spent", "until", "who may spend", "for", "may leave", "owners for a raise")
-    return _rows(heads, rows, "None: analysts use grants of their own.")
+    return LedgerTable(heads, rows)
 
 
-def _unprotected(unprotected: dict[str, Any]) -> str:
-    declared = [(line["day"], str(line["rows_per_person"]), line["domain"]) for line in unprotected["declared"]]
-    return (
-        _facts(
-            [
-                ("what is public", unprotected["what"]),
-                ("columns", ", ".join(unprotected["columns"]) or "none were declared"),
-                ("written by", unprotected["written_by"]),
-            ]
-        )
-        + f"<h3>Declared</h3>{_rows(('day', 'rows per person', 'SHA-256 of the cells'), declared, 'Nothing.')}"
-    )
-
-
-def _criteria(bundle: dict[str, Any]) -> str:
-    kept = {True: "kept", False: '<span class="broken">BROKEN</span>'}
-    rows = "".join(
-        f"<tr><td>{kept[line['kept']]}</td><td>{safe(line['rule'], 300)}</td></tr>" for line in bundle["criteria"]
-    )
-    return f"<table><tbody>{rows}</tbody></table><p>{safe(bundle['checked_by'], 400)}</p>"
-
-
-def _releases(releases: list[dict[str, Any]], unit: str) -> str:
+def _releases(releases: list[dict[str, Any]], unit: str) -> LedgerTable:
     rows = [
         (
             str(line["entry"]),
@@ -218,10 +185,10 @@ def _releases(releases: list[dict[str, Any]], unit: str) -> str:
     ]
     heads = ("entry", "when (UTC)", "analyst", "what was asked", "epsilon", f"charged ({unit})", "answer", "permit")
     kept = [index for index, _ in enumerate(heads) if index < 7 or any(row[7] for row in rows)]
-    return _rows([heads[i] for i in kept], [[row[i] for i in kept] for row in rows], "Nothing was asked yet.")
+    return LedgerTable([heads[i] for i in kept], [[row[i] for i in kept] for row in rows])
 
 
-def _models(models: dict[str, Any]) -> str:
+def _models(released: list[dict[str, Any]]) -> LedgerTable:
     rows = [
         (
             str(line["model"]),
@@ -232,59 +199,20 @@ def _models(models: dict[str, Any]) -> str:
             ", ".join(map(str, line["entries"][:12])) + (", …" if len(line["entries"]) > 12 else ""),
             line["sha256"],
         )
-        for line in models["released"]
+        for line in released
     ]
-    heads = ("model", "day", "analyst", "algorithm", "epsilon", "entries", "SHA-256 of the file")
-    return f"<p>{safe(models['policy'], 300)}</p>{_rows(heads, rows, 'No model was written down.')}"
+    return LedgerTable(("model", "day", "analyst", "algorithm", "epsilon", "entries", "SHA-256 of the file"), rows)
 
 
-def _events(events: list[dict[str, Any]]) -> str:
-    def rows(of_access: bool) -> list[tuple[str, ...]]:
-        return [
-            (
-                line["at"][:16].replace("T", " "),
-                str(line["event"]),
-                line["analyst"] or "",
-                ", ".join(f"{name}: {value}" for name, value in line["facts"].items()),
-            )
-            for line in events
-            if (line["event"] in ACCESS) == of_access
-        ]
-
-    heads = ("when (UTC)", "what", "who", "facts")
-    none = "None: no server has served this ledger."
-    return (
-        f"<h3>Logins and refusals</h3>{_rows(heads, rows(True), none)}"
-        f"<h3>Grants, tokens and changes of the configuration</h3>{_rows(heads, rows(False), none)}"
-    )
-
-
-def _channels(channels: dict[str, Any]) -> str:
-    return f"<h3>Covered</h3>{_list(channels['covered'])}<h3>Not covered</h3>{_list(channels['not_covered'])}"
-
-
-def _ledger(bundle: dict[str, Any]) -> str:
-    ledger = bundle["ledger"]
-    signed = (
-        f"<h3>Checkpoint</h3><pre class='scroll'><code>{safe_lines(ledger['checkpoint'])}</code></pre>"
-        if ledger["checkpoint"]
-        else f'<p class="soft">No checkpoint: {safe(str(ledger["unsigned"]), 300)}</p>'
-    )
-    return (
-        _facts(
-            [
-                ("id", ledger["id"]),
-                ("lines", str(ledger["lines"])),
-                ("keys", ", ".join(ledger["keys"]) or "none"),
-                ("second keys", ", ".join(ledger["second_keys"]) or "none"),
-                ("written by", f"privet {ledger['version']}"),
-            ]
+def _events(events: list[dict[str, Any]], of_access: bool) -> LedgerTable:
+    rows = [
+        (
+            line["at"][:16].replace("T", " "),
+            str(line["event"]),
+            line["analyst"] or "",
+            ", ".join(f"{name}: {value}" for name, value in line["facts"].items()),
         )
-        + signed
-        + f"<p>{safe(bundle['limits'], 600)}</p>"
-    )
-
-
-def safe_lines(text: str) -> str:
-    """Return a text of several lines for a page."""
-    return "\n".join(safe(line, 400) for line in text.rstrip("\n").split("\n"))
+        for line in events
+        if (line["event"] in ACCESS) == of_access
+    ]
+    return LedgerTable(("when (UTC)", "what", "who", "facts"), rows)

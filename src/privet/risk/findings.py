@@ -20,7 +20,7 @@ from privet.risk.measures import SAME, Disclosure, Exposure, Ranking, individual
 from privet.risk.people import Belief, People
 from privet.risk.publication import Publication
 from privet.risk.tree import Floats, PublishedTree
-from privet.trees.layout import clean, shortened
+from privet.text import clean, shortened
 
 # -- One way to publish less: what it does to the worst posterior, and the accuracy that it costs.
 

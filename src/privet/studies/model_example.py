@@ -18,7 +18,7 @@ from privet.kernel import Domain
 from privet.models.model import Model
 from privet.models.tables import Tables
 from privet.models.tree import Ensemble, Leaf, cell_text
-from privet.trees.layout import clean, shortened
+from privet.text import clean, shortened
 
 LINES, COLUMNS, BARS, CLASSES, LABEL = 40, 100, 24, 6, 60  # at most, of each
 LIMIT = 4096  # bytes of JSON

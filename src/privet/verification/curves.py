@@ -5,29 +5,56 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from scipy.stats import binom
 
-from privet.trees.axis import Axis
-from privet.trees.layout import safe
-from privet.verification.marks import MARKS, cell, heads, key_of
+from privet.report import chart
+from privet.report.chart import Axis, Frame, Look, Series
+from privet.report.svg import Drawing
 from privet.verification.reconstruction import FALSE_ALARM
 
 Point = dict[str, Any]
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 544, 12, 248  # the frame of a figure, of 560 x 296
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 544, 34, 262  # the frame of a figure
+_ATTACK, _INFORMED, _BEATEN = (
+    Look("caught", "circle", 1.2),
+    Look("other", "hollow diamond", 1.2),
+    Look("failed", "cross", 0),
+)
+_CEILING, _COIN = Look("ink", width=2), Look("unknown", width=1.2, dash="6 4")
+
+Key = tuple[str, str, str]  # a mark, its colour, and words
 
 
-def section(curves: Sequence[Point]) -> str:
+class Figure(NamedTuple):
+    """A drawing, what is drawn how, and what it says."""
+
+    drawing: Drawing
+    key: Sequence[Key]
+    caption: str
+
+
+class Numbers(NamedTuple):
+    """The numbers behind figures; heads of numbers begin with #."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+class Curve(NamedTuple):
+    """All about one curve."""
+
+    title: str
+    subject: str
+    figures: Sequence[Figure]
+    table: Numbers
+
+
+def drawn(curves: Sequence[Point]) -> list[Curve]:
+    """Return what a page shows of curves; of a kind to come it shows nothing."""
     known = {"membership": _membership, "reconstruction": _reconstruction}
-    drawn = "".join(known[curve["curve"]](curve) for curve in curves if curve["curve"] in known and curve["points"])
-    if not drawn:
-        return ""
-    return (
-        "<section><h2>How far attacks get</h2><p>The smaller epsilon, the more noise, and the less an attacker learns "
-        f"about one person, whatever they know already.</p>{drawn}</section>"
-    )
+    return [known[curve["curve"]](curve) for curve in curves if curve["curve"] in known and curve["points"]]
 
 
 def _epsilon(point: Point) -> float:
@@ -40,7 +67,7 @@ def above(curve: Point) -> list[str]:
     if curve["curve"] not in ("membership", "reconstruction"):
         return []
     return [
-        f"{safe(str(curve['subject']), 100)} at {_at(point)}: an attack is right more often than the promise allows."
+        f"{str(curve['subject'])[:100]} at {_at(point)}: an attack is right more often than the promise allows."
         for point in curve["points"]
         if _beats(point)
     ]
@@ -58,57 +85,44 @@ def _at(point: Point) -> str:
     return "no noise" if math.isinf(_epsilon(point)) else f"epsilon {_epsilon(point):g}"
 
 
-def _subject(curve: Point) -> str:
-    return f'<span class="soft">{safe(str(curve["subject"]), 100)}</span>'
-
-
 def _typical(points: Sequence[Point]) -> Point:
     """The point whose epsilon is nearest to 1."""
     return min(points, key=lambda point: abs(math.log(_epsilon(point))))
 
 
-def _membership(curve: Point) -> str:
+def _membership(curve: Point) -> Curve:
     points = sorted(curve["points"], key=_epsilon)
     x, y = _epsilons(points), _shares([point["low"] for point in points])
-    shapes = _ceiling(points, x, y) + _level(0.5, y)
-    for point in points:
-        at, low, high = x.at(_epsilon(point)), y.at(point["low"]), y.at(point["high"])
-        shapes += f'<path class="line thin caught" d="M{at:.1f} {low:.1f}V{high:.1f}M{at - 4:.1f} {low:.1f}h8'
-        shapes += f'M{at - 4:.1f} {high:.1f}h8"/>{_guessed(point, x, y, "accuracy")}'
+    attack = [_point(point, "accuracy", point["low"], point["high"]) for point in points]
     one = _typical(points)
     caption = (
         "Somebody who knows everything else guesses from what is published whether one person is in the table: at "
         f"{_at(one)}, {one['accuracy']:.1%} of {one['guesses']:,} guesses are right, where a coin gets half of them "
         f"right and the promise allows {one['ceiling']:.1%}."
     )
-    key = [("attack", "caught", "the attack, with its error"), *_CEILING_KEY, *_beaten_key(points)]
-    return (
-        f'<h3>Is a person in the table? {_subject(curve)}</h3><div class="pair">'
-        f"{_figure(x, y, 'guesses that are right', shapes, key, caption)}"
-        f"{_numbers(points, _GUESSES)}</div>"
-    )
+    lines = _guessing(points, attack, has_whiskers=True)
+    key = [("circle", "caught", "the attack, with its error"), *_CEILING_KEY, *_beaten_key(points)]
+    figure = Figure(_figure(x, y, "guesses that are right", lines), key, caption)
+    return Curve("Is a person in the table?", str(curve["subject"]), [figure], _numbers(points, _GUESSES))
 
 
-def _reconstruction(curve: Point) -> str:
+def _reconstruction(curve: Point) -> Curve:
     points = sorted(curve["points"], key=_epsilon)
-    return (
-        f'<h3>Can the rows be rebuilt? {_subject(curve)}</h3><div class="pair">'
-        f"{_rebuilt(points)}{_inferred(points)}</div>"
-        f"<details><summary>the numbers</summary>{_numbers(points, _REBUILT)}</details>"
-    )
+    figures = [_rebuilt(points), _inferred(points)]
+    return Curve("Can the rows be rebuilt?", str(curve["subject"]), figures, _numbers(points, _REBUILT))
 
 
-def _rebuilt(points: list[Point]) -> str:
+def _rebuilt(points: list[Point]) -> Figure:
     """How wrong the rows are that an attacker puts together."""
     x = _epsilons(points)
     top = max(max(point["mismatch"], point["informed"], point["blind"]) for point in points)
-    y = Axis(0.0, 1.12 * top or 1.0, _BOTTOM, _TOP, _TOP)
+    y = Axis(0.0, 1.12 * top or 1.0, _BOTTOM, _TOP)
     blind = points[0]["blind"]
-    shapes = _level(blind, y)
-    for name, style, mark in (("mismatch", "caught", "attack"), ("informed", "other", "other")):
-        places = [(x.at(_epsilon(point)), y.at(point[name])) for point in points]
-        shapes += _path([place for place in places if place[0] <= x.end], f"line thin {style}")
-        shapes += "".join(_placed(mark, style, *place) for place in places)
+    lines = [
+        Series(_ATTACK, "the likeliest rows", [_point(point, "mismatch") for point in points], has_band=False),
+        Series(_INFORMED, "who knows the spread", [_point(point, "informed") for point in points], has_band=False),
+        _level(_COIN, blind, "never saw the model"),
+    ]
     one, last = _typical(points), points[-1]
     clear = f"without noise {last['informed']:.1%} and " if last["epsilon"] is None else ""
     caption = (
@@ -117,32 +131,59 @@ def _rebuilt(points: list[Point]) -> str:
         "model."
     )
     key = (
-        ("attack", "caught", "the likeliest rows"),
-        ("other", "other", "an attacker who knows how rows are spread"),
+        ("circle", "caught", "the likeliest rows"),
+        ("hollow diamond", "other", "an attacker who knows how rows are spread"),
         ("dashed", "unknown", "never saw the model"),
     )
-    return _figure(x, y, "values that are wrong", shapes, key, caption)
+    return Figure(_figure(x, y, "values that are wrong", lines), key, caption)
 
 
-def _inferred(points: list[Point]) -> str:
+def _inferred(points: list[Point]) -> Figure:
     """How often the class of one person is guessed right."""
     x, y = _epsilons(points), _shares([point["inference"] for point in points])
-    shapes = _ceiling(points, x, y) + _level(0.5, y) + "".join(_guessed(point, x, y, "inference") for point in points)
+    lines = _guessing(points, [_point(point, "inference") for point in points])
     one = _typical(points)
     caption = (
         "Somebody who knows everything but the class of one person guesses it from the published model: at "
         f"{_at(one)}, {one['inference']:.1%} of the guesses are right, where a coin gets half of them right and the "
         f"promise allows {one['ceiling']:.1%}."
     )
-    key = [("attack", "caught", "the attack"), *_CEILING_KEY, *_beaten_key(points)]
-    return _figure(x, y, "classes guessed right", shapes, key, caption)
+    key = [("circle", "caught", "the attack"), *_CEILING_KEY, *_beaten_key(points)]
+    return Figure(_figure(x, y, "classes guessed right", lines), key, caption)
 
 
-_CEILING_KEY = (("line", "", "the most that the promise allows"), ("dashed", "unknown", "a coin"))
+_CEILING_KEY = (("line", "ink", "the most that the promise allows"), ("dashed", "unknown", "a coin"))
 
 
-def _beaten_key(points: list[Point]) -> list[tuple[str, str, str]]:
-    return [("failed", "failed", "ABOVE what the promise allows")] if any(map(_beats, points)) else []
+def _beaten_key(points: list[Point]) -> list[Key]:
+    return [("cross", "failed", "ABOVE what the promise allows")] if any(map(_beats, points)) else []
+
+
+def _point(point: Point, name: str, low: float | None = None, high: float | None = None) -> chart.ChartPoint:
+    value = point[name]
+    told = f"{value:.1%}"
+    return chart.ChartPoint(
+        _epsilon(point), value, value if low is None else low, value if high is None else high, told
+    )
+
+
+def _level(look: Look, share: float, title: str) -> Series:
+    return Series(look, title, level=chart.ChartPoint(0, share, share, share, f"{share:.1%}"))
+
+
+def _guessing(points: list[Point], attack: list[chart.ChartPoint], has_whiskers: bool = False) -> list[Series]:
+    """An attack's guesses, marked where they beat the ceiling; the ceiling; and a coin."""
+    beaten = list(map(_beats, points))
+    held = [each for each, over in zip(attack, beaten, strict=True) if not over]
+    above = [each for each, over in zip(attack, beaten, strict=True) if over]
+    alone = Look("caught", "circle", 0)
+    lines = [Series(alone, "the attack", held, has_band=False, has_whiskers=has_whiskers)] if held else []
+    lines += [Series(_BEATEN, "ABOVE", above, has_band=False, has_whiskers=has_whiskers)] if above else []
+    return [
+        *lines,
+        Series(_CEILING, "the promise allows", _ceiling(points), has_band=False),
+        _level(_COIN, 0.5, "a coin"),
+    ]
 
 
 def _epsilons(points: list[Point]) -> Axis:
@@ -153,27 +194,25 @@ def _epsilons(points: list[Point]) -> Axis:
     if low == high:
         low, high = low / 2, high * 2
     apart = 64 if math.inf in known else 0
-    return Axis(low, high, _LEFT + 14, _RIGHT - 14 - apart, _RIGHT - 14, log=True)
+    return Axis(low, high, _LEFT + 14, _RIGHT - 14 - apart, _RIGHT - 14, math.log)
 
 
 def _shares(values: list[float]) -> Axis:
-    return Axis(min(0.45, math.floor(20 * min(values)) / 20), 1.0, _BOTTOM, _TOP, _TOP)
+    return Axis(min(0.45, math.floor(20 * min(values)) / 20), 1.0, _BOTTOM, _TOP)
 
 
-def _ceiling(points: list[Point], x: Axis, y: Axis) -> str:
+def _ceiling(points: list[Point]) -> list[chart.ChartPoint]:
     """The curve through the ceilings: the logarithm of their odds grows with epsilon, in a straight line."""
     known = [(_epsilon(point), _log_odds(point["ceiling"])) for point in points if math.isfinite(_epsilon(point))]
-    places = [(x.at(known[0][0]), y.at(_share(known[0][1])))] if known else []
+    places = [(known[0][0], _share(known[0][1]))] if known else []
     for (low, first), (high, last) in pairwise(known):
         for part in range(1, 13):
             epsilon = low * (high / low) ** (part / 12) if high > low else high
             weight = (epsilon - low) / (high - low) if high > low else 1.0
-            places.append((x.at(epsilon), y.at(_share(first + weight * (last - first)))))
-    drawn = _path(places, "line")
-    for point in points:
-        if math.isinf(_epsilon(point)):
-            drawn += _placed("line", "ink", x.edge, y.at(point["ceiling"]))
-    return drawn
+            places.append((epsilon, _share(first + weight * (last - first))))
+    found = [chart.ChartPoint(epsilon, share, share, share) for epsilon, share in places]
+    clear = [point["ceiling"] for point in points if math.isinf(_epsilon(point))]
+    return found + [chart.ChartPoint(math.inf, share, share, share) for share in clear]
 
 
 def _log_odds(share: float) -> float:
@@ -184,47 +223,11 @@ def _share(log_odds: float) -> float:
     return 1 / (1 + math.exp(-log_odds))
 
 
-def _level(share: float, y: Axis) -> str:
-    return f'<path class="line dashed thin unknown" d="M{_LEFT} {y.at(share):.1f}H{_RIGHT}"/>'
-
-
-def _path(places: list[tuple[float, float]], style: str) -> str:
-    points = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-    return f'<path class="{style}" d="M{points}"/>' if places else ""
-
-
-def _guessed(point: Point, x: Axis, y: Axis, name: str) -> str:
-    mark, style = ("failed", "failed") if _beats(point) else ("attack", "caught")
-    return _placed(mark, style, x.at(_epsilon(point)), y.at(point[name]))
-
-
-def _placed(mark: str, style: str, x: float, y: float) -> str:
-    return f'<g class="{style}" transform="translate({x:.1f} {y:.1f})">{MARKS[mark]}</g>'
-
-
-def _figure(x: Axis, y: Axis, label: str, shapes: str, key: Sequence[tuple[str, str, str]], caption: str) -> str:
-    """A frame with both scales, what is drawn in it, and what that is."""
-    frame = ""
-    for tick in y.ticks:
-        at = y.at(tick)
-        frame += f'<path class="grid" d="M{_LEFT} {at:.1f}H{_RIGHT}"/>'
-        frame += f'<text x="{_LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{100 * tick:g}%</text>'
-    for tick in x.ticks:
-        frame += f'<path class="axis" d="M{x.at(tick):.1f} {_BOTTOM}v5"/>'
-        frame += f'<text x="{x.at(tick):.1f}" y="{_BOTTOM + 19}" text-anchor="middle">{tick:g}</text>'
-    if x.edge > x.end:
-        gap = (x.end + x.edge) / 2
-        frame += f'<path class="grid dashed" d="M{gap:.1f} {_TOP}V{_BOTTOM}"/>'
-        frame += f'<text x="{_RIGHT + 8}" y="{_BOTTOM + 19}" text-anchor="end">no noise</text>'
-    frame += f'<path class="axis" d="M{_LEFT} {_BOTTOM}H{_RIGHT}"/>'
-    frame += f'<text class="label" x="{(_LEFT + _RIGHT) / 2}" y="{_BOTTOM + 42}" text-anchor="middle">epsilon</text>'
-    middle = (_TOP + _BOTTOM) / 2
-    turned = f'transform="translate(11 {middle}) rotate(-90)" text-anchor="middle"'
-    frame += f'<text class="label" {turned}>{label}</text>'
-    return (
-        f'<figure><svg class="figure" viewBox="0 0 560 296" role="img" aria-label="{label} over epsilon">'
-        f"{frame}{shapes}</svg>{key_of(key)}<figcaption>{caption}</figcaption></figure>"
-    )
+def _figure(x: Axis, y: Axis, label: str, lines: Sequence[Series]) -> Drawing:
+    """A frame with both scales, and what is drawn in it."""
+    edge = "no noise" if x.edge > x.end else ""
+    frame = Frame(x, y, label, "epsilon", lambda share: f"{100 * share:g}%", at_edge=edge)
+    return Drawing(560, _BOTTOM + 48, frame.drawn(lines), f"{label} over epsilon")
 
 
 _GUESSES = {"accuracy": "right", "low": "from", "high": "to", "ceiling": "allowed", "guesses": "guesses"}
@@ -239,14 +242,10 @@ _REBUILT = {
 }
 
 
-def _numbers(points: list[Point], names: dict[str, str]) -> str:
+def _numbers(points: list[Point], names: dict[str, str]) -> Numbers:
     """The numbers behind a figure."""
-    rows = ""
-    for point in points:
-        values = [_at(point).removeprefix("epsilon "), *(_digits(point[name], name) for name in names)]
-        rows += f'<tr class="rule">{"".join(map(cell, values))}</tr>'
-    named = heads("#epsilon", *(f"#{head}" for head in names.values()))
-    return f'<div class="scroll"><table>{named}<tbody>{rows}</tbody></table></div>'
+    rows = [[_at(point).removeprefix("epsilon "), *(_digits(point[name], name) for name in names)] for point in points]
+    return Numbers(["#epsilon", *(f"#{head}" for head in names.values())], rows)
 
 
 def _digits(value: float, name: str) -> str:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from privet.errors import ModelError
 from privet.kernel import DEEPEST_TREE, LONGEST_TEXT
-from privet.text import SHOWN
-from privet.trees.layout import clean, shortened
+from privet.text import SHOWN, clean, shortened
 
 UNSAID = "the text does not say which criterion chose its splits"
 MOST_LINES = 10**6  # some 600 bytes each while a tree is read

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -511,16 +512,8 @@ async def model(visit: PageVisit) -> Response:
 
 
 def _drawing(found: Model) -> Markup:
-    """Return the picture of a model without its style, which the pages have in their style sheet.
-
-    What people wrote into the domain is escaped by what draws it (`privet.trees`).
-    """
-    from privet.trees import drawing, table_drawing
-
-    picture = found._repr_html_()
-    for style in (drawing.STYLE, table_drawing.STYLE):
-        picture = picture.replace(f"<style>{style}</style>", "", 1)
-    return Markup(picture)
+    """Return the picture of a model without its style, which the pages have in their style sheet."""
+    return Markup(re.sub("<style>.*?</style>", "", found._repr_html_(), count=1, flags=re.DOTALL))
 
 
 async def model_file(visit: PageVisit) -> Response:

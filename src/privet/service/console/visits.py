@@ -25,6 +25,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from privet.kernel import Domain, Unit, unit_with
+from privet.report.svg import style
 from privet.service import api
 from privet.service.boundary import Gate, Operation, Refusal
 from privet.service.console.asking import Form, in_counts
@@ -436,10 +437,14 @@ def sentence(words: str) -> str:
 
 @lru_cache
 def _static(name: str) -> bytes:
-    if name == "drawings.css":  # of drawings that stand in pages, where the policy forbids them to bring it along
-        from privet.trees import drawing, table_drawing
+    if name == "drawings.css":  # the policy forbids drawings to bring it along
+        return style("classes", "trees", "tables").encode()
+    if name == "console.css":
+        return style("colours").encode() + _file(name)
+    return _file(name)
 
-        return f"{drawing.STYLE}\n{table_drawing.STYLE}\n".encode()
+
+def _file(name: str) -> bytes:
     return resources.files("privet.service.console").joinpath("static", name).read_bytes()
 
 

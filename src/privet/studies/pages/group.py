@@ -9,7 +9,7 @@ from typing import Any
 
 from privet.studies.estimate import Estimate
 from privet.studies.trial import Outcome, Pairs, Trial
-from privet.trees.layout import clean, shortened
+from privet.text import clean, shortened
 
 PICKED = {"data": "data set", "rows": "rows", "epsilon": "epsilon", "algorithm": "algorithm"}
 NOT_PRIVATE = "not private"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from privet.report.svg import MINUS
 from privet.studies.findings import Findings, Panel
-from privet.studies.pages.words import MINUS, amount, errors_text, number_text, ours_text, places
-from privet.trees.layout import safe
+from privet.studies.pages.words import amount, errors_text, number_text, ours_text, places
 
 
 def reading(panels: Sequence[Panel]) -> str:
@@ -33,17 +33,9 @@ class Listing:
     rows: tuple[tuple[str, ...], ...]
 
     @property
-    def html(self) -> str:
-        heads = "".join(f'<th{_kind(i)} scope="col">{safe(head)}</th>' for i, head in enumerate(self.heads))
-        body = ""
-        for name, rows in groupby(self.rows, key=lambda row: row[0]):
-            same = list(rows)
-            first = f'<td class="name" rowspan="{len(same)}">{safe(name, 80)}</td>'
-            for row in same:
-                cells = "".join(f"<td{_kind(i)}>{safe(words, 80)}</td>" for i, words in enumerate(row) if i)
-                body += f'<tr class="first">{first}{cells}</tr>' if first else f"<tr>{cells}</tr>"
-                first = ""
-        return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    def groups(self) -> list[tuple[str, list[tuple[str, ...]]]]:
+        """The rows of each name, without it."""
+        return [(name, [row[1:] for row in rows]) for name, rows in groupby(self.rows, key=lambda row: row[0])]
 
 
 def listing(panel: Panel) -> Listing:
@@ -72,7 +64,3 @@ def largest_difference(findings: Findings) -> float | None:
     cells = [cell for panel in findings.panels for cell in panel.cells]
     found = [cell.difference(cell.paper) for cell in cells if cell.paper is not None]
     return max((each for each in found if each is not None), key=abs, default=None)
-
-
-def _kind(column: int) -> str:
-    return ' class="number"' if column > 1 else ""

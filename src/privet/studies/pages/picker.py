@@ -12,27 +12,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from privet.studies.pages import histogram, spread
+from markupsafe import Markup
+
 from privet.studies.pages.group import PICKED, Group
+from privet.studies.pages.histogram import Example, example
+from privet.studies.pages.spread import Spread, axis_of, spread
 from privet.studies.pages.words import ours_text
-from privet.trees.layout import safe
 
 TITLES = {
     "accuracy": "accuracy, percent",
     "auroc": "area under the ROC curve, percent",
     "cpu": "CPU seconds of a fit",
 }
-ROOM = 4_000_000  # characters of models, at most
-
-STYLE = """
-#picker { display: flex; flex-wrap: wrap; gap: .6rem 1.2rem; margin: .6rem 0; } #picker label { font-size: .85rem;
-  color: var(--soft); display: grid; gap: .15rem; } #picker[hidden] { display: none; }
-select { font: inherit; font-size: 1rem; color: var(--ink); background: var(--card); border: 1px solid var(--soft);
-  border-radius: .35rem; padding: .3rem .4rem; max-width: min(24rem, 100%); }
-.shown { border-top: 1px solid var(--line); padding-top: .8rem; } #model h3 { margin-top: 1rem; }
-@media (max-width: 44rem) { #picker label { width: 100%; } select { width: 100%; max-width: none; } }
-@media print { #picker, #moved { display: none; } .lane { break-inside: avoid; } pre { white-space: pre-wrap; } }
-"""
+ROOM, LARGER = 4_000_000, 5  # characters of models, at most; and how many a specimen becomes on a page
 
 
 @dataclass(frozen=True)
@@ -61,22 +53,7 @@ class Picker:
         return max(range(len(self.groups)), key=order)
 
     @property
-    def html(self) -> str:
-        static = self._spread(self.places[self.chosen], 0)
-        return (
-            '<section id="explore"><h2>Explore</h2>'
-            "<noscript><p>With scripts allowed, everything that was run can be picked here; "
-            "shown is the best of it.</p></noscript>"
-            f'<form id="picker" hidden>{"".join(self._selects())}</form>'
-            '<p id="moved" class="soft" role="status" hidden>That was not run; shown is the nearest that was.</p>'
-            '<p class="soft">A dot is a repeat, the bar their mean, the box its 95% interval'
-            f"{', the dotted line the majority class' * ('accuracy' in self.measures)}. The scale is the same for all "
-            f'of a data set.</p><div id="spread">{static}</div><div id="model">{self._model(self.chosen)}</div>'
-            f'<script type="application/json" id="index">{self.index}</script>{"".join(self._templates())}</section>'
-        )
-
-    @property
-    def index(self) -> str:
+    def index(self) -> Markup:
         """What the script needs to find its way; no text can end the element that it stands in."""
         content = {
             "names": list(PICKED),
@@ -85,31 +62,35 @@ class Picker:
             "places": self.places,
             "chosen": self.chosen,
         }
-        return json.dumps(content).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+        return Markup(json.dumps(content).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
-    def _selects(self) -> Iterator[str]:
+    @property
+    def selects(self) -> Iterator[tuple[str, str, list[tuple[str, str]], str]]:
+        """What can be picked: a name, a title, words with what is said of them, and what is picked first."""
         by: dict[str, Callable[[Group], float]] = {
             "rows": lambda group: group.size,
             "epsilon": lambda group: group.budget,
         }
         for i, (name, title) in enumerate(PICKED.items()):
             order = sorted(self.groups, key=by[name]) if name in by else self.groups
-            words = list(dict.fromkeys(group.words[i] for group in order))
-            yield _select(name, title, words, self.groups[self.chosen].words[i])
-        titles = [TITLES.get(name, name) for name in self.measures]
-        yield _select("measure", "measure", self.measures, self.measures[0], titles)
+            options = dict.fromkeys(group.words[i] for group in order)
+            yield name, title, [(word, word) for word in options], self.groups[self.chosen].words[i]
+        yield "measure", "measure", [(name, TITLES.get(name, name)) for name in self.measures], self.measures[0]
 
-    def _templates(self) -> Iterator[str]:
-        for place in sorted(set(self.places)):
-            for number in range(len(self.measures)):
-                yield f'<template id="spread-{place}-{number}">{self._spread(place, number)}</template>'
+    @property
+    def spreads(self) -> list[tuple[int, int]]:
+        """Every place with every measure."""
+        return [(place, number) for place in sorted(set(self.places)) for number in range(len(self.measures))]
+
+    @property
+    def models(self) -> Iterator[tuple[int, bool]]:
+        """Every group, and whether its model would make the page too large."""
         room = ROOM
-        for number in range(len(self.groups)):
-            drawn = self._model(number)
-            room -= len(drawn)
-            yield f'<template id="model-{number}">{drawn if room > 0 else self._model(number, bare=True)}</template>'
+        for number, group in enumerate(self.groups):
+            room -= LARGER * len(json.dumps(group.specimen)) if group.specimen is not None else 0
+            yield number, room <= 0
 
-    def _spread(self, place: int, measure: int) -> str:
+    def spread(self, place: int, measure: int) -> Spread:
         """All algorithms at a place, and beside them those that are not private."""
         here = self.groups[self.places.index(place)]
         among = [
@@ -118,27 +99,13 @@ class Picker:
             if group.words[:2] == here.words[:2] and (group.epsilon == here.epsilon or not group.private)
         ]
         name = self.measures[measure]
-        axis = spread.axis_of([group for group in self.groups if group.data == here.data], name)
-        return f"<h3>{safe(TITLES.get(name, name), 60)}</h3>{spread.spread(among, name, axis, self.chosen)}"
+        axis = axis_of([group for group in self.groups if group.data == here.data], name)
+        return spread(TITLES.get(name, name), among, name, axis, self.chosen)
 
-    def _model(self, number: int, bare: bool = False) -> str:
+    def model(self, number: int, bare: bool = False) -> tuple[str, str, Example | None, str]:
+        """What was picked, its measures, and one of its models, or why there is none."""
         group = self.groups[number]
-        known = ((name, group.estimate(name)) for name in (*self.measures, "majority"))
-        told = "; ".join(f"{name} {ours_text(each)}" for name, each in known if each is not None)
-        head = f'<div class="shown"><p><b>{safe(group.told, 300)}</b>: {safe(told)}</p></div>'
-        specimen = group.specimen
-        if specimen is None or bare:
-            why = "the page would be too large" if bare else "none was kept of these trials"
-            return f'{head}<p class="soft">No model is shown: {why}.</p>'
-        return (
-            f"{head}<h3>One of the models</h3>{histogram.text_of(specimen)}"
-            f"<h3>Before and after the noise</h3>{histogram.histogram(specimen)}"
-        )
-
-
-def _select(name: str, title: str, words: Sequence[str], chosen: str, titles: Sequence[str] = ()) -> str:
-    options = "".join(
-        f'<option value="{safe(word)}"{" selected" * (word == chosen)}>{safe(told)}</option>'
-        for word, told in zip(words, titles or words, strict=True)
-    )
-    return f'<label>{title}<select name="{name}" autocomplete="off">{options}</select></label>'
+        measured = ((name, group.estimate(name)) for name in (*self.measures, "majority"))
+        told = "; ".join(f"{name} {ours_text(each)}" for name, each in measured if each is not None)
+        shown = None if group.specimen is None or bare else example(group.specimen)
+        return group.told, told, shown, "the page would be too large" if bare else "none was kept of these trials"

@@ -5,24 +5,29 @@ They are functions of findings and run nothing again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from privet.studies.findings import At, Number, Panel
+from privet.report.chart import MARKS, Axis, Frame, Look, Series, looks, scale_of, sheet
+from privet.report.svg import Drawing, join, moved, path, tag, text
+from privet.studies.findings import At, Panel
 from privet.studies.pages.bars import bars
 from privet.studies.pages.dots import dots
-from privet.studies.pages.drawn import Drawn, sheet, text
-from privet.studies.pages.frame import Frame, Line, scale
 from privet.studies.pages.frontier import best, frontier
 from privet.studies.pages.heat import cells, heat
-from privet.studies.pages.look import CLOSED, FRONTIER, LEVELS, OTHERS, PAPER, Look, looks
-from privet.studies.pages.words import amount
-from privet.trees.axis import Axis
+from privet.studies.pages.words import amount, number_text, other_of, point_of
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 480, 52, 464, 36, 262
 CROWD = 7  # lines above which only those that are best somewhere have a band; with a frontier so many have a look
 APART = 36  # pixels between two places that are both named
+
+# what is no series: the same in every drawing
+PAPER, CLOSED = Look("ink", "ring", 0), Look("ink", "cross", 0)
+FRONTIER = Look("best-so-far", width=12)
+OTHERS = Look("crowd", "dot", 1)  # of many lines those that lead nowhere
+LEVELS = tuple(Look("s8", width=1.4, dash=dash) for dash in ("1 4", "12 4", "6 6", "12 4 1 4", "3 9"))
 
 MAPS = {"heat": heat, "cells": cells}
 
@@ -37,7 +42,7 @@ def looks_of(panels: Sequence[Panel]) -> dict[str, Look]:
     return {**looks(series for panel in panels if panel.kind not in MAPS for series in panel.series), **found}
 
 
-def drawing(panel: Panel, shown: Looks | None = None, span: Span | None = None) -> Drawn:
+def drawing(panel: Panel, shown: Looks | None = None, span: Span | None = None) -> Drawing:
     """A panel, in the looks that its series have elsewhere and, for a heat map, on a ramp shared with others."""
     found = looks_of([panel]) if shown is None else shown
     if panel.kind in MAPS:
@@ -104,48 +109,44 @@ def shared_span(panel: Panel, panels: Sequence[Panel]) -> Span | None:
     return (min(means), max(means)) if means else None
 
 
-def _lines(panel: Panel, shown: Looks) -> Drawn:
+def _lines(panel: Panel, shown: Looks) -> Drawing:
     across = _Across(panel)
     winners, leaders = {cell.series for cell, _ in best(panel)}, leading(panel)
     lines = []
     for series in sorted(panel.series, key=lambda series: series not in leaders):  # the first are drawn on top
         cells = sorted(panel.line(series), key=lambda cell: across.place(cell.at))
-        lines.append(
-            Line(
-                shown[series] if series in leaders else OTHERS,
-                series,
-                [(across.place(cell.at), cell.ours) for cell in cells],
-                paper=_known([(across.place(cell.at), cell.paper) for cell in cells]),
-                closed=_known([(across.place(cell.at), cell.closed) for cell in cells]),
-                band=len(panel.series) <= CROWD or (series in winners and series in leaders),
-            )
-        )
-    lines += [Line(shown[title], title, (), level) for title, level in panel.levels]
+        look = shown[series] if series in leaders else OTHERS
+        others = []
+        for cell in cells:
+            for kind, number, mark in (("paper", cell.paper, look.mark), ("closed form", cell.closed, "cross")):
+                if number is not None:
+                    told = f"{series}, {panel.x} {amount(cell.at)}: {kind} {number_text(number)}"
+                    others.append(other_of(across.place(cell.at), number, mark, told))
+        has_band = len(panel.series) <= CROWD or (series in winners and series in leaders)
+        points = [point_of(across.place(cell.at), cell.ours) for cell in cells]
+        lines.append(Series(look, series, points, others=others, has_band=has_band))
+    lines += [Series(shown[title], title, level=point_of(0.0, level)) for title, level in panel.levels]
     y = _up(lines, panel.y)
     frame = Frame(across.axis, y, panel.y, panel.x, amount, across.tell, across.ticks)
-    under, below = "", ""
+    under, below = [], []
     if panel.frontier:
         edge = [f"{across.axis.at(across.place(c.at)):.1f} {y.at(c.ours.mean):.1f}" for c in frontier(panel)]
-        under = f'<g class="{FRONTIER.name}"><path class="line round" d="M{"L".join(edge)}"/></g>'
-        below = text(LEFT - 8, BOTTOM + 64, "best", "", "end")
+        under.append(FRONTIER.drawn(path("M" + "L".join(edge), "line round")))
+        below.append(text(LEFT - 8, BOTTOM + 64, "best", "end"))
         for cell, clear in best(panel):
             look, at = shown[cell.series], across.axis.at(across.place(cell.at))
-            kind = "marks" if clear else "paper"
-            below += f'<g class="{look.name}" transform="translate({at:.1f} {BOTTOM + 60})"><g class="{kind}">'
-            below += f"{look.mark}</g></g>"
+            mark = tag("g", MARKS[look.mark], class_="marks" if clear else "paper")
+            below.append(look.drawn(moved(at, BOTTOM + 60, mark)))
     height = BOTTOM + (76 if panel.frontier else 48)
-    return Drawn(WIDTH, height, under + frame.drawn(lines) + below, f"{panel.title}: {panel.y} against {panel.x}")
+    shapes = join([*under, frame.drawn(lines), *below])
+    return Drawing(WIDTH, height, shapes, f"{panel.title}: {panel.y} against {panel.x}")
 
 
-def _known(numbers: Sequence[tuple[float, Number | None]]) -> list[tuple[float, Number]]:
-    return [(at, number) for at, number in numbers if number is not None]
-
-
-def _up(lines: Sequence[Line], label: str) -> Axis:
+def _up(lines: Sequence[Series], label: str) -> Axis:
     """A scale for all numbers, and for as much of their bands as does not squeeze them."""
-    axis = scale(lines, BOTTOM, TOP)
+    axis = scale_of(lines, BOTTOM, TOP)
     room = 0.25 * (axis.high - axis.low)
-    bands = [each for line in lines for _, each in line.points] + [line.level for line in lines if line.level]
+    bands = [point for line in lines for point in line.points] + [line.level for line in lines if line.level]
     low = max(axis.low - room, min([axis.low, *(each.low for each in bands)]))
     high = min(axis.high + room, max([axis.high, *(each.high for each in bands)]))
     if "percent" in label:  # nothing is beyond
@@ -166,7 +167,7 @@ class _Across:
             first, last = (first / 2, last * 2) if log else (first - 1, last + 1)
         elif self._names is not None:
             first, last = first - 0.3, last + 0.3
-        self.axis = Axis(first, last, LEFT + 8, RIGHT - 8, RIGHT, log)
+        self.axis = Axis(first, last, LEFT + 8, RIGHT - 8, RIGHT, math.log if log else float)
         marked = [self.axis.at(place) for place in places]
         roomy = all(b - a >= APART for a, b in pairwise(marked))
         self.ticks: Sequence[float] = places if roomy or self._names is not None else ()

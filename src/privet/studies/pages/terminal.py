@@ -10,7 +10,7 @@ from privet.studies.pages.frontier import best_where
 from privet.studies.pages.listing import largest_difference, listing, reading
 from privet.studies.pages.words import errors_text
 from privet.studies.study import Study
-from privet.trees.layout import clean, shortened, width_of
+from privet.text import clean, shortened, width_of
 
 WIDTH = 100
 

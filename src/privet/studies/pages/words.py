@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from privet.report.chart import ChartPoint, Other
+from privet.report.svg import MINUS
 from privet.studies.estimate import Estimate
 from privet.studies.findings import At, Number
 
-MINUS = "\u2212"
+FEW = 3  # repeats below which an interval says nothing and is not drawn
 
 
 def amount(value: At) -> str:
@@ -78,3 +80,14 @@ def errors_text(difference: float | None) -> str:
         return ""
     told = f"{difference:+.1f}" if abs(difference) < 100 else f"{difference:+.0f}"
     return "0" if float(told) == 0 else told.replace("-", MINUS)
+
+
+def point_of(x: float, each: Estimate) -> ChartPoint:
+    """An estimate as a point of a chart."""
+    told = f"{each.mean:.4g} ± {each.half:.2g} ({each.n} repeats)"
+    return ChartPoint(x, each.mean, each.low, each.high, told, each.n >= FEW)
+
+
+def other_of(x: float, number: Number, mark: str, told: str) -> Other:
+    """A number of somebody else as it stands beside ours."""
+    return Other(x, number.value, number.reading + 1.96 * number.se, mark, told)

@@ -1,36 +1,19 @@
-"""The published tree as a picture: where the people are whose values are known.
-
-A label is whatever somebody wrote into a table or a model file: every one is cleaned, shortened and escaped.
-"""
+"""The published tree as a picture: where the people are whose values are known."""
 
 from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
 
-from privet.risk.drawing import level, start
+from privet.report.svg import LABEL, Drawing
+from privet.report.tree_picture import DrawnNode, LeafRow, tree_drawing
 from privet.risk.findings import Audit, probability
 from privet.risk.publication import Publication
+from privet.risk.shades import level, start
 from privet.risk.tree import PublishedTree
-from privet.trees.layout import (
-    BOLD,
-    GAP,
-    LABEL,
-    LETTER,
-    NAME,
-    ROW,
-    clean,
-    columns,
-    edge_to,
-    heights_of,
-    safe,
-    shortened,
-    text_at,
-    width_of,
-)
+from privet.text import clean, shortened
 
 LEAVES = 200  # rows of a picture, at most
-BAR, TEXT = 64, 50  # pixels
 
 
 @dataclass(frozen=True)
@@ -122,63 +105,36 @@ def _unfolded(tree: PublishedTree, parts: list[Part], room: int) -> dict[int, li
 # -- the picture --------------------------------------------------------------------------------
 
 
-def exposed_tree(audit: Audit) -> str:
-    """The tree, root left, a row for each leaf: how sure somebody is of its best known person, and its people."""
+def exposed_tree(audit: Audit) -> Drawing:
+    """Return the tree: of each leaf how sure somebody is of its best known person, and its people."""
     publication = audit.publication
     assert publication is not None
-    tree = publication.tree
-    spots = spots_of(tree, parts_of(publication, audit))
-    edges, nodes = columns([(spot.depth, _condition(tree, spot), _name(tree, spot)) for spot in spots])
-    heights = heights_of([spot.above for spot in spots])
-    ends = [spot for spot in spots if not spot.is_split]
-    aligned = max(nodes) if max(nodes) < 900 else 0.0  # the leaves in one column, where that is near enough
-    words = {spot: _words(tree, spot) for spot in ends}
-    label = GAP + LETTER * max(width_of(each) for each in words.values())
-    digits = max(len(f"{spot.part.people:,}") for spot in ends)
-    tails = {spot: _tail(spot.part, digits) for spot in ends}
-    width = max(nodes) + BAR + TEXT + label + LETTER * max(map(len, tails.values())) + GAP
-    lines, drawn = [], []
-    for spot, y in zip(spots, heights, strict=True):
-        x = nodes[spot.depth] if spot.is_split else max(aligned, nodes[spot.depth])
-        if spot.depth:
-            lines.append(edge_to(edges[spot.depth], heights[spot.above], y, x, spot.is_outer))
-            title = f"{tree.where(spot.nodes[0])}" if len(spot.nodes) == 1 else ""
-            drawn.append(text_at(edges[spot.depth] + 7, y - 3, _condition(tree, spot), LABEL, "aside", title))
-        if spot.is_split:
-            name = _name(tree, spot)
-            end = x + 8 + BOLD * width_of(shortened(name, NAME))
-            lines.append(f"M{end:.0f} {y}H{edges[spot.depth + 1]:.0f}")
-            drawn.append(f'<circle cx="{x:.0f}" cy="{y}" r="3"/>')
-            drawn.append(text_at(x + 8, y + 4, name, NAME, "name", f"{name}: {_told(spot.part, audit)}"))
-        else:
-            bar = _bar(spot.part, audit, x, y)
-            at = x + BAR + TEXT
-            leaf = bar + text_at(at, y + 4, words[spot], LABEL, "class")
-            leaf += f'<text x="{at + label:.0f}" y="{y + 4}">{tails[spot]}</text>'
-            where = tree.where(spot.nodes[0]) if len(spot.nodes) == 1 else f"{len(spot.nodes)} branches"
-            drawn.append(f"<g><title>{safe(f'{where}: {_told(spot.part, audit)}')}</title>{leaf}</g>")
-    height = ROW * len(ends) + 8
-    size = f'viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" height="{height}"'
-    said = safe(
-        f"The tree of {audit.name} with {len(publication.leaves)} leaves that people are in: {_most(audit, spots)}"
-    )
-    return (
-        f'<svg class="risk" {size} role="img" aria-label="{said}"><path class="edge" transform="translate(.5 .5)" '
-        f'd="{"".join(lines)}"/>{"".join(drawn)}</svg>'
-    )
+    spots = spots_of(publication.tree, parts_of(publication, audit))
+    digits = max(len(f"{spot.part.people:,}") for spot in spots if not spot.is_split)
+    places = [_place(spot, publication.tree, audit, digits) for spot in spots]
+    said = f"The tree of {audit.name} with {len(publication.leaves)} leaves that people are in: {_most(audit, spots)}"
+    return tree_drawing(places, said)
 
 
-def _bar(part: Part, audit: Audit, x: float, y: int) -> str:
-    """The posterior as a length, a colour and a number; the threshold as a line."""
-    shade = level(part.worst, audit.threshold, start(audit))
-    at = x + BAR * audit.threshold
-    kind = "alarmed" if shade >= 3 else "tick"
-    return (
-        f'<rect class="e{shade}" x="{x:.1f}" y="{y - 5}" width="{BAR * part.worst:.1f}" height="10"/>'
-        f'<rect class="frame" x="{x:.1f}" y="{y - 5}" width="{BAR}" height="10"/>'
-        f'<path class="at" d="M{at:.1f} {y - 7}V{y + 7}"/>'
-        f'<text class="{kind}" x="{x + BAR + 6:.0f}" y="{y + 4}">{probability(part.worst).replace("<", "&lt;")}</text>'
+def _place(spot: Spot, tree: PublishedTree, audit: Audit, digits: int) -> DrawnNode:
+    one = len(spot.nodes) == 1
+    label, title = _condition(tree, spot), tree.where(spot.nodes[0]) if one else ""
+    told = _told(spot.part, audit)
+    if spot.is_split:
+        return DrawnNode(
+            spot.above, spot.depth, label, title, spot.is_outer, clean(tree.split_column(spot.nodes[0])), told
+        )
+    shade = level(spot.part.worst, audit.threshold, start(audit))
+    leaf = LeafRow(
+        [(f"e{shade}", spot.part.worst)],
+        _words(tree, spot),
+        _tail(spot.part, digits),
+        f"{title or f'{len(spot.nodes)} branches'}: {told}",
+        probability(spot.part.worst),
+        shade >= 3,
+        audit.threshold,
     )
+    return DrawnNode(spot.above, spot.depth, label, title, spot.is_outer, leaf=leaf)
 
 
 def _told(part: Part, audit: Audit) -> str:
@@ -210,11 +166,6 @@ def _tail(part: Part, digits: int) -> str:
     if not part.known:
         return people
     return people + (", all concerned" if part.known == part.people else f", {part.known:,} concerned")
-
-
-def _name(tree: PublishedTree, spot: Spot) -> str:
-    """The column by which a drawn node splits."""
-    return clean(tree.split_column(spot.nodes[0])) if spot.is_split else ""
 
 
 def _condition(tree: PublishedTree, spot: Spot) -> str:

@@ -8,8 +8,7 @@ import numpy as np
 
 from privet.kernel import Domain
 from privet.models.tables import Table, Tables
-from privet.trees.drawing import LINES, class_names
-from privet.trees.effects import (
+from privet.report.effects import (
     CELLS,
     SHOWN,
     WIDE,
@@ -28,12 +27,14 @@ from privet.trees.effects import (
     title_of,
     within,
 )
-from privet.trees.layout import LABEL, LONG, clean, shortened, width_of
+from privet.report.svg import LABEL
+from privet.report.tree_picture import LINES, class_names
+from privet.text import LONG, clean, shortened, width_of
 
 SIDE = 12  # letters of a bar to either side of zero
 
 
-def text(model: Tables) -> str:
+def tables_text(model: Tables) -> str:
     """The tables as text, the one that moves predictions most first; large ones and many are cut."""
     tables, classes = by_weight(model), shown_classes(model)
     lines = [repr(model), *[model.note] * bool(model.note)]

@@ -7,24 +7,21 @@ model have one scale, so that a small effect looks small beside a large one.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from markupsafe import Markup
 
 from privet.kernel import Date, Domain, Numeric
 from privet.models.tables import Table, Tables
 from privet.models.tree import cell_text
-from privet.trees.drawing import class_names
-from privet.trees.effects import (
+from privet.report.chart import round_numbers
+from privet.report.effects import (
     ACROSS,
     BINS,
     CELLS,
-    LESS,
     MARKS,
-    MINUS,
-    MORE,
     SHOWN,
     TABLES,
     Cell,
@@ -44,67 +41,59 @@ from privet.trees.effects import (
     where,
     within,
 )
-from privet.trees.layout import LABEL, LETTER, ROW, clean, safe, shortened, width_of
+from privet.report.svg import LABEL, LETTER, MINUS, ROW, Drawing, join, moved, path, rect, room, tag, text
+from privet.report.tree_picture import class_names
+from privet.text import clean, shortened, width_of
 
 SHEET, PANEL, SPACE = 1168.0, 376.0, 20.0  # pixels: all charts, one of them, and between two
 TOP, PLOT, FACET = 44.0, 140.0, 130.0  # what stands above a chart, its height, and the width of one of several
 NUMBER, BESIDE, EDGE, BELOW = 92.0, 58.0, 18.0, 30.0  # a number and its error, a missing cell, a margin, between rows
 DOWN, SLANT = 18, 14  # letters of the labels of a heat map
 
-# The style of an inline SVG reaches the whole page it stands in, hence the prefix.
-STYLE = f""".privet-tables{{overflow:visible}}.privet-tables text{{font:11px system-ui,sans-serif;fill:currentColor}}
-.privet-tables text{{font-variant-numeric:tabular-nums}}
-.privet-tables .name{{font-size:13px;font-weight:600}}.privet-tables .aside{{opacity:.72}}
-.privet-tables .small{{font-size:10px}}.privet-tables .class{{font-weight:600}}.privet-tables .end{{text-anchor:end}}
-.privet-tables .mid{{text-anchor:middle}}
-.privet-tables .more{{fill:{MORE}}}.privet-tables .less{{fill:{LESS}}}.privet-tables .faint{{opacity:.4}}
-.privet-tables .tick{{stroke:currentColor;opacity:.13}}.privet-tables .zero{{stroke:currentColor;opacity:.55}}
-.privet-tables .error{{stroke:currentColor;opacity:.75}}.privet-tables .band{{fill:currentColor;opacity:.16}}
-.privet-tables .line{{fill:none;stroke:currentColor;stroke-width:1.5}}
-.privet-tables .hit{{fill:none;pointer-events:all}}.privet-tables .hatch{{fill:none;stroke:currentColor;opacity:.2}}
-.privet-tables .frame{{fill:none;stroke:currentColor;opacity:.15}}"""
-
 
 @dataclass(frozen=True)
-class Panel:
+class TableChart:
     """One chart: what is drawn in it, and how large it is."""
 
     name: str
     width: float
     height: float
-    drawn: str
+    shapes: Markup
     marks: int
+
+    @property
+    def drawing(self) -> Drawing:
+        """The chart alone; on a phone one of usual width shrinks."""
+        kind = "privet-tables shrinks" if self.width <= 1.2 * PANEL else "privet-tables"
+        return Drawing(self.width, self.height, self.shapes, self.name, kind)
 
 
 @dataclass(frozen=True)
-class Scale:
+class LogOddsScale:
     """From log odds to pixels: one for all charts of a model."""
 
     low: float
     high: float
 
     def at(self, value: float, length: float) -> float:
+        """Return where a number stands."""
         return length * (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
 
     def ticks(self, most: int) -> list[float]:
         """Round numbers."""
-        rough = (self.high - self.low) / most
-        power = 10.0 ** math.floor(math.log10(rough))
-        step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
-        first, last = math.ceil(self.low / step), math.floor(self.high / step)
-        return [number * step for number in range(first, last + 1)]
+        return round_numbers(self.low, self.high, most)
 
 
-def scale_of(found: Sequence[Effect]) -> Scale:
+def scale_of(found: Sequence[Effect]) -> LogOddsScale:
     """As wide as the values are, and as their errors where these are not much wider."""
     if not any(np.abs(effect.values).max() > 1e-9 for effect in found):
-        return Scale(-1.0, 1.0)
+        return LogOddsScale(-1.0, 1.0)
     low = min(0.0, *(float(effect.values.min()) for effect in found))
     high = max(0.0, *(float(effect.values.max()) for effect in found))
-    room = 0.15 * (high - low)
+    air = 0.15 * (high - low)
     least = min(float((effect.values - effect.error).min()) for effect in found)
     most = max(float((effect.values + effect.error).max()) for effect in found)
-    return Scale(max(low - room, min(low, least)), min(high + room, max(high, most)))
+    return LogOddsScale(max(low - air, min(low, least)), min(high + air, max(high, most)))
 
 
 def svg(model: Tables) -> str:
@@ -117,19 +106,20 @@ def svg(model: Tables) -> str:
         (f"to begin with: {shares_text(model)}", ""),
         *[(key_text(model), "aside")] * bool(charts),
     ]
-    drawn = [_text(0, 16 + 18 * row, words, kind, 170) for row, (words, kind) in enumerate(heads)]
+    drawn = [text(0, 16 + 18 * row, words, kind or None, 170) for row, (words, kind) in enumerate(heads)]
     x, y, tallest, widest = 0.0, 18.0 * len(heads) + 22, 0.0, SHEET if charts else 600.0
     for chart in charts:
         if x and x + chart.width > SHEET:
             x, y, tallest = 0.0, y + tallest + BELOW, 0.0
-        drawn.append(f'<g transform="translate({x:.0f} {y:.0f})">{chart.drawn}</g>')
+        drawn.append(moved(x, y, chart.shapes))
         widest, tallest = max(widest, x + chart.width), max(tallest, chart.height)
         x += chart.width + SPACE
     height = y + tallest
     for words in more(hidden, "table", "…"):
-        drawn.append(_text(0, height + 22, words, "aside"))
+        drawn.append(text(0, height + 22, words, "aside"))
         height += 30
-    return _picture(widest, height, f"A sum of {model.summary} for {model.domain.target}", "".join(drawn), STYLE)
+    said = f"A sum of {model.summary} for {model.domain.target}"
+    return Drawing(widest, height, join(drawn), said, "privet-tables").file("classes", "tables")
 
 
 def key_text(model: Tables) -> str:
@@ -142,28 +132,13 @@ def key_text(model: Tables) -> str:
     )
 
 
-def picture(chart: Panel) -> str:
-    """A chart as a picture of its own; the page it stands in has the style. On a phone one of usual width shrinks."""
-    return _picture(chart.width, chart.height, chart.name, chart.drawn, shrinks=chart.width <= 1.2 * PANEL)
-
-
-def _picture(width: float, height: float, said: str, drawn: str, style: str = "", *, shrinks: bool = False) -> str:
-    size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
-    size += ' style="max-width:100%;height:auto"' * shrinks
-    styled = f"<style>{style}</style>" if style else ""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="privet-tables" {size} role="img" '
-        f'aria-label="{safe(said, 200)}">{styled}{drawn}</svg>'
-    )
-
-
-def panels(model: Tables) -> tuple[list[Panel], int]:
+def panels(model: Tables) -> tuple[list[TableChart], int]:
     """A chart for each table while there is room, and how many tables have none."""
     tables, classes = by_weight(model), shown_classes(model)
     if not tables:
         return [], 0
     scale = scale_of([effect for table in tables for effect in effects(model, table, classes)])
-    charts: list[Panel] = []
+    charts: list[TableChart] = []
     marks = 0
     for table in tables[:TABLES]:
         chart = _panel(model, table, classes, scale)
@@ -174,7 +149,7 @@ def panels(model: Tables) -> tuple[list[Panel], int]:
     return charts, len(tables) - len(charts)
 
 
-def _panel(model: Tables, table: Table, classes: Sequence[int], scale: Scale) -> Panel:
+def _panel(model: Tables, table: Table, classes: Sequence[int], scale: LogOddsScale) -> TableChart:
     found = effects(model, table, classes)
     column = model.domain[table.columns[0]]
     if len(table.columns) == 2:
@@ -185,23 +160,23 @@ def _panel(model: Tables, table: Table, classes: Sequence[int], scale: Scale) ->
         chart = _bar_chart(model.domain, table, found, scale)
     hidden = len(model.intercept) - len(classes) if len(model.intercept) > 2 else 0
     said = " · ".join([*caption(table).split(", "), *more(hidden, "class", "…")])
-    head = _text(0, 12, title_of(table), "name", 2 * LABEL, " and ".join(map(tidy, table.columns)))
-    drawn = head + _text(0, 28, said, "aside") + chart.drawn
-    return Panel(f"Log odds by {title_of(table)}", chart.width, chart.height, drawn, chart.marks)
+    head = _label(0, 12, title_of(table), "name", 2 * LABEL, " and ".join(map(tidy, table.columns)))
+    shapes = head + text(0, 28, said, "aside") + chart.shapes
+    return TableChart(f"Log odds by {title_of(table)}", chart.width, chart.height, shapes, chart.marks)
 
 
-def _text(x: float, y: float, words: str, kind: str, width: int = 200, title: str = "") -> str:
-    told = f"<title>{safe(title, 200)}</title>" if title and shortened(title, width) != title else ""
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{told}{safe(words, width)}</text>'
+def _label(x: float, y: float, words: str, kind: str, width: int, title: str) -> Markup:
+    """A text that can be read in full where it was shortened."""
+    return text(x, y, words, kind or None, width, title if shortened(title, width) != title else "")
 
 
 def _room(labels: Sequence[str], most: int) -> float:
     """Pixels for labels."""
-    return LETTER * max(width_of(shortened(label, most)) for label in labels) + 8
+    return room(labels, most) + 8
 
 
-def _line(kind: str, x: float, y: float, to_x: float, to_y: float) -> str:
-    return f'<path class="{kind}" d="M{x:.1f} {y:.1f}L{to_x:.1f} {to_y:.1f}"/>'
+def _line(kind: str, x: float, y: float, to_x: float, to_y: float) -> Markup:
+    return path(f"M{x:.1f} {y:.1f}L{to_x:.1f} {to_y:.1f}", kind)
 
 
 def _side(effect: Effect, cell: Cell) -> str:
@@ -221,7 +196,7 @@ def minus(words: str) -> str:
 # -- bars: a nominal attribute ------------------------------------------------------------------
 
 
-def _bar_chart(domain: Domain, table: Table, found: Sequence[Effect], scale: Scale) -> Panel:
+def _bar_chart(domain: Domain, table: Table, found: Sequence[Effect], scale: LogOddsScale) -> TableChart:
     """A line for each cell: its label, a bar around zero with its error, and for one class its number."""
     cells = cells_of(domain, table, found, CELLS)
     names = [labels_of(domain, table, cell) for cell in cells]
@@ -234,7 +209,7 @@ def _bar_chart(domain: Domain, table: Table, found: Sequence[Effect], scale: Sca
     drawn = []
     for number, effect in enumerate(found):
         x = left + number * (width + 14)
-        drawn += [] if one else [_text(x, TOP + 6, effect.name, "class", int(width / LETTER), effect.name)]
+        drawn += [] if one else [_label(x, TOP + 6, effect.name, "class", int(width / LETTER), effect.name)]
         drawn.append(_across_axis(scale, x, above, bottom, width))
         zero = x + scale.at(0, width)
         for row, cell in enumerate(cells):
@@ -242,41 +217,43 @@ def _bar_chart(domain: Domain, table: Table, found: Sequence[Effect], scale: Sca
             end = x + scale.at(value, width)
             begin, close = (x + scale.at(each, width) for each in (value - error, value + error))
             drawn.append(
-                f"<g><title>{safe(f'{where(domain, table, cell)}: {effect.told(cell)}', 400)}</title>"
-                f'<rect class="hit" x="{x:.1f}" y="{y - ROW / 2:.1f}" width="{width:.1f}" height="{ROW}"/>'
-                f'<rect class="{_side(effect, cell)}" x="{min(zero, end):.1f}" y="{y - 5:.1f}" '
-                f'width="{abs(end - zero):.1f}" height="10"/>'
-                f"{_line('error', begin, y, close, y) if error else ''}</g>"
+                tag(
+                    "g",
+                    tag("title", f"{where(domain, table, cell)}: {effect.told(cell)}"),
+                    rect(x, y - ROW / 2, width, ROW, "hit"),
+                    rect(min(zero, end), y - 5, abs(end - zero), 10, _side(effect, cell)),
+                    *[_line("error", begin, y, close, y)] * bool(error),
+                )
             )
     for row, (cell, name) in enumerate(zip(cells, names, strict=True)):
         y = above + ROW * row + ROW / 2 + 4
-        drawn.append(_text(left - 8, y, name, "end", most, name))
+        drawn.append(_label(left - 8, y, name, "end", most, name))
         if one:
             kind = "end" + " aside" * (not found[0].clear[cell])
             said = signed(float(found[0].values[cell])) + within(found[0].error[cell])
-            drawn.append(_text(PANEL, y, minus(said), kind))
+            drawn.append(text(PANEL, y, minus(said), kind))
     height = bottom + 18
     for words in more(found[0].values.size - len(cells), "cell", "…"):
-        drawn.append(_text(0, height + 10, words, "aside"))
+        drawn.append(text(0, height + 10, words, "aside"))
         height += 16
     total = PANEL if one else left + len(found) * (width + 14)
-    return Panel("", total, height, "".join(drawn), len(cells) * len(found))
+    return TableChart("", total, height, join(drawn), len(cells) * len(found))
 
 
-def _across_axis(scale: Scale, x: float, above: float, bottom: float, width: float) -> str:
+def _across_axis(scale: LogOddsScale, x: float, above: float, bottom: float, width: float) -> Markup:
     """Lines at round numbers, and the numbers below them."""
     drawn = []
     for tick in scale.ticks(max(2, int(width / 26))):
         place = x + scale.at(tick, width)
         drawn.append(_line("tick" if tick else "zero", place, above, place, bottom))
-        drawn.append(_text(place, bottom + 13, _tick(tick), "mid aside"))
-    return "".join(drawn)
+        drawn.append(text(place, bottom + 13, _tick(tick), "mid aside"))
+    return join(drawn)
 
 
 # -- steps: a numeric attribute -----------------------------------------------------------------
 
 
-def _steps(column: Numeric, table: Table, found: Sequence[Effect], scale: Scale) -> Panel:
+def _steps(column: Numeric, table: Table, found: Sequence[Effect], scale: LogOddsScale) -> TableChart:
     """A step line over the bins with a band of errors; the cell of missing values stands beside it."""
     one = len(found) == 1
     left, beside = 34.0, BESIDE if column.missing else 0.0
@@ -289,7 +266,7 @@ def _steps(column: Numeric, table: Table, found: Sequence[Effect], scale: Scale)
     places = _places([float(edge) for edge in edges], width)
     for number, effect in enumerate(found):
         x = left + number * (width + beside + 20)
-        drawn += [] if one else [_text(x, TOP + 6, effect.name, "class", int(width / LETTER), effect.name)]
+        drawn += [] if one else [_label(x, TOP + 6, effect.name, "class", int(width / LETTER), effect.name)]
         drawn.append(_up_axis(scale, x, above, width + beside, labelled=not number))
         drawn.append(_stairs(column, effect, scale, [x + place for place in places], above, bins))
         last = x - 100
@@ -303,17 +280,17 @@ def _steps(column: Numeric, table: Table, found: Sequence[Effect], scale: Scale)
             half = LETTER * len(words) / 2
             if x + offset - half > last + 6 and (place == len(ends) - 1 or x + offset + half < final - 6):
                 middle = last_place if place == len(ends) - 1 else x + offset
-                drawn.append(_text(middle, above + PLOT + 14, words, "mid aside"))
+                drawn.append(text(middle, above + PLOT + 14, words, "mid aside"))
                 last = x + offset + half
         if column.missing:
             drawn.append(_missing(column, effect, scale, x + width + beside - 22, above))
         marks += len(bins)
     height = above + PLOT + 20
     for words in more(column.bin_count - len(bins), "cell", "…"):
-        drawn.append(_text(left, height + 10, words, "aside"))
+        drawn.append(text(left, height + 10, words, "aside"))
         height += 14
     total = PANEL if one else left + len(found) * (width + beside + 20) - 20 + EDGE
-    return Panel("", total, height, "".join(drawn), marks)
+    return TableChart("", total, height, join(drawn), marks)
 
 
 def _places(edges: Sequence[float], width: float) -> list[float]:
@@ -325,18 +302,18 @@ def _places(edges: Sequence[float], width: float) -> list[float]:
     return [width * place / (len(edges) - 1) for place in range(len(edges))]
 
 
-def _up_axis(scale: Scale, x: float, above: float, width: float, *, labelled: bool) -> str:
+def _up_axis(scale: LogOddsScale, x: float, above: float, width: float, *, labelled: bool) -> Markup:
     drawn = []
     for tick in scale.ticks(6):
         y = above + PLOT - scale.at(tick, PLOT)
         drawn.append(_line("tick" if tick else "zero", x, y, x + width, y))
-        drawn += [_text(x - 5, y + 4, _tick(tick), "end aside")] if labelled else []
-    return "".join(drawn)
+        drawn += [text(x - 5, y + 4, _tick(tick), "end aside")] if labelled else []
+    return join(drawn)
 
 
 def _stairs(
-    column: Numeric, effect: Effect, scale: Scale, places: Sequence[float], above: float, bins: Sequence[int]
-) -> str:
+    column: Numeric, effect: Effect, scale: LogOddsScale, places: Sequence[float], above: float, bins: Sequence[int]
+) -> Markup:
     def up(value: float) -> float:
         return above + PLOT - scale.at(value, PLOT)
 
@@ -345,37 +322,42 @@ def _stairs(
     for place, number in enumerate(bins):
         begin, end = places[place], places[place + 1]
         value, error = float(effect.values[number]), float(effect.error[number])
-        y, size = up(value), f'x="{begin:.1f}" width="{end - begin:.1f}"'
+        y, width = up(value), end - begin
         title = f"{cell_text(shortened(column.name, 60), column.labels[number])}: {effect.told((number,))}"
         drawn.append(
-            f'<g><title>{safe(title, 400)}</title><rect class="hit" {size} y="{above}" height="{PLOT}"/><rect '
-            f'class="{_side(effect, (number,))}" {size} y="{min(y, zero):.1f}" height="{abs(y - zero):.1f}"/></g>'
+            tag(
+                "g",
+                tag("title", title),
+                rect(begin, above, width, PLOT, "hit"),
+                rect(begin, min(y, zero), width, abs(y - zero), _side(effect, (number,))),
+            )
         )
         line += f"{'L' if line else 'M'}{begin:.1f} {y:.1f}H{end:.1f}"
         high += f"{'L' if high else 'M'}{begin:.1f} {up(value + error):.1f}H{end:.1f}"
         low = f"L{end:.1f} {up(value - error):.1f}H{begin:.1f}" + low
-    return f'{"".join(drawn)}<path class="band" d="{high}{low}Z"/><path class="line" d="{line}"/>'
+    return join(drawn) + path(f"{high}{low}Z", "band") + path(line, "line")
 
 
-def _missing(column: Numeric, effect: Effect, scale: Scale, x: float, above: float) -> str:
+def _missing(column: Numeric, effect: Effect, scale: LogOddsScale, x: float, above: float) -> Markup:
     """The cell beside the bins."""
     cell = (column.size - 1,)
     value, error = float(effect.values[cell]), float(effect.error[cell])
     y, zero, high, low = (above + PLOT - scale.at(each, PLOT) for each in (value, 0.0, value + error, value - error))
     title = f"{cell_text(shortened(column.name, 60), column.labels[-1])}: {effect.told(cell)}"
-    return (
-        f"<g><title>{safe(title, 400)}</title>"
-        f'<rect class="hit" x="{x - 9:.1f}" y="{above}" width="18" height="{PLOT}"/>'
-        f'<rect class="{_side(effect, cell)}" x="{x - 6:.1f}" y="{min(y, zero):.1f}" width="12" '
-        f'height="{abs(y - zero):.1f}"/>'
-        f"{_line('error', x, high, x, low) if error else ''}</g>{_text(x, above + PLOT + 14, 'missing', 'mid aside')}"
+    bar = tag(
+        "g",
+        tag("title", title),
+        rect(x - 9, above, 18, PLOT, "hit"),
+        rect(x - 6, min(y, zero), 12, abs(y - zero), _side(effect, cell)),
+        *[_line("error", x, high, x, low)] * bool(error),
     )
+    return bar + text(x, above + PLOT + 14, "missing", "mid aside")
 
 
 # -- heat maps: two attributes ------------------------------------------------------------------
 
 
-def _heat_map(domain: Domain, table: Table, found: Sequence[Effect], scale: Scale) -> Panel:
+def _heat_map(domain: Domain, table: Table, found: Sequence[Effect], scale: LogOddsScale) -> TableChart:
     """A field for each cell, as strong as its log odds, with its number; hatched where it may be none."""
     grid = grid_of(domain, table, found, ACROSS if len(found) == 1 else SHOWN)
     top = max(-scale.low, scale.high)
@@ -393,45 +375,43 @@ def _heat_map(domain: Domain, table: Table, found: Sequence[Effect], scale: Scal
     drawn, hatch = [], []
     for number, effect in enumerate(found):
         x = left + number * (width + 18)
-        drawn += [] if one else [_text(x, TOP + 6, effect.name, "class", max(6, int(width / LETTER)), effect.name)]
+        drawn += [] if one else [_label(x, TOP + 6, effect.name, "class", max(6, int(width / LETTER)), effect.name)]
         for place, label in enumerate(grid.across_labels):
             middle = x + size * place + size / 2
             if level:
-                drawn.append(_text(middle, above - 6, label, "mid", SLANT, label))
+                drawn.append(_label(middle, above - 6, label, "mid", SLANT, label))
             else:
-                turned = f'transform="translate({middle - 2:.1f} {above - 5:.1f}) rotate(-36)"'
-                drawn.append(f"<g {turned}>{_text(0, 0, label, '', SLANT, label)}</g>")
+                turned = _label(0, 0, label, "", SLANT, label)
+                drawn.append(moved(middle - 2, above - 5, turned, more=" rotate(-36)"))
         for row, down in enumerate(grid.down):
             for place, across in enumerate(grid.across):
                 cell, corner = grid.cell(down, across), (x + size * place, above + ROW * row)
                 drawn.append(_field(domain, table, effect, cell, corner, size, top))
                 hatch += [] if effect.clear[cell] else [_hatched(*corner, size, ROW)]
-        drawn.append(
-            f'<rect class="frame" x="{x:.1f}" y="{above}" width="{width:.1f}" height="{ROW * len(grid.down)}"/>'
-        )
+        drawn.append(rect(x, above, width, ROW * len(grid.down), "frame"))
     for row, label in enumerate(grid.down_labels):
-        drawn.append(_text(left - 8, above + ROW * row + 13, label, "end", DOWN, label))
-    drawn.append(f'<path class="hatch" d="{"".join(hatch)}"/>')
+        drawn.append(_label(left - 8, above + ROW * row + 13, label, "end", DOWN, label))
+    drawn.append(path("".join(hatch), "hatch"))
     height = above + ROW * len(grid.down) + 4
     for words in more(grid.hidden, "cell", "…"):
-        drawn.append(_text(left, height + 12, words, "aside"))
+        drawn.append(text(left, height + 12, words, "aside"))
         height += 16
     lean = 0.0 if level else max(0.0, 0.7 * _room(grid.across_labels[-1:], SLANT) - size / 2)
     total = max(PANEL, left + len(found) * width + gaps + lean)
-    return Panel("", total, height, "".join(drawn), len(grid.down) * len(grid.across) * len(found))
+    return TableChart("", total, height, join(drawn), len(grid.down) * len(grid.across) * len(found))
 
 
 def _field(
     domain: Domain, table: Table, effect: Effect, cell: Cell, corner: tuple[float, float], size: float, top: float
-) -> str:
+) -> Markup:
     value, clear = float(effect.values[cell]), bool(effect.clear[cell])
     strength = 0.78 * min(1.0, abs(value) / top) ** 0.7 * (1.0 if clear else 0.6)
     x, y = corner
-    return (
-        f"<g><title>{safe(f'{where(domain, table, cell)}: {effect.told(cell)}', 400)}</title>"
-        f'<rect class="{"more" if value > 0 else "less"}" x="{x:.1f}" y="{y:.1f}" width="{size:.1f}" height="{ROW}" '
-        f'fill-opacity="{strength:.2f}"/>'
-        f"{_text(x + size / 2, y + 13, minus(signed(value)), 'mid small' + ' aside' * (not clear))}</g>"
+    return tag(
+        "g",
+        tag("title", f"{where(domain, table, cell)}: {effect.told(cell)}"),
+        rect(x, y, size, ROW, "more" if value > 0 else "less", fill_opacity=strength),
+        text(x + size / 2, y + 13, minus(signed(value)), "mid small" + " aside" * (not clear)),
     )
 
 

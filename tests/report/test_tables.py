@@ -20,11 +20,11 @@ from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 from privet.models.privacy_record import Privacy, Step
 from privet.models.tables import Table, Tables
-from privet.trees.effects import percent, signed
-from privet.trees.layout import LETTER
-from privet.trees.table_drawing import svg
-from privet.trees.table_page import likely, page
-from privet.trees.table_text import text
+from privet.report import page, text
+from privet.report.effects import percent, signed
+from privet.report.model_page import likely
+from privet.report.svg import LETTER
+from privet.report.table_picture import svg
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=25)
 NS = "{http://www.w3.org/2000/svg}"
@@ -353,8 +353,8 @@ def test_numbers_of_any_size_are_drawn(scale: float, classes: int) -> None:
 # -- hostile labels -----------------------------------------------------------------------------
 
 TAGS = set(
-    "html head meta title style body h1 h2 h3 p section sup div i table tr th td span details summary pre svg path "
-    "text rect g".split()
+    "html head meta title style body main h1 h2 h3 p section sup div i table tr th td span details summary pre svg "
+    "path text rect g".split()
 )
 
 

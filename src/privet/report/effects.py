@@ -18,14 +18,13 @@ from privet.kernel import Domain, Nominal
 from privet.models.model import Floats, softmax
 from privet.models.tables import Table, Tables
 from privet.models.tree import cell_text
-from privet.trees.drawing import COLOURS, class_names
-from privet.trees.layout import LABEL, clean, shortened
+from privet.report.svg import LABEL
+from privet.report.tree_picture import class_names
+from privet.text import clean, shortened
 
 TABLES, CELLS, ACROSS, BINS, SHOWN = 40, 24, 12, 200, 6  # at most drawn: tables, cells of each, columns, bins, classes
 MARKS = 2000  # at most, of all charts
-MINUS = "\u2212"
 WIDE = 1.96  # standard deviations to either side: about 95%
-LESS, MORE = COLOURS[0], COLOURS[6]  # equally dark, and apart for every kind of colour vision
 
 Cell = tuple[int, ...]
 
@@ -154,7 +153,7 @@ def more(number: int, unit: str, dots: str = "...") -> list[str]:
 
 
 @dataclass(frozen=True)
-class Grid:
+class PairGrid:
     """Which cells of a pair are drawn: the attribute with more of them down, the other across."""
 
     down: tuple[int, ...]
@@ -168,7 +167,7 @@ class Grid:
         return (across, down) if self.flipped else (down, across)
 
 
-def grid_of(domain: Domain, table: Table, found: Sequence[Effect], most: int) -> Grid:
+def grid_of(domain: Domain, table: Table, found: Sequence[Effect], most: int) -> PairGrid:
     """The rows and columns of a pair; of many those that move most."""
     names, flipped = list(table.columns), table.values.shape[0] < table.values.shape[1]
     strength = np.max([np.abs(effect.values) for effect in found], axis=0)
@@ -177,7 +176,7 @@ def grid_of(domain: Domain, table: Table, found: Sequence[Effect], most: int) ->
     down = np.sort(np.argsort(-strength.max(axis=1), kind="stable")[:CELLS]).tolist()
     across = np.sort(np.argsort(-strength.max(axis=0), kind="stable")[:most]).tolist()
     labels = [domain[name].labels for name in names]
-    return Grid(
+    return PairGrid(
         tuple(down),
         tuple(across),
         tuple(tidy(labels[0][place]) for place in down),

@@ -17,8 +17,8 @@ from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.models.privacy_record import Privacy, Step
 from privet.models.tree import Ensemble, Tree
-from privet.trees.drawing import svg, text
-from privet.trees.page import page
+from privet.report import page, text
+from privet.report.tree_picture import svg
 
 PROPERTY = settings(derandomize=True, deadline=None)
 PEOPLE = Domain(
@@ -132,6 +132,15 @@ def test_a_picture_names_attributes_edges_classes_and_errors() -> None:
     assert any("1203 ·" in word and "88 ± 24" in word for word in words)
     titles = [node.text for node in drawn.iter(f"{NS}title")]
     assert "marital-status = Divorced and age <= 40: <=50K 1203 ± 24, >50K 88 ± 24" in titles
+
+
+def test_every_node_but_the_root_has_an_edge_however_large_the_tree_is() -> None:
+    """Would catch a path that is cut where texts are."""
+    for tree in (small(), wide(180, 2)):
+        drawn = ElementTree.fromstring(svg(tree))
+        edges = next(path.get("d", "") for path in drawn.iter(f"{NS}path") if path.get("class") == "edge")
+        splits = len(tree) - tree.leaves
+        assert re.fullmatch(r"[MVHq\d. -]+", edges) and edges.count("M") == len(tree) - 1 + splits
 
 
 def test_bars_show_the_shares_of_the_classes() -> None:
@@ -273,6 +282,7 @@ def check_hostile(published: Ensemble) -> None:
             "title",
             "style",
             "body",
+            "main",
             "h1",
             "h2",
             "p",
