@@ -210,7 +210,7 @@ def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
         assert "7. Who earns more? Let the software choose" in done.stdout
         assert "The ledger: 2.3 of 2.5 spent" in done.stdout
         story = " ".join(done.stdout.split())
-        for told in ("drafts a domain", "serves the table", "The analyst connects", "lets the software choose"):
+        for told in ("drafts a domain", "serves it", "The analyst connects", "lets the software choose"):
             assert told in story
         assert "refused: cannot charge epsilon=0.5 for count on all rows" in story
         assert (
@@ -218,9 +218,7 @@ def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
         )
     report = (tmp_path / "story" / "report.html").read_text(encoding="utf-8")
     assert report.count("<section>") == 10
-    assert (
-        report.count('<div class="bars" role="img"') == 4
-    )  # the answers: labels, bars and numbers, as wide as a phone
+    assert report.count('<div class="rows" role="img"') == 4  # the answers: labels, bars, numbers, as wide as a phone
     assert 'class="scroll"' in report and report.count("<svg") >= 2  # the tree, and a chart for each table
     assert "<th>on</th>" not in report and "mean(wage) on 2 parts, first all rows / sex = Female</td>" in report
     assert sentence(2.5) in report and sentence(0.5) in report and "docs/explanation/epsilon.md" in report

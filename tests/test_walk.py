@@ -17,7 +17,6 @@ OPTIONS = [item for item in ITEMS if item.kind == "option"]
 
 # What no test names yet. The list can only become shorter.
 UNTESTED = {
-    "SNRForestClassifier",
     "SuLQID3Classifier",
     "audit --also",
     "audit --baseline",

@@ -237,7 +237,7 @@ def _grow(table: ProtectedTable, people: pd.DataFrame) -> Grown:
 
 # -- an owner and an analyst, on two sides of a wire ----------------------------------------------------
 
-_SURVEY, _DRAFT = "survey.csv", "draft.toml"
+_SURVEY, _DRAFT = "survey.csv", "survey.toml"
 _SURVEY_ROWS = 20_000
 
 
@@ -283,10 +283,10 @@ def _serve(folder: Path) -> tuple[Act, ...]:
         Act(
             "The owner",
             "drafts a domain from a public sample",
-            "privet domain draft public_sample.csv --target income -o draft.toml",
+            "privet domain draft public_sample.csv --target income -o survey.toml",
             f"{len(drafted.columns)} columns declared; no private row was read",
         ),
-        Act("The owner", "serves the table", "privet serve survey.csv -d draft.toml --budget 1", "a token, shown once"),
+        Act("The owner", "serves it", "privet serve survey.csv -d survey.toml --budget 1", "a token, shown once"),
         Act("The analyst", "connects", "privet.connect(url, token).tables()", ", ".join(names)),
         Act("The analyst", "asks", 'table.where(sex="Female").count(epsilon=0.1)', repr(count)),
         Act(

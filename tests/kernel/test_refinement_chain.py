@@ -54,7 +54,8 @@ def test_what_is_done_to_a_release_does_not_reach_its_refinement(monkeypatch: py
     table = table_of()
     cells, count = table.histogram("sex", epsilon=TENTH), table.count(TENTH)
     values = cells.values.tolist()
-    cells.values[:] = 10**6
+    with pytest.raises(ValueError, match="read-only"):
+        cells.values[:] = 10**6
     count.noise = IntegerLaplace(Fraction(1, 1000))
     seen: list[Any] = []
     monkeypatch.setattr(

@@ -201,7 +201,7 @@ def refuse_spent(data: str | Path) -> None:
         _refuse_uncounted(source.ledger, MEMORY, "leave out --unsafe")
 
 
-_INSIST = "with --ignore-spending, in Python ignore_spending=True"
+_INSIST = "with `privet query` or `privet fit` and --ignore-spending, in Python ignore_spending=True"
 
 
 def _refuse_uncounted(beside: Path, chosen: str | Path | Ledger, instead: str = "use that ledger") -> None:
