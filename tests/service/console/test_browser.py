@@ -233,25 +233,76 @@ def test_a_grant_a_question_a_model_a_refusal_and_more_budget(browser: Any, serv
         ada.page.wait_for_url("**/sign-in*")
 
 
+ANALYSTS_PAGES = [
+    f"/console/tables/people{page}"
+    for page in ("", "/ask?kind=mean&column=age", "/fit", "/buys?algorithm=prior", "/answers", "/request")
+]
+OWNERS_PAGES = [f"/console/{page}" for page in ("owned/people", "analysts", "requests", "ledger", "keys")]
+
+
+@contextmanager
+def an_analyst(browser: Any, server: Running, width: int = 1280, scheme: str = "light") -> Iterator[Any]:
+    """Somebody who may ask about the table, signed in with a token of today."""
+    from privet.service.decisions import OwnerGrant
+
+    access = server.service.access
+    if "lise" not in access.analysts():
+        access.decisions.grant("people", "lise", OwnerGrant(None, None, "grace"))
+    for old in [old for old in access.tokens.all() if old.name == "lise"]:
+        access.tokens.revoke(old.id)
+    with person(browser, server, width, scheme) as lise:
+        lise.sign_in(access.tokens.create("lise")[0])
+        yield lise
+
+
 @pytest.mark.parametrize(
     "width, scheme", [(400, "light"), (1280, "dark"), pytest.param(400, "dark", marks=pytest.mark.long)]
 )
 def test_every_page_fits_its_screen_and_is_readable(browser: Any, server: Running, width: int, scheme: str) -> None:
-    service = server.service
-    if "lise" not in service.access.analysts():
-        from privet.service.decisions import OwnerGrant
-
-        service.access.decisions.grant("people", "lise", OwnerGrant(None, None, "grace"))
-    for old in [old for old in service.access.tokens.all() if old.name == "lise"]:
-        service.access.tokens.revoke(old.id)
-    with person(browser, server, width, scheme) as lise:
-        lise.sign_in(service.access.tokens.create("lise")[0])
-        for page in ("", "/ask?kind=mean&column=age", "/fit", "/buys?algorithm=prior", "/answers", "/request"):
-            lise.go(f"/console/tables/people{page}")
+    with an_analyst(browser, server, width, scheme) as lise:
+        for page in ANALYSTS_PAGES:
+            lise.go(page)
     with person(browser, server, width, scheme) as grace:
         grace.sign_in(token(server, "grace"))
-        for path in ("owned/people", "analysts", "requests", "ledger", "keys"):
-            grace.go(f"/console/{path}")
+        for page in OWNERS_PAGES:
+            grace.go(page)
+
+
+CONTROLS = """() => {
+    const controls = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']"
+    const reached = [...document.querySelectorAll(controls)].filter(
+        (one) => one.checkVisibility() && !one.disabled && (one.type !== "radio" || one.checked))
+    reached.forEach((one, number) => { one.dataset.number = number })
+    return reached.length
+}"""
+FOCUSED = """() => {
+    const style = getComputedStyle(document.activeElement)
+    return [document.activeElement.dataset.number, style.outlineStyle !== "none" || style.boxShadow !== "none"]
+}"""
+
+
+@pytest.mark.long
+def test_every_control_is_reached_by_the_tab_key_and_shows_that_it_is(browser: Any, server: Running) -> None:
+    def walk(page: Any) -> None:
+        controls, reached = page.evaluate(CONTROLS), set()
+        for _ in range(2 * controls + 5):
+            page.keyboard.press("Tab")
+            number, seen = page.evaluate(FOCUSED)
+            if number is not None:
+                reached.add(int(number))
+                assert seen, page.locator(f"[data-number='{number}']").evaluate("one => one.outerHTML")
+        missed = set(range(controls)) - reached
+        assert not missed, [page.locator(f"[data-number='{one}']").evaluate("one => one.outerHTML") for one in missed]
+
+    with an_analyst(browser, server) as lise:
+        for page in ANALYSTS_PAGES:
+            lise.go(page)
+            walk(lise.page)
+    with person(browser, server) as grace:
+        grace.sign_in(token(server, "grace"))
+        for page in OWNERS_PAGES:
+            grace.go(page)
+            walk(grace.page)
 
 
 def test_forms_work_without_scripts_and_with_the_keyboard_alone(browser: Any, server: Running) -> None:
