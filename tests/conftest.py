@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from datetime import date
 from itertools import groupby
 from typing import Any
@@ -38,6 +39,19 @@ def _hear_ctrl_c() -> None:
 def _state_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Let no test read or write what this user's programs remember."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """The Chromium of this machine."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("there is no Chromium here")
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield opened
+        opened.close()
 
 
 @pytest.fixture

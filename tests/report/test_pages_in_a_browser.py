@@ -5,8 +5,7 @@ Skips by name where there is no Chromium.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -46,18 +45,6 @@ CUT = """() => [...document.querySelectorAll('main svg[role=img]')].filter(svg =
   const held = svg.parentElement.getBoundingClientRect();
   return !svg.closest('.scroll') && svg.getBoundingClientRect().right > held.right + 1;
 }).map(svg => svg.getAttribute('aria-label').slice(0, 60))"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if path is None:
-        pytest.skip("there is no Chromium here")
-    with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
