@@ -23,6 +23,7 @@ from privet.kernel import (
     AdditiveModel,
     Allot,
     Chain,
+    ChainLevel,
     Criterion,
     Divide,
     Domain,
@@ -52,6 +53,7 @@ from privet.kernel import (
 from privet.kernel.questions import counts, numbers, released_models, splits
 from privet.kernel.questions.counts import ChooseQuestion
 from privet.receipts import Receipts
+from privet.refining import Refining
 from privet.release import (
     About,
     CellGroups,
@@ -279,10 +281,13 @@ class InProcess:
     def refine(self, question: Question[Any], sets: RowSets, releases: Sequence[Refinable]) -> None:
         """Let the releases of a question be refined."""
         if releases and releases[0].about.entry is not None:
-            # made when somebody refines: nearly nobody does
-            chain = functools.cache(lambda: Chain(self.session, question, sets, releases))
-            for part, release in enumerate(releases):
-                release._chain, release._part = chain, part
+            session = self.session
+            chain = functools.cache(lambda: Chain(session, question, sets, releases))  # nearly nobody refines
+
+            def levels(parts: Sequence[int], losses: PerPart[Fraction]) -> list[ChainLevel]:
+                return chain().levels(parts, losses)
+
+            Refining(question, session.domain, session.unit, releases[0], session.amounts, levels).attach(releases)
 
     def monitor(self, sets: RowSets, accuracy: Fraction, epsilon: object) -> Monitor:
         """Begin to ask of one released model after the other whether it is so accurate."""
