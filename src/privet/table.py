@@ -18,6 +18,7 @@ from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Protocol, Sel
 import numpy as np
 
 from privet import conditions as syntax
+from privet import ledger_lines
 from privet.errors import PrivacyError, PrivetError, QuestionError, ReceiptError
 from privet.kernel import (
     AdditiveModel,
@@ -309,7 +310,7 @@ class InProcess:
     def write_model(self, text: str, facts: Mapping[str, Json]) -> None:
         """Write the hash of a model that was fitted to the table into its ledger."""
         session = self.session
-        session.ledger.store_model(session.dataset, session.analyst, None, text, facts, keep=False)
+        ledger_lines.store_model(session.ledger, session.dataset, session.analyst, None, text, facts, keep=False)
 
     def receipt(self, entry: int | None, text: str | None) -> str:
         """Return the receipt of the answer to an entry, or of a model."""

@@ -51,8 +51,6 @@ from privet.kernel.ledger import Charge as Charge
 from privet.kernel.ledger import Entry as Entry
 from privet.kernel.ledger import Ledger as Ledger
 from privet.kernel.ledger import Line as Line
-from privet.kernel.ledger import ServerEvent as ServerEvent
-from privet.kernel.ledger import StoredModel as StoredModel
 from privet.kernel.ledger import Under as Under
 from privet.kernel.limits import DEEPEST_TREE as DEEPEST_TREE
 from privet.kernel.limits import LONGEST_DECLARED as LONGEST_DECLARED
