@@ -16,7 +16,8 @@ from kernel.people import DOMAIN, FRAME
 from service.test_boundary import COUNT, assert_problem, bearer
 
 import privet
-from privet.kernel import Session
+from privet import ledger_lines
+from privet.kernel import Ledger, Session
 from privet.service.config import Grant
 from privet.service.decisions import OwnersWord, Whose
 from privet.service.seeded_server import Served, serve_sessions
@@ -109,14 +110,14 @@ def test_a_decision_that_a_restart_overtakes_is_neither_lost_nor_counted_twice(m
         path = f"{served.url}/v1/tables/people/requests"
         made = httpx2.post(path, headers=headers(served, "ada"), json=body).json()
     restarted, other = OwnersWord(session.ledger), OwnersWord(session.ledger)
-    change, overtaken = session.ledger.change, []
+    change, overtaken = ledger_lines.change, []
 
-    def late(seen: int, event: str, **facts: Any) -> int | None:
+    def late(ledger: Ledger, seen: int, event: str, **facts: Any) -> int | None:
         if event == "configured-cap" and not overtaken:
             overtaken.append(other.decide(made["id"], True, "grace"))
-        return change(seen, event, **facts)
+        return change(ledger, seen, event, **facts)
 
-    monkeypatch.setattr(session.ledger, "change", late)
+    monkeypatch.setattr(ledger_lines, "change", late)
     restarted.set_base(Whose("people", "ada"), Fraction(2))
     assert overtaken and session.ledger.cap("people", "ada") == 2 + HALF
     assert restarted.decide(made["id"], True, "heidi") is None

@@ -18,6 +18,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from privet import ledger_lines
 from privet.errors import LedgerError, PrivetError, QuestionError
 from privet.kernel import Domain, Ledger, Session
 from privet.open_table import open_table
@@ -92,7 +93,7 @@ def service_of(config: Config) -> Service:
         for table, (name, session) in zip(config.tables, sessions.items(), strict=True)
     }
     service = Service(sessions, ledger, config, ticks)
-    ledger.record("start", facts={"tables": sorted(sessions), "analysts": sorted(config.analysts or {})})
+    ledger_lines.record(ledger, "start", facts={"tables": sorted(sessions), "analysts": sorted(config.analysts or {})})
     if service.receipts is None:
         print("privet: there is no key of the ledger here, so no receipts are signed", file=sys.stderr, flush=True)
     return service
