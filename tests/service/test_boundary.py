@@ -17,7 +17,9 @@ import pytest
 from kernel.people import DOMAIN, FRAME
 
 import privet
+from privet import ledger_lines
 from privet.errors import QuestionError
+from privet.kernel import Ledger
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.service import sittings
 from privet.service.boundary import Operation, nesting
@@ -149,7 +151,9 @@ def test_a_grant_that_ends_closes_the_door_and_the_sitting(served: Served) -> No
         served.service.reload({}, ())
         with pytest.raises(privet.errors.ServerError, match="token"):
             table.count("0.1")
-    events = [(event.what, event.analyst, event.facts.get("tables")) for event in served.service.ledger.events()]
+    events = [
+        (event.what, event.analyst, event.facts.get("tables")) for event in ledger_lines.events(served.service.ledger)
+    ]
     assert [event for event in events if event[0] == "grant"] == [
         ("grant", "ada", {"people": None}),
         ("grant", "ada", {}),
@@ -177,7 +181,7 @@ def test_logins_and_refusals_are_in_the_ledger_and_cannot_fill_it(served: Served
         httpx2.get(f"{served.url}/v1/tables/other", headers=token)
         httpx2.get(f"{served.url}/v1/tables")
     served.service.audit.flush()
-    events = [(event.what, event.analyst, event.facts) for event in served.service.ledger.events()]
+    events = [(event.what, event.analyst, event.facts) for event in ledger_lines.events(served.service.ledger)]
     assert ("login", "ada", {}) in events and events.count(("login", "ada", {})) == 1
     assert ("not-found", "ada", {}) in events and ("not-found", "ada", {"repeated": 4}) in events
     assert ("unauthenticated", None, {}) in events and ("unauthenticated", None, {"repeated": 4}) in events
@@ -493,8 +497,6 @@ def test_no_text_of_an_exception_leaves_and_the_charge_is_told(
 def test_a_ledger_that_cannot_be_used_is_told_without_its_address(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from privet.kernel import Ledger
-
     def fails(*words: Any, **more: Any) -> Any:
         raise privet.errors.LedgerError("cannot charge the ledger '/srv/secret.ledger': no space left on device")
 
@@ -506,7 +508,7 @@ def test_a_ledger_that_cannot_be_used_is_told_without_its_address(
     content = assert_problem(reply, 503, "ledger-unavailable")
     assert "secret" not in reply.text and content["charged"] is False
     with monkeypatch.context() as patched:  # nor can be read who may do what
-        patched.setattr(Ledger, "events", fails)
+        patched.setattr(Ledger, "find", fails)
         reply = httpx2.post(path, headers=token, json=COUNT)
     content = assert_problem(reply, 503, "ledger-unavailable")
     assert "secret" not in reply.text and content["charged"] is False
@@ -605,14 +607,14 @@ def test_a_request_that_is_granted_twice_at_once_raises_the_cap_once(
     grace = bearer(served.service.access.tokens.create("grace", OWNER)[0])
     body = {"epsilon": "1/2", "purpose": "a second tree", "key": "r1"}
     made = httpx2.post(f"{served.url}/v1/tables/people/requests", headers=ada, json=body).json()
-    both, change = threading.Barrier(2), served.service.ledger.change
+    both, change = threading.Barrier(2), ledger_lines.change
 
-    def together(seen: int, event: str, **facts: Any) -> int | None:
+    def together(ledger: Ledger, seen: int, event: str, **facts: Any) -> int | None:
         if event == "decision":
             both.wait(60)
-        return change(seen, event, **facts)
+        return change(ledger, seen, event, **facts)
 
-    monkeypatch.setattr(served.service.ledger, "change", together)
+    monkeypatch.setattr(ledger_lines, "change", together)
     replies: list[httpx2.Response] = []
 
     def grant() -> None:

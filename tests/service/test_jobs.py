@@ -12,6 +12,7 @@ import pytest
 from learners.classifiers import DOMAIN, X, Y
 
 import privet
+from privet import ledger_lines
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.service.decisions import OwnersWord
 from privet.service.jobs import Job, Snapshot
@@ -62,7 +63,7 @@ def test_a_model_is_found_by_its_key_after_the_server_was_started_anew(served: S
         assert connection.table("people").budget.spent == 1
         # and a fit that ended with its server is not begun again under its key
         facts = {"key": "lost", "algorithm": "prior", "content": ""}
-        restarted.service.ledger.record("fit", dataset="people", analyst="ada", facts=facts)
+        ledger_lines.record(restarted.service.ledger, "fit", dataset="people", analyst="ada", facts=facts)
         with pytest.raises(privet.errors.KeyReused):
             connection.fit("people", tree, key="lost")
 

@@ -19,8 +19,10 @@ from datetime import date
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
+from privet import ledger_lines
 from privet.errors import QuestionError
-from privet.kernel import CapChange, Json, Ledger, ServerEvent
+from privet.kernel import CapChange, Json, Ledger
+from privet.ledger_lines import ServerEvent
 
 MOST_OPEN = 20  # requests of an analyst on a table that wait for an owner
 
@@ -36,7 +38,7 @@ class Follower(ABC):
     def refresh(self) -> int:
         """Take in what was written since; return the number of the last event that is taken in."""
         with self._reading:
-            while events := self.ledger.events(self.seen):
+            while events := ledger_lines.events(self.ledger, self.seen):
                 for event in events:
                     self._take(event)
                 self.seen = events[-1].number
@@ -293,6 +295,6 @@ class OwnersWord(Follower):
         caps: Sequence[CapChange] = (),
     ) -> int | None:
         """Write an event and its caps, and take it in; None if something was written after `seen`."""
-        number = self.ledger.change(seen, event, dataset=dataset, analyst=analyst, facts=facts, caps=caps)
+        number = ledger_lines.change(self.ledger, seen, event, dataset=dataset, analyst=analyst, facts=facts, caps=caps)
         self.refresh()
         return number

@@ -10,8 +10,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from privet import ledger_lines
 from privet.errors import LedgerError, PrivetError
-from privet.kernel import PerPart, Question, Rho, Session, StoredModel, Under, as_share
+from privet.kernel import PerPart, Question, Rho, Session, Under, as_share
+from privet.ledger_lines import StoredModel
 from privet.question_json import (
     QUESTIONS,
     amount_from_json,
@@ -295,7 +297,7 @@ def models(service: Service, call: Call) -> api.ModelsReply:
     session = call.session
     assert session is not None
     after = int(call.query.get("after", "0"))
-    models = session.ledger.models(session.dataset, call.caller.name, after, MODELS + 1)
+    models = ledger_lines.models(session.ledger, session.dataset, call.caller.name, after, MODELS + 1)
     facts = [api.ModelFacts(id=model.id, key=model.key, facts=model.facts) for model in models[:MODELS]]
     return api.ModelsReply(models=facts, next=facts[-1].id if len(models) > MODELS else None)
 
@@ -304,7 +306,7 @@ def own_model(service: Service, call: Call) -> StoredModel:
     """Return the caller's model that a path names, if it may leave now."""
     session, wanted = call.session, number_of(call.path["model"])
     assert session is not None
-    models = session.ledger.models(session.dataset, call.caller.name, wanted - 1, 1) if wanted else []
+    models = ledger_lines.models(session.ledger, session.dataset, call.caller.name, wanted - 1, 1) if wanted else []
     if not models or models[0].id != wanted:
         raise Refusal("not-found", "there is no such model, or it is not yours.")
     service.access.check_release(call.caller.name, call.table, models[0].facts.get("permit"), MODELS_LEAVE)

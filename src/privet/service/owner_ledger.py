@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from privet import ledger_lines
 from privet.errors import LedgerError
 from privet.owner_reports import audit_bundle, registry_entry, to_yaml
 from privet.service import api
@@ -43,7 +44,7 @@ def lines(service: Service, call: Call) -> api.LinesReply:
     """Return lines of the log on the owner's tables, newest first, without answers and models themselves."""
     before = int(call.query.get("before", "0")) or 2**53
     most = min(int(call.query.get("most", "0")) or PAGE, MOST)
-    page = service.ledger.latest(before, most)
+    page = ledger_lines.latest(service.ledger, before, most)
     view = OwnersView(service, call.caller)
     replies = [
         api.LineReply(

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Literal
 
+from privet import ledger_lines
 from privet.kernel import Json, Ledger
 from privet.service.config import Grant
 from privet.service.decisions import OwnersWord, Whose
@@ -274,7 +275,7 @@ class AuditTrail:
             self._counts[event, table, analyst] += 1
             if self._counts[event, table, analyst] > 1:
                 return
-        self.ledger.record(event, dataset=table, analyst=analyst)
+        ledger_lines.record(self.ledger, event, dataset=table, analyst=analyst)
 
     def flush(self) -> None:
         """Write how often events were repeated, and begin to count anew."""
@@ -282,7 +283,7 @@ class AuditTrail:
             counts, self._counts = self._counts, Counter()
         for (event, table, analyst), count in counts.items():
             if count > 1:
-                self.ledger.record(event, dataset=table, analyst=analyst, facts={"repeated": count - 1})
+                ledger_lines.record(self.ledger, event, dataset=table, analyst=analyst, facts={"repeated": count - 1})
 
 
 class Buckets:

@@ -21,6 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from privet import ledger_lines
 from privet.errors import LedgerError, PrivetError, QuestionError
 from privet.kernel import Domain, Ledger, Session
 from privet.open_table import open_table
@@ -96,7 +97,7 @@ def service_of(config: Config) -> Service:
         for table, (name, session) in zip(config.tables, sessions.items(), strict=True)
     }
     service = Service(sessions, ledger, config, ticks)
-    ledger.record("start", facts={"tables": sorted(sessions), "analysts": sorted(config.analysts or {})})
+    ledger_lines.record(ledger, "start", facts={"tables": sorted(sessions), "analysts": sorted(config.analysts or {})})
     if service.receipts is None:
         print("privet: there is no key of the ledger here, so no receipts are signed", file=sys.stderr, flush=True)
     return service

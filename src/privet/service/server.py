@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from privet import ledger_lines
 from privet.errors import LedgerError
 from privet.kernel import FIXED, Ledger, Session
 from privet.receipts import Receipts, key_of_server
@@ -167,7 +168,7 @@ class Service:
     def ready(self) -> bool:
         """Return whether the ledger can be read and no engine is closed."""
         try:
-            self.ledger.events(2**53, 1)
+            ledger_lines.events(self.ledger, 2**53, 1)
         except LedgerError:
             return False
         return not self.stopping and not any(session.engine.closed for session in self.sessions.values())

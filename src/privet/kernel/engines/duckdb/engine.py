@@ -31,12 +31,12 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
 from privet.kernel.engines.contract import Counts
 from privet.kernel.engines.duckdb.scratch import Scratch
-from privet.kernel.engines.duckdb.waiting import wait_for
 from privet.kernel.engines.memory.stream import StreamEngine
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.coding import Kind
 from privet.kernel.engines.sql.statement import OWNED, Compiled, SqlEngine
 from privet.kernel.rows import Rows
+from privet.waiting import wait_for
 
 if TYPE_CHECKING:
     from privet.kernel.engines.duckdb.source import DuckDBSource
