@@ -173,7 +173,7 @@ class Gate:
             if self.service.access.caller_of(caller.token.id) is None:  # it may have ended while the body came
                 raise _unauthenticated()
             if not is_name(getattr(body, "key", "none")):  # a ledger may not keep it, and a fit would be paid in vain
-                raise Refusal("bad-question", "a key is a text of 1 to 200 printable characters.")
+                raise Refusal("bad-question", "key must be a text of 1 to 200 printable characters.")
             session = self._session(operation, path, caller)
             call = Call(caller, table, session, body, path, _query(operation, query))
             outcome, paced = await self._run(operation, call, start)
