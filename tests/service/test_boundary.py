@@ -253,13 +253,66 @@ def test_a_body_has_a_type_a_size_and_an_end() -> None:
         assert spent(served) == 0
 
 
+def connected(served: Served) -> socket.socket:
+    host, port = served.url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=30)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GET /v1/tables HTTP/1.1\r\nHost: local", b"GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"],
+)
+def test_a_connection_without_a_request_is_closed_and_one_that_waits_for_its_answer_is_not(sent: bytes) -> None:
+    limits = Limits(rate=1e9, burst=10**6, refresh=0, header_seconds=0.02)
+    with serve_seeded(FRAME, DOMAIN, 10, seed=3, limits=limits, tick=0.2) as served, connected(served) as connection:
+        connection.sendall(sent)
+        while piece := connection.recv(65536):
+            assert piece and sent.endswith(b"\r\n\r\n")
+        reply = httpx2.post(f"{served.url}/v1/tables/people/answers", headers=bearer(served.token()), json=COUNT)
+        assert reply.status_code == 200  # after ten times as long
+
+
+def test_what_is_no_http_is_answered_as_a_problem(served: Served) -> None:
+    with connected(served) as connection:
+        connection.sendall(b"\x16\x03\x01 what\r\n\r\n")
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400") and b"nosniff" in head and json.loads(body)["charged"] is False
+
+
+def test_a_token_that_is_revoked_while_a_body_comes_is_refused(served: Served) -> None:
+    secret, tokens, body = served.token(), served.service.access.tokens, json.dumps(COUNT).encode()
+    found = tokens.find(secret)
+    assert found is not None
+    head = f"POST /v1/tables/people/answers HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {secret}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
+    with connected(served) as connection:
+        connection.sendall(head.encode())
+        assert connection.recv(65536).startswith(b"HTTP/1.1 100")  # the token was good, and the body is read
+        tokens.revoke(found.id)
+        connection.sendall(body)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 401")
+    assert spent(served) == 0
+
+
+@pytest.mark.parametrize("key", ["\0", "a\nb", "k\u202e"])
+def test_a_key_that_a_ledger_may_not_keep_is_refused_before_a_charge(served: Served, key: str) -> None:
+    """PostgreSQL keeps no zero character: a fit under such a key would be paid and its model lost."""
+    path, token = f"{served.url}/v1/tables/people", bearer(served.token())
+    fit = {"algorithm": "prior", "epsilon": "1", "key": key}
+    more = {"epsilon": "1", "purpose": "a tree", "key": key}
+    for name, body in (("answers", {**COUNT, "key": key}), ("fits", fit), ("requests", more)):
+        content = assert_problem(httpx2.post(f"{path}/{name}", headers=token, json=body), 422, "bad-question")
+        assert content["charged"] is False and "key" in content["detail"]
+    assert spent(served) == 0
+
+
 def raw(served: Served, token: dict[str, str], headers: bytes, body: bytes = b"", path: bytes = b"") -> bytes:
     """What comes back for bytes that no client library would send."""
-    host, port = served.url.removeprefix("http://").split(":")
     path = path or b"/v1/tables/people/answers"
     lines = b"POST " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n" + headers
     lines += b"Authorization: " + token["Authorization"].encode() + b"\r\n\r\n" + body
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with connected(served) as connection:
         connection.sendall(lines)
         answer = b""
         while piece := connection.recv(65536):
@@ -292,7 +345,7 @@ def test_a_server_answers_under_its_own_names_alone(served: Served) -> None:
     for host in ("evil.example", "127.0.0.1.evil.example", "", "localhost:80@evil.example"):
         reply = httpx2.get(f"{served.url}/v1/tables", headers={**token, "Host": host})
         assert_problem(reply, 421, "wrong-host")
-    assert httpx2.get(f"{served.url}/v1/tables", headers={**token, "Host": "localhost:99"}).status_code == 200
+    assert httpx2.get(f"{served.url}/v1/tables", headers={**token, "Host": "LocalHost:99"}).status_code == 200
     forwarded = {**token, "X-Forwarded-For": "10.0.0.1", "X-Forwarded-Proto": "https", "X-Original-URL": "/metrics"}
     assert httpx2.get(f"{served.url}/v1/tables", headers=forwarded).json() == {"tables": ["people"]}
 
@@ -317,8 +370,7 @@ def test_a_server_answers_under_its_own_names_alone(served: Served) -> None:
 )
 def test_paths_lead_nowhere_but_to_routes(served: Served, path: str) -> None:
     token = bearer(served.token())
-    host, port = served.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with connected(served) as connection:
         line = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
         connection.sendall(f"{line}Authorization: {token['Authorization']}\r\n\r\n".encode())
         answer = b""

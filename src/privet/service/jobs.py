@@ -124,7 +124,7 @@ class Jobs:
         Jobs that run at a time.
     """
 
-    def __init__(self, clock: Callable[[], float], most: int, workers: int = 2) -> None:
+    def __init__(self, clock: Callable[[], float], most: int, workers: int) -> None:
         self._clock, self._most = clock, most
         self._workers = ThreadPoolExecutor(workers, "privet-fit")
         self._jobs: dict[str, Job] = {}

@@ -120,13 +120,16 @@ class OwnersView:
         return analyst is None or self.knows(analyst)
 
     def facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what they may know of a line: lists of tables name theirs alone."""
+        """Return what they may know of a line: lists of tables and analysts name theirs alone."""
         told = {name: value for name, value in facts.items() if name not in _NOT_TOLD}
         named = told.get("tables")
         if self._only is not None and isinstance(named, dict):
             told["tables"] = {name: value for name, value in named.items() if name in self._only}
         elif self._only is not None and isinstance(named, list):
             told["tables"] = [name for name in named if name in self._only]
+        for people in ("analysts", "spenders"):
+            if isinstance(told.get(people), list):
+                told[people] = [name for name in told[people] if self.knows(name)]
         return told
 
 

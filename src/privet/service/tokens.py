@@ -116,6 +116,10 @@ class Tokens(Follower):
         token = self._by_hash.get(self._hashes.get(identity, ""))
         return token if token is not None and token.live(self._clock()) else None
 
+    def revoked(self, identity: str) -> bool:
+        """Return whether a token was revoked; one that has ended with its day was not."""
+        return identity not in self._hashes
+
     def all(self) -> list[Token]:
         """Return all that were not revoked."""
         return sorted(self._by_hash.values(), key=lambda token: (token.name, token.expires))
