@@ -126,7 +126,7 @@ def check(text: str, document: bytes | None, pins: list[str]) -> str:
     require(all(keys & {*signers} for keys in trusted), "it is not signed by a key that you trust")
     for line, proof in receipt["lines"]:
         leaf = hashlib.sha256(b"\0" + json.dumps(line, sort_keys=True, separators=(",", ":")).encode()).digest()
-        shown = follow(leaf, leaf, line["number"] - 1, size - 1, [decoded(step, 32) for step in proof + []])
+        shown = follow(leaf, leaf, line["number"] - 1, size - 1, [decoded(step, 32) for step in proof[:]])
         require(0 < line["number"] <= size and shown[1] == root, "a line is not in the log")
     of_one = len({(line["ledger"], line["dataset"], line["analyst"]) for line, _ in receipt["lines"]}) == 1
     require(of_one and origin.endswith("/" + subject["ledger"]), "its lines are not of one log and one analyst")
