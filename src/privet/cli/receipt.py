@@ -14,6 +14,7 @@ from privet.cli.common import STYLE, JsonOption, LedgerArgument, print_json, say
 from privet.cli.outputs import check_output, write_text, written_whole
 from privet.errors import QuestionError, ReceiptError
 from privet.kernel import LONGEST_MODEL
+from privet.ledger_lines import key_lines
 from privet.receipts import Checkpoint, KeptCheckpoints, Receipts, Shown, SigningKey
 from privet.receipts.receipt import LONGEST, loss_of
 from privet.text import clean, decimal_text, read_text, shown
@@ -245,7 +246,7 @@ def show(ledger: LedgerArgument, as_json: JsonOption = False) -> None:
             "rotated": "rotation" in body,
             "in_force": body["vkey"] in in_force,
         }
-        for body in book.keys()
+        for body in (line.body for line in key_lines(book))
     ]
     if as_json:
         print_json(keys)
