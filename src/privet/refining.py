@@ -23,7 +23,7 @@ from privet.kernel import (
     Question,
     Unit,
 )
-from privet.release import About, Refinable
+from privet.release import About, Refinable, refined_by
 
 Amounts = Callable[[object, int], PerPart[Fraction]]  # what parts are charged for an epsilon, or for one each
 Levels = Callable[[Sequence[int], PerPart[Fraction]], Sequence[ChainLevel]]  # parts at these losses, or finer
@@ -40,11 +40,6 @@ class Refining:
     amounts: Amounts
     levels: Levels
 
-    def attach(self, releases: Sequence[Refinable]) -> None:
-        """Let these releases, one for each part, be refined."""
-        for part, release in enumerate(releases):
-            release._refiner, release._part = self, part
-
     def refined(self, parts: Sequence[int], epsilon: object) -> list[Any]:
         """Return releases of some parts, each with at least this epsilon: one for all, or one for each."""
         levels = self.levels(parts, self.amounts(epsilon, len(parts)))
@@ -56,9 +51,8 @@ class Refining:
             value = level.value
             if isinstance(noise, AveragedGaussian):
                 value = np.rint(value).astype(np.int64).tolist()
-            release = self.question.release(value, noise, about, self.domain, part)
-            release._refiner, release._part = self, part
-            releases.append(release)
+            releases.append(self.question.release(value, noise, about, self.domain, part))
+        refined_by(self, parts, releases)
         return releases
 
     def _note(self, loss: Fraction, entry: int, private: bool) -> tuple[IntegerLaplace | IntegerGaussian, About]:

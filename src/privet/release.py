@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
@@ -353,6 +353,12 @@ class Refinable(Release):
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy has: all but the way to the chain."""
         return {name: None if name == "_refiner" else value for name, value in self.__dict__.items()}
+
+
+def refined_by(refiner: Refiner, parts: Iterable[int], releases: Iterable[Refinable]) -> None:
+    """Let the releases of these parts be refined."""
+    for part, release in zip(parts, releases, strict=True):
+        release._refiner, release._part = refiner, part
 
 
 class Count(Refinable, int):

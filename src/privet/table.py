@@ -70,6 +70,7 @@ from privet.release import (
     ResidualTables,
     Sum,
     TopTables,
+    refined_by,
 )
 from privet.text import protected, quoted, short_text
 
@@ -288,7 +289,8 @@ class InProcess:
             def levels(parts: Sequence[int], losses: PerPart[Fraction]) -> list[ChainLevel]:
                 return chain().levels(parts, losses)
 
-            Refining(question, session.domain, session.unit, releases[0], session.amounts, levels).attach(releases)
+            refiner = Refining(question, session.domain, session.unit, releases[0], session.amounts, levels)
+            refined_by(refiner, range(len(releases)), releases)
 
     def monitor(self, sets: RowSets, accuracy: Fraction, epsilon: object) -> Monitor:
         """Begin to ask of one released model after the other whether it is so accurate."""

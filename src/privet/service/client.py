@@ -65,7 +65,7 @@ from privet.kernel import (
 from privet.question_json import amounts_from_json, step_to_json
 from privet.receipts import Checkpoint, KeptCheckpoints, Remembered, check
 from privet.refining import Refining
-from privet.release import Refinable, Releases
+from privet.release import Refinable, Releases, refined_by
 from privet.service.config import is_loopback
 from privet.service.owner_client import OwnerDesk
 from privet.table import ProtectedTable
@@ -730,7 +730,8 @@ class RemoteBackend:
             def levels(parts: Sequence[int], epsilons: PerPart[Fraction]) -> list[ChainLevel]:
                 return self._refined(entry, parts, epsilons)
 
-            Refining(question, self.domain, self.unit, releases[0], self.unit.amounts, levels).attach(releases)
+            refiner = Refining(question, self.domain, self.unit, releases[0], self.unit.amounts, levels)
+            refined_by(refiner, range(len(releases)), releases)
 
     def _refined(self, entry: int, parts: Sequence[int], epsilons: PerPart[Fraction]) -> list[ChainLevel]:
         """Refine some parts of an answer."""
