@@ -69,7 +69,7 @@ def wide_bins(domain: Domain, table: Table) -> tuple[Domain, Table]:
         begins = [0, *(number for number in range(1, column.bin_count) if (told[number] != told[number - 1]).any())]
         if len(begins) == column.bin_count:
             continue
-        edges = [column.value_at(column.thresholds[number - 1]) for number in begins[1:]]
+        edges = tuple(column.value_at(column.thresholds[number - 1]) for number in begins[1:])
         domain = domain.with_column(replace(column, edges=edges, bins=None))
         kept = [*begins, *[column.bin_count] * column.missing]
         values, deviation = (np.take(array, kept, axis=axis) for array in (values, deviation))
