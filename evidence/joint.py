@@ -1,11 +1,12 @@
 """`python -m evidence.joint`: boosted tables with pure epsilon, and with a delta, beside each other.
 
-Test accuracy, log loss and area under the ROC curve on 90/10 splits of the UCI tables and of generated ones. Both
-are fitted on a data set with a ledger, which counts epsilon or rho. With too little signal for a delta to pay off,
-rows of one's own are fitted with pure epsilon instead: cells where that is so are marked (`together` is false), and
-have what such a fit with a delta reaches, with noise of its own. Elsewhere both are the same learner. All rows are public or generated and the noise is seeded, so that the command writes the same numbers again: nothing fitted
-here is private. With `--tables` or `--epsilons` other cells of the file stay as they are. `--same-price` measures
-something else: on tables too small for a delta, joint tables beside pure ones that cost the same rho.
+Test accuracy, log loss and area under the ROC curve on 90/10 splits of the UCI tables and of generated ones. Both are
+fitted on a data set with a ledger, which counts epsilon or rho. With too little signal for a delta to pay off, rows
+of one's own are fitted with pure epsilon instead: cells where that is so are marked (`together` is false), and have
+what such a fit with a delta reaches, with noise of its own. Elsewhere both are the same learner. All rows are public
+or generated and the noise is seeded, so that the command writes the same numbers again: nothing fitted here is
+private. With `--tables` or `--epsilons` other cells of the file stay as they are. `--same-price` measures something
+else: on tables too small for a delta, joint tables beside pure ones that cost the same rho.
 """
 
 from __future__ import annotations
