@@ -17,7 +17,7 @@ import privet
 from privet import Branch, History, NoisyIf, Public
 from privet.choice import Learning, Reward, derive
 from privet.errors import PrivacyError, QuestionError
-from privet.release import Count, Derived, Release, derivation
+from privet.release import Count, Release, derivation
 
 SYNTHETIC = "synthetic: trees 7"
 
