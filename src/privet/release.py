@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
@@ -334,7 +334,7 @@ def _share(confidence: float) -> float:
 
 
 class Refiner(Protocol):
-    """What a release can be refined by: the record of all that was released from one question (see `refinement`)."""
+    """What a release can be refined by: the record of all that was released from one question (see `refining`)."""
 
     def refined(self, parts: Sequence[int], epsilon: object) -> list[Any]: ...
 
@@ -347,7 +347,7 @@ class Refinable(Release):
     """
 
     noise: Noise
-    _chain: Callable[[], Refiner] | None = None  # the one record of refinements, made when somebody refines
+    _refiner: Refiner | None = None  # the way to the one record of refinements
     _part: int = 0
 
     def refine(self, epsilon: object) -> Self:
@@ -356,13 +356,13 @@ class Refinable(Release):
         All that was released from one question costs together what its finest level costs.
         An answer is refined in the opening of the table in which it was drawn, and nowhere else.
         """
-        (finer,) = self._asks()().refined([self._part], [epsilon])
+        (finer,) = self._way().refined([self._part], [epsilon])
         assert isinstance(finer, type(self))
         return finer
 
-    def _asks(self) -> Callable[[], Refiner]:
-        if self._chain is not None:
-            return self._chain
+    def _way(self) -> Refiner:
+        if self._refiner is not None:
+            return self._refiner
         kind = type(self).__name__
         if not hasattr(self.noise, "share"):  # a paper's noise, or none
             raise QuestionError(f"this {kind} is of public rows, without noise that could be refined; ask anew.")
@@ -373,7 +373,13 @@ class Refinable(Release):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy has: all but the way to the chain."""
-        return {name: None if name == "_chain" else value for name, value in self.__dict__.items()}
+        return {name: None if name == "_refiner" else value for name, value in self.__dict__.items()}
+
+
+def refined_by(refiner: Refiner, parts: Iterable[int], releases: Iterable[Refinable]) -> None:
+    """Let the releases of these parts be refined."""
+    for part, release in zip(parts, releases, strict=True):
+        release._refiner, release._part = refiner, part
 
 
 class Count(Refinable, int):
@@ -389,7 +395,7 @@ class Count(Refinable, int):
         return super().__new__(cls, value)
 
     def __init__(self, value: int, noise: Noise, about: About) -> None:
-        self.noise, self.about, self._chain, self._part = noise, about, None, 0
+        self.noise, self.about, self._refiner, self._part = noise, about, None, 0
 
     def interval(self, confidence: float = 0.95) -> tuple[int, int]:
         """Return bounds for the true count, which is never below 0."""
@@ -516,7 +522,7 @@ class Histogram(Refinable):
         about: About,
     ) -> None:
         self.values, self.columns, self.labels = _frozen(values), columns, labels
-        self.noise, self.about, self._chain, self._part = noise, about, None, 0
+        self.noise, self.about, self._refiner, self._part = noise, about, None, 0
 
     def __getitem__(self, cell: str | tuple[str, ...]) -> Count:
         """Return the count of a cell, named by its labels."""
@@ -652,7 +658,7 @@ class ResidualSums(Release):
     def __init__(
         self, own: NDArray[np.int64], others: NDArray[np.int64] | None, noise: ResidualNoise, about: About
     ) -> None:
-        self.own, self.others = _frozen(own), others
+        self.own, self.others = _frozen(own), None if others is None else _frozen(others)
         self.noise, self.about = noise, about
 
     @property
@@ -748,14 +754,14 @@ class Releases(tuple[R, ...], Generic[R]):
 
     def refine(self, epsilon: object) -> Releases[R]:
         """Refine every part, to one epsilon or each to its own: one charge, one query to the engine."""
-        parts: dict[Callable[[], Refiner], list[int]] = {}
+        parts: dict[Refiner, list[int]] = {}
         for release in self:
             if not isinstance(release, Refinable):
                 raise QuestionError(f"a {type(release).__name__} cannot be refined; counts, histograms and sums can.")
-            parts.setdefault(release._asks(), []).append(release._part)
+            parts.setdefault(release._way(), []).append(release._part)
         if len(parts) > 1:
             raise QuestionError("these are answers to several questions; refine those of each question by themselves.")
-        return Releases(finer for chain, own in parts.items() for finer in chain().refined(own, epsilon))
+        return Releases(finer for refiner, own in parts.items() for finer in refiner.refined(own, epsilon))
 
 
 _COMPLETE = True

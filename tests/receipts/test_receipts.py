@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -234,20 +235,20 @@ def test_a_key_whose_line_was_never_written_is_taken_up(tmp_path: Path, monkeypa
     """A process was killed between the file and the line; or two begin at once, and one of them is faster."""
     ledger = Ledger.open(tmp_path / "people.ledger")
     with monkeypatch.context() as patched:
-        patched.setattr(ledger, "write_key", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(ledger, "annotate", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             new_key(ledger)
     left = SigningKey.load(key_file(ledger))
     assert vkeys(ledger) == [] and key_of_server(ledger) == left and vkeys(ledger) == [left.vkey]
 
     other = Ledger.open(tmp_path / "other.ledger")
-    write = other.write_key
+    write = other.annotate
 
-    def slower(*line: object) -> None:
-        write(*line)  # what the faster one has written, with the same file
+    def slower(*line: Any, **seen: Any) -> None:
+        write(*line, **seen)  # what the faster one has written, with the same file
         raise LedgerError("somebody else has written a signing key.")
 
-    monkeypatch.setattr(other, "write_key", slower)
+    monkeypatch.setattr(other, "annotate", slower)
     assert new_key(other).vkey == vkeys(other)[0] and key_file(other).is_file()
 
 

@@ -17,6 +17,7 @@ from kernel.people import DOMAIN, FRAME
 from receipts.signed_ledger import signed_ledger
 
 import privet
+from privet import ledger_lines
 from privet.errors import QuestionError, ReceiptError
 from privet.kernel import Charge, Ledger
 from privet.receipts import Checkpoint, KeptCheckpoints, Receipts, SigningKey, check, key_file, rotate, rotations, vkeys
@@ -108,7 +109,7 @@ def test_a_client_notices_a_ledger_that_went_back(tmp_path: Path) -> None:
     with served_at(file) as served:
         assert "the ledger went back" in sentence(lambda: connected(served))
         for _ in range(40):  # and it stays noticed when it has grown past that
-            served.service.ledger.record("test")
+            ledger_lines.record(served.service.ledger, "test")
         assert "was changed" in sentence(lambda: connected(served))
 
 
@@ -164,7 +165,8 @@ def test_a_key_is_rotated_while_a_server_runs(tmp_path: Path) -> None:
         assert table.receipt(answer)
         SigningKey.new(check(text).checkpoint.body[0]).save(key_file(served.service.ledger))
         rotated_elsewhere = SigningKey.new("privet/elsewhere").vkey
-        served.service.ledger.write_key({"vkey": rotated_elsewhere, "role": "log"}, 2)
+        ledger = served.service.ledger
+        ledger_lines.write_key(ledger, {"vkey": rotated_elsewhere, "role": "log"}, ledger_lines.key_lines(ledger))
         headers = {"Authorization": f"Bearer {served.token()}"}
         for path in ("checkpoint", f"tables/people/entries/{answer.about.entry}/receipt"):
             reply = httpx2.get(f"{served.url}/v1/{path}", headers=headers)

@@ -14,6 +14,7 @@ from privet.cli.common import STYLE, JsonOption, LedgerArgument, print_json, say
 from privet.cli.outputs import check_output, write_text, written_whole
 from privet.errors import QuestionError, ReceiptError
 from privet.kernel import LONGEST_MODEL
+from privet.ledger_lines import key_lines
 from privet.receipts import Checkpoint, KeptCheckpoints, Receipts, Shown, SigningKey
 from privet.receipts.receipt import LONGEST, loss_of
 from privet.text import clean, decimal_text, read_text, shown
@@ -236,7 +237,8 @@ def show(ledger: LedgerArgument, as_json: JsonOption = False) -> None:
     """
     book = open_book(ledger)
     keys = [
-        {"role": body.get("role", "log"), "vkey": body["vkey"], "rotated": "rotation" in body} for body in book.keys()
+        {"role": body.get("role", "log"), "vkey": body["vkey"], "rotated": "rotation" in body}
+        for body in (line.body for line in key_lines(book))
     ]
     if as_json:
         print_json(keys)

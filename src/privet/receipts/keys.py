@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from privet.errors import LedgerError, ReceiptError
 from privet.kernel import Ledger
+from privet.ledger_lines import key_lines, write_key
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -145,12 +146,12 @@ def key_file(ledger: Ledger) -> Path:
 
 def vkeys(ledger: Ledger, role: str = LOG) -> list[str]:
     """Return the public keys of a role in the order in which they were made; the last one counts."""
-    return [str(body["vkey"]) for body in ledger.keys() if body.get("role", LOG) == role]
+    return [str(line.body["vkey"]) for line in key_lines(ledger) if line.body.get("role", LOG) == role]
 
 
 def rotations(ledger: Ledger) -> list[str]:
     """Return the notes by which each key of the log names the next one."""
-    return [str(body["rotation"]) for body in ledger.keys() if "rotation" in body]
+    return [str(line.body["rotation"]) for line in key_lines(ledger) if "rotation" in line.body]
 
 
 def new_key(ledger: Ledger, host: str = "privet", path: Path | None = None, second: bool = False) -> SigningKey:
@@ -186,7 +187,7 @@ def new_key(ledger: Ledger, host: str = "privet", path: Path | None = None, seco
         raise ReceiptError(
             f"this ledger has {which} already; `privet receipt key show` shows it, `rotate` replaces it."
         )
-    known = len(ledger.keys())
+    known = key_lines(ledger)
     key = SigningKey.new(f"{host}/{ledger.id}" if not second else f"{host}/{ledger.id}/second")
     path = path or key_file(ledger)
     orphan = _loaded_if_there(path)
@@ -196,7 +197,7 @@ def new_key(ledger: Ledger, host: str = "privet", path: Path | None = None, seco
     else:
         key.save(path)
     try:
-        ledger.write_key({"vkey": key.vkey, "role": role}, known)
+        write_key(ledger, {"vkey": key.vkey, "role": role}, known)
     except LedgerError:
         if key.vkey not in vkeys(ledger, role):  # else another process has written the line for the same file
             if made:
@@ -223,12 +224,12 @@ def rotate(ledger: Ledger, path: Path | None = None, second: bool = False) -> Si
     """
     path, role = path or key_file(ledger), SECOND if second else LOG
     old = load_key(ledger, path, second)
-    new, known = SigningKey.new(old.name), len(ledger.keys())
+    new, known = SigningKey.new(old.name), key_lines(ledger)
     text = f"{ROTATION}\n{old.vkey}\n{new.vkey}\n"
     unfinished = path.with_name(path.name + ".new")
     unfinished.unlink(missing_ok=True)  # of a rotation that never reached the ledger: `load_key` has looked
     new.save(unfinished)
-    ledger.write_key({"vkey": new.vkey, "role": role, "rotation": f"{text}\n{old.signature(text)}"}, known)
+    write_key(ledger, {"vkey": new.vkey, "role": role, "rotation": f"{text}\n{old.signature(text)}"}, known)
     os.replace(unfinished, path)
     return new
 

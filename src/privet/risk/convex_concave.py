@@ -250,7 +250,6 @@ class Component:
 
 LAST_MU = 1e-6  # the final weight of the barriers
 LARGEST_TAU = 1e5
-ROUGH, SHRINK = 0.02, 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,7 +326,7 @@ def _descend(
     near, last = 0.0, np.inf
     while True:
         most = 40 if mu > 1.01 * LAST_MU else 80
-        masses, near, took, fine = _centred(part, masses, mu, tau, near, most, max((0.02 if mu < 1.01*LAST_MU else ROUGH) * mu, 1e-9))
+        masses, near, took, fine = _centred(part, masses, mu, tau, near, most, max(0.02 * mu, 1e-9))
         steps += took
         broken = float(part.broken(masses)[0].max())
         if not fine or steps > budget:
@@ -344,7 +343,7 @@ def _descend(
         elif mu <= 1.01 * LAST_MU:
             break
         if broken < 0.01 or tau > 50:
-            mu = max(SHRINK * mu, LAST_MU)
+            mu = max(0.2 * mu, LAST_MU)
     return masses, tau, steps
 
 

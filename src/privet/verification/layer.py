@@ -31,7 +31,7 @@ _TYPES = {
     **{f"uint{bits}": name for bits, name in ((8, "UTINYINT"), (16, "USMALLINT"), (32, "UINTEGER"), (64, "UBIGINT"))},
     **{"float16": "FLOAT", "float32": "FLOAT", "float64": "DOUBLE", "bool": "BOOLEAN"},
 }
-_READ = {"snapshot": ", read into memory", "stream": ", read in passing"}
+_READ = {"snapshot": ", read into memory", "stream": ", read in batches"}
 
 
 class Layer(Protocol):
@@ -215,7 +215,7 @@ def limit_memory(table: Any, size: int) -> None:
     For attacks and tests on tables that they made: what a table needs where memory is short must not depend on it.
     """
     engine = table._session.engine
-    owner = getattr(getattr(engine, "_close", None), "__self__", engine)  # of an engine that reads it in passing
+    owner = getattr(getattr(engine, "_close", None), "__self__", engine)  # of an engine that reads it in batches
     connection: Any = getattr(owner, "_connection", None)
     if type(connection).__module__.partition(".")[0] in ("duckdb", "_duckdb"):
         connection.execute(f"SET memory_limit = '{size // 1000}KB'")

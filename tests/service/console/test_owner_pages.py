@@ -16,6 +16,7 @@ from kernel.people import DOMAIN, FRAME
 from service.console.visitor import Visitor, words
 
 import privet
+from privet import ledger_lines
 from privet.service.config import Grant
 from privet.service.console import owner_pages
 from privet.service.permits import Permit
@@ -234,7 +235,7 @@ def test_a_search_says_how_far_it_looked(served: Served, grace: Visitor, monkeyp
     monkeypatch.setattr(owner_pages, "_SCANNED", 10)
     grace.post("/console/owned/people", what="grant", analyst="ada")
     for _ in range(20):
-        served.service.ledger.record("test")
+        ledger_lines.record(served.service.ledger, "test")
     page = grace.get("/console/ledger?text=granted+the+table")
     for _ in range(10):
         if "granted the table to" in words(page):

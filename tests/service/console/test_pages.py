@@ -16,6 +16,7 @@ from kernel.people import DOMAIN, FRAME
 from service.console.visitor import Visitor, words
 
 import privet
+from privet import ledger_lines
 from privet.models.model import Model
 from privet.service.boundary import Gate, Operation, Refusal
 from privet.service.console import PAGES
@@ -48,7 +49,10 @@ def visited(visitor: Visitor, page: Page, table: str = "people"):  # type: ignor
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.method} {page.path}")
 def test_every_page_refuses_whoever_may_not_see_it(served: Served, page: Page) -> None:
-    spent, lines = served.service.ledger.spent("people"), len(served.service.ledger.models("people", "ada"))
+    spent, lines = (
+        served.service.ledger.spent("people"),
+        len(ledger_lines.models(served.service.ledger, "people", "ada")),
+    )
     stranger = visited(Visitor(served, name=""), page)
     assert stranger.status_code == (303 if page.method == "GET" else 401)
     assert stranger.headers.get("location", "/console/sign-in") == "/console/sign-in"
@@ -62,7 +66,7 @@ def test_every_page_refuses_whoever_may_not_see_it(served: Served, page: Page) -
         absent, not_yours = visited(visitor, page, "nowhere"), visited(visitor, page)
         assert absent.status_code == not_yours.status_code == 404 and absent.text == not_yours.text
     assert served.service.ledger.spent("people") == spent
-    assert len(served.service.ledger.models("people", "ada")) == lines
+    assert len(ledger_lines.models(served.service.ledger, "people", "ada")) == lines
 
 
 def test_every_reply_has_the_headers(served: Served, ada: Visitor) -> None:

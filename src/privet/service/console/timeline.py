@@ -29,7 +29,7 @@ GROUPS = {
 _EVENTS = {
     "request": "request",
     **dict.fromkeys(("decision", "owner-grant", "withdrawal", "raise", "grant", "configured-cap"), "decision"),
-    **dict.fromkeys(("permit", "permit-grant", "approval", "permit-withdrawal"), "decision"),
+    **dict.fromkeys(("owners", "permit", "permit-grant", "approval", "permit-withdrawal"), "decision"),
     **dict.fromkeys(("unauthenticated", "not-allowed", "not-found", "budget-exceeded", "too-many"), "refusal"),
     **dict.fromkeys(("not-permitted", "console-refused"), "refusal"),
     **dict.fromkeys(("login", "console-sign-in", "console-sign-out", "token", "revoke"), "access"),
@@ -52,7 +52,8 @@ _PLAIN = {
     "request": "{analyst} asks for {epsilon} more: {purpose}",
     "approval": "{by} agreed to request {request} of {analyst}; another owner must agree, too",
     "withdrawal": "{by} took the table from {analyst}",
-    "grant": "The configuration grants {analyst} other tables",
+    "grant": "The configuration says something new of what {analyst} may use",
+    "owners": "The configuration names other owners",
     "permit": "The configuration says something new of the permit {permit}",
 }
 _LONGEST = 300  # characters of what a line says
