@@ -184,6 +184,8 @@ OPEN_FOR = {
     "difference is smaller than what that leaves uncertain.",
     ("hanisch-figure-10", "Accuracy decreases"): "No number of splits tells: they share the rows of one table, and the "
     "difference is smaller than what that leaves uncertain.",
+    ("liu-table-3", "The sixteen"): "No mean of the last reading is surely more than a point from print, counting the "
+    "error of the printed ones, which more trials of ours do not make smaller.",
     ("liu-table-3", "The eight"): "No mean of the last readings is surely more than a point from print, counting the "
     "error of the printed ones, which more trials of ours do not make smaller.",
     ("liu-table-3", "On adult both show"): "Deviations are smaller at some budgets and larger at others; more trials "
