@@ -153,6 +153,31 @@ def test_another_ledger_or_key_at_an_address_is_refused(tmp_path: Path) -> None:
     assert KeptCheckpoints("https://privet.example", several=False).newest is None
 
 
+def test_two_programs_that_are_shown_two_books_notice(tmp_path: Path) -> None:
+    """Each proves that it continues what both have kept; what one has taken is not lost by the other's."""
+    one, key = signed_ledger(tmp_path)
+    url = "https://privet.example"
+    KeptCheckpoints(url, several=False).take(one.checkpoint(), one.signers, [], None)
+    shutil.copy(tmp_path / "people.ledger", tmp_path / "second book")
+    books = [one, Receipts(Ledger.open(tmp_path / "second book"), key)]
+    for book, name in zip(books, ("told to one", "told to the other"), strict=True):
+        ledger_lines.record(book._ledger, name)
+    first, second = KeptCheckpoints(url, several=False), KeptCheckpoints(url, several=False)
+    old = first.newest
+    assert old is not None and second.newest == old
+    first.take(books[0].checkpoint(old.checkpoint.size), one.signers, [], old)
+    kept = first.newest
+    assert "two ledgers" in sentence(
+        lambda: second.take(books[1].checkpoint(old.checkpoint.size), one.signers, [], old)
+    )
+    ledger_lines.record(books[1]._ledger, "longer")
+    second.take(books[1].checkpoint(old.checkpoint.size), one.signers, [], old)  # nothing leads here from the other
+    assert second.newest == kept == KeptCheckpoints(url, several=False).newest
+    assert kept is not None
+    longer = books[1].checkpoint(kept.checkpoint.size)  # the next question of either is about what was kept
+    assert "do not begin with" in sentence(lambda: second.take(longer, one.signers, [], kept))
+
+
 def test_a_key_is_rotated_while_a_server_runs(tmp_path: Path) -> None:
     with served_at(tmp_path / "people.ledger") as served, served.connect() as connection:
         table = connection.table("people")
