@@ -320,9 +320,12 @@ def derivation(function: F) -> F:
     return function
 
 
-def _frozen(numbers: NDArray[Any]) -> NDArray[Any]:
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def _frozen(numbers: NDArray[Scalar]) -> NDArray[Scalar]:
     """Return a view that cannot be made writeable: what was changed afterwards would pass for released."""
-    own = np.array(numbers)
+    own = numbers.copy()
     own.flags.writeable = False
     return own.view()
 
