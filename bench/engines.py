@@ -145,7 +145,7 @@ def on_duckdb(name: str, path: Path, folder: Path, fits: int) -> Found:
 
 
 def on_values(name: str, path: Path, folder: Path, fits: int) -> Found:
-    """A median over as many different values as the table has rows, in passing; `fit` is its CPU time."""
+    """A median over as many different values as the table has rows, in batches; `fit` is its CPU time."""
     with duckdb.connect(str(path), read_only=True) as connection:
         (rows,) = connection.execute("SELECT count(*) FROM t").fetchone() or (0,)
         connection.execute(f"COPY (SELECT range AS w FROM range({rows})) TO '{folder}/values.parquet' (FORMAT parquet)")

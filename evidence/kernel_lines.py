@@ -2,7 +2,7 @@
 
 CONTRIBUTING.md lists the modules of the kernel in reading order, with what each must guarantee. This prints the
 list with the lines of each file, all of them and those of code: without docstrings, comments and blank lines.
-`--write` brings the numbers in CONTRIBUTING.md up to date.
+`--write` brings the numbers in CONTRIBUTING.md up to date; `--at REVISION` counts the kernel of a commit as a whole.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import io
 import re
+import subprocess
 import sys
 import tokenize
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ PAGE = ROOT / "CONTRIBUTING.md"
 
 ROW = re.compile(r"^\| `([\w/]+\.py)` \| *([\d,]*) *\| *([\d,]*) *\| (.*) \|$", re.MULTILINE)
 TOTAL = re.compile(r"^\| all of these \| *([\d,]*) *\| *([\d,]*) *\| *\|$", re.MULTILINE)
+ENGINES = re.compile("/engines/|addresses.py$")
 SMALLEST = 10  # lines of a module that is listed: an `__init__.py` may only say what its folder is for
 
 
@@ -57,6 +59,25 @@ def modules() -> dict[str, Lines]:
     return {path: lines for path, lines in sorted(found.items()) if lines.total >= SMALLEST}
 
 
+def at(revision: str) -> dict[str, Lines]:
+    """Return the lines of the kernel of a commit: of its engines, of where its ledger is stored, and of all else.
+
+    The reference engine, which only tests run, is left out.
+    """
+    sums = {"core": Lines(0, 0), "storage": Lines(0, 0), "engines": Lines(0, 0)}
+    for path in _git("ls-tree", "-r", "--name-only", revision, "src/privet/kernel").splitlines():
+        if path.endswith(".py") and not path.endswith("/reference.py"):
+            stored = "/ledger/" in path and path.endswith(("store.py", "sqlite.py", "postgres.py"))
+            part = "engines" if ENGINES.search(path) else "storage" if stored else "core"
+            lines = lines_of(_git("show", f"{revision}:{path}"))
+            sums[part] = Lines(*map(sum, zip(sums[part], lines, strict=True)))
+    return sums
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
 def listed(text: str) -> Iterator[tuple[str, Lines, str]]:
     """The rows of CONTRIBUTING.md: a module, its lines as they are written there, and what it must guarantee."""
     for path, total, code, guarantee in ROW.findall(text):
@@ -84,6 +105,12 @@ def _number(text: str) -> int:
 
 
 def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["--at"]:
+        sums = at(arguments[1])
+        for part, lines in sums.items():
+            print(f"{part}: {lines.total:,} lines, {lines.code:,} of code")
+        print(f"together: {sum(lines.code for lines in sums.values()):,} of code")
+        return 0
     text = updated(PAGE.read_text(encoding="utf-8"))
     if arguments == ["--write"]:
         PAGE.write_text(text, encoding="utf-8")

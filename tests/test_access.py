@@ -111,8 +111,8 @@ def test_a_limit_beside_a_path_that_was_asked_for_is_refused(asked: str, tmp_pat
     assert [file.name for file in tmp_path.iterdir()] == ["rows.csv"]
 
 
-def test_what_cannot_be_read_in_passing_is_refused() -> None:
-    with pytest.raises(QuestionError, match="cannot be read in passing"):
+def test_what_cannot_be_read_in_batches_is_refused() -> None:
+    with pytest.raises(QuestionError, match="cannot be read in batches"):
         choose("stream", largest_table(SMALL), remote=True, streams=False)
 
 

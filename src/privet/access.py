@@ -1,4 +1,4 @@
-"""How questions reach the rows: from memory, from a merged copy of them, in passing, or as statements where they lie.
+"""How questions reach the rows: from memory, from a merged copy of them, in batches, or as statements where they lie.
 
 The access is chosen from what is public: how large the domain lets the table be, and where it is. No privacy rests on
 it, and saying which one it is tells nothing about the rows.
@@ -81,7 +81,7 @@ def choose(
     bound : float
         How many bytes the coded table takes at most, by what its domain declares.
     remote, streams : bool
-        Whether the table is on a server, and whether its coded rows can be read in passing.
+        Whether the table is on a server, and whether its coded rows can be read in batches.
     limit : int, optional
         The bytes of the largest table that is copied into memory. Default: 64 MB, nothing from a server.
     kind : str
@@ -97,7 +97,7 @@ def choose(
     """
     check(asked, limit)
     if asked == STREAM and not streams:
-        raise QuestionError("this table cannot be read in passing; choose the access push-down, or leave it out.")
+        raise QuestionError("this table cannot be read in batches; choose the access push-down, or leave it out.")
     if asked != "auto":
         return Access(asked, "it was asked for", kind)
     if limit is None and remote:

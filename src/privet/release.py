@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
@@ -120,17 +120,31 @@ class Bounds(Protocol):
     def top(self) -> Fraction: ...
 
 
+_COMPLETE = False  # from the end of this module on every class that is derived from a release is somebody else's
+
+
 class Release:
     """Base of all releases."""
 
     about: About
-    clean: bool = True  # False if code that nobody vouches for had a hand in the value
+    _clean: bool = True
+
+    @property
+    def clean(self) -> bool:
+        """False if code that nobody vouches for had a hand in the value; nobody can say otherwise afterwards."""
+        return self._clean
 
     def __init_subclass__(cls, **more: Any) -> None:
         """Mark what others derive from a release: its value is whatever their code returns."""
         super().__init_subclass__(**more)
-        if cls.__module__ != __name__:
-            cls.clean = False
+        if _COMPLETE:
+            cls.clean = property(lambda self: False)  # type: ignore[assignment, method-assign]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take on the state of another one: numbers that cannot be changed, in a copy too."""
+        self.__dict__.update(
+            {name: _frozen(own) if isinstance(own, np.ndarray) else own for name, own in state.items()}
+        )
 
     @property
     def epsilon(self) -> Fraction:
@@ -180,7 +194,7 @@ class Release:
         6.324555320336759 (made of count)
         """
         made = Derived(function(self.value, *(known(other) for other in others)), (self, *others))
-        made.clean = any(function is one for one in _DERIVATIONS) and all(
+        made._clean = any(function is one for one in _DERIVATIONS) and all(
             source.clean for source in (self, *others) if isinstance(source, Release)
         )
         return made
@@ -192,7 +206,7 @@ class Release:
 class Derived(Release):
     """A value made of releases and public constants: post-processing, which costs nothing."""
 
-    clean = False  # `Release.map` says otherwise where it knows the function
+    _clean = False  # `Release.map` says otherwise where it knows the function
 
     def __init__(self, value: Any, sources: tuple[Release | Public, ...]) -> None:
         self._value = value
@@ -306,6 +320,16 @@ def derivation(function: F) -> F:
     return function
 
 
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def _frozen(numbers: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return a view that cannot be made writeable: what was changed afterwards would pass for released."""
+    own = numbers.copy()
+    own.flags.writeable = False
+    return own.view()
+
+
 def _share(confidence: float) -> float:
     if isinstance(confidence, str) or not 0 < confidence < 1:
         raise QuestionError(f"confidence must lie between 0 and 1, as 0.95, not {quoted(confidence)}.")
@@ -313,7 +337,7 @@ def _share(confidence: float) -> float:
 
 
 class Refiner(Protocol):
-    """What a release can be refined by: the record of all that was released from one question (see `refinement`)."""
+    """What a release can be refined by: the record of all that was released from one question (see `refining`)."""
 
     def refined(self, parts: Sequence[int], epsilon: object) -> list[Any]: ...
 
@@ -326,7 +350,7 @@ class Refinable(Release):
     """
 
     noise: Noise
-    _chain: Callable[[], Refiner] | None = None  # the one record of refinements, made when somebody refines
+    _refiner: Refiner | None = None  # the way to the one record of refinements
     _part: int = 0
 
     def refine(self, epsilon: object) -> Self:
@@ -335,13 +359,13 @@ class Refinable(Release):
         All that was released from one question costs together what its finest level costs.
         An answer is refined in the opening of the table in which it was drawn, and nowhere else.
         """
-        (finer,) = self._asks()().refined([self._part], [epsilon])
+        (finer,) = self._way().refined([self._part], [epsilon])
         assert isinstance(finer, type(self))
         return finer
 
-    def _asks(self) -> Callable[[], Refiner]:
-        if self._chain is not None:
-            return self._chain
+    def _way(self) -> Refiner:
+        if self._refiner is not None:
+            return self._refiner
         kind = type(self).__name__
         if not hasattr(self.noise, "share"):  # a paper's noise, or none
             raise QuestionError(f"this {kind} is of public rows, without noise that could be refined; ask anew.")
@@ -352,7 +376,13 @@ class Refinable(Release):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy has: all but the way to the chain."""
-        return {name: None if name == "_chain" else value for name, value in self.__dict__.items()}
+        return {name: None if name == "_refiner" else value for name, value in self.__dict__.items()}
+
+
+def refined_by(refiner: Refiner, parts: Iterable[int], releases: Iterable[Refinable]) -> None:
+    """Let the releases of these parts be refined."""
+    for part, release in zip(parts, releases, strict=True):
+        release._refiner, release._part = refiner, part
 
 
 class Count(Refinable, int):
@@ -368,7 +398,7 @@ class Count(Refinable, int):
         return super().__new__(cls, value)
 
     def __init__(self, value: int, noise: Noise, about: About) -> None:
-        self.noise, self.about, self._chain, self._part = noise, about, None, 0
+        self.noise, self.about, self._refiner, self._part = noise, about, None, 0
 
     def interval(self, confidence: float = 0.95) -> tuple[int, int]:
         """Return bounds for the true count, which is never below 0."""
@@ -494,9 +524,8 @@ class Histogram(Refinable):
         noise: Noise,
         about: About,
     ) -> None:
-        values.flags.writeable = False  # what was changed afterwards would pass for released
-        self.values, self.columns, self.labels = values, columns, labels
-        self.noise, self.about, self._chain, self._part = noise, about, None, 0
+        self.values, self.columns, self.labels = _frozen(values), columns, labels
+        self.noise, self.about, self._refiner, self._part = noise, about, None, 0
 
     def __getitem__(self, cell: str | tuple[str, ...]) -> Count:
         """Return the count of a cell, named by its labels."""
@@ -557,8 +586,7 @@ class CellGroups(Release):
     """
 
     def __init__(self, groups: NDArray[np.int64], columns: tuple[str, ...], about: About) -> None:
-        groups.flags.writeable = False
-        self.groups, self.columns, self.about = groups, columns, about
+        self.groups, self.columns, self.about = _frozen(groups), columns, about
 
     @property
     def value(self) -> NDArray[np.int64]:
@@ -633,8 +661,7 @@ class ResidualSums(Release):
     def __init__(
         self, own: NDArray[np.int64], others: NDArray[np.int64] | None, noise: ResidualNoise, about: About
     ) -> None:
-        own.flags.writeable = False
-        self.own, self.others = own, others
+        self.own, self.others = _frozen(own), None if others is None else _frozen(others)
         self.noise, self.about = noise, about
 
     @property
@@ -730,11 +757,14 @@ class Releases(tuple[R, ...], Generic[R]):
 
     def refine(self, epsilon: object) -> Releases[R]:
         """Refine every part, to one epsilon or each to its own: one charge, one query to the engine."""
-        parts: dict[Callable[[], Refiner], list[int]] = {}
+        parts: dict[Refiner, list[int]] = {}
         for release in self:
             if not isinstance(release, Refinable):
                 raise QuestionError(f"a {type(release).__name__} cannot be refined; counts, histograms and sums can.")
-            parts.setdefault(release._asks(), []).append(release._part)
+            parts.setdefault(release._way(), []).append(release._part)
         if len(parts) > 1:
             raise QuestionError("these are answers to several questions; refine those of each question by themselves.")
-        return Releases(finer for chain, own in parts.items() for finer in chain().refined(own, epsilon))
+        return Releases(finer for refiner, own in parts.items() for finer in refiner.refined(own, epsilon))
+
+
+_COMPLETE = True

@@ -18,11 +18,13 @@ from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Protocol, Sel
 import numpy as np
 
 from privet import conditions as syntax
+from privet import ledger_lines
 from privet.errors import PrivacyError, PrivetError, QuestionError, ReceiptError
 from privet.kernel import (
     AdditiveModel,
     Allot,
     Chain,
+    ChainLevel,
     Criterion,
     Divide,
     Domain,
@@ -52,6 +54,7 @@ from privet.kernel import (
 from privet.kernel.questions import counts, numbers, released_models, splits
 from privet.kernel.questions.counts import ChooseQuestion
 from privet.receipts import Receipts
+from privet.refining import Refining
 from privet.release import (
     About,
     CellGroups,
@@ -67,6 +70,7 @@ from privet.release import (
     ResidualTables,
     Sum,
     TopTables,
+    refined_by,
 )
 from privet.text import protected, quoted, short_text
 
@@ -279,10 +283,14 @@ class InProcess:
     def refine(self, question: Question[Any], sets: RowSets, releases: Sequence[Refinable]) -> None:
         """Let the releases of a question be refined."""
         if releases and releases[0].about.entry is not None:
-            # made when somebody refines: nearly nobody does
-            chain = functools.cache(lambda: Chain(self.session, question, sets, releases))
-            for part, release in enumerate(releases):
-                release._chain, release._part = chain, part
+            session = self.session
+            chain = functools.cache(lambda: Chain(session, question, sets, releases))  # nearly nobody refines
+
+            def levels(parts: Sequence[int], losses: PerPart[Fraction]) -> list[ChainLevel]:
+                return chain().levels(parts, losses)
+
+            refiner = Refining(question, session.domain, session.unit, releases[0], session.amounts, levels)
+            refined_by(refiner, range(len(releases)), releases)
 
     def monitor(self, sets: RowSets, accuracy: Fraction, epsilon: object) -> Monitor:
         """Begin to ask of one released model after the other whether it is so accurate."""
@@ -304,7 +312,7 @@ class InProcess:
     def write_model(self, text: str, facts: Mapping[str, Json]) -> None:
         """Write the hash of a model that was fitted to the table into its ledger."""
         session = self.session
-        session.ledger.store_model(session.dataset, session.analyst, None, text, facts, keep=False)
+        ledger_lines.store_model(session.ledger, session.dataset, session.analyst, None, text, facts, keep=False)
 
     def receipt(self, entry: int | None, text: str | None) -> str:
         """Return the receipt of the answer to an entry, or of a model."""

@@ -238,6 +238,6 @@ def test_an_answer_is_refined_as_the_answer_to_its_own_question() -> None:
     ]
     for question, sets, release in wrong:
         with pytest.raises(QuestionError, match="ledger entry 1 is of another question"):
-            Chain(table._session, question, sets, [release]).refined([0], PerPart.same(ONE, 1))
+            Chain(table._session, question, sets, [release]).levels([0], PerPart.same(ONE, 1))
     assert table.budget.spent == TENTH + HALF
-    assert Chain(table._session, HistogramQuestion(("sex",)), table._sets, [cells]).refined([0], PerPart.same(ONE, 1))
+    assert Chain(table._session, HistogramQuestion(("sex",)), table._sets, [cells]).levels([0], PerPart.same(ONE, 1))

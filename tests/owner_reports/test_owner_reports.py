@@ -14,6 +14,7 @@ import yaml
 from command import run
 
 import privet
+from privet import ledger_lines
 from privet.errors import LedgerError, QuestionError
 from privet.kernel import Charge, Ledger, Under
 from privet.owner_reports import SCHEMA, OwnerWords, audit_bundle, bundle_page, registry_entry, to_yaml
@@ -34,10 +35,12 @@ def ledger(tmp_path: Path) -> Ledger:
         ledger.store(entry.id, f'{{"answer":[{4000 + entry.id}],"private":true}}')
     ledger.charge("people", "ada", Charge("never answered", "{}", "f", "all rows", "0.1", Fraction(1, 10)))
     facts = {"entries": [1, 3], "algorithm": "diffpid3", "epsilon": "1/5", "spent": "1/5"}
-    ledger.store_model("people", "ada", None, "{}", facts, keep=False)
-    ledger.record("start", facts={"tables": ["people"]})
-    ledger.record("login", analyst="ada")
-    ledger.record("token", analyst=NASTY, facts={"token": "3f2a"}, held_back={"sha256": "the-hash-of-a-token"})
+    ledger_lines.store_model(ledger, "people", "ada", None, "{}", facts, keep=False)
+    ledger_lines.record(ledger, "start", facts={"tables": ["people"]})
+    ledger_lines.record(ledger, "login", analyst="ada")
+    ledger_lines.record(
+        ledger, "token", analyst=NASTY, facts={"token": "3f2a"}, held_back={"sha256": "the-hash-of-a-token"}
+    )
     return ledger
 
 
@@ -57,6 +60,10 @@ def test_a_registry_entry_is_valid_and_names_nobody(ledger: Ledger) -> None:
     text = to_yaml(valid(registry_entry(ledger, "people", words)))
     for word in ("ada", "alert", "secret-place", "4001"):
         assert not re.search(rf"\b{word}\b", text)
+    for name in ('Universitätsspital 🏥 "Zürich"', "a: b # c", "{}", "null", "ﬁ 漢 \u00a0", "\\ud83d\\udfe5"):
+        read = yaml.safe_load(to_yaml(valid(registry_entry(ledger, "people", OwnerWords(curator=name, author=name)))))
+        assert read["deployment"]["basic"]["data_curators"] == [name]
+        assert read["deployment"]["administrative"]["registry_authors"][0].encode() == name.encode()
     with pytest.raises(jsonschema.ValidationError):
         VALIDATOR.validate({**entry, "tier": 4})
 
@@ -136,10 +143,12 @@ def test_a_bundle_says_what_a_permit_allows_and_who_decided(ledger: Ledger) -> N
         ("permit", {"permit": "heart", "tables": {"people": "1/2", "others": None}, **policy}),
         ("permit", {"permit": "lung", "tables": {"others": None}, **policy}),
     ):
-        ledger.record(event, facts=facts)
-    ledger.record("request", dataset="people", analyst="bob", facts={"permit": "heart", "purpose": "x", "epsilon": "1"})
-    number = ledger.events()[-1].number
-    ledger.record("approval", dataset="people", analyst="bob", facts={"request": number, "by": "grace"})
+        ledger_lines.record(ledger, event, facts=facts)
+    ledger_lines.record(
+        ledger, "request", dataset="people", analyst="bob", facts={"permit": "heart", "purpose": "x", "epsilon": "1"}
+    )
+    number = ledger_lines.events(ledger)[-1].number
+    ledger_lines.record(ledger, "approval", dataset="people", analyst="bob", facts={"request": number, "by": "grace"})
     ledger.charge("people", "ada", Charge("count", "{}", "f", "", "0.1", Fraction(1, 10), under=Under("heart", "x")))
     ledger.charge("people", NASTY, Charge("count", "{}", "f", "", "0.1", Fraction(1, 10), under=Under("heart", "x")))
     (heart,) = audit_bundle(ledger, "people")["permits"]

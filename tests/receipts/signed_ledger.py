@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
+from privet import ledger_lines
 from privet.kernel import Charge, Ledger
 from privet.receipts import Receipts, SigningKey, new_key
 
@@ -27,6 +28,6 @@ def signed_ledger(folder: Path | str, name: str = "people.ledger", answers: int 
     key = new_key(ledger, "hospital.example")
     entries = [charged(ledger) for _ in range(answers)]
     facts = {"entries": entries[1:], "algorithm": "tests", "epsilon": "1/5", "spent": "1/5"}
-    ledger.store_model("people", "ada", None, MODEL, facts, keep=False)
+    ledger_lines.store_model(ledger, "people", "ada", None, MODEL, facts, keep=False)
     charged(ledger, "grace", "mean(age) of <b>someone</b>")
     return Receipts(ledger), key

@@ -17,7 +17,9 @@ import pytest
 from kernel.people import DOMAIN, FRAME
 
 import privet
+from privet import ledger_lines
 from privet.errors import QuestionError
+from privet.kernel import Ledger
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.service import sittings
 from privet.service.boundary import Operation, nesting
@@ -149,7 +151,9 @@ def test_a_grant_that_ends_closes_the_door_and_the_sitting(served: Served) -> No
         served.service.reload({}, ())
         with pytest.raises(privet.errors.ServerError, match="token"):
             table.count("0.1")
-    events = [(event.what, event.analyst, event.facts.get("tables")) for event in served.service.ledger.events()]
+    events = [
+        (event.what, event.analyst, event.facts.get("tables")) for event in ledger_lines.events(served.service.ledger)
+    ]
     assert [event for event in events if event[0] == "grant"] == [
         ("grant", "ada", {"people": None}),
         ("grant", "ada", {}),
@@ -177,7 +181,7 @@ def test_logins_and_refusals_are_in_the_ledger_and_cannot_fill_it(served: Served
         httpx2.get(f"{served.url}/v1/tables/other", headers=token)
         httpx2.get(f"{served.url}/v1/tables")
     served.service.audit.flush()
-    events = [(event.what, event.analyst, event.facts) for event in served.service.ledger.events()]
+    events = [(event.what, event.analyst, event.facts) for event in ledger_lines.events(served.service.ledger)]
     assert ("login", "ada", {}) in events and events.count(("login", "ada", {})) == 1
     assert ("not-found", "ada", {}) in events and ("not-found", "ada", {"repeated": 4}) in events
     assert ("unauthenticated", None, {}) in events and ("unauthenticated", None, {"repeated": 4}) in events
@@ -249,13 +253,66 @@ def test_a_body_has_a_type_a_size_and_an_end() -> None:
         assert spent(served) == 0
 
 
+def connected(served: Served) -> socket.socket:
+    host, port = served.url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=30)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GET /v1/tables HTTP/1.1\r\nHost: local", b"GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"],
+)
+def test_a_connection_without_a_request_is_closed_and_one_that_waits_for_its_answer_is_not(sent: bytes) -> None:
+    limits = Limits(rate=1e9, burst=10**6, refresh=0, header_seconds=0.02)
+    with serve_seeded(FRAME, DOMAIN, 10, seed=3, limits=limits, tick=0.2) as served, connected(served) as connection:
+        connection.sendall(sent)
+        while piece := connection.recv(65536):
+            assert piece and sent.endswith(b"\r\n\r\n")
+        reply = httpx2.post(f"{served.url}/v1/tables/people/answers", headers=bearer(served.token()), json=COUNT)
+        assert reply.status_code == 200  # after ten times as long
+
+
+def test_what_is_no_http_is_answered_as_a_problem(served: Served) -> None:
+    with connected(served) as connection:
+        connection.sendall(b"\x16\x03\x01 what\r\n\r\n")
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400") and b"nosniff" in head and json.loads(body)["charged"] is False
+
+
+def test_a_token_that_is_revoked_while_a_body_comes_is_refused(served: Served) -> None:
+    secret, tokens, body = served.token(), served.service.access.tokens, json.dumps(COUNT).encode()
+    found = tokens.find(secret)
+    assert found is not None
+    head = f"POST /v1/tables/people/answers HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {secret}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
+    with connected(served) as connection:
+        connection.sendall(head.encode())
+        assert connection.recv(65536).startswith(b"HTTP/1.1 100")  # the token was good, and the body is read
+        tokens.revoke(found.id)
+        connection.sendall(body)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 401")
+    assert spent(served) == 0
+
+
+@pytest.mark.parametrize("key", ["\0", "a\nb", "k\u202e"])
+def test_a_key_that_a_ledger_may_not_keep_is_refused_before_a_charge(served: Served, key: str) -> None:
+    """PostgreSQL keeps no zero character: a fit under such a key would be paid and its model lost."""
+    path, token = f"{served.url}/v1/tables/people", bearer(served.token())
+    fit = {"algorithm": "prior", "epsilon": "1", "key": key}
+    more = {"epsilon": "1", "purpose": "a tree", "key": key}
+    for name, body in (("answers", {**COUNT, "key": key}), ("fits", fit), ("requests", more)):
+        content = assert_problem(httpx2.post(f"{path}/{name}", headers=token, json=body), 422, "bad-question")
+        assert content["charged"] is False and "key" in content["detail"]
+    assert spent(served) == 0
+
+
 def raw(served: Served, token: dict[str, str], headers: bytes, body: bytes = b"", path: bytes = b"") -> bytes:
     """What comes back for bytes that no client library would send."""
-    host, port = served.url.removeprefix("http://").split(":")
     path = path or b"/v1/tables/people/answers"
     lines = b"POST " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n" + headers
     lines += b"Authorization: " + token["Authorization"].encode() + b"\r\n\r\n" + body
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with connected(served) as connection:
         connection.sendall(lines)
         answer = b""
         while piece := connection.recv(65536):
@@ -288,7 +345,7 @@ def test_a_server_answers_under_its_own_names_alone(served: Served) -> None:
     for host in ("evil.example", "127.0.0.1.evil.example", "", "localhost:80@evil.example"):
         reply = httpx2.get(f"{served.url}/v1/tables", headers={**token, "Host": host})
         assert_problem(reply, 421, "wrong-host")
-    assert httpx2.get(f"{served.url}/v1/tables", headers={**token, "Host": "localhost:99"}).status_code == 200
+    assert httpx2.get(f"{served.url}/v1/tables", headers={**token, "Host": "LocalHost:99"}).status_code == 200
     forwarded = {**token, "X-Forwarded-For": "10.0.0.1", "X-Forwarded-Proto": "https", "X-Original-URL": "/metrics"}
     assert httpx2.get(f"{served.url}/v1/tables", headers=forwarded).json() == {"tables": ["people"]}
 
@@ -313,8 +370,7 @@ def test_a_server_answers_under_its_own_names_alone(served: Served) -> None:
 )
 def test_paths_lead_nowhere_but_to_routes(served: Served, path: str) -> None:
     token = bearer(served.token())
-    host, port = served.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with connected(served) as connection:
         line = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
         connection.sendall(f"{line}Authorization: {token['Authorization']}\r\n\r\n".encode())
         answer = b""
@@ -441,8 +497,6 @@ def test_no_text_of_an_exception_leaves_and_the_charge_is_told(
 def test_a_ledger_that_cannot_be_used_is_told_without_its_address(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from privet.kernel import Ledger
-
     def fails(*words: Any, **more: Any) -> Any:
         raise privet.errors.LedgerError("cannot charge the ledger '/srv/secret.ledger': no space left on device")
 
@@ -454,7 +508,7 @@ def test_a_ledger_that_cannot_be_used_is_told_without_its_address(
     content = assert_problem(reply, 503, "ledger-unavailable")
     assert "secret" not in reply.text and content["charged"] is False
     with monkeypatch.context() as patched:  # nor can be read who may do what
-        patched.setattr(Ledger, "events", fails)
+        patched.setattr(Ledger, "find", fails)
         reply = httpx2.post(path, headers=token, json=COUNT)
     content = assert_problem(reply, 503, "ledger-unavailable")
     assert "secret" not in reply.text and content["charged"] is False
@@ -553,14 +607,14 @@ def test_a_request_that_is_granted_twice_at_once_raises_the_cap_once(
     grace = bearer(served.service.access.tokens.create("grace", OWNER)[0])
     body = {"epsilon": "1/2", "purpose": "a second tree", "key": "r1"}
     made = httpx2.post(f"{served.url}/v1/tables/people/requests", headers=ada, json=body).json()
-    both, change = threading.Barrier(2), served.service.ledger.change
+    both, change = threading.Barrier(2), ledger_lines.change
 
-    def together(seen: int, event: str, **facts: Any) -> int | None:
+    def together(ledger: Ledger, seen: int, event: str, **facts: Any) -> int | None:
         if event == "decision":
             both.wait(60)
-        return change(seen, event, **facts)
+        return change(ledger, seen, event, **facts)
 
-    monkeypatch.setattr(served.service.ledger, "change", together)
+    monkeypatch.setattr(ledger_lines, "change", together)
     replies: list[httpx2.Response] = []
 
     def grant() -> None:

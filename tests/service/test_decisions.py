@@ -16,7 +16,8 @@ from kernel.people import DOMAIN, FRAME
 from service.test_boundary import COUNT, assert_problem, bearer
 
 import privet
-from privet.kernel import Session
+from privet import ledger_lines
+from privet.kernel import Ledger, Session
 from privet.service.config import Grant
 from privet.service.decisions import OwnersWord, Whose
 from privet.service.seeded_server import Served, serve_sessions
@@ -109,14 +110,14 @@ def test_a_decision_that_a_restart_overtakes_is_neither_lost_nor_counted_twice(m
         path = f"{served.url}/v1/tables/people/requests"
         made = httpx2.post(path, headers=headers(served, "ada"), json=body).json()
     restarted, other = OwnersWord(session.ledger), OwnersWord(session.ledger)
-    change, overtaken = session.ledger.change, []
+    change, overtaken = ledger_lines.change, []
 
-    def late(seen: int, event: str, **facts: Any) -> int | None:
+    def late(ledger: Ledger, seen: int, event: str, **facts: Any) -> int | None:
         if event == "configured-cap" and not overtaken:
             overtaken.append(other.decide(made["id"], True, "grace"))
-        return change(seen, event, **facts)
+        return change(ledger, seen, event, **facts)
 
-    monkeypatch.setattr(session.ledger, "change", late)
+    monkeypatch.setattr(ledger_lines, "change", late)
     restarted.set_base(Whose("people", "ada"), Fraction(2))
     assert overtaken and session.ledger.cap("people", "ada") == 2 + HALF
     assert restarted.decide(made["id"], True, "heidi") is None
@@ -270,6 +271,38 @@ def test_an_owner_of_one_table_does_nothing_about_another() -> None:
         assert httpx2.delete(f"{path}/tokens/{made['token']['id']}", headers=grace).status_code == 200
         gone = httpx2.get(f"{served.url}/v1/tables", headers=bearer(made["secret"]))
         assert_problem(gone, 401, "unauthenticated")
+
+
+def test_what_a_configuration_grants_is_written_down_when_it_changes() -> None:
+    """At a reload and at a restart, once for all servers; an owner of one table reads no name of another."""
+    first = people()
+    first.ledger.register("others", source="others", budget=Fraction(1), domain=DOMAIN)
+    sessions = {"people": first, "others": replace(first, dataset="others")}
+    grants = {"ada": Grant({"people": None}), "eve": Grant({"others": None}, date(2030, 1, 1))}
+
+    def written() -> list[tuple[str, str | None, Any]]:
+        lines = [line for line in ledger_lines.events(first.ledger, 0, 1000) if line.what in ("grant", "owners")]
+        return [(line.what, line.analyst, line.facts) for line in lines]
+
+    for _ in range(2):
+        opened = {name: replace(own, engine=people().engine) for name, own in sessions.items()}
+        with serve_sessions(opened, analysts=grants, owners=("grace",)) as served:
+            served.service.reload(grants, ("grace",))
+    assert written() == [
+        ("owners", None, {"owners": ["grace"]}),
+        ("grant", "ada", {"tables": {"people": None}, "expires": None}),
+        ("grant", "eve", {"tables": {"others": None}, "expires": "2030-01-01"}),
+    ]
+    with serve_sessions(sessions, analysts=grants, owners=("heidi", "grace")) as served:
+        assert written()[3:] == [("owners", None, {"owners": ["grace", "heidi"]})]
+        ledger_lines.record(
+            served.service.ledger, "start", facts={"tables": ["others", "people"], "analysts": ["ada", "eve"]}
+        )
+        grace = headers(served, "grace", OWNER, ("people",))
+        told = httpx2.get(f"{served.url}/v1/owner/events", headers=grace).text
+        assert '"analysts":["ada"]' in told and '"eve"' not in told
+        served.service.reload({"ada": grants["ada"]}, ("heidi", "grace"))
+        assert written()[4:] == [("grant", "eve", {"tables": None, "expires": None})]
 
 
 def test_an_owner_and_an_analyst_do_all_of_it_in_python() -> None:

@@ -12,9 +12,12 @@ import pytest
 from learners.classifiers import DOMAIN, X, Y
 
 import privet
+from privet import ledger_lines
 from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.service.decisions import OwnersWord
 from privet.service.jobs import Job, Snapshot
 from privet.service.seeded_server import Served, serve_seeded, serve_sessions
+from privet.service.tokens import Tokens
 
 FRAME = X.assign(ill=Y)
 
@@ -60,7 +63,7 @@ def test_a_model_is_found_by_its_key_after_the_server_was_started_anew(served: S
         assert connection.table("people").budget.spent == 1
         # and a fit that ended with its server is not begun again under its key
         facts = {"key": "lost", "algorithm": "prior", "content": ""}
-        restarted.service.ledger.record("fit", dataset="people", analyst="ada", facts=facts)
+        ledger_lines.record(restarted.service.ledger, "fit", dataset="people", analyst="ada", facts=facts)
         with pytest.raises(privet.errors.KeyReused):
             connection.fit("people", tree, key="lost")
 
@@ -210,3 +213,56 @@ def test_events_end_with_the_token_that_follows_them(served: Served) -> None:
         assert found is not None
         served.service.access.tokens.revoke(found.id)
         assert list(pieces) == []  # it ends, though the fit goes on
+
+
+def test_a_fit_and_who_follows_it_end_with_a_decision_on_another_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table is withdrawn, and a token revoked, where nobody tells this server: it finds out between two questions."""
+    counts = MemoryEngine.exact_counts
+    for decide in (
+        lambda tokens, found: tokens.revoke(found.id),
+        lambda tokens, found: OwnersWord(tokens.ledger).withdraw("people", "ada", "grace"),
+    ):
+        asked, go_on = threading.Event(), threading.Event()
+
+        def paused(self: Any, query: Any, asked: Any = asked, go_on: Any = go_on) -> Any:
+            asked.set()
+            assert go_on.wait(60)
+            return counts(self, query)
+
+        monkeypatch.setattr(MemoryEngine, "exact_counts", paused)
+        with serve_seeded(FRAME, DOMAIN, 10, seed=3) as served:
+            secret, elsewhere = served.token(), Tokens(served.service.ledger)
+            headers, body = {"Authorization": f"Bearer {secret}"}, {"algorithm": "diffpid3", "epsilon": "1", "key": "k"}
+            made = httpx2.post(f"{served.url}/v1/tables/people/fits", headers=headers, json=body).json()
+            found, events = elsewhere.find(secret), f"{served.url}/v1/jobs/{made['id']}/events"
+            with httpx2.stream("GET", events, headers=headers, timeout=20) as reply:
+                pieces = reply.iter_text()
+                assert made["id"] in next(pieces) and asked.wait(60)
+                decide(elsewhere, found)
+                assert all('"state":"running"' in piece for piece in pieces)  # it ends, though the fit goes on
+            go_on.set()
+            served.service.jobs._workers.shutdown(wait=True)
+            ended = served.service.jobs._jobs[made["id"]].now
+            assert (ended.state, ended.charged) == ("cancelled", True)
+            assert 0 < served.service.ledger.spent("people") < 1
+
+
+def test_the_fits_of_one_analyst_leave_room_for_others(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    most, go_on, counts = served.service.limits.jobs, threading.Event(), MemoryEngine.exact_counts
+    first, all_wait = threading.Semaphore(most), threading.Barrier(most + 1)
+
+    def paused(self: Any, query: Any) -> Any:
+        if first.acquire(blocking=False):
+            all_wait.wait(60)
+            assert go_on.wait(60)
+        return counts(self, query)
+
+    monkeypatch.setattr(MemoryEngine, "exact_counts", paused)
+    path, ada = f"{served.url}/v1/tables/people/fits", {"Authorization": f"Bearer {served.token()}"}
+    for number in range(most):
+        body = {"algorithm": "prior", "epsilon": "1", "key": str(number)}
+        assert httpx2.post(path, headers=ada, json=body).status_code == 202
+    all_wait.wait(60)
+    with served.connect("eve") as connection:
+        assert connection.fit("people", privet.PriorClassifier(epsilon=1)).privacy.spent == 1
+    go_on.set()

@@ -18,6 +18,7 @@ from service.test_boundary import COUNT, assert_problem, bearer
 from typer.testing import CliRunner
 
 import privet
+from privet import ledger_lines
 from privet.cli import app
 from privet.cli import budget as budget_command
 from privet.errors import BudgetExceeded, PrivetError, QuestionError
@@ -84,7 +85,7 @@ def test_analysts_share_the_cap_of_their_permit_on_all_servers(
         assert whole["analysts"] == ["ada", "bob", "eve"] and whole["spenders"] == ["ada", "bob"]
     charges = [line.body for line in session.ledger.lines() if line.kind == "charge"]
     assert [(body["permit"], body["purpose"]) for body in charges] == [("heart", WHY)] * 2
-    assert "permit" in {event.what for event in session.ledger.events()}
+    assert "permit" in {event.what for event in ledger_lines.events(session.ledger)}
     monkeypatch.setattr(budget_command, "open_book", lambda target: session.ledger)
     budget_command.show("people.csv")
     assert "permit heart: 0.5 of 0.5 spent" in capsys.readouterr().out

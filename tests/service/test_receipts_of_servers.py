@@ -17,6 +17,7 @@ from kernel.people import DOMAIN, FRAME
 from receipts.signed_ledger import signed_ledger
 
 import privet
+from privet import ledger_lines
 from privet.errors import QuestionError, ReceiptError
 from privet.kernel import Charge, Ledger
 from privet.receipts import Checkpoint, KeptCheckpoints, Receipts, SigningKey, check, key_file, rotate, rotations, vkeys
@@ -108,7 +109,7 @@ def test_a_client_notices_a_ledger_that_went_back(tmp_path: Path) -> None:
     with served_at(file) as served:
         assert "the ledger went back" in sentence(lambda: connected(served))
         for _ in range(40):  # and it stays noticed when it has grown past that
-            served.service.ledger.record("test")
+            ledger_lines.record(served.service.ledger, "test")
         assert "was changed" in sentence(lambda: connected(served))
 
 
@@ -152,6 +153,31 @@ def test_another_ledger_or_key_at_an_address_is_refused(tmp_path: Path) -> None:
     assert KeptCheckpoints("https://privet.example", several=False).newest is None
 
 
+def test_two_programs_that_are_shown_two_books_notice(tmp_path: Path) -> None:
+    """Each proves that it continues what both have kept; what one has taken is not lost by the other's."""
+    one, key = signed_ledger(tmp_path)
+    url = "https://privet.example"
+    KeptCheckpoints(url, several=False).take(one.checkpoint(), one.signers, [], None)
+    shutil.copy(tmp_path / "people.ledger", tmp_path / "second book")
+    books = [one, Receipts(Ledger.open(tmp_path / "second book"), key)]
+    for book, name in zip(books, ("told to one", "told to the other"), strict=True):
+        ledger_lines.record(book._ledger, name)
+    first, second = KeptCheckpoints(url, several=False), KeptCheckpoints(url, several=False)
+    old = first.newest
+    assert old is not None and second.newest == old
+    first.take(books[0].checkpoint(old.checkpoint.size), one.signers, [], old)
+    kept = first.newest
+    assert "two ledgers" in sentence(
+        lambda: second.take(books[1].checkpoint(old.checkpoint.size), one.signers, [], old)
+    )
+    ledger_lines.record(books[1]._ledger, "longer")
+    second.take(books[1].checkpoint(old.checkpoint.size), one.signers, [], old)  # nothing leads here from the other
+    assert second.newest == kept == KeptCheckpoints(url, several=False).newest
+    assert kept is not None
+    longer = books[1].checkpoint(kept.checkpoint.size)  # the next question of either is about what was kept
+    assert "do not begin with" in sentence(lambda: second.take(longer, one.signers, [], kept))
+
+
 def test_a_key_is_rotated_while_a_server_runs(tmp_path: Path) -> None:
     with served_at(tmp_path / "people.ledger") as served, served.connect() as connection:
         table = connection.table("people")
@@ -164,7 +190,8 @@ def test_a_key_is_rotated_while_a_server_runs(tmp_path: Path) -> None:
         assert table.receipt(answer)
         SigningKey.new(check(text).checkpoint.body[0]).save(key_file(served.service.ledger))
         rotated_elsewhere = SigningKey.new("privet/elsewhere").vkey
-        served.service.ledger.write_key({"vkey": rotated_elsewhere, "role": "log"}, 2)
+        ledger = served.service.ledger
+        ledger_lines.write_key(ledger, {"vkey": rotated_elsewhere, "role": "log"}, ledger_lines.key_lines(ledger))
         headers = {"Authorization": f"Bearer {served.token()}"}
         for path in ("checkpoint", f"tables/people/entries/{answer.about.entry}/receipt"):
             reply = httpx2.get(f"{served.url}/v1/{path}", headers=headers)

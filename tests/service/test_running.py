@@ -17,6 +17,7 @@ from kernel.people import DOMAIN, FRAME
 from service.server_process import serving
 
 import privet
+from privet import ledger_lines
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.service.api import AnswerBody, HoldBody, QuoteBody, RowsBody
 from privet.service.boundary import Call, Gate
@@ -76,7 +77,7 @@ def test_health_readiness_and_counts_have_a_listener_of_their_own(monkeypatch: p
         def fails(*words: Any) -> Any:
             raise privet.errors.LedgerError("out of reach")
 
-        monkeypatch.setattr(type(served.service.ledger), "events", fails)
+        monkeypatch.setattr(ledger_lines, "events", fails)
         assert httpx2.get(f"{there}/readyz").status_code == 503
 
 

@@ -68,7 +68,7 @@ def show(
             console.print(reservations)
         if entries:
             console.print("\n".join(_entry_lines(facts["entries"], console.width)), markup=False, highlight=False)
-    for key in vkeys(book):
+    for key in vkeys(book)[-1:]:
         console.print(f"signing key: {key}", markup=False, highlight=False, soft_wrap=True)
     if not state:
         say("the ledger holds no data set yet")

@@ -51,9 +51,8 @@ from privet.kernel.ledger import Charge as Charge
 from privet.kernel.ledger import Entry as Entry
 from privet.kernel.ledger import Ledger as Ledger
 from privet.kernel.ledger import Line as Line
-from privet.kernel.ledger import ServerEvent as ServerEvent
-from privet.kernel.ledger import StoredModel as StoredModel
 from privet.kernel.ledger import Under as Under
+from privet.kernel.ledger import cells_of as cells_of
 from privet.kernel.limits import DEEPEST_TREE as DEEPEST_TREE
 from privet.kernel.limits import LONGEST_DECLARED as LONGEST_DECLARED
 from privet.kernel.limits import LONGEST_DOMAIN as LONGEST_DOMAIN
@@ -69,6 +68,7 @@ from privet.kernel.limits import fraction_of as fraction_of
 from privet.kernel.limits import is_name as is_name
 from privet.kernel.limits import whole_of as whole_of
 from privet.kernel.mechanisms import AboveThreshold as AboveThreshold
+from privet.kernel.mechanisms import AveragedGaussian as AveragedGaussian
 from privet.kernel.mechanisms import CheapestIntervals as CheapestIntervals
 from privet.kernel.mechanisms import Exponential as Exponential
 from privet.kernel.mechanisms import ExponentialOverRanges as ExponentialOverRanges
@@ -103,7 +103,6 @@ from privet.kernel.questions.splits import SelectQuestion as SelectQuestion
 from privet.kernel.questions.splits import SelectThresholdQuestion as SelectThresholdQuestion
 from privet.kernel.refinement import Chain as Chain
 from privet.kernel.refinement import ChainLevel as ChainLevel
-from privet.kernel.refinement import refined_releases as refined_releases
 from privet.kernel.rows import MAX_PARTS as MAX_PARTS
 from privet.kernel.rows import Condition as Condition
 from privet.kernel.rows import Divide as Divide

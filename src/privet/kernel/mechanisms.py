@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import PrivacyError, QuestionError
-from privet.kernel.per_part import PerPart
+from privet.kernel.per_part import PerPart, Positions
 from privet.kernel.sampling import (
     SYSTEM,
     Entropy,
@@ -188,7 +188,7 @@ class Paired:
     exact_values: NDArray[Any]
     released: NDArray[np.int64]
 
-    def __getitem__(self, parts: Any) -> Paired:
+    def __getitem__(self, parts: Positions) -> Paired:
         return Paired(self.exact_values[parts], self.released[parts])
 
 

@@ -33,10 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privet.errors import KeyReused, QuestionError
-from privet.kernel.accounting import IntegerNoise, Unit
-from privet.kernel.domain import Domain
 from privet.kernel.mechanisms import (
-    AveragedGaussian,
     IntegerGaussian,
     IntegerLaplace,
     Mechanism,
@@ -47,7 +44,7 @@ from privet.kernel.mechanisms import (
 from privet.kernel.per_part import PerPart
 from privet.kernel.rows import Keep
 from privet.kernel.session import Question, Request, RowSets, Session, listed
-from privet.release import About, Refinable
+from privet.release import Refinable
 
 
 class ChainLevel(NamedTuple):
@@ -80,20 +77,10 @@ class Chain:
         assert entry is not None
         self._session, self._question, self._sets, self._entry = session, question, sets, entry
         self._releases = releases
-        self._own = releases[0]._chain  # what refined releases are refined by
         self._lock = threading.Lock()
         self._drawn: str | None = None  # the opening that its record names
         # what was read of the record: the last level of each part, after so many refinements
         self._known: tuple[list[ChainLevel], int] | None = None
-
-    def refined(self, parts: Sequence[int], epsilon: object) -> list[Any]:
-        """Return releases of some parts, each with at least this epsilon: one for all, or one for each."""
-        levels = self.levels(parts, self._session.amounts(epsilon, len(parts)))
-        session = self._session
-        releases = refined_releases(self._question, session.domain, self._releases[0], parts, levels, session.unit)
-        for part, release in zip(parts, releases, strict=True):
-            release._chain, release._part = self._own, part
-        return releases
 
     def levels(self, parts: Sequence[int], losses: PerPart[Fraction]) -> list[ChainLevel]:
         """Refine some parts to at least these losses; return what each then has, in plain values."""
@@ -196,35 +183,6 @@ class Chain:
             known[part] = ChainLevel(loss, value, entry, private and levels[part].private)
         self._known = known, steps + 1  # at once: an interrupt must not leave half a step
         return known
-
-
-def refined_releases(
-    question: Question[Any],
-    domain: Domain,
-    first: Refinable,
-    parts: Sequence[int],
-    levels: Sequence[ChainLevel],
-    unit: Unit,
-) -> list[Any]:
-    """Return the releases of some parts from what each has, and from their first release: public values alone."""
-
-    def note(loss: Fraction, entry: int, private: bool) -> tuple[IntegerNoise, About]:
-        noise, own = first.noise, unit.of_record(loss, domain.rows_per_person)
-        about = About(question.words, loss, private, entry, None if unit.delta is None else unit)
-        if isinstance(noise, IntegerLaplace):
-            return IntegerLaplace(own, noise.sensitivity), about
-        assert isinstance(noise, IntegerGaussian)
-        kind = IntegerGaussian if entry == first.about.entry else AveragedGaussian
-        return kind(own, noise.squared), about
-
-    notes = PerPart.of((level.loss, level.entry, level.private) for level in levels).map(lambda own: note(*own))
-    releases = []
-    for part, level, (noise, about) in zip(parts, levels, notes, strict=True):
-        value = level.value
-        if isinstance(noise, AveragedGaussian):
-            value = np.rint(value).astype(np.int64).tolist()
-        releases.append(question.release(value, noise, about, domain, part))
-    return releases
 
 
 def _missing(levels: Sequence[ChainLevel], parts: Sequence[int], losses: PerPart[Fraction]) -> dict[int, Fraction]:

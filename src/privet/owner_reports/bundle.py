@@ -153,8 +153,8 @@ class _Book:
 
     def __init__(self, ledger: Ledger, dataset: str) -> None:
         self.lines = [line for line in _every(ledger) if line.dataset in (None, dataset)]
-        first = {line.analyst: line for line in self.lines if line.analyst is not None}
-        self.names = {identity: str(ledger.analyst_of(line)) for identity, line in first.items()}
+        names = ledger.analyst_names()
+        self.names = {line.analyst: names[line.analyst] for line in self.lines if line.analyst is not None}
         self.terms = next(line for line in reversed(self.lines) if line.kind == "register")
         asked = [line for line in self.of("config") if line.body.get("event") == "request" and "permit" in line.body]
         self.requested_under = {line.number: str(line.body["permit"]) for line in asked}  # the permit of each request

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING
 
 from privet.errors import LedgerError, ReceiptError
 from privet.kernel import Ledger
+from privet.ledger_lines import key_lines, write_key
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-LOG, SECOND = "log", "second"  # roles: the key of the log itself, and the owner's second one, kept elsewhere
+ROLES = LOG, SECOND = "log", "second"  # roles: the key of the log itself, and the owner's second one, kept elsewhere
 ROTATION = "privet key rotation"  # the first line of the note by which an old key names the new one
 _START = "PRIVATE+KEY+"
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.:-]{0,98}[A-Za-z0-9])?")
@@ -145,22 +146,23 @@ def key_file(ledger: Ledger) -> Path:
 
 def vkeys(ledger: Ledger, role: str = LOG) -> list[str]:
     """Return the public keys of a role in the order in which they were made; the last one counts."""
-    return [str(body["vkey"]) for body in ledger.keys() if body.get("role", LOG) == role]
+    return [str(line.body["vkey"]) for line in key_lines(ledger) if line.body.get("role", LOG) == role]
 
 
 def rotations(ledger: Ledger) -> list[str]:
     """Return the notes by which each key of the log names the next one."""
-    return [str(body["rotation"]) for body in ledger.keys() if "rotation" in body]
+    return [str(line.body["rotation"]) for line in key_lines(ledger) if "rotation" in line.body]
 
 
-def new_key(ledger: Ledger, host: str = "privet", path: Path | None = None, second: bool = False) -> SigningKey:
+def new_key(ledger: Ledger, host: str | None = None, path: Path | None = None, second: bool = False) -> SigningKey:
     """Make the signing key of a ledger, or the owner's second one, and write a line about it.
 
     Parameters
     ----------
     ledger : Ledger
-    host : str, default "privet"
-        Who signs, as hospital.example; the id of the ledger follows it in the name of the key.
+    host : str, optional
+        Who signs, as hospital.example; else whom the first key names, or "privet". The id of the ledger follows it in
+        the name of the key.
     path : Path, optional
         The file, other than `key_file`; needed for a second key, which is best kept on another machine.
     second : bool, default False
@@ -178,6 +180,7 @@ def new_key(ledger: Ledger, host: str = "privet", path: Path | None = None, seco
         raise ReceiptError(
             "a ledger in memory is gone with its process, so nothing about it can be signed; name a file."
         )
+    host = host or next((vkey.partition("/")[0] for vkey in vkeys(ledger)), "privet")
     if not _HOST.fullmatch(host):
         raise ReceiptError("a key is named after who signs, as hospital.example: letters, digits, dots and hyphens.")
     role = SECOND if second else LOG
@@ -186,7 +189,7 @@ def new_key(ledger: Ledger, host: str = "privet", path: Path | None = None, seco
         raise ReceiptError(
             f"this ledger has {which} already; `privet receipt key show` shows it, `rotate` replaces it."
         )
-    known = len(ledger.keys())
+    known = key_lines(ledger)
     key = SigningKey.new(f"{host}/{ledger.id}" if not second else f"{host}/{ledger.id}/second")
     path = path or key_file(ledger)
     orphan = _loaded_if_there(path)
@@ -196,7 +199,7 @@ def new_key(ledger: Ledger, host: str = "privet", path: Path | None = None, seco
     else:
         key.save(path)
     try:
-        ledger.write_key({"vkey": key.vkey, "role": role}, known)
+        write_key(ledger, {"vkey": key.vkey, "role": role}, known)
     except LedgerError:
         if key.vkey not in vkeys(ledger, role):  # else another process has written the line for the same file
             if made:
@@ -223,12 +226,12 @@ def rotate(ledger: Ledger, path: Path | None = None, second: bool = False) -> Si
     """
     path, role = path or key_file(ledger), SECOND if second else LOG
     old = load_key(ledger, path, second)
-    new, known = SigningKey.new(old.name), len(ledger.keys())
+    new, known = SigningKey.new(old.name), key_lines(ledger)
     text = f"{ROTATION}\n{old.vkey}\n{new.vkey}\n"
     unfinished = path.with_name(path.name + ".new")
     unfinished.unlink(missing_ok=True)  # of a rotation that never reached the ledger: `load_key` has looked
     new.save(unfinished)
-    ledger.write_key({"vkey": new.vkey, "role": role, "rotation": f"{text}\n{old.signature(text)}"}, known)
+    write_key(ledger, {"vkey": new.vkey, "role": role, "rotation": f"{text}\n{old.signature(text)}"}, known)
     os.replace(unfinished, path)
     return new
 

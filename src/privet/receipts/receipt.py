@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from privet import ledger_lines
 from privet.errors import ReceiptError
 from privet.kernel import Ledger, Line
 from privet.receipts import verifier
@@ -219,7 +220,7 @@ class Receipts:
         ReceiptError
             If there is no such entry, or it has no answer.
         """
-        charge, answer = self._ledger.line("charge", serial=entry), self._ledger.line("answer", reference=entry)
+        charge, answer = ledger_lines.charge_line(self._ledger, entry), ledger_lines.answer_line(self._ledger, entry)
         if charge is None or answer is None:
             missing = f"has no entry {entry}" if charge is None else f"has no answer to entry {entry}"
             raise ReceiptError(f"the ledger {missing}; `privet budget show --entries` lists them.")
@@ -242,14 +243,14 @@ class Receipts:
         ReceiptError
             If the ledger has no line about it.
         """
-        lines = self._ledger.model_lines(hashlib.sha256(text.encode()).hexdigest())
+        lines = ledger_lines.model_lines(self._ledger, hashlib.sha256(text.encode()).hexdigest())
         line = next((line for line in lines if number in (None, line.serial)), None)
         if line is None:
             raise ReceiptError(
                 "the ledger has no model with these bytes: it was fitted elsewhere, changed since, or never written "
                 "down; `privet fit` writes one down."
             )
-        charges = [self._ledger.line("charge", serial=entry) for entry in line.body["entries"]]
+        charges = [ledger_lines.charge_line(self._ledger, entry) for entry in line.body["entries"]]
         return self._receipt([*(charge for charge in charges if charge is not None), line], under)
 
     def _receipt(self, lines: Sequence[Line], under: Checkpoint | None, released: str | None = None) -> str:
@@ -285,7 +286,7 @@ class Receipts:
         """Return who has signed a checkpoint; refuse one that is not of this log."""
         if checkpoint is self._last:
             return [self._key.vkey, *(key.vkey for key in self._others)]
-        known = [str(body["vkey"]) for body in self._ledger.keys()]
+        known = [str(line.body["vkey"]) for line in ledger_lines.key_lines(self._ledger)]
         signers = checkpoint.signers([*known, self._key.vkey, *(key.vkey for key in self._others)])
         _, stated, root = checkpoint.body
         if stated > size or self._tree.root(stated) != root:

@@ -30,7 +30,7 @@ from privet.errors import (
     PrivetError,
     ReceiptError,
 )
-from privet.kernel import Session
+from privet.kernel import Session, is_name
 from privet.service import api, pacing
 from privet.service.config import is_loopback
 from privet.service.jobs import FitLost
@@ -44,7 +44,7 @@ from privet.text import clean
 _NO_MARKS = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _DEPTHS = np.zeros(256, dtype=np.int8)  # how much deeper a byte leads
 _DEPTHS[list(b"[{")], _DEPTHS[list(b"]}")] = 1, -1
-_HEADERS = {
+HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
@@ -166,10 +166,15 @@ class Gate:
         try:
             if counted:
                 self._check_rate(caller)
-            session = self._session(operation, path, caller)
+            self._session(operation, path, caller)  # nobody else's body is read
             table = path.get("table", "")
             body = await read()
             start = self.service.clock()  # nobody is told how long a body took
+            if self.service.access.caller_of(caller.token.id) is None:  # it may have ended while the body came
+                raise _unauthenticated()
+            if not is_name(getattr(body, "key", "none")):  # a ledger may not keep it, and a fit would be paid in vain
+                raise Refusal("bad-question", "key must be a text of 1 to 200 printable characters.")
+            session = self._session(operation, path, caller)
             call = Call(caller, table, session, body, path, _query(operation, query))
             outcome, paced = await self._run(operation, call, start)
         except Refusal as refusal:
@@ -207,11 +212,7 @@ class Gate:
         headers = request.headers.getlist("authorization")
         caller = await self.caller_with(headers[0] if len(headers) == 1 else None, request)
         if caller is None:
-            raise Refusal(
-                "unauthenticated",
-                "this needs a token that is valid now, in the header Authorization: Bearer.",
-                {"WWW-Authenticate": 'Bearer error="invalid_token"'},
-            )
+            raise _unauthenticated()
         if caller.token.id not in self._logged_in:
             self._logged_in.add(caller.token.id)
             await self.note("login", None, caller.name)
@@ -406,6 +407,14 @@ class Gate:
         return await asyncio.get_running_loop().run_in_executor(self.service.guards, work)
 
 
+def _unauthenticated() -> Refusal:
+    return Refusal(
+        "unauthenticated",
+        "this needs a token that is valid now, in the header Authorization: Bearer.",
+        {"WWW-Authenticate": 'Bearer error="invalid_token"'},
+    )
+
+
 def nesting(content: bytes) -> int:
     """Return how deep lists and objects stand in one another.
 
@@ -467,11 +476,11 @@ class Boundary:
         self._app, self._service = app, service
         config = service.config
         self._hosts = (
-            {*config.hosts, config.host, "localhost", "127.0.0.1", "::1"}
+            {name.lower() for name in (*config.hosts, config.host, "localhost", "127.0.0.1", "::1")}
             if config.hosts or is_loopback(config.host)
             else None
         )
-        self._headers = dict(_HEADERS)
+        self._headers = dict(HEADERS)
         if config.certificate is not None or config.proxies:
             self._headers["Strict-Transport-Security"] = "max-age=31536000"
 
@@ -527,7 +536,7 @@ _HOST = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+))(?::[0-9]{1,5})?")
 
 
 def _host(scope: Scope) -> str:
-    """Return the host that a request names, without its port; "" if it names none, or several."""
+    """Return the host that a request names, in small letters, without its port; "" if it names none, or several."""
     hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
     parts = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
-    return "" if parts is None else str(parts[1] or parts[2])
+    return "" if parts is None else str(parts[1] or parts[2]).lower()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import functools
 import hashlib
 import json
 import random
@@ -61,12 +60,12 @@ from privet.kernel import (
     check_model,
     digest,
     monitor_mechanism,
-    refined_releases,
     unit_with,
 )
 from privet.question_json import amounts_from_json, step_to_json
 from privet.receipts import Checkpoint, KeptCheckpoints, Remembered, check
-from privet.release import Refinable, Releases
+from privet.refining import Refining
+from privet.release import Refinable, Releases, refined_by
 from privet.service.config import is_loopback
 from privet.service.owner_client import OwnerDesk
 from privet.table import ProtectedTable
@@ -726,12 +725,15 @@ class RemoteBackend:
 
     def refine(self, question: Question[Any], sets: RowSets, releases: Sequence[Refinable]) -> None:
         """Let the releases of a question be refined."""
-        if releases and releases[0].about.entry is not None:
-            chain = functools.cache(lambda: RemoteChain(self, question, releases[0]))
-            for part, release in enumerate(releases):
-                release._chain, release._part = chain, part
+        if releases and (entry := releases[0].about.entry) is not None:
 
-    def refined(self, entry: int, parts: Sequence[int], epsilons: PerPart[Fraction]) -> list[ChainLevel]:
+            def levels(parts: Sequence[int], epsilons: PerPart[Fraction]) -> list[ChainLevel]:
+                return self._refined(entry, parts, epsilons)
+
+            refiner = Refining(question, self.domain, self.unit, releases[0], self.unit.amounts, levels)
+            refined_by(refiner, range(len(releases)), releases)
+
+    def _refined(self, entry: int, parts: Sequence[int], epsilons: PerPart[Fraction]) -> list[ChainLevel]:
         """Refine some parts of an answer."""
         body: dict[str, Json] = {
             **self._permit(),
@@ -791,26 +793,6 @@ class RemoteBackend:
     def close(self) -> None:
         """End the sitting; the ledger stays."""
         self.connection.close_table(self.sitting)
-
-
-@dataclass(frozen=True)
-class RemoteChain:
-    """All that was released from one question, on the server: what releases are refined by."""
-
-    backend: RemoteBackend
-    question: Question[Any]
-    first: Refinable
-
-    def refined(self, parts: Sequence[int], epsilon: object) -> list[Any]:
-        """Return releases of some parts, each with at least this epsilon: one for all, or one for each."""
-        entry = self.first.about.entry
-        assert entry is not None
-        unit, domain = self.backend.unit, self.backend.domain
-        levels = self.backend.refined(entry, parts, unit.amounts(epsilon, len(parts)))
-        releases = refined_releases(self.question, domain, self.first, parts, levels, unit)
-        for part, release in zip(parts, releases, strict=True):
-            release._chain, release._part = self.first._chain, part
-        return releases
 
 
 class RemoteMonitor(Monitor):

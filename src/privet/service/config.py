@@ -27,6 +27,7 @@ class Limits:
 
     body: int = 16 * 2**20  # bytes
     nesting: int = 64  # lists and objects in one another
+    header_seconds: float = 20  # from a connection, or its last answer, to the end of the next request's headers
     body_seconds: float = 20  # from the first byte of a body to its last
     rate: float = 100  # requests a second, on average, of an analyst
     burst: int = 200  # requests at once

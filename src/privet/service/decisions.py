@@ -19,8 +19,10 @@ from datetime import date
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
+from privet import ledger_lines
 from privet.errors import QuestionError
-from privet.kernel import CapChange, Json, Ledger, ServerEvent
+from privet.kernel import CapChange, Json, Ledger
+from privet.ledger_lines import ServerEvent
 
 MOST_OPEN = 20  # requests of an analyst on a table that wait for an owner
 
@@ -36,7 +38,7 @@ class Follower(ABC):
     def refresh(self) -> int:
         """Take in what was written since; return the number of the last event that is taken in."""
         with self._reading:
-            while events := self.ledger.events(self.seen):
+            while events := ledger_lines.events(self.ledger, self.seen):
                 for event in events:
                     self._take(event)
                 self.seen = events[-1].number
@@ -95,7 +97,10 @@ class OwnersWord(Follower):
         self.requests: dict[int, BudgetRequest] = {}
         self.bases: dict[Whose, Fraction] = {}
         self.raised: defaultdict[Whose, Fraction] = defaultdict(Fraction)
-        self.permits: dict[str, Mapping[str, Json]] = {}  # what was written of each last
+        # what was written last of each permit, of what the configuration grants each analyst, and of who is an owner
+        self.permits: dict[str, Mapping[str, Json]] = {}
+        self.configured: dict[str, Mapping[str, Json]] = {}
+        self.owners: list[Json] = []
         self.grants: dict[tuple[str, str], OwnerGrant] = {}  # by analyst and data set
         self.withdrawn: set[tuple[str, str]] = set()
         self._raises: dict[tuple[str, str], tuple[Whose, str]] = {}  # what was raised, by owner and key
@@ -133,6 +138,10 @@ class OwnersWord(Follower):
                 self.withdrawn.add((analyst, dataset))
             case "permit":
                 self.permits[facts["permit"]] = facts
+            case "grant":
+                self.configured[analyst] = facts
+            case "owners":
+                self.owners = facts["owners"]
 
     def _raise(self, whose: Whose, facts: Mapping[str, str]) -> None:
         for name, own in (("own_raise", whose), ("dataset_raise", Whose(whose.dataset))):
@@ -158,6 +167,21 @@ class OwnersWord(Follower):
         while True:
             seen = self.refresh()
             if self.permits.get(name) == content or self._write(seen, "permit", None, None, content):
+                return
+
+    def announce_grant(self, analyst: str, content: Mapping[str, Json]) -> None:
+        """Write down what a configuration grants an analyst, if that is new."""
+        while True:
+            seen = self.refresh()
+            if self.configured.get(analyst) == content or self._write(seen, "grant", None, analyst, content):
+                return
+
+    def announce_owners(self, owners: Sequence[str]) -> None:
+        """Write down whom a configuration names as owners, if that is new."""
+        names: list[Json] = [*sorted(set(owners))]
+        while True:
+            seen = self.refresh()
+            if self.owners == names or self._write(seen, "owners", None, None, {"owners": names}):
                 return
 
     def request(
@@ -271,6 +295,6 @@ class OwnersWord(Follower):
         caps: Sequence[CapChange] = (),
     ) -> int | None:
         """Write an event and its caps, and take it in; None if something was written after `seen`."""
-        number = self.ledger.change(seen, event, dataset=dataset, analyst=analyst, facts=facts, caps=caps)
+        number = ledger_lines.change(self.ledger, seen, event, dataset=dataset, analyst=analyst, facts=facts, caps=caps)
         self.refresh()
         return number

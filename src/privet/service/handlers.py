@@ -10,8 +10,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from privet.errors import PrivetError
-from privet.kernel import PerPart, Question, Rho, Session, StoredModel, Under, as_share
+from privet import ledger_lines
+from privet.errors import LedgerError, PrivetError
+from privet.kernel import PerPart, Question, Rho, Session, Under, as_share
+from privet.ledger_lines import StoredModel
 from privet.question_json import (
     QUESTIONS,
     amount_from_json,
@@ -228,11 +230,12 @@ def fit(service: Service, call: Call) -> api.JobReply:
     tick, session = service.ticks.get(table, 0.0), replace(call.session, limit=service.limit(table), under=under)
 
     def permitted() -> bool:
+        service.access.refresh_stale()  # another server of the ledger may know more
         try:
             service.access.under(name, table, *(under or (None, None)))
-            return True
         except PrivetError:
             return False
+        return not service.access.tokens.revoked(call.caller.token.id)
 
     return service.jobs.start(name, table, session, call.body, tick, permitted).reply()
 
@@ -256,6 +259,10 @@ def _job(service: Service, call: Call) -> Job:
 
 def _may_follow(service: Service, call: Call, job: Job) -> bool:
     """Return whether the token that a stream was opened with is live, and the table still the caller's."""
+    try:
+        service.access.refresh_stale()
+    except LedgerError:
+        return False
     caller = service.access.caller_of(call.caller.token.id)
     return caller is not None and job.table in service.access.tables(caller)
 
@@ -271,7 +278,8 @@ def job_events(service: Service, call: Call, last: str) -> AsyncIterator[bytes]:
         sent = after
         service.streams[name] += 1
         try:
-            while not service.stopping and _may_follow(service, call, job):
+            loop = asyncio.get_running_loop()
+            while not service.stopping and await loop.run_in_executor(service.guards, _may_follow, service, call, job):
                 number, seen = job.visible()
                 if number > sent:
                     yield b"id: %d\ndata: %s\n\n" % (number, encoded(job.reply()))
@@ -289,7 +297,7 @@ def models(service: Service, call: Call) -> api.ModelsReply:
     session = call.session
     assert session is not None
     after = int(call.query.get("after", "0"))
-    models = session.ledger.models(session.dataset, call.caller.name, after, MODELS + 1)
+    models = ledger_lines.models(session.ledger, session.dataset, call.caller.name, after, MODELS + 1)
     facts = [api.ModelFacts(id=model.id, key=model.key, facts=model.facts) for model in models[:MODELS]]
     return api.ModelsReply(models=facts, next=facts[-1].id if len(models) > MODELS else None)
 
@@ -298,7 +306,7 @@ def own_model(service: Service, call: Call) -> StoredModel:
     """Return the caller's model that a path names, if it may leave now."""
     session, wanted = call.session, number_of(call.path["model"])
     assert session is not None
-    models = session.ledger.models(session.dataset, call.caller.name, wanted - 1, 1) if wanted else []
+    models = ledger_lines.models(session.ledger, session.dataset, call.caller.name, wanted - 1, 1) if wanted else []
     if not models or models[0].id != wanted:
         raise Refusal("not-found", "there is no such model, or it is not yours.")
     service.access.check_release(call.caller.name, call.table, models[0].facts.get("permit"), MODELS_LEAVE)

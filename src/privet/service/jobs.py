@@ -16,8 +16,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+from privet import ledger_lines
 from privet.errors import EngineFailed, LedgerError, PrivetError, QuestionError
-from privet.kernel import Json, Ledger, ServerEvent, Session, as_epsilon, digest
+from privet.kernel import Json, Ledger, Session, as_epsilon, digest
+from privet.ledger_lines import ServerEvent
 from privet.service import api
 from privet.service.decisions import Follower
 from privet.table import InProcess, ProtectedTable
@@ -122,7 +124,7 @@ class Jobs:
         Jobs that run at a time.
     """
 
-    def __init__(self, clock: Callable[[], float], most: int, workers: int = 2) -> None:
+    def __init__(self, clock: Callable[[], float], most: int, workers: int) -> None:
         self._clock, self._most = clock, most
         self._workers = ThreadPoolExecutor(workers, "privet-fit")
         self._jobs: dict[str, Job] = {}
@@ -193,7 +195,7 @@ class Jobs:
     def _stored(job: Job) -> int | None:
         """Return the number of the model under the key of a fit that was begun, if it was finished."""
         ledger, dataset, after = job.session.ledger, job.session.dataset, 0
-        while page := ledger.models(dataset, job.analyst, after, _PAGE):
+        while page := ledger_lines.models(ledger, dataset, job.analyst, after, _PAGE):
             for model in page:
                 if model.key == job.body.key:
                     return model.id
@@ -252,7 +254,7 @@ class Jobs:
                 "spent": str(model.privacy.spent),
                 **({} if session.under is None else {"permit": session.under.permit}),
             }
-            number = session.ledger.store_model(session.dataset, job.analyst, job.body.key, text, facts)
+            number = ledger_lines.store_model(session.ledger, session.dataset, job.analyst, job.body.key, text, facts)
             job.tell(state="done", charged=True, model=number)
             return
         except _Cancelled:
@@ -303,7 +305,7 @@ class _Fits(Follower):
             seen = self.refresh()
             if (dataset, job.analyst, body.key) in self.begun:
                 raise FitLost("a fit under this key was begun on another server; look there, or use a new key.")
-            if self.ledger.change(seen, "fit", dataset=dataset, analyst=job.analyst, facts=facts) is not None:
+            if ledger_lines.change(self.ledger, seen, "fit", dataset=dataset, analyst=job.analyst, facts=facts):
                 return
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
+from privet import ledger_lines
 from privet.errors import QuestionError
 from privet.kernel import is_name
 from privet.question_json import amount_from_json
@@ -314,7 +315,7 @@ def _day(text: str | None) -> date | None:
 
 def events(service: Service, call: Call) -> api.EventsReply:
     """Return what happened, on the tables that the owner's token is for."""
-    page = service.ledger.events(int(call.query.get("after", "0")), PAGE)
+    page = ledger_lines.events(service.ledger, int(call.query.get("after", "0")), PAGE)
     view = OwnersView(service, call.caller)
     replies = [
         api.EventReply(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from privet import ledger_lines
 from privet.errors import LedgerError
 from privet.owner_reports import audit_bundle, registry_entry, to_yaml
 from privet.service import api
@@ -33,6 +34,7 @@ def _budget(service: Service, table: str) -> api.TableBudgetReply:
         cap=str(ledger.cap(dataset)),
         spent=str(ledger.spent(dataset)),
         held=str(max(held, Fraction(0))),
+        spent_by={name: str(ledger.spent(dataset, name)) for name in ledger.analysts(dataset)},
         rows_per_person=session.domain.rows_per_person,
         person=session.domain.person,
         fingerprint=session.domain.fingerprint,
@@ -43,7 +45,7 @@ def lines(service: Service, call: Call) -> api.LinesReply:
     """Return lines of the log on the owner's tables, newest first, without answers and models themselves."""
     before = int(call.query.get("before", "0")) or 2**53
     most = min(int(call.query.get("most", "0")) or PAGE, MOST)
-    page = service.ledger.latest(before, most)
+    page = ledger_lines.latest(service.ledger, before, most)
     view = OwnersView(service, call.caller)
     replies = [
         api.LineReply(
@@ -119,13 +121,16 @@ class OwnersView:
         return analyst is None or self.knows(analyst)
 
     def facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what they may know of a line: lists of tables name theirs alone."""
+        """Return what they may know of a line: lists of tables and analysts name theirs alone."""
         told = {name: value for name, value in facts.items() if name not in _NOT_TOLD}
         named = told.get("tables")
         if self._only is not None and isinstance(named, dict):
             told["tables"] = {name: value for name, value in named.items() if name in self._only}
         elif self._only is not None and isinstance(named, list):
             told["tables"] = [name for name in named if name in self._only]
+        for people in ("analysts", "spenders"):
+            if isinstance(told.get(people), list):
+                told[people] = [name for name in told[people] if self.knows(name)]
         return told
 
 

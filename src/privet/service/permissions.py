@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Literal
 
+from privet import ledger_lines
 from privet.kernel import Json, Ledger
 from privet.service.config import Grant
 from privet.service.decisions import OwnersWord, Whose
@@ -66,7 +67,7 @@ class Permissions:
         now: Callable[[], datetime] = _now,
     ) -> None:
         self.tokens, self.decisions = Tokens(ledger, now), OwnersWord(ledger)
-        self._ledger, self._grants, self._owners, self._tables = ledger, grants, owners, tables
+        self._grants, self._owners, self._tables = grants, owners, tables
         self._clock, self._refresh, self._now = clock, refresh, now
         self.permits = permits
         self._read = clock()
@@ -75,6 +76,11 @@ class Permissions:
     def stale(self) -> bool:
         """Whether it is time to read tokens and decisions again."""
         return self._clock() - self._read >= self._refresh
+
+    def refresh_stale(self) -> None:
+        """Read tokens and decisions again if it is time."""
+        if self.stale:
+            self.refresh()
 
     def refresh(self) -> None:
         """Read tokens and decisions again."""
@@ -199,7 +205,7 @@ class Permissions:
     def grant(
         self, grants: Mapping[str, Grant] | None, owners: tuple[str, ...], permits: Mapping[str, Permit]
     ) -> set[str]:
-        """Take new grants, and write what has changed to the ledger; return who has lost something."""
+        """Take new grants; return who has lost something."""
         lost: set[str] = set()
         old, new = self._grants or {}, grants or {}
         for permit in self.permits.values():
@@ -207,8 +213,6 @@ class Permissions:
                 lost.update(permit.analysts)
         for name in sorted({*new, *old}):
             before, after = old.get(name), new.get(name)
-            if before != after:
-                self._ledger.record("grant", analyst=name, facts={"tables": _written(after)})
             if before is not None and (after is None or not set(before.tables) <= set(after.tables)):
                 lost.add(name)
         self._grants, self._owners, self.permits = grants, owners, permits
@@ -218,9 +222,10 @@ class Permissions:
         self,
         amount: Callable[[str, Fraction], Fraction],
         grants: Mapping[str, Grant] | None,
+        owners: tuple[str, ...],
         permits: Mapping[str, Permit],
     ) -> None:
-        """Set the caps of grants and permits in the ledger, where they have changed; see `decisions`.
+        """Write down grants, owners and permits that have changed, and set the caps that follow; see `decisions`.
 
         It is done before these are taken: nobody uses a new one while it has no cap.
 
@@ -228,9 +233,13 @@ class Permissions:
         ----------
         amount : callable
             Returns what an epsilon on a table is in the unit of its ledger.
-        grants, permits
+        grants, owners, permits
             As `grant` takes them.
         """
+        if grants is not None:
+            self.decisions.announce_owners(owners)
+            for name in sorted({*grants, *self.decisions.configured}):
+                self.decisions.announce_grant(name, _written(grants.get(name)))
         for name, grant in (grants or {}).items():
             for table, epsilon in grant.tables.items():
                 if epsilon is not None:
@@ -242,10 +251,11 @@ class Permissions:
                     self.decisions.set_base(Whose(self._tables[table], None, permit.name), amount(table, epsilon))
 
 
-def _written(grant: Grant | None) -> Json:
+def _written(grant: Grant | None) -> dict[str, Json]:
     if grant is None:
-        return None
-    return {name: None if cap is None else str(Fraction(cap)) for name, cap in grant.tables.items()}
+        return {"tables": None, "expires": None}
+    caps: dict[str, Json] = {name: None if cap is None else str(Fraction(cap)) for name, cap in grant.tables.items()}
+    return {"tables": caps, "expires": None if grant.expires is None else grant.expires.isoformat()}
 
 
 @dataclass
@@ -265,7 +275,7 @@ class AuditTrail:
             self._counts[event, table, analyst] += 1
             if self._counts[event, table, analyst] > 1:
                 return
-        self.ledger.record(event, dataset=table, analyst=analyst)
+        ledger_lines.record(self.ledger, event, dataset=table, analyst=analyst)
 
     def flush(self) -> None:
         """Write how often events were repeated, and begin to count anew."""
@@ -273,7 +283,7 @@ class AuditTrail:
             counts, self._counts = self._counts, Counter()
         for (event, table, analyst), count in counts.items():
             if count > 1:
-                self.ledger.record(event, dataset=table, analyst=analyst, facts={"repeated": count - 1})
+                ledger_lines.record(self.ledger, event, dataset=table, analyst=analyst, facts={"repeated": count - 1})
 
 
 class Buckets:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 
+from privet import ledger_lines
 from privet.receipts import Checkpoint, Receipts, rotations
 from privet.service import api
 from privet.service.boundary import Call, Refusal
@@ -28,11 +29,12 @@ def entry_receipt(service: Service, call: Call) -> api.ReceiptReply:
     """Return the receipt of an answer of the caller's own."""
     receipts, session, number = _receipts(service), call.session, number_of(call.path["entry"])
     assert session is not None
-    line = service.ledger.line("charge", serial=number) if number else None
-    own = line is not None and (line.dataset, service.ledger.analyst_of(line)) == (session.dataset, call.caller.name)
+    line = ledger_lines.charge_line(service.ledger, number) if number else None
+    names = service.ledger.analyst_names()
+    own = line is not None and (line.dataset, names.get(str(line.analyst))) == (session.dataset, call.caller.name)
     # an answer that has not left yet is none: see `Gate._run`
     left = line is not None and (call.caller.name, call.table, line.body.get("key")) not in service.keys
-    if line is None or not own or not left or service.ledger.line("answer", reference=line.serial) is None:
+    if line is None or not own or not left or ledger_lines.answer_line(service.ledger, line.serial) is None:
         raise Refusal("not-found", "there is no such answer, or it is not yours.")
     permit = line.body.get("permit")
     service.access.check_release(call.caller.name, call.table, permit, ANSWERS)  # a receipt shows the answer

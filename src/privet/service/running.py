@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import signal
 import ssl
 import sys
@@ -11,16 +12,20 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from privet import ledger_lines
 from privet.errors import LedgerError, PrivetError, QuestionError
 from privet.kernel import Domain, Ledger, Session
 from privet.open_table import open_table
+from privet.service.boundary import HEADERS, Refusal, problem
 from privet.service.config import Config, TableConfig, load
 from privet.service.routes import application
 from privet.service.server import Service
@@ -92,7 +97,7 @@ def service_of(config: Config) -> Service:
         for table, (name, session) in zip(config.tables, sessions.items(), strict=True)
     }
     service = Service(sessions, ledger, config, ticks)
-    ledger.record("start", facts={"tables": sorted(sessions), "analysts": sorted(config.analysts or {})})
+    ledger_lines.record(ledger, "start", facts={"tables": sorted(sessions), "analysts": sorted(config.analysts or {})})
     if service.receipts is None:
         print("privet: there is no key of the ledger here, so no receipts are signed", file=sys.stderr, flush=True)
     return service
@@ -136,6 +141,38 @@ def operations(service: Service) -> ASGIApp:
     return Starlette(routes=routes)
 
 
+class WatchedConnection(H11Protocol):
+    """A connection that is closed where a request's headers do not come: in so many seconds, or twice as many.
+
+    Else whoever opens a thousand connections and sends nothing keeps all others out.
+    """
+
+    def __init__(self, seconds: float, **given: Any) -> None:
+        super().__init__(**given)
+        self._seconds = seconds
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)  # type: ignore[arg-type]
+        self._look(None)
+
+    def _look(self, waited_after: object) -> None:
+        """Close the connection if it has waited for the same request since it was looked at last."""
+        waits_after = (self.cycle,) if self.conn.their_state is h11.IDLE else None
+        if waits_after is not None and waits_after == waited_after:
+            self.timeout_keep_alive_handler()
+        if not self.transport.is_closing():
+            self.loop.call_later(self._seconds, self._look, waits_after)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP as everything else is answered."""
+        headers = {**HEADERS, "Connection": "close"}
+        refusal = problem(Refusal("bad-request", "this is no request of HTTP/1.1.", headers))
+        head = h11.Response(status_code=refusal.status_code, headers=refusal.raw_headers)
+        for event in (head, h11.Data(data=bytes(refusal.body)), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+
 def _uvicorn(app: ASGIApp, host: str, port: int, config: Config, tls: bool) -> uvicorn.Server:
     files: dict[str, Any] = {}
     if tls and config.certificate is not None:
@@ -157,7 +194,7 @@ def _uvicorn(app: ASGIApp, host: str, port: int, config: Config, tls: bool) -> u
         timeout_graceful_shutdown=int(config.limits.grace),
         timeout_keep_alive=30,
         h11_max_incomplete_event_size=16_384,  # bytes of a request's headers
-        http="h11",
+        http=functools.partial(WatchedConnection, config.limits.header_seconds),  # type: ignore[arg-type]
         ws="none",
         limit_concurrency=1000,
         **files,

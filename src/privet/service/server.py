@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from privet import ledger_lines
 from privet.errors import LedgerError
 from privet.kernel import FIXED, Ledger, Session
 from privet.receipts import Receipts, key_of_server
@@ -69,7 +70,7 @@ class Service:
             limits.refresh,
             self.config.permits,
         )
-        self.access.announce(self._amount, self.config.analysts, self.config.permits)
+        self.access.announce(self._amount, self.config.analysts, self.config.owners, self.config.permits)
         self.sittings = Sittings(self.clock, limits.idle, limits.sittings)
         self.audit = AuditTrail(self.ledger)
         self.rates = Buckets(limits.rate, limits.burst, self.clock)
@@ -77,7 +78,7 @@ class Service:
         self.workers = ThreadPoolExecutor(limits.workers, "privet-question")
         self.clerks = ThreadPoolExecutor(limits.workers, "privet-ledger")  # what asks no engine waits for no engine
         self.guards = ThreadPoolExecutor(2, "privet-boundary")  # and who may enter is found out beside all requests
-        self.jobs = Jobs(self.clock, limits.jobs)
+        self.jobs = Jobs(self.clock, limits.jobs, limits.workers)
         # while a question is answered there, nobody else charges its sitting: see `Session.answer`
         self.changing = {table for table, session in self.sessions.items() if session.engine.version != FIXED}
         self.asking: Counter[str] = Counter()  # questions of each analyst that are under way
@@ -138,7 +139,7 @@ class Service:
     ) -> None:
         """Take new grants and permits without a restart; whoever has lost something loses their sittings."""
         permits = self.access.permits if permits is None else permits
-        self.access.announce(self._amount, grants, permits)
+        self.access.announce(self._amount, grants, owners, permits)
         lost = self.access.grant(grants, owners, permits)
         for name in lost:
             self.end_of(name)
@@ -167,7 +168,7 @@ class Service:
     def ready(self) -> bool:
         """Return whether the ledger can be read and no engine is closed."""
         try:
-            self.ledger.events(2**53, 1)
+            ledger_lines.events(self.ledger, 2**53, 1)
         except LedgerError:
             return False
         return not self.stopping and not any(session.engine.closed for session in self.sessions.values())

@@ -16,8 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from privet import ledger_lines
 from privet.errors import QuestionError
-from privet.kernel import Ledger, ServerEvent, is_name
+from privet.kernel import Ledger, is_name
+from privet.ledger_lines import ServerEvent
 from privet.service.decisions import Follower
 
 ANALYST, OWNER = "analyst", "owner"
@@ -114,6 +116,10 @@ class Tokens(Follower):
         token = self._by_hash.get(self._hashes.get(identity, ""))
         return token if token is not None and token.live(self._clock()) else None
 
+    def revoked(self, identity: str) -> bool:
+        """Return whether a token was revoked; one that has ended with its day was not."""
+        return identity not in self._hashes
+
     def all(self) -> list[Token]:
         """Return all that were not revoked."""
         return sorted(self._by_hash.values(), key=lambda token: (token.name, token.expires))
@@ -139,7 +145,8 @@ class Tokens(Follower):
             raise QuestionError(f"'{name}' has {_LIVE} live tokens; revoke one with `privet token revoke` first.")
         secret, identity = new_secret(role), secrets.token_hex(6)
         token = Token(identity, name, role, tables, now + timedelta(days=days))
-        self.ledger.record(
+        ledger_lines.record(
+            self.ledger,
             "token",
             analyst=name,
             facts={
@@ -159,6 +166,6 @@ class Tokens(Follower):
         token = next((token for token in self.all() if token.id == identity), None)
         if token is None:
             raise QuestionError(f"the ledger has no token '{identity}'; `privet token list` shows those it has.")
-        self.ledger.record("revoke", analyst=token.name, facts={"token": identity})
+        ledger_lines.record(self.ledger, "revoke", analyst=token.name, facts={"token": identity})
         self.refresh()
         return token

@@ -56,7 +56,7 @@ def misread(connection: Any) -> Any:
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "duckdb"])
 def test_real_engine_errors_stay_inside(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DuckDB prints the value that a cast could not read. What no statement answers is read in passing."""
+    """DuckDB prints the value that a cast could not read. What no statement answers is read in batches."""
     with opened(people(), kind, tmp_path) as table:
         engine = table._session.engine
         with pytest.raises(duckdb.Error, match=CANARY):

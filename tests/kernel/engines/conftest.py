@@ -130,7 +130,7 @@ POSTGRES_TYPES = {
 
 
 def in_batches(domain: Domain, rows: Sequence[Row], shortcuts: bool) -> StreamEngine:
-    """Coded rows in passing, a few at a time: batches that are empty, and rows that lie in several."""
+    """Coded rows in batches, a few at a time: batches that are empty, and rows that lie in several."""
     coded = ReferenceEngine(domain, rows).rows
     columns = {f"c{i}": [row.codes[name] for row in coded] for i, name in enumerate(domain.names)}
     columns |= {f"g{i}": [row.indices[name] for row in coded] for i, name in enumerate(domain.names)}

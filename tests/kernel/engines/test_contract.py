@@ -49,7 +49,7 @@ from privet.kernel.rows import Rows
 
 # No explain phase: where an engine is wrong, it takes minutes to say little.
 PROPERTY = settings(derandomize=True, deadline=None, phases=(Phase.generate, Phase.shrink))
-IN_PROCESS = ("memory", "batches")  # batches: rows in passing, three at a time
+IN_PROCESS = ("memory", "batches")  # batches: rows in batches, three at a time
 STORED = ("csv", "parquet", "table", "postgres")
 TRANSLATED = "mssql"  # statements for SQL Server, run by DuckDB
 EVERYWHERE = (*IN_PROCESS, *STORED, TRANSLATED, SPARK)
@@ -64,7 +64,7 @@ def examples(count: int) -> Any:
 
 
 def paths(engine: Any) -> Iterator[Any]:
-    """Every way to the rows of an engine: its own, the merged rows in memory, the rows in passing."""
+    """Every way to the rows of an engine: its own, the merged rows in memory, the rows in batches."""
     yield engine
     for other in ("snapshot", "stream"):
         if hasattr(engine, other):
@@ -91,7 +91,7 @@ def check_paths(
 
 
 def _fell_back() -> None:
-    raise AssertionError("DuckDB refused a statement; the rows in passing would have answered in its place")
+    raise AssertionError("DuckDB refused a statement; the rows in batches would have answered in its place")
 
 
 # --- the same answers ------------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def flat(answer: object) -> object:
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_statement_that_runs_out_of_memory_is_answered_in_passing(
+def test_a_statement_that_runs_out_of_memory_is_answered_in_batches(
     engine: DuckDBEngine, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = flat(QUERIES[name](MemoryEngine.from_frame(FRAME, WIDE)))

@@ -1,4 +1,4 @@
-"""Rows in passing: only what is asked about is read, and models are those of other paths."""
+"""Rows in batches: only what is asked about is read, and models are those of other paths."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from kernel.ledger.small_ledger import DATASET, DOMAIN, FRAME, TENTH, new_ledger, one_sentence, stored, table_at, tenth
 
 import privet
+from privet import ledger_lines
 from privet.errors import BudgetExceeded, KeyReused, LedgerError, PrivacyError
 from privet.kernel import CapChange, Charge, Entry, Ledger
 from privet.kernel.column import Nominal, Numeric
@@ -357,22 +358,22 @@ def test_charges_of_an_analyst_are_listed_in_pages_without_their_answers(path: P
 
 def test_events_and_models_of_a_server_are_lines_that_are_checked_and_change_no_budget(path: Path | str) -> None:
     ledger = new_ledger(path)
-    ledger.record("start", facts={"tables": [DATASET]})
-    number = ledger.record("token", analyst="ada", facts={"token": "t1"}, held_back={"sha256": "00"})
+    ledger_lines.record(ledger, "start", facts={"tables": [DATASET]})
+    number = ledger_lines.record(ledger, "token", analyst="ada", facts={"token": "t1"}, held_back={"sha256": "00"})
     entry, _ = ledger.charge(DATASET, "ada", tenth("k"))
     text = '{"model": 1}'
-    assert ledger.store_model(DATASET, "ada", "fit", text, {"entries": [entry.id], "spent": "1/10"}) == 1
+    assert ledger_lines.store_model(ledger, DATASET, "ada", "fit", text, {"entries": [entry.id], "spent": "1/10"}) == 1
     with pytest.raises(LedgerError, match="no data set 'nobodys'"):
-        ledger.record("refused", dataset="nobodys")
+        ledger_lines.record(ledger, "refused", dataset="nobodys")
     ledger.close()
     again = Ledger.open(path)  # which checks every line
-    events = again.events()
+    events = ledger_lines.events(again)
     assert [(event.what, event.analyst) for event in events] == [("start", None), ("token", "ada")]
     assert (events[1].facts, events[1].held_back) == ({"token": "t1"}, {"sha256": "00"})
-    assert again.events(number) == [] and len(again.events(0, 1)) == 1
-    (model,) = again.models(DATASET, "ada")
+    assert ledger_lines.events(again, number) == [] and len(ledger_lines.events(again, 0, 1)) == 1
+    (model,) = ledger_lines.models(again, DATASET, "ada")
     assert (model.text, model.key, model.facts["entries"]) == (text, "fit", [entry.id])
-    assert again.models(DATASET, "eve") == [] and again.models(DATASET, "nobody") == []
+    assert ledger_lines.models(again, DATASET, "eve") == [] and ledger_lines.models(again, DATASET, "nobody") == []
     assert again.spent(DATASET) == TENTH and again.entry_of(DATASET, "ada", "k") == entry.id
     assert again.entry_of(DATASET, "eve", "k") is None
     token_line = next(line for line in again.lines() if line.number == number)
@@ -386,13 +387,13 @@ def test_a_change_is_written_with_its_caps_by_whoever_has_seen_everything(path: 
     ledger.register("people", source="here", budget=Fraction(1))
     ledger.set_cap("people", "ada", Fraction(1, 2))
     more = [CapChange("people", "ada", None, Fraction(1, 4)), CapChange("people", None, Fraction(2), Fraction(1))]
-    first = ledger.change(0, "raise", dataset="people", analyst="ada", facts={"by": "grace"}, caps=more)
-    assert first is not None and other.change(0, "raise", dataset="people", caps=more) is None
+    first = ledger_lines.change(ledger, 0, "raise", dataset="people", analyst="ada", facts={"by": "grace"}, caps=more)
+    assert first is not None and ledger_lines.change(other, 0, "raise", dataset="people", caps=more) is None
     assert (other.cap("people", "ada"), other.cap("people")) == (Fraction(3, 4), Fraction(3))
     nobody = [CapChange("people", "eve", None, Fraction(1)), CapChange("people", "ada", None, Fraction(-1))]
-    assert other.change(first, "raise", caps=nobody) is not None
+    assert ledger_lines.change(other, first, "raise", caps=nobody) is not None
     assert other.cap("people", "eve") is None and ledger.cap("people", "ada") == 0
     with pytest.raises(LedgerError):
-        ledger.change(10**6, "raise", caps=[CapChange("nobody's", None, Fraction(1), Fraction(0))])
-    assert [event.what for event in ledger.events()] == ["raise", "raise"]
+        ledger_lines.change(ledger, 10**6, "raise", caps=[CapChange("nobody's", None, Fraction(1), Fraction(0))])
+    assert [event.what for event in ledger_lines.events(ledger)] == ["raise", "raise"]
     ledger.check()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from kernel.ledger.small_ledger import DOMAIN
 
+from privet import ledger_lines
 from privet.errors import BudgetExceeded, LedgerError
 from privet.kernel import CapChange, Charge, Domain, Ledger, Under
 
@@ -24,7 +25,7 @@ def shared(path: Path | str, cap: Fraction = Fraction(1)) -> Ledger:
     """A data set with a cap, on which the permit 'heart' has a half."""
     ledger = Ledger.open(path)
     ledger.register("people", source="here", budget=cap, domain=DOMAIN)
-    ledger.change(0, "permit", caps=[CapChange("people", None, HALF, Fraction(0), "heart")])
+    ledger_lines.change(ledger, 0, "permit", caps=[CapChange("people", None, HALF, Fraction(0), "heart")])
     return ledger
 
 
@@ -47,7 +48,7 @@ def test_analysts_share_the_cap_of_their_permit(path: Path | str) -> None:
 
 def test_two_permits_of_one_analyst_do_not_pass_the_cap_of_the_data(path: Path | str) -> None:
     ledger = shared(path, HALF)
-    ledger.change(9, "permit", caps=[CapChange("people", None, HALF, Fraction(0), "lung")])
+    ledger_lines.change(ledger, 9, "permit", caps=[CapChange("people", None, HALF, Fraction(0), "lung")])
     ledger.set_cap("people", "ada", Fraction(3, 8))
     ledger.charge("people", "ada", charge(QUARTER, HEART))
     with pytest.raises(BudgetExceeded, match="the budget of 'ada'"):

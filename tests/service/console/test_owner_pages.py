@@ -16,6 +16,7 @@ from kernel.people import DOMAIN, FRAME
 from service.console.visitor import Visitor, words
 
 import privet
+from privet import ledger_lines
 from privet.service.config import Grant
 from privet.service.console import owner_pages
 from privet.service.permits import Permit
@@ -234,7 +235,7 @@ def test_a_search_says_how_far_it_looked(served: Served, grace: Visitor, monkeyp
     monkeypatch.setattr(owner_pages, "_SCANNED", 10)
     grace.post("/console/owned/people", what="grant", analyst="ada")
     for _ in range(20):
-        served.service.ledger.record("test")
+        ledger_lines.record(served.service.ledger, "test")
     page = grace.get("/console/ledger?text=granted+the+table")
     for _ in range(10):
         if "granted the table to" in words(page):
@@ -282,6 +283,7 @@ def test_what_auditors_and_registries_ask_is_a_file(served: Served, grace: Visit
         reply = grace.get(f"/console/owned/people/{name}")
         assert "attachment" in reply.headers["content-disposition"]
     assert grace.get("/console/owned/people/audit.exe").status_code == 404
+    assert 'formaction="/console/owned/people/audit.json"' in grace.get("/console/keys").text
     own = json.loads(grace.get("/console/owned/people/audit.json?analyst=ada&permit=").text)
     assert own["only"] == {"analyst": "ada", "permit": None} and len(own["releases"]) == 1
     for absent in ("analyst=nobody", "permit=none"):
@@ -316,6 +318,8 @@ def test_two_owners_raise_the_cap_of_a_permit() -> None:
         assert other.status_code == 404
         assert ada.post("/console/tables/people/ask", key="n" * 8, **{**fields, "under": "x"}).status_code == 422
         assert "The permit study has spent 0.1 of its cap of 0.1" in grace.words("/console/")
+        assert "people (0.1 spent by ada)" in grace.words("/console/analysts")
+        assert f"for ada; may spend: ada; purposes: {EVIL}; ages; until" in grace.words("/console/ledger?text=study")
         ada.post("/console/tables/people/request", epsilon="0.1", under=under, key="o" * 8)
         page = grace.get("/console/requests")
         assert "2 owners must agree" in words(page)

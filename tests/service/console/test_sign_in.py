@@ -8,6 +8,7 @@ import pytest
 from kernel.people import DOMAIN, FRAME
 from service.console.visitor import SAME_ORIGIN, Visitor, words
 
+from privet import ledger_lines
 from privet.service.config import Grant
 from privet.service.console.sign_in import COOKIE, IDLE, LONGEST, MOST, SignIns
 from privet.service.permissions import Buckets
@@ -22,7 +23,7 @@ def served() -> Iterator[Served]:
 
 
 def events(served: Served, what: str) -> list[str | None]:
-    return [event.analyst for event in served.service.ledger.events() if event.what == what]
+    return [event.analyst for event in ledger_lines.events(served.service.ledger) if event.what == what]
 
 
 def test_a_token_opens_the_console_and_a_cookie_keeps_it_open(served: Served) -> None:

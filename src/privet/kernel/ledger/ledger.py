@@ -24,12 +24,13 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privet.errors import BudgetExceeded, LedgerError, PrivacyError
 from privet.kernel.domain import Domain
 from privet.kernel.ledger import replay
 from privet.kernel.ledger.log import (
+    UNCHARGED,
     Account,
     Answer,
     CapChange,
@@ -39,11 +40,8 @@ from privet.kernel.ledger.log import (
     Line,
     Log,
     PermitTotals,
-    ServerEvent,
-    StoredModel,
     Terms,
     cells_of,
-    sha256,
     terms_of,
 )
 from privet.kernel.ledger.store import MEMORY, READ, Purpose, SQLiteStore, Store
@@ -455,133 +453,56 @@ class Ledger:
             log.append("end", line.dataset, line.analyst, {"reservation": hold})
             return held.left
 
-    # -- what a server writes ---------------------------------------------------------------
+    # -- lines that no charge rests on ------------------------------------------------------
 
-    def record(
+    def annotate(
         self,
-        event: str,
+        kind: str,
+        dataset: str | None,
+        analyst: str | None,
+        body: Mapping[str, Json],
+        note: Mapping[str, Json] | None = None,
         *,
-        dataset: str | None = None,
-        analyst: str | None = None,
-        facts: Mapping[str, Json] | None = None,
-        held_back: Mapping[str, Json] | None = None,
-    ) -> int:
-        """Write down something that a server did besides answering. Return the number of its line.
-
-        Parameters
-        ----------
-        event : str
-            What it was, in a word.
-        dataset, analyst : str, optional
-            Whom it concerns.
-        facts : mapping, optional
-            What else is to be known about it: public values.
-        held_back : mapping, optional
-            What the ledger keeps beside the line, under its hash, and no receipt shows.
-        """
-        with self._transaction(_RECORD) as log:
-            return self._write_event(log, event, dataset, analyst, facts, held_back)
-
-    def change(
-        self,
-        seen: int,
-        event: str,
-        *,
-        dataset: str | None = None,
-        analyst: str | None = None,
-        facts: Mapping[str, Json] | None = None,
+        seen: int | None = None,
         caps: Sequence[CapChange] = (),
-    ) -> int | None:
-        """Write an event and the caps that follow from it in one transaction, if nothing was overlooked.
-
-        Whoever decides by what servers have written so far calls this with the last event they have seen: of several
-        decisions at once, on any server of the ledger, one is written, and the others are taken again.
+    ) -> Line | None:
+        """Write a line that no charge rests on: see `privet.ledger_lines`.
 
         Parameters
         ----------
-        seen : int
-            The number of the last event that the caller knows.
-        event, dataset, analyst, facts
-            As for `record`.
-        caps : sequence of CapChange
+        kind : str
+            An event of a server is `config`; the others are `model` and `key`.
+        dataset, analyst : str or None
+            Whom it concerns.
+        body : mapping
+            What it says.
+        note : mapping, optional
+            What the ledger keeps beside the line, under its hash.
+        seen : int, optional
+            The number of the last line of this kind that the caller knows.
+        caps : sequence of CapChange, default ()
+            Changes of caps that follow from it, written in the same transaction.
 
         Returns
         -------
-        int or None
-            The number of the line; None, and nothing is written, if there are events after `seen`.
+        Line or None
+            None, and nothing is written, if there are lines of this kind after `seen`.
         """
-        with self._transaction(_RECORD) as log:
-            if log.lines("kind = 'config' AND number > ? LIMIT 1", seen):
+        assert kind in UNCHARGED
+        with self._transaction(_STORE if kind == "model" else _RECORD) as log:
+            if seen is not None and log.lines(f"kind = '{kind}' AND number > ? LIMIT 1", seen):
                 return None
-            number = self._write_event(log, event, dataset, analyst, facts, None)
+            if dataset is not None:
+                log.known_terms(dataset)
+            line = log.append(kind, dataset, log.new_analyst_id(analyst), body, note)
             for own in caps:
-                log.known_terms(own.dataset)
-                cap = log.cap(own.dataset, own.analyst, own.permit) if own.base is None else own.base
-                if cap is not None:
-                    body: dict[str, Json] = {"cap": str(max(cap + own.more, Fraction(0)))}
-                    body |= {} if own.permit is None else {"permit": own.permit}
-                    log.append("cap", own.dataset, log.new_analyst_id(own.analyst), body)
-            return number
+                log.change_cap(own)
+            return line
 
-    @staticmethod
-    def _write_event(
-        log: Log,
-        event: str,
-        dataset: str | None,
-        analyst: str | None,
-        facts: Mapping[str, Json] | None,
-        held_back: Mapping[str, Json] | None,
-    ) -> int:
-        if dataset is not None:
-            log.known_terms(dataset)
-        body: dict[str, Json] = {**(facts or {}), "event": event}
-        note: dict[str, Json] = {"held_back": dict(held_back)} if held_back else {}
-        return log.append("config", dataset, log.new_analyst_id(analyst), body, note).number
-
-    def events(self, after: int = 0, most: int = 1000) -> list[ServerEvent]:
-        """Return what servers have written down after a line of the log, in order, at most so much."""
+    def find(self, condition: str, *values: object) -> list[Line]:
+        """Return the lines that an SQL condition on the columns of the log holds for, as `number > ?`."""
         with self._transaction() as log:
-            lines = log.lines("kind = 'config' AND number > ? ORDER BY number LIMIT ?", after, most)
-            names = log.analyst_names() if lines else {}
-            return [ServerEvent.read(line, None if line.analyst is None else names[line.analyst]) for line in lines]
-
-    def store_model(
-        self, dataset: str, analyst: str, key: str | None, text: str, facts: Mapping[str, Json], *, keep: bool = True
-    ) -> int:
-        """Write down a model, which is made of releases. Return its number.
-
-        Parameters
-        ----------
-        dataset, analyst : str
-            Whose it is.
-        key : str or None
-            Under which key it was asked for.
-        text : str
-            The model, as JSON.
-        facts : mapping
-            `entries`, the numbers of the charges that paid for it, and what else is to be known.
-        keep : bool, default True
-            Keep the model itself, and not its hash alone. A model whose hash is there already is not written again.
-        """
-        with self._transaction(_STORE) as log:
-            log.known_terms(dataset)
-            body: dict[str, Json] = {**facts, "sha256": sha256(text)}
-            there = [] if keep else log.models(sha256(text), dataset, log.analyst_id(analyst))
-            if there:
-                return there[0].serial
-            note: dict[str, Json] = {"model": text, "key": key} if keep else {}
-            return log.append("model", dataset, log.new_analyst_id(analyst), body, note).serial
-
-    def models(self, dataset: str, analyst: str, after: int = 0, most: int = 1000) -> list[StoredModel]:
-        """Return the models of an analyst on a data set after a number, in order, at most so many."""
-        with self._transaction() as log:
-            kept = "kind = 'model' AND dataset = ? AND analyst = ? AND serial > ? AND note LIKE ?"
-            values = dataset, log.analyst_id(analyst), after, '%"model":%'
-            lines = log.lines(f"{kept} ORDER BY number LIMIT ?", *values, most)
-            models = (StoredModel.read(line, analyst) for line in lines)
-            return [model for model in models if model is not None]
-
-    # -- what receipts are made of ----------------------------------------------------------
+            return log.lines(condition, *values)
 
     def leaves(self, after: int = 0, most: int = 100_000) -> list[str]:
         """Return the hashes of the lines after a number, in order, at most so many."""
@@ -589,34 +510,10 @@ class Ledger:
             query = "SELECT leaf FROM lines WHERE number > ? ORDER BY number LIMIT ?"
             return [leaf for (leaf,) in log.run(query, after, most).fetchall()]
 
-    def line(self, kind: str, **columns: int) -> Line | None:
-        """Return the last line of a kind with these values in its columns: `serial`, or `reference` to an entry."""
+    def analyst_names(self) -> dict[str, str]:
+        """Return the names of all analysts by their ids."""
         with self._transaction() as log:
-            return log.last(kind, **columns)
-
-    def model_lines(self, hash_of_text: str) -> list[Line]:
-        """Return the lines of models with this SHA-256 hash."""
-        with self._transaction() as log:
-            return log.models(hash_of_text)
-
-    def analyst_of(self, line: Line) -> str | None:
-        """Return the name of the analyst whom a line is about, if it is about one."""
-        with self._transaction() as log:
-            return None if line.analyst is None else log.analyst_names()[line.analyst]
-
-    def keys(self) -> list[dict[str, Any]]:
-        """Return what the lines of signing keys say, in order."""
-        with self._transaction() as log:
-            return [line.body for line in log.lines("kind = 'key' ORDER BY number")]
-
-    def write_key(self, body: Mapping[str, Json], known: int) -> None:
-        """Write the line of a signing key; LedgerError if there are others by now than the `known` first ones."""
-        with self._transaction(_RECORD) as log:
-            if len(log.lines("kind = 'key'")) != known:
-                raise LedgerError(
-                    "somebody else has written a signing key to the ledger meanwhile; look, and try again."
-                )
-            log.append("key", None, None, body)
+            return log.analyst_names()
 
     # -- what is written --------------------------------------------------------------------
 
@@ -624,16 +521,6 @@ class Ledger:
         """Return the lines of the log after a number, in order, at most so many."""
         with self._transaction() as log:
             return log.lines("number > ? ORDER BY number LIMIT ?", after, most)
-
-    def latest(self, before: int, most: int) -> list[tuple[Line, str | None]]:
-        """Return lines of the log before a number, newest first, at most so many; answers are left out.
-
-        Beside each is the name of the analyst whom it concerns, if it does.
-        """
-        with self._transaction() as log:
-            lines = log.lines("kind <> 'answer' AND number < ? ORDER BY number DESC LIMIT ?", before, most)
-            names = log.analyst_names() if lines else {}
-            return [(line, None if line.analyst is None else names[line.analyst]) for line in lines]
 
     def delta(self, dataset: str) -> Fraction | None:
         """Return the delta of a data set that is counted in rho; None for one that is counted in epsilon."""

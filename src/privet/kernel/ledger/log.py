@@ -38,6 +38,7 @@ from privet.version import __version__
 
 # What each kind of line says: docs/reference/ledger.md#the-format.
 KINDS = ("register", "source", "cap", "charge", "answer", "model", "hold", "end", "key", "config")
+UNCHARGED = ("model", "key", "config")  # no charge rests on these: `privet.ledger_lines`
 # These are written after rows were asked, so their time of day would tell how long that took. An answer has not even
 # a day of its own, but that of its charge.
 WITHOUT_TIME = ("answer", "model", "end")
@@ -309,45 +310,6 @@ class CapChange(NamedTuple):
     base: Fraction | None
     more: Fraction
     permit: str | None = None  # or that of a permit
-
-
-class ServerEvent(NamedTuple):
-    """Something that a server did besides answering: a grant, a refusal, a login, a change of its configuration."""
-
-    number: int  # of the line in the log
-    at: str
-    what: str
-    dataset: str | None
-    analyst: str | None  # a name
-    facts: dict[str, Any]  # public values
-    held_back: dict[str, Any]  # what no receipt shows, as the hash of a token
-
-    @classmethod
-    def read(cls, line: Line, analyst: str | None) -> ServerEvent:
-        """Return the event that a config line is."""
-        facts, note = dict(line.body), line.note
-        what = facts.pop("event")
-        return cls(line.number, note["at"], what, line.dataset, analyst, facts, dict(note.get("held_back", {})))
-
-
-class StoredModel(NamedTuple):
-    """A model that a server has fitted for an analyst."""
-
-    id: int
-    analyst: str
-    facts: dict[str, Any]  # entries, epsilon, spent, sha256 of the text
-    text: str  # the model, as JSON
-    key: str
-
-    @classmethod
-    def read(cls, line: Line, analyst: str) -> StoredModel | None:
-        """Return the model in a line, or None if it has its hash alone; ValueError if it was written for another."""
-        note = line.note
-        if "model" not in note:
-            return None
-        if sha256(note["model"]) != line.body["sha256"]:
-            raise ValueError(f"the model in line {line.number} is another")
-        return cls(line.serial, analyst, dict(line.body), note["model"], note["key"])
 
 
 class Account(NamedTuple):
@@ -641,12 +603,6 @@ class Log:
         line = self.last("answer", reference=entry)
         return None if line is None else Answer.read(line)
 
-    def models(self, hash_of_text: str, dataset: str | None = None, analyst: str | None = None) -> list[Line]:
-        """Return the lines of models with a hash, of one analyst on a data set if these are given."""
-        lines = self.lines("kind = 'model' AND line LIKE ? ORDER BY number", f'%"sha256":"{hash_of_text}"%')
-        own = [line for line in lines if line.body["sha256"] == hash_of_text]
-        return [line for line in own if dataset is None or (line.dataset, line.analyst) == (dataset, analyst)]
-
     def entries(self, dataset: str, analyst: str | None) -> list[Entry]:
         """Return all charges to a data set, or those of one analyst, with their answers."""
         names = self.analyst_names()
@@ -667,6 +623,15 @@ class Log:
         answered = {entry for (entry,) in self.run(query, *values).fetchall()}
         charges = self.lines(condition, *values)
         return [(Entry.read(line, analyst, None), line.serial in answered) for line in charges]
+
+    def change_cap(self, change: CapChange) -> None:
+        """Write the cap that follows from what there is."""
+        self.known_terms(change.dataset)
+        cap = self.cap(change.dataset, change.analyst, change.permit) if change.base is None else change.base
+        if cap is not None:
+            body: dict[str, Json] = {"cap": str(max(cap + change.more, ZERO))}
+            body |= {} if change.permit is None else {"permit": change.permit}
+            self.append("cap", change.dataset, self.new_analyst_id(change.analyst), body)
 
     def write_charge(
         self, analyst: str, charge: Charge, terms: Terms, accounts: Iterable[Account], held: Hold | None = None

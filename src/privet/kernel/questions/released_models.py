@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privet.errors import QuestionError
 from privet.kernel.accounting import IntegerNoise, ResidualNoise, Unit
@@ -462,7 +463,7 @@ class TopTablesQuestion(Question[TopTables]):
         return TopTables(tuple(noisy), names, mechanism, about)
 
 
-def lengths(exact: Counts) -> Any:
+def lengths(exact: Counts) -> NDArray[Any]:
     """Return the L2 norms of vectors of whole numbers along the last axis, rounded down.
 
     >>> lengths(np.array([[3, 4], [1, 1], [0, 2**40]])).tolist()
@@ -475,7 +476,7 @@ def lengths(exact: Counts) -> Any:
         squares = (exact * exact).sum(axis=-1)
         roots = np.sqrt(squares).astype(np.int64)
         roots -= roots * roots > squares
-        return roots + ((roots + 1) ** 2 <= squares)
+        return np.asarray(roots + ((roots + 1) ** 2 <= squares))
     flat = [
         math.isqrt(sum(value * value for value in vector)) for vector in exact.reshape(-1, exact.shape[-1]).tolist()
     ]

@@ -29,7 +29,7 @@ GROUPS = {
 _EVENTS = {
     "request": "request",
     **dict.fromkeys(("decision", "owner-grant", "withdrawal", "raise", "grant", "configured-cap"), "decision"),
-    **dict.fromkeys(("permit", "permit-grant", "approval", "permit-withdrawal"), "decision"),
+    **dict.fromkeys(("owners", "permit", "permit-grant", "approval", "permit-withdrawal"), "decision"),
     **dict.fromkeys(("unauthenticated", "not-allowed", "not-found", "budget-exceeded", "too-many"), "refusal"),
     **dict.fromkeys(("not-permitted", "console-refused"), "refusal"),
     **dict.fromkeys(("login", "console-sign-in", "console-sign-out", "token", "revoke"), "access"),
@@ -52,8 +52,9 @@ _PLAIN = {
     "request": "{analyst} asks for {epsilon} more: {purpose}",
     "approval": "{by} agreed to request {request} of {analyst}; another owner must agree, too",
     "withdrawal": "{by} took the table from {analyst}",
-    "grant": "The configuration grants {analyst} other tables",
-    "permit": "The configuration says something new of the permit {permit}",
+    "grant": "The configuration says something new of what {analyst} may use",
+    "owners": "The configuration names other owners",
+    "permit": "The configuration says what the permit {permit} allows",
 }
 _LONGEST = 300  # characters of what a line says
 _FEW = 4  # charges in a row that are shown one by one are fewer
@@ -162,7 +163,8 @@ def _event(line: LineReply, who: str) -> tuple[str, str, str]:
     repeated = "" if not isinstance(times, int) else "and once more" if times == 1 else f"and {times:,} times more"
     if event == "decision":
         what = "granted" if facts.get("granted") else "refused"
-        return f"{by} {what} request {facts.get('request')} of {who}", repeated, _amount(facts.get("own_raise"))
+        amount = _amount(facts.get("own_raise"))
+        return f"{by} {what} request {facts.get('request')} of {who}", repeated, f"+{amount}" if amount else ""
     if event == "configured-cap":
         return f"The configuration allows {_whose(line)} {_amount(facts.get('cap'))}", repeated, ""
     if event == "owner-grant":
@@ -174,9 +176,26 @@ def _event(line: LineReply, who: str) -> tuple[str, str, str]:
     if event in _PLAIN:
         values = {"algorithm": "a model", "by": by, **facts, "analyst": line.analyst or "somebody"}
         values["epsilon"] = _amount(values.get("epsilon"))
-        return _PLAIN[event].format_map(_Known(values)), repeated, ""
+        return _PLAIN[event].format_map(_Known(values)), repeated or _allowed(facts), ""
     plain = {name: value for name, value in facts.items() if name != "event"}
     return f"{event.replace('-', ' ').capitalize()}{f' of {line.analyst}' if line.analyst else ''}", _short(plain), ""
+
+
+def _allowed(facts: Mapping[str, Any]) -> str:
+    """Return what a line says that a permit allows, in words; of other lines nothing."""
+    if facts.get("event") != "permit":
+        return ""
+    lists = {name: ", ".join(map(str, facts.get(name) or ())) for name in ("analysts", "spenders", "release")}
+    return "; ".join(
+        (
+            f"for {lists['analysts'] or 'nobody'}",
+            f"may spend: {lists['spenders'] or 'nobody'}",
+            f"purposes: {'; '.join(map(str, facts.get('purposes') or ())) or 'any'}",
+            f"until {facts.get('expires') or 'the table is taken back'}",
+            f"may leave: {lists['release']}",
+            f"owners who must agree to a raise: {facts.get('approvals')}",
+        )
+    )
 
 
 class _Known(dict[str, Any]):

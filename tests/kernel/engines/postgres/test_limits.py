@@ -134,7 +134,7 @@ def test_no_idle_time_out_ends_a_transaction_while_noise_for_many_values_is_draw
 
 
 @pytest.mark.parametrize("chunk", [1, 100, 2**22])
-def test_answers_of_any_length_are_read_in_passing(server: Server, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_of_any_length_are_read_in_batches(server: Server, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_link, "_CHUNK", chunk)
     engine = engine_of(server, wide(server, 300), WIDE)
     (found,) = engine.exact_grid(GridQuery(Rows(), ("w",), "y"))

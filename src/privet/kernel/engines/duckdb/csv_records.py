@@ -26,9 +26,9 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.compiled import compiled
 from privet.errors import DataError
 from privet.kernel.column import LONGEST_NUMBER
-from privet.kernel.engines.compiled import compiled
 
 LONGEST_FIELD = LONGEST_NUMBER + 1  # bytes
 LONGEST_HEADER = 2**24  # characters

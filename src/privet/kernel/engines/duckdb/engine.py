@@ -5,7 +5,7 @@ a folder of this engine (`scratch.py`). Statements return answers alone; `stream
 fetch coded rows.
 
 How much memory a statement needs depends on the rows it meets, so no limit may end it: a statement that DuckDB cannot
-finish is answered by reading the coded rows in passing, in memory that only the domain and the question decide.
+finish is answered by reading the coded rows in batches, in memory that only the domain and the question decide.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
 from privet.kernel.engines.contract import Counts
 from privet.kernel.engines.duckdb.scratch import Scratch
-from privet.kernel.engines.duckdb.waiting import wait_for
 from privet.kernel.engines.memory.stream import StreamEngine
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.coding import Kind
 from privet.kernel.engines.sql.statement import OWNED, Compiled, SqlEngine
 from privet.kernel.rows import Rows
+from privet.waiting import wait_for
 
 if TYPE_CHECKING:
     from privet.kernel.engines.duckdb.source import DuckDBSource
@@ -80,7 +80,7 @@ _KINDS = {
 _THREADS = 8  # at most: each groups rows by 14 keys on its own before they are merged
 _PASSING_THREADS = 2  # they read batches faster than one core counts them
 _READING_MEMORY = 2**29  # bytes for DuckDB while it codes a table, unless a row group of that needs more
-_MEMORY = 2**28  # bytes for a question: one that needs more is answered from disk, or in passing
+_MEMORY = 2**28  # bytes for a question: one that needs more is answered from disk, or in batches
 _BATCH = 2**17  # rows
 _KEPT = 3  # node numberings kept for the next level; others are computed again from these
 
@@ -168,7 +168,7 @@ class DuckDBEngine(SqlEngine):
             self._connection.close()
         self._scratch.close()
 
-    # A statement that DuckDB cannot finish is answered by reading the coded rows in passing.
+    # A statement that DuckDB cannot finish is answered by reading the coded rows in batches.
 
     def _counts(self, query: contract.CountQuery) -> list[Counts]:
         return self._answer(self._tables, StreamEngine.exact_counts, query)
@@ -185,8 +185,8 @@ class DuckDBEngine(SqlEngine):
     def exact_correct(self, query: contract.CorrectQuery) -> Counts:
         return self._answer(super().exact_correct, StreamEngine.exact_correct, query)
 
-    def _answer(self, by_statement: Callable[[Q], T], in_passing: Callable[[StreamEngine, Q], T], query: Q) -> T:
-        """Answer by a statement or, where DuckDB cannot finish it, by reading the coded rows in passing.
+    def _answer(self, by_statement: Callable[[Q], T], streamed: Callable[[StreamEngine, Q], T], query: Q) -> T:
+        """Answer by a statement or, where DuckDB cannot finish it, by reading the coded rows in batches.
 
         What ends a statement is its memory, or the disk it spills to: both depend on how many rows it meets, so that an
         error would be an exact answer.
@@ -195,7 +195,7 @@ class DuckDBEngine(SqlEngine):
             return by_statement(query)
         except duckdb.Error:
             pass  # its words are about rows: nothing of it is kept
-        return in_passing(self._in_passing(close=lambda: None), query)
+        return streamed(self._streamed(close=lambda: None), query)
 
     def _merged(self) -> sql.Answer:
         with self._lock:
@@ -203,14 +203,14 @@ class DuckDBEngine(SqlEngine):
             return self._fetched(sql.snapshot(exp.From(this=exp.to_table("coded")), self._domain))
 
     def stream(self) -> StreamEngine:
-        """The coded rows in passing: the in-memory kernel counts them batch by batch."""
+        """The coded rows, which the in-memory kernel counts batch by batch."""
         self._connection.execute(f"SET threads = {min(_PASSING_THREADS, _threads())}")
-        return self._in_passing(self.close)
+        return self._streamed(self.close)
 
     def in_cells(self, cells: contract.Cells) -> StreamEngine:
-        return self._in_passing(close=lambda: None).in_cells(cells)  # the coded rows stay as they are: read in passing
+        return self._streamed(close=lambda: None).in_cells(cells)  # the coded rows stay as they are: read in batches
 
-    def _in_passing(self, close: Callable[[], None]) -> StreamEngine:
+    def _streamed(self, close: Callable[[], None]) -> StreamEngine:
         return StreamEngine("duckdb", self._domain, self._batches, close, shortcuts=self._shortcuts)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:

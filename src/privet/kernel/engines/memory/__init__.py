@@ -1,1 +1,1 @@
-"""The engine of frames and merged rows, and rows in passing."""
+"""The engine of frames and merged rows, and rows in batches."""

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.compiled import compiled
 from privet.errors import DataError, did_you_mean
 from privet.kernel.additive import AdditiveModel
 from privet.kernel.column import Numeric, as_series
 from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
-from privet.kernel.engines.compiled import compiled
 from privet.kernel.engines.contract import FIXED, LARGEST_SUM, Counts, index_count, numeric_columns
 from privet.kernel.engines.memory import residuals
 from privet.kernel.engines.memory.residuals import Margins, Scored

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.compiled import compiled
 from privet.kernel.additive import EXP_BITS, RESIDUAL_GRID, exp_table
-from privet.kernel.engines.compiled import compiled
 from privet.kernel.engines.contract import Counts
 
 Margins = NDArray[np.int32]  # [class - 1, row]: the logit of each class but the first, minus the logit of the first

@@ -1,4 +1,4 @@
-"""Rows in passing: batches of coded rows go through the in-memory kernel, and what each of them says is added up.
+"""Rows in batches: coded rows go through the in-memory kernel, and what each of them says is added up.
 
 No answer needs two rows at once, so the whole table is never in memory; a batch is. For a table in this
 process that is faster than SQL, which groups rows by a hash of their cells where the kernel counts in arrays.

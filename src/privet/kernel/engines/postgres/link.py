@@ -303,7 +303,7 @@ class Link:
     def numbers(self, statement: str, names: Sequence[str], pause: bool = False) -> dict[str, NDArray[np.int64]]:
         """Run a statement whose answer is whole numbers, and return a column of it under each name.
 
-        The answer is copied out in passing: libpq would hold all of it, at some times its size. With `pause` the
+        The answer is copied out in batches: libpq would hold all of it, at some times its size. With `pause` the
         transaction may be idle for any time until the next statement. That is decided by the kind of a question, never
         by its answer: whether a transaction ended meanwhile shows in what later questions cost.
         """

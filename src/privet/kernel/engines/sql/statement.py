@@ -33,7 +33,7 @@ class Source(ABC):
     """Where the rows of a table are. No text about it has a password."""
 
     remote = True  # on a server, where reading is all that is done
-    streams = False  # are its coded rows read in passing, in this process?
+    streams = False  # are its coded rows read in batches, in this process?
 
     @property
     @abstractmethod

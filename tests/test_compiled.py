@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from numba.core.caching import CacheImpl
 
-from privet.kernel.engines.compiled import compiled
+from privet.compiled import compiled
 
 
 def test_a_loop_is_compiled_where_no_folder_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:

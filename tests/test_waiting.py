@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 from keyboard import press_ctrl_c
 
-from privet.kernel.engines.duckdb import waiting
-from privet.kernel.engines.duckdb.waiting import wait_for
+from privet import waiting
+from privet.waiting import wait_for
 
 
 def nothing() -> None:
