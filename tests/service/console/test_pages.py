@@ -236,6 +236,8 @@ def test_a_request_for_more_is_sent_and_listed(served: Served, ada: Visitor) -> 
     assert again.status_code == 303
     page = ada.words(f"{path}?sent=1")
     assert "with the owner" in page and page.count("A second look at ages.") == 1 and "waits" in page
+    ada.post(path, epsilon="0.5", purpose="A line.\r\n\r\nAnother \u202eline.\x1b", key="mnopqrst")
+    assert "A line. Another \ufffdline.\u241b" in ada.words(path)
     for fields in (
         {"epsilon": "0", "purpose": "x"},
         {"epsilon": "1", "purpose": ""},

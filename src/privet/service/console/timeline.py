@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import groupby
 from typing import Any
@@ -52,10 +52,11 @@ _PLAIN = {
     "request": "{analyst} asks for {epsilon} more: {purpose}",
     "approval": "{by} agreed to request {request} of {analyst}; another owner must agree, too",
     "withdrawal": "{by} took the table from {analyst}",
-    "grant": "The configuration says something new of what {analyst} may use",
-    "owners": "The configuration names other owners",
+    "grant": "The configuration says what {analyst} may use",
+    "owners": "The configuration says who the owners are",
     "permit": "The configuration says what the permit {permit} allows",
 }
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _LONGEST = 300  # characters of what a line says
 _FEW = 4  # charges in a row that are shown one by one are fewer
 MOST_SHOWN = 100  # lines of a page
@@ -230,7 +231,9 @@ class Filters:
     @classmethod
     def of(cls, form: Form) -> Filters:
         """Return the filters of a form."""
-        return cls(*(form.text(name) for name in ("table", "analyst", "group", "since", "until", "text")))
+        table, analyst, group, since, until, text = (form.text(field.name) for field in fields(cls))
+        days = [day if _DAY.fullmatch(day) else "" for day in (since, until)]  # what no browser sends is no filter
+        return cls(table, analyst, group, days[0], days[1], text)
 
     def finds(self, line: LineReply) -> bool:
         """Return whether a line is looked for."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -377,7 +378,7 @@ class Console:
             raise Refusal("bad-request", "this is not a form in UTF-8.") from None
         fields: dict[str, list[str]] = {}
         for name, value in pairs:
-            fields.setdefault(name, []).append(clean(value))
+            fields.setdefault(name, []).append(clean(re.sub("[\r\n]+", " ", value)))  # a purpose of several lines
         return Form(fields)
 
     def _absent(self, caller: Caller | None) -> Response:
