@@ -51,7 +51,8 @@ def show(
     console = Console()
     for name, facts in state.items():
         table = Table(title=f"{name}: {_title(facts)}", title_justify="left")
-        for heading in ("analyst", "spent", "own budget", "left"):
+        left = "left, permits aside" if facts["permits"] else "left"
+        for heading in ("analyst", "spent", "own budget", left):
             table.add_column(heading, justify="left" if heading == "analyst" else "right")
         for row in facts["analysts"]:
             table.add_row(row["analyst"], row["spent"], row["budget"] or "-", row["left"])

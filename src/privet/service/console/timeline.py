@@ -14,7 +14,7 @@ from typing import Any
 
 from privet.service.api import LineReply
 from privet.service.console.asking import Form
-from privet.text import short_text
+from privet.text import plain_words, short_text
 
 # Kinds that a filter offers, and what they are called.
 GROUPS = {
@@ -179,7 +179,11 @@ def _event(line: LineReply, who: str) -> tuple[str, str, str]:
         values["epsilon"] = _amount(values.get("epsilon"))
         return _PLAIN[event].format_map(_Known(values)), repeated or _allowed(facts), ""
     plain = {name: value for name, value in facts.items() if name != "event"}
-    return f"{event.replace('-', ' ').capitalize()}{f' of {line.analyst}' if line.analyst else ''}", _short(plain), ""
+    return (
+        f"{event.replace('-', ' ').capitalize()}{f' of {line.analyst}' if line.analyst else ''}",
+        plain_words(plain),
+        "",
+    )
 
 
 def _allowed(facts: Mapping[str, Any]) -> str:
@@ -204,10 +208,6 @@ class _Known(dict[str, Any]):
 
     def __missing__(self, key: str) -> str:
         return "?"
-
-
-def _short(facts: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}: {value}" for name, value in facts.items())
 
 
 def _amount(value: object) -> str:
