@@ -3,11 +3,13 @@
 Three parts: test accuracy over ten 90/10 splits of five UCI tables, a row for each learner and an epsilon for each
 column; ID3+ at every depth by two criteria, beside what its rule takes; and how many rows Friedman and Schuster's
 synthetic trees take. All rows are public or generated, and the noise
-is seeded so that the same command writes the same numbers: nothing fitted here is private.
+is seeded so that the same command writes the same numbers: nothing fitted here is private. With `--learners` the first
+part is measured for these alone, and everything else in the file stays as it is.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import multiprocessing
@@ -62,8 +64,12 @@ LEARNERS |= {
 OWN = ("boosted", "ID3+ max d2", "ID3+ max d3", "ID3+ gini d2", "ID3+ gini d3", "ID3+", "naive Bayes", "class shares")
 
 
-def main() -> int:
-    trials = [*_uci(), *_depths(), *_synthetic()]
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and write evidence/frontier.json."""
+    parser = argparse.ArgumentParser(prog="python -m evidence.frontier")
+    parser.add_argument("--learners", help=f"some of {', '.join(OWN)}, with commas between")
+    only = parser.parse_args(arguments).learners
+    trials = [trial for trial in _uci() if trial.learner in only.split(",")] if only else [*_all()]
     try:
         for name in BOOSTED:
             table(name)
@@ -72,7 +78,7 @@ def main() -> int:
         return 2
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
         outcomes = run(trials, measure, JOURNAL, lambda text: print(text, file=sys.stderr, flush=True), pool)
-    content = report(outcomes)
+    content = renewed(outcomes) if only else report(outcomes)
     RESULT.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for line in lines(content):
         print(line)
@@ -114,6 +120,12 @@ def _uci() -> Iterator[Trial]:
         for learner in OWN:
             for epsilon in EPSILONS:
                 yield from (Trial(name, learner, epsilon, seed) for seed in range(SPLITS * FITS))
+
+
+def _all() -> Iterator[Trial]:
+    yield from _uci()
+    yield from _depths()
+    yield from _synthetic()
 
 
 def _depths() -> Iterator[Trial]:
@@ -163,19 +175,43 @@ def synthetic(trial: Trial) -> tuple[pd.DataFrame, pd.DataFrame, Domain]:
 # -- the report -------------------------------------------------------------------------------
 
 
-def report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """The content of evidence/frontier.json."""
-    cells: dict[tuple[str, str, str, int | None], list[float]] = {}  # by seed: fit after fit of all splits
+Cells = dict[tuple[str, str, str, int | None], list[float]]  # by seed: fit after fit of all splits
+
+
+def renewed(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The content of evidence/frontier.json, with what was measured in place of its entries of the first part."""
+    content: dict[str, Any] = json.loads(RESULT.read_text(encoding="utf-8"))
+    anew = {_place(entry): entry for entry in _tables(_accuracies(outcomes))}
+    tables = content["tables"]
+    tables["cells"] = [anew.get(_place(entry), entry) for entry in tables["cells"]]
+    return content
+
+
+def _place(entry: Mapping[str, Any]) -> tuple[str, str, str]:
+    return entry["data"], entry["learner"], entry["epsilon"]
+
+
+def _accuracies(outcomes: Sequence[Outcome]) -> Cells:
+    cells: Cells = {}
     for outcome in outcomes:
         if outcome.result is None:
             raise RuntimeError(f"{outcome.trial.json}: {outcome.error}")
         trial = outcome.trial
         cells.setdefault((trial.data, trial.learner, trial.epsilon, trial.rows), []).append(outcome.result["accuracy"])
-    uci = [
+    return cells
+
+
+def _tables(cells: Cells) -> list[dict[str, Any]]:
+    return [
         _beside(data, learner, epsilon, values)
         for (data, learner, epsilon, rows), values in cells.items()
         if rows is None and learner in OWN
     ]
+
+
+def report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The content of evidence/frontier.json."""
+    cells = _accuracies(outcomes)
     curves = [
         {"learner": learner, "rows": rows, **_summary(values)}
         for (data, learner, _, rows), values in cells.items()
@@ -189,7 +225,7 @@ def report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
             "what": "test accuracy in percent over ten random 90/10 splits, three fits each; packaged domains",
             "sd": "of the means of the splits",
             "difference in se": "(mean - prototype's mean) / sqrt(sd^2 / 10 + prototype's sd^2 / 10)",
-            "cells": uci,
+            "cells": _tables(cells),
         },
         "depths": {
             "what": "ID3+ with thresholds at every depth, over five of the same splits, and what its rule takes",

@@ -20,6 +20,7 @@ from scipy.stats import norm
 import privet
 from privet.studies.catalog import PAPERS, STUDIES
 from privet.studies.findings import DEPENDS, FAILS, HOLDS, INCOMPARABLE, OPEN, VERDICTS, Claim, ClaimReading
+from privet.studies.papers.hanisch import jagannathan, plain
 
 RESULT = Path(__file__).with_name("studies.json")
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "studies.md"
@@ -46,7 +47,7 @@ def main() -> int:
                 "source": STUDIES[study].source,
                 "size": size or "quick",
                 "trials": trials,
-                "claims": [_written(claim_of(each), trials, study) for each in findings["claims"]],
+                "claims": [_written(claim_of(each), trials, study, size or "quick") for each in findings["claims"]],
             }
     content["privet"], content["command"] = privet.__version__, COMMAND
     content["studies"] = {name: content["studies"][name] for name in STUDIES if name in content["studies"]}
@@ -64,7 +65,7 @@ def claim_of(content: Mapping[str, Any]) -> Claim:
     return Claim(content["text"], content["holds"], content.get("evidence", ""), readings=readings, **texts)
 
 
-def _written(claim: Claim, trials: int, study: str) -> dict[str, Any]:
+def _written(claim: Claim, trials: int, study: str, size: str) -> dict[str, Any]:
     readings = [{"name": each.name, "holds": each.holds, "evidence": each.evidence} for each in claim.readings]
     found: dict[str, Any] = {
         "text": claim.text,
@@ -76,17 +77,17 @@ def _written(claim: Claim, trials: int, study: str) -> dict[str, Any]:
         "incomparable": claim.incomparable,
     }
     if claim.verdict == OPEN:
-        whole = len(STUDIES[study].trials("full"))
-        found["trials needed"] = whole if study in BY_THE_PAPERS_SIZE else needed(claim, trials)
+        found["trials needed"] = needed(claim, trials, SPLITS_SHARE_ROWS.get(study, {}).get(size))
     return {name: value for name, value in found.items() if value not in ("", [])}
 
 
-def needed(claim: Claim, trials: int) -> int | None:
+def needed(claim: Claim, trials: int, splits: int | None = None) -> int | None:
     """Return about how many trials would decide an open claim, from the numbers that left it open; None: no number can.
 
     A difference d with standard error s, of n repeats, is told from 0 at the 1% level in four of five runs if it is
     2.58 + 0.84 standard errors large: with (3.42 s / d)^2 times as many. A p-value says d / s. Of several that are too
-    small the largest factor counts; a difference that is nothing at all needs more than can be run.
+    small the largest factor counts; a difference that is nothing at all needs more than can be run. Where a test knows
+    that `splits` share rows (`corrected_t_test`), a part of s is left however many there are, and often too much of it.
     """
     text = " ".join([claim.evidence, *(reading.evidence for reading in claim.readings if reading.holds is None)])
     differences = [*DIFFERENCE.findall(text), *WITH_ERROR.findall(text)]
@@ -98,6 +99,11 @@ def needed(claim: Claim, trials: int) -> int | None:
     if not unclear:
         return None
     factor = (ENOUGH / max(min(unclear), 0.01)) ** 2
+    if splits:
+        left = (1 / splits + SHARED) / factor - SHARED
+        if left <= 0:
+            return None
+        factor = 1 / (splits * left)
     return int(round(trials * factor, 1 - len(str(int(trials * factor)))))
 
 
@@ -167,13 +173,20 @@ def _wrapped(line: str) -> str:
     return "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False))
 
 
-# What as many repeats as the paper's do not find counts as not there: the whole size decides, whatever is found.
-BY_THE_PAPERS_SIZE = ("friedman-schuster-figure-8",)
+# Studies that are judged by a test which knows that splits share rows, and how many splits each size has.
+SPLITS_SHARE_ROWS = {"hanisch-figure-7": jagannathan.MUSHROOM_FOLDS, "hanisch-figure-10": plain.SPLITS}
+SHARED = 1 / 9  # of the variance of a difference, where a tenth of the rows is held out
 IN_OUR_WORDS = ("dpcomp-histograms",)
 
 # Claims that stay open for another reason than the number of trials: by study, and how the claim begins.
 OPEN_FOR = {
+    ("hanisch-figure-7", "The random trees"): "No number of folds tells: they share the rows of one table, and the "
+    "difference is smaller than what that leaves uncertain.",
+    ("hanisch-figure-10", "Accuracy decreases"): "No number of splits tells: they share the rows of one table, and the "
+    "difference is smaller than what that leaves uncertain.",
     ("liu-table-3", "The sixteen"): "No mean of the last reading is surely more than a point from print, counting the "
+    "error of the printed ones, which more trials of ours do not make smaller.",
+    ("liu-table-3", "The eight"): "No mean of the last readings is surely more than a point from print, counting the "
     "error of the printed ones, which more trials of ours do not make smaller.",
     ("liu-table-3", "On adult both show"): "Deviations are smaller at some budgets and larger at others; more trials "
     "do not make them agree.",

@@ -217,7 +217,10 @@ def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
             "refused, nothing charged: " in story and "4 answers (" in story and "then refused: cannot charge" in story
         )
     report = (tmp_path / "story" / "report.html").read_text(encoding="utf-8")
-    assert report.count("<section>") == 10
+    assert report.count("<section>") == 11
+    assert "<h2>In short</h2>" in report and "The private tree gives away" in report
+    verdicts = report[report.index("What does a published tree give away?") :]
+    assert len(re.findall(r'<section class="(?:good|alarm)">', verdicts)) == 2  # with privacy and without
     assert report.count('<div class="rows" role="img"') == 4  # the answers: labels, bars, numbers, as wide as a phone
     assert 'class="scroll"' in report and report.count("<svg") >= 2  # the tree, and a chart for each table
     assert "<th>on</th>" not in report and "mean(wage) on 2 parts, first all rows / sex = Female</td>" in report

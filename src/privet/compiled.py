@@ -14,6 +14,6 @@ def compiled(loop: Callable[..., Any], nogil: bool = False) -> Any:
     A service that runs as a user without a home, from a package that root has installed, has none.
     """
     try:
-        return njit(cache=True, nogil=nogil)(loop)
+        return njit(cache=True, nogil=nogil, no_cfunc_wrapper=True)(loop)
     except RuntimeError:  # numba's word for that
-        return njit(nogil=nogil)(loop)
+        return njit(nogil=nogil, no_cfunc_wrapper=True)(loop)

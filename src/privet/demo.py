@@ -327,7 +327,7 @@ def _bar(label: str, release: Count | Mean, truth: float) -> Bar:
 
 def _print(steps: list[DemoStep], grown: Grown, acts: tuple[Act, ...], budget: Budget) -> None:
     console = Console(highlight=False)
-    console.print("Five questions to a table nobody may see, and two models; errors with 95% confidence")
+    console.print("Mining a table that nobody may see; errors with 95% confidence")
     for number, step in enumerate(steps, start=1):
         console.print(f"\n[bold]{number}. {step.question}[/bold]")
         console.print(f"   [dim]{step.code}[/dim]")
@@ -393,14 +393,13 @@ def _report(steps: list[DemoStep], grown: Grown, acts: tuple[Act, ...], table: P
     classes = grown.tree.domain.target_column.texts
     return page(
         "demo.html",
-        "privet: five questions to a private table, and two models",
+        "privet: mining a table that nobody may see",
         rows=rows,
         budget=_BUDGET,
         table=table,
         steps=[(step, row_chart(step.bars) if step.bars else None) for step in steps],
         grown=grown,
         beside=_beside(grown),
-        given_away=_given_away(grown),
         acts=acts,
         survey_rows=_SURVEY_ROWS,
         tree_code=_TREE_CODE,

@@ -120,17 +120,31 @@ class Bounds(Protocol):
     def top(self) -> Fraction: ...
 
 
+_COMPLETE = False  # from the end of this module on every class that is derived from a release is somebody else's
+
+
 class Release:
     """Base of all releases."""
 
     about: About
-    clean: bool = True  # False if code that nobody vouches for had a hand in the value
+    _clean: bool = True
+
+    @property
+    def clean(self) -> bool:
+        """False if code that nobody vouches for had a hand in the value; nobody can say otherwise afterwards."""
+        return self._clean
 
     def __init_subclass__(cls, **more: Any) -> None:
         """Mark what others derive from a release: its value is whatever their code returns."""
         super().__init_subclass__(**more)
-        if cls.__module__ != __name__:
-            cls.clean = False
+        if _COMPLETE:
+            cls.clean = property(lambda self: False)  # type: ignore[assignment, method-assign]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take on the state of another one: numbers that cannot be changed, in a copy too."""
+        self.__dict__.update(
+            {name: _frozen(own) if isinstance(own, np.ndarray) else own for name, own in state.items()}
+        )
 
     @property
     def epsilon(self) -> Fraction:
@@ -180,7 +194,7 @@ class Release:
         6.324555320336759 (made of count)
         """
         made = Derived(function(self.value, *(known(other) for other in others)), (self, *others))
-        made.clean = any(function is one for one in _DERIVATIONS) and all(
+        made._clean = any(function is one for one in _DERIVATIONS) and all(
             source.clean for source in (self, *others) if isinstance(source, Release)
         )
         return made
@@ -192,7 +206,7 @@ class Release:
 class Derived(Release):
     """A value made of releases and public constants: post-processing, which costs nothing."""
 
-    clean = False  # `Release.map` says otherwise where it knows the function
+    _clean = False  # `Release.map` says otherwise where it knows the function
 
     def __init__(self, value: Any, sources: tuple[Release | Public, ...]) -> None:
         self._value = value
@@ -304,6 +318,16 @@ def derivation(function: F) -> F:
         raise PrivacyError("only functions of privet's modules are derivations; write Public(value, origin=...).")
     _DERIVATIONS.append(function)
     return function
+
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def _frozen(numbers: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return a view that cannot be made writeable: what was changed afterwards would pass for released."""
+    own = numbers.copy()
+    own.flags.writeable = False
+    return own.view()
 
 
 def _share(confidence: float) -> float:
@@ -500,8 +524,7 @@ class Histogram(Refinable):
         noise: Noise,
         about: About,
     ) -> None:
-        values.flags.writeable = False  # what was changed afterwards would pass for released
-        self.values, self.columns, self.labels = values, columns, labels
+        self.values, self.columns, self.labels = _frozen(values), columns, labels
         self.noise, self.about, self._refiner, self._part = noise, about, None, 0
 
     def __getitem__(self, cell: str | tuple[str, ...]) -> Count:
@@ -563,8 +586,7 @@ class CellGroups(Release):
     """
 
     def __init__(self, groups: NDArray[np.int64], columns: tuple[str, ...], about: About) -> None:
-        groups.flags.writeable = False
-        self.groups, self.columns, self.about = groups, columns, about
+        self.groups, self.columns, self.about = _frozen(groups), columns, about
 
     @property
     def value(self) -> NDArray[np.int64]:
@@ -639,8 +661,7 @@ class ResidualSums(Release):
     def __init__(
         self, own: NDArray[np.int64], others: NDArray[np.int64] | None, noise: ResidualNoise, about: About
     ) -> None:
-        own.flags.writeable = False
-        self.own, self.others = own, others
+        self.own, self.others = _frozen(own), None if others is None else _frozen(others)
         self.noise, self.about = noise, about
 
     @property
@@ -744,3 +765,6 @@ class Releases(tuple[R, ...], Generic[R]):
         if len(parts) > 1:
             raise QuestionError("these are answers to several questions; refine those of each question by themselves.")
         return Releases(finer for refiner, own in parts.items() for finer in refiner.refined(own, epsilon))
+
+
+_COMPLETE = True

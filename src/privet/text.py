@@ -91,6 +91,23 @@ def clean(words: str) -> str:
     return _UNSAFE.sub(lambda match: chr(0x2400 + ord(match[0])) if match[0] < " " else "\ufffd", words)
 
 
+def plain_words(value: object) -> str:
+    """Return a JSON value as people read it.
+
+    >>> plain_words({"by": "hedy", "granted": True, "tables": ["a", "b"], "caps": {"a": "1/4"}, "delta": None})
+    'by: hedy, granted: yes, tables: a and b, caps: (a: 1/4), delta: none'
+    """
+    if isinstance(value, dict):
+        nested = (
+            (name, f"({plain_words(own)})" if isinstance(own, dict) else plain_words(own))
+            for name, own in value.items()
+        )
+        return ", ".join(f"{name}: {words}" for name, words in nested)
+    if isinstance(value, list):
+        return " and ".join(map(plain_words, value)) or "none"
+    return "none" if value is None else {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
 def width_of(words: str) -> int:
     """Return how many columns of a terminal a text takes.
 

@@ -17,7 +17,7 @@ import privet
 from privet import Branch, History, NoisyIf, Public
 from privet.choice import Learning, Reward, derive
 from privet.errors import PrivacyError, QuestionError
-from privet.release import Count, Release, derivation
+from privet.release import Count, Derived, Release, derivation
 
 SYNTHETIC = "synthetic: trees 7"
 
@@ -147,6 +147,8 @@ def test_a_class_of_ones_own_is_no_release(table: Any) -> None:
         value = SECRET
 
     counted = Counted(3, rows.noise, rows.about)
+    named_alike = type("Derived", (Derived,), {"__module__": Release.__module__, "clean": True})
+    kept(named_alike=named_alike(SECRET, (rows,)))
     kept(made=Made(), counted=counted, mapped=Made().map(float), with_one=rows.map(derive._ratio, counted))
 
 
@@ -165,6 +167,18 @@ def test_what_was_released_cannot_be_changed(table: Any) -> None:
         ages.values[0] = 831
     ages.value[0] = 831  # a copy
     assert ages.values[0] != 831
+    for same in (ages, copy.copy(ages), copy.deepcopy(ages), pickle.loads(pickle.dumps(ages))):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            same.values.setflags(write=True)
+        assert (same.values == ages.values).all()
+
+
+def test_a_mark_is_not_taken_off(table: Any) -> None:
+    marked = table.count(0.1).map(lambda _: SECRET)
+    for value in (marked, type("Made", (Derived,), {})(SECRET, (table.count(0.1),))):
+        with pytest.raises(AttributeError):
+            value.clean = True
+        kept(value=value)
 
 
 def test_bound_and_foreign_functions_are_no_derivations() -> None:

@@ -157,7 +157,7 @@ def test_a_closer_look_finds_what_lies_between_two_edges() -> None:
     rows["gain"] = np.where(rng.random(size) < 0.5, rng.choice([30_100, 52_300, 71_900], size), 30_900)
     rows["gain"] += rng.integers(0, 40, size)
     rows["y"] = (rows.gain % 1000 < 500).astype(int) * (rng.random(size) < 0.9)
-    gain = Numeric("gain", Fraction(0), Fraction(99_999), Fraction(1), bins=50)
+    gain = Numeric("gain", Fraction(0), Fraction(99_999), Fraction(1), bins=30)
     others = [Nominal(f"a{i}", tuple(range(12))) for i in range(6)]
     domain = Domain((gain, *others, Nominal("y", (0, 1))), target="y", rows=size)
     found = boost(privet.open(rows, domain, budget=1), Fraction(1), COINS)

@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 import privet
 from privet.kernel import AdditiveModel, Domain, Nominal, Numeric
 from privet.lab import worst_loss
-from privet.learners.cells import COARSE, FINEST, FinerTable, cells_for_learning, coarse_columns
+from privet.learners.cells import (
+    AMPLE,
+    COARSE,
+    DENSE,
+    FINEST,
+    PIECES,
+    FinerTable,
+    cells_for_learning,
+    coarse_columns,
+)
 from privet.models.model import Model
 from privet.models.tables import Table
 
@@ -35,7 +44,7 @@ def test_declared_edges_stay_edges_and_cells_stay_few(points: int, data: st.Data
     """Would catch a value that leaves its declared bin, an empty cell, and more cells than the rule allows."""
     starts = data.draw(st.lists(st.integers(1, points - 1), max_size=min(30, points - 1), unique=True))
     edges = tuple(Fraction(start) for start in sorted(starts))
-    signal = data.draw(st.sampled_from([0, 1, 499, 500, 3999, 4000, 10**9]))
+    signal = data.draw(st.sampled_from([0, 1, 499, 500, 3999, 4000, 39_999, 10**9]))
     column = number(points, edges=edges)
     cut = finer(column, signal)
     assert set(column.thresholds) <= set(cut.thresholds)
@@ -59,7 +68,24 @@ def test_every_bin_is_divided_evenly() -> None:
 def test_numbers_that_are_divided_with_care_and_other_columns_are_left_alone() -> None:
     for name in ("census", "adult", "nursery", "mushroom"):
         domain = privet.datasets.census_domain() if name == "census" else privet.datasets.domain(name)
-        assert cells_for_learning(domain, 10**9) is domain and coarse_columns(domain) == []
+        assert cells_for_learning(domain, AMPLE - 1) is domain and coarse_columns(domain) == []
+
+
+def test_bins_of_amounts_are_divided_where_there_is_signal_for_it() -> None:
+    """Columns of many bins: of Adult, capital gains and losses."""
+    adult = privet.datasets.domain("adult")
+    ample = cells_for_learning(adult, AMPLE)
+    finer = {name: ample[name].size for name in adult.names if ample[name] != adult[name]}
+    assert set(finer) == {"capital-gain", "capital-loss"}
+    assert all(adult[name].size < size <= PIECES * adult[name].size for name, size in finer.items())
+    assert finest_of(number(10_000, bins=DENSE - 1)) == DENSE - 1
+    assert finest_of(number(10_000, bins=DENSE)) == PIECES * DENSE
+    assert finest_of(number(10_000, bins=200)) == 400 and finest_of(number(10_000, bins=300)) == 300  # at most 512
+    assert finest_of(number(60, bins=50)) == 60  # its grid points
+
+
+def finest_of(column: Numeric) -> int:
+    return finer(column, AMPLE).bin_count
 
 
 def test_a_domain_of_very_many_columns_stays_as_it_is() -> None:

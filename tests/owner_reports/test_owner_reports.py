@@ -60,6 +60,10 @@ def test_a_registry_entry_is_valid_and_names_nobody(ledger: Ledger) -> None:
     text = to_yaml(valid(registry_entry(ledger, "people", words)))
     for word in ("ada", "alert", "secret-place", "4001"):
         assert not re.search(rf"\b{word}\b", text)
+    for name in ('Universitätsspital 🏥 "Zürich"', "a: b # c", "{}", "null", "ﬁ 漢 \u00a0", "\\ud83d\\udfe5"):
+        read = yaml.safe_load(to_yaml(valid(registry_entry(ledger, "people", OwnerWords(curator=name, author=name)))))
+        assert read["deployment"]["basic"]["data_curators"] == [name]
+        assert read["deployment"]["administrative"]["registry_authors"][0].encode() == name.encode()
     with pytest.raises(jsonschema.ValidationError):
         VALIDATOR.validate({**entry, "tier": 4})
 

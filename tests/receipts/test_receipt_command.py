@@ -72,16 +72,21 @@ def test_a_model_and_an_answer_get_receipts_that_anybody_checks(folder: Path) ->
     (folder / "model.json").write_text(model.replace("diffpid3", "diffpid4"), encoding="utf-8")
     assert "what it is about was changed" in fails("receipt", "check", "model.json", cwd=folder)
     new = says("receipt", "key", "rotate", "people.csv", cwd=folder).strip()
+    shown = run("receipt", "key", "show", "people.csv", cwd=folder)
+    assert shown.stdout.split() == [vkey, new] and "the signing key, replaced since:" in shown.stderr
+    signed = [line for line in says("budget", "show", "people.csv", cwd=folder).splitlines() if "signing key" in line]
+    assert signed == [f"signing key: {new}"]
     says("receipt", "make", "people.csv", "before.json", cwd=folder)
     assert vkey not in says("receipt", "check", "before.json", "--key", new, cwd=folder)
     says("receipt", "check", "before.json", "--key", vkey, cwd=folder)
 
 
 def test_a_second_key_signs_elsewhere_and_a_restored_ledger_is_noticed(folder: Path) -> None:
-    vkey = says("receipt", "key", "new", "people.csv", cwd=folder).strip()
+    vkey = says("receipt", "key", "new", "people.csv", "--name", "hospital.example", cwd=folder).strip()
     second = ("--second", "--key-file", "stick/second.key")
     other = says("receipt", "key", "new", "people.csv", *second, cwd=folder).strip()
     says("receipt", "checkpoint", "people.csv", "-o", "first", cwd=folder)
+    assert other.partition("/")[0] == vkey.partition("/")[0] == "hospital.example"
     shutil.copy(folder / "people.csv.ledger", folder / "backup")
     says(*FIT, "-o", "model.json", cwd=folder)
     says("receipt", "checkpoint", "people.csv", "--since", "first", "-o", "next", cwd=folder)

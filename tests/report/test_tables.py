@@ -311,6 +311,19 @@ def check_size(published: Tables) -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 5, 40])
+def test_neighbouring_bins_that_say_the_same_are_one_line_and_what_is_missing_stays_apart(classes: int) -> None:
+    fine = Numeric("x", 0, 100, bins=100, missing=True)
+    of = domain(classes, fine, SEX)
+    shape = (4, 2, classes)  # learned in three bins, from 0, 30 and 60, and the cell of missing values
+    coarse = np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
+    declared = np.repeat(coarse, [30, 30, 40, 1], axis=0)
+    published = only(of, Table(("x", "sex"), declared, np.full(declared.shape, 0.01)))
+    for shown in (text(published), svg(published)):
+        assert all(label in shown for label in ("[0, 30)", "[30, 60)", "[60, 100]"))
+        assert "[1, 2)" not in shown and "more cell" not in shown and "missing" in shown
+
+
+@pytest.mark.parametrize("classes", [2, 5, 40])
 @pytest.mark.parametrize(
     "column", [Nominal("x", tuple(range(1000))), Numeric("x", Fraction(0), Fraction(1), Fraction(1, 1000), bins=1000)]
 )

@@ -153,6 +153,60 @@ def test_another_ledger_or_key_at_an_address_is_refused(tmp_path: Path) -> None:
     assert KeptCheckpoints("https://privet.example", several=False).newest is None
 
 
+NOT_SAID: tuple[object, ...] = (
+    *(None, 7.5, "", "x", "\n\n", "a\n1\n\n\n\u2014 a b\n", {}),
+    *([7], [None], [[]], ["x\ny"], ["\ud800"]),
+)
+
+
+def test_what_no_server_says_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    """Whoever has an address may answer there: whatever they say, the client remembers what it knew."""
+    one, _ = signed_ledger(tmp_path)
+    good = one.checkpoint()
+    reply = {"checkpoint": good.note, "since": 0, "proof": [], "keys": one.signers, "rotations": []}
+    replies = [{**reply, name: value} for name in reply for value in NOT_SAID]
+    replies += [{key: value for key, value in reply.items() if key != name} for name in reply]
+    said: list[dict[str, object]] = [reply]
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, content=json.dumps(said[-1]), headers={"Content-Type": "application/json"})
+
+    with httpx2.Client(base_url="https://privet.example", transport=httpx2.MockTransport(answer)) as client:
+        connection = Connection(client, 1, lambda pause: None)
+        assert connection.check_ledger() == good.size
+        kept = KeptCheckpoints("https://privet.example", several=False).newest
+        for other in replies:
+            said.append(other)
+            sentence(connection.check_ledger)
+            sentence(lambda: connection.receipt("/v1/tables/people/entries/1/receipt", None))
+        assert KeptCheckpoints("https://privet.example", several=False).newest == kept
+
+
+def test_two_programs_that_are_shown_two_books_notice(tmp_path: Path) -> None:
+    """Each proves that it continues what both have kept; what one has taken is not lost by the other's."""
+    one, key = signed_ledger(tmp_path)
+    url = "https://privet.example"
+    KeptCheckpoints(url, several=False).take(one.checkpoint(), one.signers, [], None)
+    shutil.copy(tmp_path / "people.ledger", tmp_path / "second book")
+    books = [one, Receipts(Ledger.open(tmp_path / "second book"), key)]
+    for book, name in zip(books, ("told to one", "told to the other"), strict=True):
+        ledger_lines.record(book._ledger, name)
+    first, second = KeptCheckpoints(url, several=False), KeptCheckpoints(url, several=False)
+    old = first.newest
+    assert old is not None and second.newest == old
+    first.take(books[0].checkpoint(old.checkpoint.size), one.signers, [], old)
+    kept = first.newest
+    assert "two ledgers" in sentence(
+        lambda: second.take(books[1].checkpoint(old.checkpoint.size), one.signers, [], old)
+    )
+    ledger_lines.record(books[1]._ledger, "longer")
+    second.take(books[1].checkpoint(old.checkpoint.size), one.signers, [], old)  # nothing leads here from the other
+    assert second.newest == kept == KeptCheckpoints(url, several=False).newest
+    assert kept is not None
+    longer = books[1].checkpoint(kept.checkpoint.size)  # the next question of either is about what was kept
+    assert "do not begin with" in sentence(lambda: second.take(longer, one.signers, [], kept))
+
+
 def test_a_key_is_rotated_while_a_server_runs(tmp_path: Path) -> None:
     with served_at(tmp_path / "people.ledger") as served, served.connect() as connection:
         table = connection.table("people")

@@ -41,6 +41,19 @@ def test_what_does_not_hold_is_explained() -> None:
     assert all(claim.erratum for claim in claims if claim.verdict in (FAILS, DEPENDS))
 
 
+def test_trials_that_would_tell_are_those_that_the_numbers_ask_for() -> None:
+    def asked(evidence: str, **more: Any) -> int | None:
+        found: int | None = studies.needed(Claim("c", None, evidence), 100, **more)
+        return found
+
+    assert asked("+1.0 ± 0.5 points") == 300  # (3.42 / 2)^2 times as many
+    assert asked("(p = 0.0455)") == 300  # the same, by its p-value
+    assert asked("ahead by +3.0 ± 0.1 points") is None  # that is not what leaves it open
+    # splits of one table share rows: of the error 1 / 20 + 1 / 9 all but 1 / 9 goes, however many there are
+    assert asked("(p = 0.0455)", splits=20) is None
+    assert asked("(p = 0.0027)", splits=20) == 400  # (1 / 20 + 1 / 9) (3 / 3.42)^2 = 1 / 77 + 1 / 9
+
+
 def test_a_claim_fails_only_if_no_reading_holds() -> None:
     def verdict(*holds: bool | None) -> str:
         return Claim.read("c", [ClaimReading(f"{i}", one) for i, one in enumerate(holds)]).verdict

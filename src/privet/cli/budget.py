@@ -51,7 +51,8 @@ def show(
     console = Console()
     for name, facts in state.items():
         table = Table(title=f"{name}: {_title(facts)}", title_justify="left")
-        for heading in ("analyst", "spent", "own budget", "left"):
+        left = "left, permits aside" if facts["permits"] else "left"
+        for heading in ("analyst", "spent", "own budget", left):
             table.add_column(heading, justify="left" if heading == "analyst" else "right")
         for row in facts["analysts"]:
             table.add_row(row["analyst"], row["spent"], row["budget"] or "-", row["left"])
@@ -68,7 +69,7 @@ def show(
             console.print(reservations)
         if entries:
             console.print("\n".join(_entry_lines(facts["entries"], console.width)), markup=False, highlight=False)
-    for key in vkeys(book):
+    for key in vkeys(book)[-1:]:
         console.print(f"signing key: {key}", markup=False, highlight=False, soft_wrap=True)
     if not state:
         say("the ledger holds no data set yet")

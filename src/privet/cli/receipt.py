@@ -208,7 +208,9 @@ SecondOption = Annotated[bool, typer.Option("--second", help="The owner's second
 @key_app.command("new", short_help="Make the signing key of a ledger.")
 def new(
     ledger: LedgerArgument,
-    name: Annotated[str, typer.Option(help="Who signs, as hospital.example.")] = "privet",
+    name: Annotated[
+        str | None, typer.Option(help="Who signs, as hospital.example; else as the first key says, or privet.")
+    ] = None,
     second: SecondOption = False,
     key_file: KeyFileOption = None,
 ) -> None:
@@ -231,19 +233,27 @@ def new(
 
 @key_app.command("show")
 def show(ledger: LedgerArgument, as_json: JsonOption = False) -> None:
-    """Show the public keys of a ledger, the one in force last.
+    """Show the public keys of a ledger, oldest first; what each is goes to standard error.
 
     Example: privet receipt key show people.csv
     """
     book = open_book(ledger)
+    in_force = {vkey for role in receipts.ROLES for vkey in receipts.vkeys(book, role)[-1:]}
     keys = [
-        {"role": body.get("role", "log"), "vkey": body["vkey"], "rotated": "rotation" in body}
+        {
+            "role": body.get("role", "log"),
+            "vkey": body["vkey"],
+            "rotated": "rotation" in body,
+            "in_force": body["vkey"] in in_force,
+        }
         for body in (line.body for line in key_lines(book))
     ]
     if as_json:
         print_json(keys)
         return
     for key in keys:
+        since = "" if key["in_force"] else ", replaced since"
+        say(f"the {'signing' if key['role'] == 'log' else 'second'} key{since}:")
         print(key["vkey"])
     if not keys:
         say("this ledger has no signing key; `privet receipt key new` makes one")

@@ -52,6 +52,7 @@ from privet.kernel.ledger import Entry as Entry
 from privet.kernel.ledger import Ledger as Ledger
 from privet.kernel.ledger import Line as Line
 from privet.kernel.ledger import Under as Under
+from privet.kernel.ledger import cells_of as cells_of
 from privet.kernel.limits import DEEPEST_TREE as DEEPEST_TREE
 from privet.kernel.limits import LONGEST_DECLARED as LONGEST_DECLARED
 from privet.kernel.limits import LONGEST_DOMAIN as LONGEST_DOMAIN

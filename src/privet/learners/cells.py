@@ -25,16 +25,18 @@ COARSE = 10  # bins: a column with more was divided with care, and is left as it
 FINEST = ((500.0, 20), (4000.0, 40))  # from so many rows times epsilon on, at most so many cells of a column
 PAIRED = 8  # bins of a column in a table of two
 CLOSER, CLOSEST = 20_000.0, 512  # from so many rows times epsilon on, a closer look in so many bins
+AMPLE, DENSE, PIECES = 40_000.0, 40, 4  # from so many on, each bin of a column that has so many is divided into so many
 MOST_TOGETHER = 2**16  # cells of all columns by class: with more, bins stay as they are
 MOST_COLUMNS = 5000  # of a domain: with more, bins stay as they are
 
 
 def cells_for_learning(domain: Domain, signal: float) -> Domain:
-    """Return the domain with finer bins for coarse numeric attributes; the same domain if there are none.
+    """Return the domain with finer bins for coarse and for dense numeric attributes; the same if there are none.
 
     A column is coarse if it has at most 10 bins and more grid points than bins. Each of its bins is divided into
     equally many cells, as even as the grid allows, so that the column has at most 20 cells from 500 rows times epsilon
-    on and at most 40 from 4,000 on. Declared edges stay edges.
+    on and at most 40 from 4,000 on. From 40,000 on, the bins of a column that has 40 or more are divided into 4 each:
+    who declares so many expects that single values matter, as those of amounts do. Declared edges stay edges.
 
     Parameters
     ----------
@@ -54,7 +56,14 @@ def cells_for_learning(domain: Domain, signal: float) -> Domain:
     [10, 20, 40, 40]
     """
     most = max((cells for least, cells in FINEST if signal >= least), default=0)
-    finer = tuple(divided(column, most // column.bin_count) if _coarse(column) else column for column in domain)
+
+    def pieces(column: Numeric) -> int:
+        """Into how many cells each bin of a column is divided."""
+        if _coarse(column):
+            return most // column.bin_count
+        return min(PIECES, CLOSEST // column.bin_count) if signal >= AMPLE and column.bin_count >= DENSE else 1
+
+    finer = tuple(divided(column, pieces(column)) if isinstance(column, Numeric) else column for column in domain)
     cells = sum(column.size for column in finer) * len(domain.classes)
     if finer == domain.columns or cells > MOST_TOGETHER or len(finer) > MOST_COLUMNS:
         return domain

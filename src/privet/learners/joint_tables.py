@@ -65,6 +65,8 @@ class JointConstants:
     least_signal: float = 45.0  # with two classes, times sqrt(classes / 2): below it, pure epsilon buys more
     first_share: float = 0.6  # of rho, for a first table: first_share / (1 + (signal / first_signal)^2) ...
     first_signal: float = 50.0
+    lone_share: float = 0.9  # ... and this much below lone_signal, where hardly more than one table can be told
+    lone_signal: float = 10.0
     first_least: float = 0.1  # ... or nothing, if that is less than this
     first_choice: float = 0.4  # the part of it that chooses the attribute
     steps: int = 30
@@ -263,7 +265,8 @@ class _JointFit:
     def run(self) -> Learned:
         """Probe, take the steps, and return the average of the later ones."""
         constants = self._constants
-        first = constants.first_share / (1 + (self._signal / constants.first_signal) ** 2)
+        share = constants.lone_share if self._signal < constants.lone_signal else constants.first_share
+        first = share / (1 + (self._signal / constants.first_signal) ** 2)
         if first >= constants.first_least and len(self._declared.attributes) > 1:
             self._buy_first(first)
             self._total = self._left  # shares are those of what is left for all tables

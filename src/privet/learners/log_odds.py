@@ -315,7 +315,7 @@ def _chain(memory: float) -> Floats:
     return np.asarray(0.95 * moves / moves.sum(axis=1, keepdims=True) + 0.05 * NORMAL)
 
 
-CHAINS = np.stack([_chain(1.5), _chain(6.0)])
+CHAINS = np.stack([_chain(1.5), _chain(6.0), _chain(12.0)])
 
 
 @dataclass(frozen=True)

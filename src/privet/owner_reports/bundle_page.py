@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from privet.owner_reports.bundle import ACCESS, amount
 from privet.report import rendering
-from privet.text import short_text
+from privet.text import plain_words, short_text
 
 # Where on the page a part of the bundle is.
 _SECTIONS = {
@@ -210,7 +210,7 @@ def _events(events: list[dict[str, Any]], of_access: bool) -> LedgerTable:
             line["at"][:16].replace("T", " "),
             str(line["event"]),
             line["analyst"] or "",
-            ", ".join(f"{name}: {value}" for name, value in line["facts"].items()),
+            plain_words(line["facts"]),
         )
         for line in events
         if (line["event"] in ACCESS) == of_access

@@ -18,7 +18,7 @@ from typing import Any
 from privet.errors import QuestionError, did_you_mean
 from privet.kernel import Ledger, unit_with
 from privet.owner_reports.bundle import NOT_COVERED, amount, audit_bundle
-from privet.text import read_text
+from privet.text import clean, read_text
 
 SCHEMA = Path(__file__).parent / "registry-schema.yaml"
 SAY = "To be said by the owner."
@@ -194,5 +194,7 @@ def to_yaml(value: Any, indent: int = 0) -> str:
 
 
 def _scalar(value: Any) -> str:
-    """Return a JSON value as YAML reads it: there 1e-06 is a text, and 1.0e-06 a number."""
-    return re.sub(r"^(-?\d+)e", r"\1.0e", json.dumps(value)) if isinstance(value, float) else json.dumps(value)
+    """Return a JSON value as YAML reads it: there 1e-06 is a text, and \\ud83d half a letter."""
+    if isinstance(value, float):
+        return re.sub(r"^(-?\d+)e", r"\1.0e", json.dumps(value))
+    return json.dumps(clean(value) if isinstance(value, str) else value, ensure_ascii=False)

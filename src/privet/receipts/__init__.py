@@ -5,12 +5,13 @@ needs the standard library alone.
 """
 
 from privet.receipts.kept import KeptCheckpoints, Remembered
-from privet.receipts.keys import SigningKey, key_file, key_of_server, load_key, new_key, rotate, rotations, vkeys
+from privet.receipts.keys import ROLES, SigningKey, key_file, key_of_server, load_key, new_key, rotate, rotations, vkeys
 from privet.receipts.receipt import Checkpoint, Receipts, Shown, check, require_ledger_continues
 from privet.receipts.verifier import LIMITS
 
 __all__ = [
     "LIMITS",
+    "ROLES",
     "Checkpoint",
     "KeptCheckpoints",
     "Receipts",

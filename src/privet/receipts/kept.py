@@ -84,12 +84,6 @@ class KeptCheckpoints:
             If it does not, or is signed by another key, or is of another ledger.
         """
         origin, size, _ = checkpoint.body
-        last = self.newest
-        if last is not None and old is None and not self._several:
-            raise ReceiptError(
-                f"the server at {self._url} has another ledger than the one that is remembered of it, so what was "
-                f"spent may be forgotten; ask its owner. {self._mend}"
-            )
         signers = checkpoint.signers(keys)
         if read_key(signers[0])[0] != origin:
             raise ReceiptError(f"the ledger of {self._url} is signed by a key that is not named after it.")
@@ -106,9 +100,20 @@ class KeptCheckpoints:
                 raise ReceiptError(f"{self._url}: {error} {self._mend}") from None
         with self._lock:
             self._refresh()
-            known = self._ledgers.pop(origin, None)
-            newer = known if known is not None and known.checkpoint.size > size else None
-            self._ledgers[origin] = newer or Remembered(signers[0], Checkpoint(checkpoint.note))
+            known = self._ledgers.get(origin)
+            if known is None and self._ledgers and not self._several:
+                raise ReceiptError(
+                    f"the server at {self._url} has another ledger than the one that is remembered of it, so what was "
+                    f"spent may be forgotten; ask its owner. {self._mend}"
+                )
+            if known is None or known == old:
+                known = Remembered(signers[0], Checkpoint(checkpoint.note))
+            elif known.checkpoint.size == size:
+                # Another thread or process was shown its own checkpoint meanwhile. No proof leads from there to this
+                # one, so that one stays, and is what the next proof must begin with.
+                checkpoint.require_continues(known.checkpoint)
+            self._ledgers.pop(origin, None)
+            self._ledgers[origin] = known  # the last one is the one that was seen last
             self._save()
 
     def forget(self) -> None:

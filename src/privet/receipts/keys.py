@@ -25,7 +25,7 @@ from privet.ledger_lines import key_lines, write_key
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-LOG, SECOND = "log", "second"  # roles: the key of the log itself, and the owner's second one, kept elsewhere
+ROLES = LOG, SECOND = "log", "second"  # roles: the key of the log itself, and the owner's second one, kept elsewhere
 ROTATION = "privet key rotation"  # the first line of the note by which an old key names the new one
 _START = "PRIVATE+KEY+"
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.:-]{0,98}[A-Za-z0-9])?")
@@ -154,14 +154,15 @@ def rotations(ledger: Ledger) -> list[str]:
     return [str(line.body["rotation"]) for line in key_lines(ledger) if "rotation" in line.body]
 
 
-def new_key(ledger: Ledger, host: str = "privet", path: Path | None = None, second: bool = False) -> SigningKey:
+def new_key(ledger: Ledger, host: str | None = None, path: Path | None = None, second: bool = False) -> SigningKey:
     """Make the signing key of a ledger, or the owner's second one, and write a line about it.
 
     Parameters
     ----------
     ledger : Ledger
-    host : str, default "privet"
-        Who signs, as hospital.example; the id of the ledger follows it in the name of the key.
+    host : str, optional
+        Who signs, as hospital.example; else whom the first key names, or "privet". The id of the ledger follows it in
+        the name of the key.
     path : Path, optional
         The file, other than `key_file`; needed for a second key, which is best kept on another machine.
     second : bool, default False
@@ -179,6 +180,7 @@ def new_key(ledger: Ledger, host: str = "privet", path: Path | None = None, seco
         raise ReceiptError(
             "a ledger in memory is gone with its process, so nothing about it can be signed; name a file."
         )
+    host = host or next((vkey.partition("/")[0] for vkey in vkeys(ledger)), "privet")
     if not _HOST.fullmatch(host):
         raise ReceiptError("a key is named after who signs, as hospital.example: letters, digits, dots and hyphens.")
     role = SECOND if second else LOG

@@ -1,8 +1,7 @@
 """Check a receipt of privet with Python's standard library alone: offline, without privet, without trust in a server.
 
     python check_receipt.py model.json [VKEY ...]   # model.json.receipt lies beside it; an answer stands in its receipt
-Formats: c2sp.org/signed-note, c2sp.org/tlog-checkpoint, RFC 6962 and 9162 (trees and proofs), RFC 8032 (Ed25519).
-"""
+Formats: c2sp.org/signed-note, c2sp.org/tlog-checkpoint, RFC 6962 and 9162 (trees and proofs), RFC 8032 (Ed25519)."""
 
 import base64
 import hashlib
@@ -112,22 +111,23 @@ def follow(old: bytes, new: bytes, position: int, last: int, path: list[bytes]) 
 def check(text: str, document: bytes | None, pins: list[str]) -> str:
     """Return what a receipt shows. Of the keys `pins` each, or one that it was rotated to, must have signed it."""
     receipt = json.loads(text)
-    require(json.dumps(receipt, indent=1, sort_keys=True) + "\n" == text, "bytes of the receipt were changed")
-    require(receipt["privet-receipt"] == 1 and receipt["limits"] == LIMITS, "it is a receipt of another version")
+    *charges, subject = (line for line, _ in receipt["lines"])
+    names = "checkpoint keys lines rotations".split() + ["released"] * (subject["kind"] == "answer")
+    known = {"privet-receipt": 1, "limits": LIMITS, **{name: receipt[name] for name in names}}  # one form, and no other
+    require(json.dumps(known, indent=1, sort_keys=True) + "\n" == text, "it was changed, or is of another version")
     note, signers = open_note(receipt["checkpoint"], receipt["keys"])
     origin, size, root = read_checkpoint(note)
     require(signers == receipt["keys"] and read_key(signers[0])[0] == origin, "the keys are not those that signed")
     trusted = [{pin} for pin in pins]
-    for rotation in receipt["rotations"]:  # "privet key rotation", the old key, the new key; signed by the old one
-        _, old, new, _ = open_note(rotation, rotation.split("\n")[1:2])[0].split("\n")
-        require(read_key(new)[0] == read_key(old)[0], "a key was rotated to one of another name")
+    for rotation in receipt["rotations"] + []:  # a list of notes that name a new key, each signed by the old one
+        head, old, new, _ = open_note(rotation, rotation.split("\n")[1:2])[0].split("\n")
+        require(head == "privet key rotation" and read_key(new)[0] == read_key(old)[0], "no rotation of one key")
         trusted = [keys | {new} if old in keys else keys for keys in trusted]
     require(all(keys & {*signers} for keys in trusted), "it is not signed by a key that you trust")
     for line, proof in receipt["lines"]:
         leaf = hashlib.sha256(b"\0" + json.dumps(line, sort_keys=True, separators=(",", ":")).encode()).digest()
-        shown = follow(leaf, leaf, line["number"] - 1, size - 1, [decoded(step, 32) for step in proof])
+        shown = follow(leaf, leaf, line["number"] - 1, size - 1, [decoded(step, 32) for step in proof[:]])
         require(0 < line["number"] <= size and shown[1] == root, "a line is not in the log")
-    *charges, subject = (line for line, _ in receipt["lines"])
     of_one = len({(line["ledger"], line["dataset"], line["analyst"]) for line, _ in receipt["lines"]}) == 1
     require(of_one and origin.endswith("/" + subject["ledger"]), "its lines are not of one log and one analyst")
     body, numbers = subject["body"], [line["serial"] for line in charges if line["kind"] == "charge"]

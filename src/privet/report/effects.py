@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel import Domain, Nominal
+from privet.kernel import Domain, Nominal, Numeric
 from privet.models.model import Floats, softmax
 from privet.models.tables import Table, Tables
 from privet.models.tree import cell_text
@@ -52,6 +52,28 @@ class Effect:
 def by_weight(model: Tables) -> list[Table]:
     """One table for each set of columns, the one that moves predictions most first."""
     return sorted(model.merged().tables, key=lambda table: -table.weight)
+
+
+def wide_bins(domain: Domain, table: Table) -> tuple[Domain, Table]:
+    """Return a table whose neighbouring bins say different things, and the domain that has these bins.
+
+    A table of two attributes may be declared in finer bins than it was learned in. Those that are alike are one here,
+    so that no picture shows the same line twice.
+    """
+    values, deviation = table.values, table.deviation
+    for axis, name in enumerate(table.columns):
+        column = domain[name]
+        if not isinstance(column, Numeric):
+            continue
+        told = np.moveaxis(np.stack([values, deviation], axis=-1), axis, 0).reshape(column.size, -1)
+        begins = [0, *(number for number in range(1, column.bin_count) if (told[number] != told[number - 1]).any())]
+        if len(begins) == column.bin_count:
+            continue
+        edges = tuple(column.value_at(column.thresholds[number - 1]) for number in begins[1:])
+        domain = domain.with_column(replace(column, edges=edges, bins=None))
+        kept = [*begins, *[column.bin_count] * column.missing]
+        values, deviation = (np.take(array, kept, axis=axis) for array in (values, deviation))
+    return domain, replace(table, values=values, deviation=deviation)
 
 
 def shown_classes(model: Tables) -> list[int]:

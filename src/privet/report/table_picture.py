@@ -39,6 +39,7 @@ from privet.report.effects import (
     tidy,
     title_of,
     where,
+    wide_bins,
     within,
 )
 from privet.report.svg import LABEL, LETTER, MINUS, ROW, Drawing, join, moved, path, rect, room, tag, text
@@ -150,14 +151,15 @@ def panels(model: Tables) -> tuple[list[TableChart], int]:
 
 
 def _panel(model: Tables, table: Table, classes: Sequence[int], scale: LogOddsScale) -> TableChart:
-    found = effects(model, table, classes)
-    column = model.domain[table.columns[0]]
+    domain, drawn = wide_bins(model.domain, table)
+    found = effects(model, drawn, classes)
+    column = domain[table.columns[0]]
     if len(table.columns) == 2:
-        chart = _heat_map(model.domain, table, found, scale)
+        chart = _heat_map(domain, drawn, found, scale)
     elif len(table.columns) == 1 and isinstance(column, Numeric):
-        chart = _steps(column, table, found, scale)
+        chart = _steps(column, found, scale)
     else:
-        chart = _bar_chart(model.domain, table, found, scale)
+        chart = _bar_chart(domain, drawn, found, scale)
     hidden = len(model.intercept) - len(classes) if len(model.intercept) > 2 else 0
     said = " · ".join([*caption(table).split(", "), *more(hidden, "class", "…")])
     head = _label(0, 12, title_of(table), "name", 2 * LABEL, " and ".join(map(tidy, table.columns)))
@@ -253,7 +255,7 @@ def _across_axis(scale: LogOddsScale, x: float, above: float, bottom: float, wid
 # -- steps: a numeric attribute -----------------------------------------------------------------
 
 
-def _steps(column: Numeric, table: Table, found: Sequence[Effect], scale: LogOddsScale) -> TableChart:
+def _steps(column: Numeric, found: Sequence[Effect], scale: LogOddsScale) -> TableChart:
     """A step line over the bins with a band of errors; the cell of missing values stands beside it."""
     one = len(found) == 1
     left, beside = 34.0, BESIDE if column.missing else 0.0

@@ -25,6 +25,7 @@ from privet.report.effects import (
     shown_classes,
     signed,
     title_of,
+    wide_bins,
     within,
 )
 from privet.report.svg import LABEL
@@ -68,20 +69,21 @@ def _text_key(model: Tables) -> list[str]:
 
 def _block(model: Tables, table: Table, classes: Sequence[int], top: float) -> Iterator[str]:
     """The lines of one table."""
-    found = effects(model, table, classes)
+    domain, shown = wide_bins(model.domain, table)
+    found = effects(model, shown, classes)
     error = np.concatenate([effect.error.ravel() for effect in found])
     low, high = (signed(float(each))[1:] for each in (error.min(), error.max()))
     spread = f", ± {low}" + f" to {high}" * (low != high) if high != "0.00" else ""
     listed = (len(found) == 1 and len(table.columns) != 2) or len(model.intercept) > SHOWN
     yield f"{title_of(table)}: {caption(table)}{'' if listed else spread}"
     if len(model.intercept) > SHOWN:
-        yield from _winners(model, table, top)
+        yield from _winners(domain, shown, top)
     elif len(found) == 1 and len(table.columns) == 2:
-        yield from _matrix(model.domain, table, found[0])
+        yield from _matrix(domain, shown, found[0])
     elif len(found) == 1:
-        yield from _bars(model.domain, table, found[0], top)
+        yield from _bars(domain, shown, found[0], top)
     else:
-        yield from _columns(model.domain, table, found)
+        yield from _columns(domain, shown, found)
 
 
 def _bars(domain: Domain, table: Table, effect: Effect, top: float) -> Iterator[str]:
@@ -115,17 +117,17 @@ def _columns(domain: Domain, table: Table, found: Sequence[Effect]) -> Iterator[
     yield from ("  " + words for words in more(found[0].values.size - len(cells), "cell"))
 
 
-def _winners(model: Tables, table: Table, top: float) -> Iterator[str]:
+def _winners(domain: Domain, table: Table, top: float) -> Iterator[str]:
     """A line for each cell: of many classes the one that gains most."""
-    names = [shortened(name, LABEL) for name in class_names(model.domain)]
+    names = [shortened(name, LABEL) for name in class_names(domain)]
     best = np.argmax(table.values, axis=-1)
     gain = np.take_along_axis(table.values, best[..., None], axis=-1)[..., 0]
     error = WIDE * np.take_along_axis(table.deviation, best[..., None], axis=-1)[..., 0]
     effect = Effect("", gain, error, False)
-    cells = cells_of(model.domain, table, [effect, effect], CELLS)  # in their own order
+    cells = cells_of(domain, table, [effect, effect], CELLS)  # in their own order
     numbers = _aligned([signed(float(gain[cell])) + within(error[cell]) for cell in cells])
     width = max(width_of(names[best[cell]]) for cell in cells)
-    for label, number, cell in zip(_padded(model.domain, table, cells), numbers, cells, strict=True):
+    for label, number, cell in zip(_padded(domain, table, cells), numbers, cells, strict=True):
         bar = _bar(float(gain[cell]), bool(effect.clear[cell]), top).strip()
         yield f"  {label}  {_pad(names[best[cell]], width)}  {number}  {bar}"
     yield from ("  " + words for words in more(gain.size - len(cells), "cell"))

@@ -452,6 +452,7 @@ class TableBudgetReply(Reply, kw_only=True, frozen=True):
     cap: str
     spent: str
     held: str  # by reservations that are open
+    spent_by: dict[str, str]  # analyst: what was charged to them, under whatever grant or permit
     rows_per_person: int
     person: str | None
     fingerprint: str  # of the domain

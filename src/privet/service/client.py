@@ -250,7 +250,7 @@ class Connection:
             reply = self.get("/v1/checkpoint", since=0 if old is None else old.checkpoint.size)
         except QuestionError:  # no such path, or no key
             return None
-        return _checkpoint_of(reply, reply["checkpoint"]), list(reply["keys"]), list(reply["rotations"])
+        return _checkpoint_of(reply, reply.get("checkpoint")), _texts_of(reply, "keys"), _texts_of(reply, "rotations")
 
     def receipt(self, path: str, document: bytes | None) -> str:
         """Return a receipt that the server has at a path, checked: against the key and the checkpoint that were kept.
@@ -267,7 +267,7 @@ class Connection:
             reply = self.get(path, since=0 if old is None else old.checkpoint.size)
         except QuestionError:
             raise ReceiptError("the server has no receipt of this: it is not yours, or it signs none.") from None
-        text = str(reply["receipt"])
+        text = str(reply.get("receipt"))
         shown = check(text, document)
         own = self._kept.of(shown.checkpoint.body[0])
         if own is not None and own != old:
@@ -485,13 +485,27 @@ class Connection:
         raise AssertionError("the last try returns or raises")
 
 
-def _checkpoint_of(reply: Mapping[str, Any], note: str) -> Checkpoint:
+_UNREADABLE = "what the server says about its ledger cannot be read."
+
+
+def _checkpoint_of(reply: Mapping[str, Any], note: object) -> Checkpoint:
     """Return a checkpoint with the proof that a reply brings."""
     try:
-        path = tuple(base64.b64decode(step, validate=True) for step in reply["proof"])
-        return Checkpoint(note, int(reply["since"]), path)
-    except (ValueError, TypeError, LookupError):
-        raise ReceiptError("what the server says about its ledger cannot be read.") from None
+        path = tuple(base64.b64decode(step, validate=True) for step in _texts_of(reply, "proof"))
+    except ValueError:
+        raise ReceiptError(_UNREADABLE) from None
+    since = reply.get("since")
+    if not isinstance(note, str) or type(since) is not int:
+        raise ReceiptError(_UNREADABLE)
+    return Checkpoint(note, since, path)
+
+
+def _texts_of(reply: Mapping[str, Any], name: str) -> list[str]:
+    """Return a list of texts of a reply, which anybody may have written."""
+    texts = reply.get(name)
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ReceiptError(_UNREADABLE)
+    return texts
 
 
 class RowsUnknownThere(Exception):

@@ -34,6 +34,7 @@ def _budget(service: Service, table: str) -> api.TableBudgetReply:
         cap=str(ledger.cap(dataset)),
         spent=str(ledger.spent(dataset)),
         held=str(max(held, Fraction(0))),
+        spent_by={name: str(ledger.spent(dataset, name)) for name in ledger.analysts(dataset)},
         rows_per_person=session.domain.rows_per_person,
         person=session.domain.person,
         fingerprint=session.domain.fingerprint,

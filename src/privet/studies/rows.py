@@ -112,7 +112,16 @@ def _liu(name: str) -> Dataset:
 
 def _liu_frequency(name: str) -> Dataset:
     """The same with five bins of equal frequency, as Weka's Discretize makes them."""
-    found = _liu(name)
+    return _in_equal_frequency(_liu(name))
+
+
+def _liu_both_files(name: str) -> Dataset:
+    """The same of all rows of Adult, those that are meant to be tested on among them."""
+    return _in_equal_frequency(in_bins(load(name)))
+
+
+def _in_equal_frequency(found: Dataset) -> Dataset:
+    """Numbers in five bins of equal frequency."""
 
     def column(known: Column) -> Column:
         if known.name not in BOUNDS:
@@ -210,6 +219,7 @@ FORMS: dict[str, Callable[[str], Dataset]] = {
     "bins": lambda name: in_bins(complete(load(name))),
     "liu": _liu,
     "liu-frequency": _liu_frequency,
+    "liu-both-files": _liu_both_files,
     "rebalanced": lambda name: rebalanced(public_table(name)),
 }
 GENERATED: dict[str, Callable[[Trial, Mapping[str, Any]], Split]] = {

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from privet.errors import QuestionError
@@ -32,6 +32,17 @@ _TYPES = {
     **{"float16": "FLOAT", "float32": "FLOAT", "float64": "DOUBLE", "bool": "BOOLEAN"},
 }
 _READ = {"snapshot": ", read into memory", "stream": ", read in batches"}
+
+
+SURE = 1e-6  # times that are alike are told apart with this probability
+
+
+class Clocked(NamedTuple):
+    """How well answers about two tables were told apart by their times."""
+
+    unlike: float  # how likely times that are alike would differ so (Mann-Whitney)
+    shown: float  # seconds between them that would have been found, beyond `SURE`
+    tick: float  # seconds after which answers left
 
 
 class Layer(Protocol):
@@ -76,8 +87,8 @@ class Layer(Protocol):
         """A file that `store` made, opened with the settings of `privet.open`; its ledger lies beside it."""
         ...
 
-    def clock(self, plain: pd.DataFrame, neighbour: pd.DataFrame, domain: Domain) -> float | None:
-        """How likely the times of answers about two tables would differ so if they were alike; None without ticks."""
+    def clock(self, plain: pd.DataFrame, neighbour: pd.DataFrame, domain: Domain) -> Clocked | None:
+        """How well answers about two tables are told apart by their times; None where nothing hides these."""
         ...
 
 
@@ -158,7 +169,7 @@ class LocalLayer:
         """A file that `store` made, by its address."""
         return open_table(self._address(file), domain, access=self.access, **settings)
 
-    def clock(self, plain: pd.DataFrame, neighbour: pd.DataFrame, domain: Domain) -> float | None:
+    def clock(self, plain: pd.DataFrame, neighbour: pd.DataFrame, domain: Domain) -> Clocked | None:
         """None: here nothing hides how long an answer takes, and steps are counted instead."""
         return None
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from scipy.stats import mannwhitneyu
 
@@ -16,7 +17,8 @@ from privet.service.client import Connection
 from privet.service.seeded_server import serve_sessions
 from privet.table import Backend, ProtectedTable
 from privet.text import short_text
-from privet.verification.layer import LocalLayer
+from privet.verification.attacks.result import Undecided
+from privet.verification.layer import SURE, Clocked, LocalLayer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,8 +98,13 @@ class ServedLayer(LocalLayer):
         own = super().open(rows, domain, budget=budget, analyst=analyst, ledger=ledger, seed=seed, memory=memory)
         return _served(own, analyst)
 
-    def clock(self, plain: pd.DataFrame, neighbour: pd.DataFrame, domain: Domain) -> float | None:
-        """How likely the times of answers about two tables would differ so if they were alike (Mann-Whitney)."""
+    def clock(self, plain: pd.DataFrame, neighbour: pd.DataFrame, domain: Domain) -> Clocked | None:
+        """How well answers about two tables are told apart by their times, at servers with ticks."""
+        if (
+            self._connection is not None
+            and not self._connection.get(f"/v1/tables/{quote(self._table, safe='')}")["tick"]
+        ):
+            raise Undecided("answers of this table leave when they are there, its tick is 0: their times hide nothing.")
         times: list[list[float]] = [[], []]
         with ExitStack() as stack:
             tables = [
@@ -109,11 +116,22 @@ class ServedLayer(LocalLayer):
                     start = time.perf_counter()
                     tables[own].count("0.001")
                     times[own].append(time.perf_counter() - start)
-        return float(mannwhitneyu(times[0], times[1]).pvalue)
+        return clocked(*times)
 
     def reopen(self, file: Path, domain: Domain, **settings: Any) -> Any:
         """A file that `store` made, opened by whoever serves it."""
         return _served(super().reopen(file, domain, **settings))
+
+
+def clocked(first: list[float], second: list[float]) -> Clocked:
+    """Compare two lists of times, and find how much later the second could have been without being found."""
+    shifts = (TICK * 0.9**number for number in range(100, -1, -1))
+    shown = next((own for own in shifts if _unlike(first, [time + own for time in second]) < SURE), TICK)
+    return Clocked(_unlike(first, second), shown, TICK)
+
+
+def _unlike(first: list[float], second: list[float]) -> float:
+    return float(mannwhitneyu(first, second).pvalue)
 
 
 def _served(table: ProtectedTable, analyst: str = "local", tick: float = 0) -> ServedTable:

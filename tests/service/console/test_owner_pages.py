@@ -127,7 +127,7 @@ def test_the_ledger_is_a_timeline_that_filters_and_exports(served: Served, grace
     assert "ada asked count" in charges and "lise asked" not in charges and "signed in" not in charges
     assert "No line here is like that" in grace.words("/console/ledger?until=2001-01-01")
     assert "lise was refused" in grace.words("/console/ledger?text=does+not+have+that+much")
-    assert grace.get("/console/ledger?before=x&since=%27--").status_code == 200
+    assert 'name="since" type="date" value=""' in grace.get("/console/ledger?before=x&since=%27--").text
     rows = list(csv.DictReader(io.StringIO(grace.get("/console/ledger.csv?group=charge").text.lstrip("\ufeff"))))
     assert [(row["analyst"], row["charged"], row["entry"]) for row in rows] == [
         ("lise", "1/5", "2"),
@@ -283,6 +283,7 @@ def test_what_auditors_and_registries_ask_is_a_file(served: Served, grace: Visit
         reply = grace.get(f"/console/owned/people/{name}")
         assert "attachment" in reply.headers["content-disposition"]
     assert grace.get("/console/owned/people/audit.exe").status_code == 404
+    assert 'formaction="/console/owned/people/audit.json"' in grace.get("/console/keys").text
     own = json.loads(grace.get("/console/owned/people/audit.json?analyst=ada&permit=").text)
     assert own["only"] == {"analyst": "ada", "permit": None} and len(own["releases"]) == 1
     for absent in ("analyst=nobody", "permit=none"):
@@ -317,6 +318,8 @@ def test_two_owners_raise_the_cap_of_a_permit() -> None:
         assert other.status_code == 404
         assert ada.post("/console/tables/people/ask", key="n" * 8, **{**fields, "under": "x"}).status_code == 422
         assert "The permit study has spent 0.1 of its cap of 0.1" in grace.words("/console/")
+        assert "people (0.1 spent by ada)" in grace.words("/console/analysts")
+        assert f"for ada; may spend: ada; purposes: {EVIL}; ages; until" in grace.words("/console/ledger?text=study")
         ada.post("/console/tables/people/request", epsilon="0.1", under=under, key="o" * 8)
         page = grace.get("/console/requests")
         assert "2 owners must agree" in words(page)

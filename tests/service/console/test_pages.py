@@ -17,9 +17,11 @@ from service.console.visitor import Visitor, words
 
 import privet
 from privet import ledger_lines
+from privet.kernel import cells_of, digest, unit_with
 from privet.models.model import Model
 from privet.service.boundary import Gate, Operation, Refusal
 from privet.service.console import PAGES
+from privet.service.console.asking import asked_before
 from privet.service.console.visits import POLICY, Page
 from privet.service.permits import Permit
 from privet.service.seeded_server import UNLIMITED, Served, serve_seeded, serve_sessions
@@ -139,20 +141,51 @@ def test_a_page_counts_once_against_the_rate() -> None:
         assert [ada.get("/console/tables/people").status_code for _ in range(4)] == [200, 200, 200, 429]
 
 
-def test_an_answer_of_before_is_shown_again(tmp_path: Path) -> None:
-    table = privet.open(FRAME, DOMAIN, budget=1, ledger=tmp_path / "people.ledger", name="people")
+ASKED = (
+    {"kind": "count", "in0": "Female"},
+    {"kind": "count", "by": "age", "in0": "Female"},
+    {"kind": "histogram", "column": "sex", "column2": "income"},
+    {"kind": "histogram", "column": "age", "by": "income"},
+    {"kind": "mean", "column": "body height", "by": "sex"},
+    {"kind": "sum", "column": "age"},
+    {"kind": "quantile", "column": "age", "rank": "0.25"},
+    {"kind": "majority", "column": "income"},
+)
+
+
+@pytest.mark.parametrize("delta", [None, "1e-6"])
+def test_an_answer_of_before_is_shown_again(tmp_path: Path, delta: str | None) -> None:
+    """As it was: with its labels and bounds, at no cost, to nobody else."""
+
+    def told(page: str) -> str:
+        return page.partition('<h2 id="answer">')[2].partition('<p class="big">±')[0].partition("<p>")[0].strip()
+
+    table = privet.open(FRAME, DOMAIN, budget=5, delta=delta, ledger=tmp_path / "people.ledger", name="people")
     with serve_sessions({"people": table._session}) as served:
         ada, lise = Visitor(served, "ada"), Visitor(served, "lise")
-        path, key = "/console/tables/people", "k" * 8
-        once = words(ada.post(f"{path}/ask", key=key, **QUESTION))
-        ada.post(f"{path}/ask", key="l" * 8, kind="histogram", column="sex", epsilon="0.1")
-        assert f'href="{path}/entries/1"' in ada.get(f"{path}/answers").text
-        again = ada.words(f"{path}/entries/1")
-        value = again.partition("all rows ")[2].split()[0]
-        assert value in once and "costs nothing" in again
-        cells = ada.get(f"{path}/entries/2").text.count("<li>")
-        assert cells == len(DOMAIN["sex"].labels) and served.service.ledger.spent("people") == Fraction(1, 5)
-        assert lise.get(f"{path}/entries/1").text == lise.get(f"{path}/entries/99").text
+        path = "/console/tables/people"
+        for number, fields in enumerate(ASKED, 1):
+            once = ada.post(f"{path}/ask", key=f"{number}" * 8, epsilon="0.2", **fields)
+            assert f'href="{path}/entries/{number}"' in ada.get(f"{path}/answers").text
+            spent = served.service.ledger.spent("people")
+            again = ada.get(f"{path}/entries/{number}")
+            assert told(once.text) == told(again.text) != "" and "costs nothing" in words(again)
+            assert served.service.ledger.spent("people") == spent
+            assert lise.get(f"{path}/entries/{number}").text == lise.get(f"{path}/entries/99").text
+
+
+def test_an_answer_to_a_question_of_no_form_is_shown_as_it_was_released(tmp_path: Path) -> None:
+    """Parts are named where a form has made them: a program divides otherwise, and a domain may change."""
+    table = privet.open(FRAME, DOMAIN, budget=5, ledger=tmp_path / "people.ledger", name="people")
+    with serve_sessions({"people": table._session}) as served, served.connect() as connection:
+        ada = Visitor(served, "ada")
+        connection.table("people").partition("sex").count("0.1")
+        page = ada.get("/console/tables/people/entries/1").text
+        assert page.count("<li>") == len(DOMAIN["sex"].labels) and "in the order of the public domain" in page
+    charge = {"question": "count", "scope": "all rows", "unit": "epsilon", "rows_per_person": 1, "key": "console k"}
+    for cells, known in (("other", False), (digest(cells_of(DOMAIN)), True)):
+        found = asked_before({**charge, "domain": cells}, 1, DOMAIN, unit_with(None))
+        assert (found is not None) is known
 
 
 def test_who_may_only_look_is_told_before_asking() -> None:
@@ -161,7 +194,9 @@ def test_who_may_only_look_is_told_before_asking() -> None:
     with serve_sessions({"people": session}, permits={"heart": heart}, analysts={}, owners=()) as served:
         eve = Visitor(served, "")
         eve.sign_in(served.service.access.tokens.create("eve", ANALYST)[0])
-        assert "look at prices, and not spend" in eve.words("/console/tables/people/ask")
+        for epsilon in ("0.1", "2"):  # what is left is another matter
+            page = eve.words(f"/console/tables/people/ask?epsilon={epsilon}&under=%5B%22heart%22,%20null%5D")
+            assert "look at prices, and not spend" in page and "±" in page
         refused = eve.post("/console/tables/people/ask", key="k" * 8, under='["heart", null]', **QUESTION)
         assert refused.status_code == 422 and "Nothing was charged" in words(refused)
         assert session.ledger.spent("people") == 0
@@ -201,6 +236,8 @@ def test_a_request_for_more_is_sent_and_listed(served: Served, ada: Visitor) -> 
     assert again.status_code == 303
     page = ada.words(f"{path}?sent=1")
     assert "with the owner" in page and page.count("A second look at ages.") == 1 and "waits" in page
+    ada.post(path, epsilon="0.5", purpose="A line.\r\n\r\nAnother \u202eline.\x1b", key="mnopqrst")
+    assert "A line. Another \ufffdline.\u241b" in ada.words(path)
     for fields in (
         {"epsilon": "0", "purpose": "x"},
         {"epsilon": "1", "purpose": ""},

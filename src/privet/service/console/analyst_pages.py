@@ -18,7 +18,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from privet.errors import PrivetError, QuestionError
-from privet.kernel import as_epsilon, fraction_of
+from privet.kernel import PerPart, as_epsilon, fraction_of
 from privet.models.epsilon import sentence as meaning_of
 from privet.models.model import Model
 from privet.release import Histogram, Release
@@ -30,13 +30,14 @@ from privet.service.console.asking import (
     USUAL_EPSILON,
     Draft,
     Form,
+    asked_before,
     columns_of,
     draft,
     how_often,
     in_counts,
 )
-from privet.service.console.visits import Page, PageVisit, TableFacts, as_json, download, sentence
-from privet.service.jobs import classifier_choices
+from privet.service.console.visits import Page, PageVisit, TableFacts, as_json, delta_text, download, sentence
+from privet.service.jobs import TICKS, classifier_choices
 from privet.service.tokens import ANALYST
 from privet.text import clean, protected, short_text
 
@@ -143,20 +144,22 @@ async def entry_receipt(visit: PageVisit) -> Response:
 
 
 async def shown_again(visit: PageVisit) -> Response:
-    """Show an answer of before, as its receipt has it."""
+    """Show an answer of before, as its receipt has it: with its bounds, if a form can ask such a question."""
     facts, receipt = await visit.about_table(), json.loads((await visit.call("entry_receipt")).receipt)
     charge, released = receipt["lines"][0][0]["body"], json.loads(receipt["released"])
-    answer = released["answer"]
-    answer = answer[0] if len(answer) == 1 and isinstance(answer[0], list) else answer  # the cells of one histogram
-    return visit.show(
-        "answer_again.html",
-        facts=facts,
-        entry=visit.path["entry"],
-        charge=charge,
-        private=released["private"],
-        values=[_plain_value(value) for value in answer[:LINES]],
-        hidden=max(0, len(answer) - LINES),
-    )
+    answer, private = released["answer"], released["private"]
+    asked = asked_before(charge, len(answer), facts.domain, facts.unit)
+    told: dict[str, Any] = {}
+    if asked is not None:
+        amounts = PerPart.same(
+            Fraction(charge["loss"]), len(answer)
+        )  # a form's parts are charged alike, and nothing else
+        told = _told(asked, asked.releases(amounts, answer, private, int(visit.path["entry"])))
+    elif len(answer) == 1 and isinstance(answer[0], list):
+        answer = answer[0]  # the cells of one histogram
+    plain = {"values": [_plain_value(value) for value in answer[:LINES]], "hidden": max(0, len(answer) - LINES)}
+    facts_shown = {"facts": facts, "entry": visit.path["entry"], "charge": charge, "private": private}
+    return visit.show("answer_again.html", **facts_shown, **(told or {"words": "", **plain}))
 
 
 def _plain_value(value: Any) -> str:
@@ -207,16 +210,16 @@ async def _preview(visit: PageVisit, facts: TableFacts) -> Preview:
         return Preview(problem=sentence(refusal.detail))
     loss, left = Fraction(quoted.loss), Fraction(quoted.remaining)
     times = how_often(left, loss) if loss else 0
-    delta = f" with delta {float(Fraction(quoted.delta)):g}" if quoted.delta else ""
+    delta = f" with delta {delta_text(quoted.delta)}" if quoted.delta else ""
     cost = f"costs epsilon {short_text(epsilon)}{delta}" + (f", {short_text(loss)} in {quoted.unit}" if delta else "")
+    if not all(choice.spends for choice in under if choice.value == form.text("under")):
+        look = "Under this permit you may look at prices, and not spend: ask an analyst who may."
+        return Preview(accuracy.words, accuracy.remark, cost, "", look, str(epsilon))
     if not quoted.fits:
         buys = short_text(facts.unit.buys(left)) if left else "0"
         short = f"You have {buys} left: ask for less accuracy, or ask the owner for more budget."
         return Preview(accuracy.words, accuracy.remark, cost, "", f"This is more than is left. {short}", str(epsilon))
     more = f"Enough is left for about {times:,} such question{'s' * (times != 1)}."
-    if not all(choice.spends for choice in under if choice.value == form.text("under")):
-        look = "Under this permit you may look at prices, and not spend: ask an analyst who may."
-        return Preview(accuracy.words, accuracy.remark, cost, "", look, str(epsilon))
     return Preview(accuracy.words, accuracy.remark, cost, more, "", str(epsilon))
 
 
@@ -295,26 +298,18 @@ async def ask(visit: PageVisit) -> Response:
         made = Preview(problem=f"{sentence(refusal.detail)} {paid}")
         fresh = uuid.uuid4().hex if refusal.kind == "key-reused" else key
         return await _asking(visit, facts, made, fresh, 403 if refusal.kind == "budget-exceeded" else 422)
-    releases = asked.releases(epsilon, reply.answer, reply.private, reply.entry)
+    told = _told(asked, asked.releases(asked.amounts(epsilon), reply.answer, reply.private, reply.entry))
     with suppress(Refusal):  # else what was left before: the answer is paid, and is shown
         facts = await visit.about_table()
-    lines = _lines(asked, releases)
     again = {name: value for name, value in visit.form.fields.items() if name != "key"}
     receipt = f"/console/tables/{quote(visit.table, safe='')}/entries/{reply.entry}/receipt"
     return visit.show(
         "answer.html",
         facts=facts,
-        words=asked.title,
-        scope=asked.scope,
-        by=visit.form.text("by"),
-        heads=_heads(asked, visit.form.text("by")),
         private=reply.private,
-        single=_single(releases[0]) if len(releases) == 1 and not isinstance(releases[0], Histogram) else None,
-        chart=lines[:LINES] if lines else None,
-        hidden=max(0, len(lines) - LINES),
-        negative=asked.question.kind in ("count", "histogram") and any(MINUS in line["value"] for line in lines),
+        **told,
         # of a mean it was a guess about the number of rows; now each line has its own
-        accuracy="" if asked.question.kind == "mean" else asked.accuracy(epsilon).words,
+        accuracy="" if told["single"] or asked.question.kind == "mean" else asked.accuracy(epsilon).words,
         epsilon=epsilon,
         entry=reply.entry,
         receipt=receipt if visit.signs else None,
@@ -322,9 +317,19 @@ async def ask(visit: PageVisit) -> Response:
     )
 
 
-def _heads(asked: Draft, by: str) -> list[str]:
-    columns = getattr(asked.question, "columns", ())
-    return [*([by] if by else []), *columns] or ["rows"]
+def _told(asked: Draft, releases: Sequence[Release]) -> dict[str, Any]:
+    """Return an answer as a page tells it: one number, or a line for each part and cell."""
+    lines = _lines(asked, releases)
+    return {
+        "words": asked.title,
+        "scope": asked.scope,
+        "by": asked.by,
+        "heads": [*([asked.by] if asked.by else []), *getattr(asked.question, "columns", ())] or ["rows"],
+        "single": _single(releases[0]) if len(releases) == 1 and not isinstance(releases[0], Histogram) else None,
+        "chart": lines[:LINES],
+        "hidden": max(0, len(lines) - LINES),
+        "negative": asked.question.kind in ("count", "histogram") and any(MINUS in line["value"] for line in lines),
+    }
 
 
 def _single(release: Any) -> dict[str, str]:
@@ -463,7 +468,10 @@ async def job(visit: PageVisit) -> Response:
     if found.model is not None:
         return visit.go(f"/console/tables/{quote(found.table, safe='')}/models/{found.model}")
     ended, problem = found.state in ("done", "failed", "cancelled"), sentence(found.problem or "")
-    return visit.show("job.html", job=found, states=STATES, ended=ended, problem=problem)
+    pause = 0.0
+    with suppress(Refusal):  # the table was taken back meanwhile
+        pause = TICKS * (await visit.call("describe", table=found.table)).tick
+    return visit.show("job.html", job=found, states=STATES, ended=ended, problem=problem, pause=pause)
 
 
 async def job_state(visit: PageVisit) -> Response:

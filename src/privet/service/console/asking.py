@@ -7,6 +7,7 @@ ledger is in reach.
 from __future__ import annotations
 
 import math
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import Any
 
-from privet.conditions import conditions, point_of, rank
+from privet.conditions import conditions, point_of, rank, split_texts
 from privet.errors import QuestionError
 from privet.kernel import (
     LARGEST_EPSILON,
@@ -30,6 +31,8 @@ from privet.kernel import (
     Split,
     Unit,
     as_epsilon,
+    cells_of,
+    digest,
     fraction_of,
 )
 from privet.question_json import question_from_json, step_to_json
@@ -51,6 +54,7 @@ USUAL_ROWS = 1000  # that a mean is of, where nothing is public about the number
 _MOST_LISTED = 200  # values of a column that a form lists
 _SMALLEST = 1e-6  # epsilon that is tried for an accuracy
 _DIGITS = 3  # of an epsilon that was made for an accuracy
+_OF_FORM = re.compile(r"console \w+")  # the key of a question that was asked by a form
 
 
 @dataclass(frozen=True)
@@ -102,8 +106,10 @@ class Draft:
         One for each part; a single empty one without a division.
     scope : str
         The rows, in words.
-    expected : int
+    expected : int, default 0
         The number of rows that somebody expects there: what a mean is off depends on it.
+    by : str, default ""
+        The column by whose values they are divided.
     """
 
     question: Question[Any]
@@ -112,7 +118,8 @@ class Draft:
     steps: tuple[Keep | Divide, ...]
     labels: tuple[str, ...]
     scope: str
-    expected: int
+    expected: int = 0
+    by: str = ""
 
     @property
     def title(self) -> str:
@@ -140,10 +147,9 @@ class Draft:
         """Return what each part is charged for an epsilon, in the unit of the table."""
         return PerPart.same(self.unit.amount(epsilon), len(self.labels))
 
-    def mechanisms(self, epsilon: Fraction) -> PerPart[Mechanism]:
-        """Return what will draw the noise: every record of a person gets its share."""
-        records = self.domain.rows_per_person
-        losses = self.amounts(epsilon).map(lambda own: self.unit.of_record(own, records))
+    def mechanisms(self, amounts: PerPart[Fraction]) -> PerPart[Mechanism]:
+        """Return what draws the noise for what each part is charged: every record of a person gets its share."""
+        losses = amounts.map(lambda own: self.unit.of_record(own, self.domain.rows_per_person))
         return self.question.mechanisms(self.domain, losses, self.unit)
 
     def accuracy(self, epsilon: Fraction) -> Accuracy:
@@ -173,7 +179,7 @@ class Draft:
 
     def _size(self, epsilon: Fraction) -> float:
         """Return how far off one answer is at most, with 95% confidence."""
-        mechanism: Any = self.mechanisms(epsilon)[0]
+        mechanism: Any = self.mechanisms(self.amounts(epsilon))[0]
         kind = self.question.kind
         if kind in ("count", "histogram"):
             return float(mechanism.error(CONFIDENCE))
@@ -203,10 +209,11 @@ class Draft:
             low, high = (low, middle) if self._size(as_epsilon(rounded(math.exp(middle)))) <= size else (middle, high)
         return as_epsilon(rounded(math.exp(high)))
 
-    def releases(self, epsilon: Fraction, noisy: list[Any], private: bool, entry: int | None) -> Releases[Release]:
-        """Return the answers of all parts, made of what the API has answered."""
-        mechanisms = self.mechanisms(epsilon)
-        records = self.domain.rows_per_person
+    def releases(
+        self, amounts: PerPart[Fraction], noisy: list[Any], private: bool, entry: int | None
+    ) -> Releases[Release]:
+        """Return the answers of all parts, made of what the API has answered and what each part was charged."""
+        mechanisms, records = self.mechanisms(amounts), self.domain.rows_per_person
         losses = mechanisms.map(lambda own: self.unit.of_person(self.unit.loss(own), records))
         return Answers(noisy, mechanisms, losses, private, entry, self.unit).releases(self.question, self.domain)
 
@@ -291,7 +298,54 @@ def draft(form: Form, domain: Domain, unit: Unit) -> Draft:
     if by:
         steps.append(Divide(PerPart.same(Split(domain[by].name), 1)))
         labels = tuple(domain[by].labels)
-    return Draft(question, domain, unit, tuple(steps), labels, scope or "all rows", _expected(form, domain))
+    expected = _expected(form, domain)
+    return Draft(
+        question, domain, unit, tuple(steps), labels, scope or "all rows", expected, domain[by].name if by else ""
+    )
+
+
+def asked_before(charge: Mapping[str, Any], parts: int, domain: Domain, unit: Unit) -> Draft | None:
+    """Return the question of a form from what the ledger says of it, to tell its answer with its bounds again.
+
+    Parameters
+    ----------
+    charge : mapping
+        The body of its line.
+    parts : int
+        How many answers it got.
+    domain : Domain
+    unit : Unit
+
+    Returns
+    -------
+    Draft or None
+        None if a program asked it, the domain has other cells since, or the line leaves a doubt about what was asked.
+    """
+    known = {"domain": digest(cells_of(domain)), "rows_per_person": domain.rows_per_person, "unit": unit.name}
+    if not _OF_FORM.fullmatch(str(charge["key"])) or any(charge[name] != value for name, value in known.items()):
+        return None
+    words, scope = charge["question"], charge["scope"]
+    named = [column.name for column in domain.columns if column.name in words]
+    share = fraction_of(words.rpartition(", ")[2].removesuffix(")"))  # the rank of a quantile, as the ledger says it
+    contents: list[dict[str, Any]] = [{"question": "count"}]
+    for name in named:
+        contents += [{"question": kind, "column": name} for kind in ("mean", "sum", "majority")]
+        contents += [{"question": "quantile", "column": name, "rank": str(share)}] if share is not None else []
+        contents += [{"question": "histogram", "columns": [name]}]
+        contents += [{"question": "histogram", "columns": [name, other]} for other in named if other != name]
+    questions = [question_from_json({"version": Question.version, **content}) for content in contents]
+    meant = [question for question in questions if question.words == words]
+    labels: tuple[str, ...] = ("",)
+    by: list[str] = []
+    if parts > 1:  # no other division is in a form than one by all values of a column
+        splits = {column.name: split_texts(Split(column.name), domain) for column in domain.columns}
+        by = [name for name, (own, texts) in splits.items() if len(own) == parts and scope.endswith(f" / {texts[0]}")]
+        if len(by) != 1:
+            return None
+        own, texts = splits[by[0]]
+        labels, scope = tuple(own), scope.removeprefix(f"{parts} parts, first ").removesuffix(f" / {texts[0]}")
+    scope = scope.removeprefix("all rows where ")
+    return Draft(meant[0], domain, unit, (), labels, scope, by=by[0] if by else "") if len(meant) == 1 else None
 
 
 def _expected(form: Form, domain: Domain) -> int:

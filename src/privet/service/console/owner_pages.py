@@ -215,6 +215,7 @@ async def _analysts(
         status,
         people=dict(sorted(people.items())),
         caps={budget.table: budget.cap for budget in budgets},
+        spent={budget.table: budget.spent_by for budget in budgets},
         owners=[token for token in tokens if token.role == OWNER],
         problem=problem,
         made=made,

@@ -7,14 +7,14 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import groupby
 from typing import Any
 
 from privet.service.api import LineReply
 from privet.service.console.asking import Form
-from privet.text import short_text
+from privet.text import plain_words, short_text
 
 # Kinds that a filter offers, and what they are called.
 GROUPS = {
@@ -52,10 +52,11 @@ _PLAIN = {
     "request": "{analyst} asks for {epsilon} more: {purpose}",
     "approval": "{by} agreed to request {request} of {analyst}; another owner must agree, too",
     "withdrawal": "{by} took the table from {analyst}",
-    "grant": "The configuration says something new of what {analyst} may use",
-    "owners": "The configuration names other owners",
-    "permit": "The configuration says something new of the permit {permit}",
+    "grant": "The configuration says what {analyst} may use",
+    "owners": "The configuration says who the owners are",
+    "permit": "The configuration says what the permit {permit} allows",
 }
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _LONGEST = 300  # characters of what a line says
 _FEW = 4  # charges in a row that are shown one by one are fewer
 MOST_SHOWN = 100  # lines of a page
@@ -163,7 +164,8 @@ def _event(line: LineReply, who: str) -> tuple[str, str, str]:
     repeated = "" if not isinstance(times, int) else "and once more" if times == 1 else f"and {times:,} times more"
     if event == "decision":
         what = "granted" if facts.get("granted") else "refused"
-        return f"{by} {what} request {facts.get('request')} of {who}", repeated, _amount(facts.get("own_raise"))
+        amount = _amount(facts.get("own_raise"))
+        return f"{by} {what} request {facts.get('request')} of {who}", repeated, f"+{amount}" if amount else ""
     if event == "configured-cap":
         return f"The configuration allows {_whose(line)} {_amount(facts.get('cap'))}", repeated, ""
     if event == "owner-grant":
@@ -175,9 +177,30 @@ def _event(line: LineReply, who: str) -> tuple[str, str, str]:
     if event in _PLAIN:
         values = {"algorithm": "a model", "by": by, **facts, "analyst": line.analyst or "somebody"}
         values["epsilon"] = _amount(values.get("epsilon"))
-        return _PLAIN[event].format_map(_Known(values)), repeated, ""
+        return _PLAIN[event].format_map(_Known(values)), repeated or _allowed(facts), ""
     plain = {name: value for name, value in facts.items() if name != "event"}
-    return f"{event.replace('-', ' ').capitalize()}{f' of {line.analyst}' if line.analyst else ''}", _short(plain), ""
+    return (
+        f"{event.replace('-', ' ').capitalize()}{f' of {line.analyst}' if line.analyst else ''}",
+        plain_words(plain),
+        "",
+    )
+
+
+def _allowed(facts: Mapping[str, Any]) -> str:
+    """Return what a line says that a permit allows, in words; of other lines nothing."""
+    if facts.get("event") != "permit":
+        return ""
+    lists = {name: ", ".join(map(str, facts.get(name) or ())) for name in ("analysts", "spenders", "release")}
+    return "; ".join(
+        (
+            f"for {lists['analysts'] or 'nobody'}",
+            f"may spend: {lists['spenders'] or 'nobody'}",
+            f"purposes: {'; '.join(map(str, facts.get('purposes') or ())) or 'any'}",
+            f"until {facts.get('expires') or 'the table is taken back'}",
+            f"may leave: {lists['release']}",
+            f"owners who must agree to a raise: {facts.get('approvals')}",
+        )
+    )
 
 
 class _Known(dict[str, Any]):
@@ -185,10 +208,6 @@ class _Known(dict[str, Any]):
 
     def __missing__(self, key: str) -> str:
         return "?"
-
-
-def _short(facts: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}: {value}" for name, value in facts.items())
 
 
 def _amount(value: object) -> str:
@@ -212,7 +231,9 @@ class Filters:
     @classmethod
     def of(cls, form: Form) -> Filters:
         """Return the filters of a form."""
-        return cls(*(form.text(name) for name in ("table", "analyst", "group", "since", "until", "text")))
+        table, analyst, group, since, until, text = (form.text(field.name) for field in fields(cls))
+        days = [day if _DAY.fullmatch(day) else "" for day in (since, until)]  # what no browser sends is no filter
+        return cls(table, analyst, group, days[0], days[1], text)
 
     def finds(self, line: LineReply) -> bool:
         """Return whether a line is looked for."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -377,7 +378,7 @@ class Console:
             raise Refusal("bad-request", "this is not a form in UTF-8.") from None
         fields: dict[str, list[str]] = {}
         for name, value in pairs:
-            fields.setdefault(name, []).append(clean(value))
+            fields.setdefault(name, []).append(clean(re.sub("[\r\n]+", " ", value)))  # a purpose of several lines
         return Form(fields)
 
     def _absent(self, caller: Caller | None) -> Response:
@@ -461,7 +462,8 @@ def _templates() -> jinja2.Environment:
     made.filters.update(
         amount=amount,
         day=day,
-        delta=lambda text: f"{float(Fraction(text)):g}",
+        delta=delta_text,
+        seconds=lambda number: "a second" if number == 1 else f"{number:.3g} seconds",
         part=lambda name: quote(str(name), safe=""),
         whole=lambda number: f"{number:,}",
     )
@@ -476,6 +478,15 @@ def amount(value: Fraction | str | int | None) -> str:
     ('0.125', '—')
     """
     return "—" if value is None else short_text(Fraction(value))
+
+
+def delta_text(text: str) -> str:
+    """Return a delta for people, which no line ends in the middle of.
+
+    >>> delta_text("1/1000000")
+    '1e\N{NON-BREAKING HYPHEN}06'
+    """
+    return f"{float(Fraction(text)):g}".replace("-", "\N{NON-BREAKING HYPHEN}")
 
 
 def day(at: str) -> str:

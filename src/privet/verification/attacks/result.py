@@ -13,12 +13,16 @@ class Undecided(Exception):
     """An attack found nothing, and part of it cannot be decided on this layer; the text says why."""
 
 
+class AsFarAsTested(Exception):
+    """An attack found nothing, by a test whose power the text says."""
+
+
 @dataclass(frozen=True)
 class AttackResult:
     """Whether a layer held against an attack.
 
     `held` is None where that cannot be decided. `found` says what got through, one sentence each, or why
-    nothing could be decided. No sentence depends on a private row.
+    nothing could be decided, or how much a test would have found. No sentence depends on a private row.
     """
 
     number: int
@@ -55,6 +59,8 @@ class Attack:
             held = not found
         except Undecided as reason:
             held, found = None, [str(reason)]
+        except AsFarAsTested as power:
+            held, found = True, [str(power)]
         except Exception as error:
             held, found = False, [f"the layer raised {type(error).__name__} where it should have answered."]
         return AttackResult(self.number, self.name, self.leak, held, tuple(found))

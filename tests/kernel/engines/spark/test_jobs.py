@@ -69,6 +69,18 @@ def test_a_level_of_a_fit_is_one_job_with_one_shuffle(spark: Any, attributes: in
         assert [len(job.stageIds) for job in told] == [2] * (1 + 3)
 
 
+@long
+def test_a_fit_with_a_delta_is_one_job_a_question(spark: Any) -> None:
+    """Class counts, probe, thirty steps, and pairs chosen and probed three times: each asks for all of its tables."""
+    domain = Domain((*(Nominal(name, (0, 1, 2)) for name in "abc"), Nominal("y", (0, 1))), target="y", rows=2000)
+    rows = np.random.default_rng(1).integers(0, [3, 3, 3, 2], (2000, 4)).tolist()
+    with privet.open(frame(domain.names, ["BIGINT"] * 4, rows)[0], domain, budget=4, delta="1e-6") as table:
+        group = table._session.engine.group
+        opening = jobs(spark, group)
+        fitted = privet.BoostedTablesClassifier(4).fit(table)
+        assert len(fitted.privacy_.steps) == len(jobs(spark, group) - opening) == 2 + 30 + 3 * 2
+
+
 def test_closing_leaves_nothing_and_may_be_done_twice(spark: Any) -> None:
     table = privet.open(census(50)[1], CENSUS, budget=10)
     table.partition("education").count(1)

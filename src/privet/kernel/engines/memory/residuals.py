@@ -63,7 +63,8 @@ def _add_cells(codes: Any, columns: Any, strides: Any, table: Any, margins: Any)
     cell = np.empty(_BLOCK, dtype=np.uint32)
     for start in range(0, margins.shape[1], _BLOCK):
         stop = min(start + _BLOCK, margins.shape[1])
-        cell[:] = 0
+        for i in range(_BLOCK):
+            cell[i] = 0
         _add_codes(codes, columns, strides, start, stop, cell)
         for c in range(len(table)):
             values, sums = table[c], margins[c, start:stop]
@@ -212,11 +213,12 @@ def sum_residuals(rows: Scored, caps: tuple[int, ...], wanted: Cover) -> Counts:
     """Return the entries of all tables: [part, own of each class and, of more than two, others of each, cell]."""
     sums, limits = np.zeros(wanted.starts[-1], dtype=np.int64), np.array(caps, dtype=np.int64)
     width = np.int64 if len(rows.weights) else np.int32
+    errors, exponential = (None, _EXP) if len(caps) > 2 else (_ERRORS, None)  # one is None: its loop is not compiled
     entries = np.empty(wanted.inner * int(wanted.groups.cells.sum()), dtype=width)
     for start in range(0, len(rows.target), _STRETCH):
         entries[:] = 0
         stop = min(start + _STRETCH, len(rows.target))
-        _sum_groups(tuple(rows), limits, _ERRORS, _EXP, tuple(wanted.groups), wanted.inner, start, stop, entries)
+        _sum_groups(tuple(rows), limits, errors, exponential, tuple(wanted.groups), wanted.inner, start, stop, entries)
         _sum_cells(entries, wanted.sums, wanted.inner, sums)
     return sums
 
@@ -229,13 +231,12 @@ def _sum_groups(
     members, strides, bounds, cells = groups
     # unsigned indices: with signed ones every access asks whether it counts from the end
     classes = len(caps)
-    several = classes > 2
-    width = 2 * classes if several else 2
+    width = 2 if exponential is None else 2 * classes
     first = np.empty(_BLOCK, dtype=strides.dtype)  # the part and class of a row
     key = np.empty(_BLOCK, dtype=strides.dtype)
     weight = np.empty(_BLOCK, dtype=entries.dtype)
     own = np.empty(_BLOCK, dtype=entries.dtype)
-    others = np.empty((classes if several else 0, _BLOCK), dtype=entries.dtype)
+    others = np.empty((0 if exponential is None else classes, _BLOCK), dtype=entries.dtype)
     for start in range(begin, end, _BLOCK):
         stop = min(start + _BLOCK, end)
         size, label, node = stop - start, target[start:stop], nodes[start:stop]
@@ -245,10 +246,10 @@ def _sum_groups(
         if len(weights):
             for i in range(size):
                 weight[i] *= weights[start + i]
-        if several:
-            _share_errors(margins[:, start:stop], label, caps, exponential, weight, own, others)
-        else:
+        if errors is not None:
             _look_up_errors(margins[0, start:stop], label, caps, errors, weight, own)
+        if exponential is not None:
+            _share_errors(margins[:, start:stop], label, caps, exponential, weight, own, others)
         offset = 0
         for group in range(len(cells)):
             stride, within = cells[group], slice(bounds[group], bounds[group + 1])
@@ -259,7 +260,7 @@ def _sum_groups(
             offset += len(mine)
             for i in range(size):
                 mine[key[i]] += own[i]
-            if several:
+            if exponential is not None:
                 for i in range(size):
                     key[i] -= label[i] * stride
                 for c in range(classes):

@@ -38,7 +38,7 @@ BUDGETS = {
     "full": ("0.75", "1", "1.5", "2", "3", "4"),
 }
 CORRECTED_BUDGETS = {"tiny": (), "quick": ("3",), "medium": ("3",), "full": BUDGETS["full"]}
-REPEATS = {"tiny": 2, "quick": FOLDS, "medium": 4 * FOLDS, "full": 10 * FOLDS}
+REPEATS = {"tiny": 2, "quick": FOLDS, "medium": 10 * FOLDS, "full": 10 * FOLDS}
 ROWS = {"tiny": 2000, "quick": None, "medium": None, "full": None}
 
 

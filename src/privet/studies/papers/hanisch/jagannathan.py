@@ -20,6 +20,7 @@ from privet.studies.reading import TASK
 from privet.studies.rows import table
 from privet.studies.study import Study
 from privet.studies.trial import Outcome, Plain, Trial, Work
+from privet.studies.verdict import CERTAIN, p_value
 
 SOURCE = "Jagannathan, Pillaipakkamnatt and Wright, Transactions on Data Privacy 5, 2012"
 TABLES = ("nursery", "house-votes", "mushroom")
@@ -183,7 +184,7 @@ def _above(
     keys: Mapping[str, tuple[str, str, str, int]],
 ) -> Above:
     apart = {name: [found[key][fold] - majority[key][fold] for fold in found[key]] for name, key in keys.items()}
-    return {name: (Estimate.of(points), corrected_t_test(points, 0.1)) for name, points in apart.items()}
+    return {name: (Estimate.of(points), p_value(points)) for name, points in apart.items()}
 
 
 def _points(above: Above) -> str:
@@ -200,7 +201,8 @@ def _naive(above: Above) -> bool | None:
 
 
 def _worse(above: Above) -> bool | None:
-    if any(points.mean < 0 and p < 0.05 for points, p in above.values()):
+    """Worse in one case. The sentence is about these tables, not about others like them: folds count as they are."""
+    if any(points.mean < 0 and p < CERTAIN for points, p in above.values()):
         return True
     return False if min(points.low for points, _ in above.values()) > -1 else None
 

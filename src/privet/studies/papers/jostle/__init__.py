@@ -36,9 +36,11 @@ EXTENTS = {
 }
 
 
-def _tables(size: str) -> list[Trial]:
+NODE_EXTENTS = {**EXTENTS, "medium": replace(EXTENTS["medium"], tables=40)}  # three short runs on each
+
+
+def _tables(extent: Extent) -> list[Trial]:
     """A trial for each table, without a learner yet; none is used twice, so that they are independent."""
-    extent = EXTENTS[size]
     return [
         Trial(f"synthetic/{kind}", "", epsilon, APART * at + number, rows)
         for kind in extent.kinds
@@ -49,14 +51,18 @@ def _tables(size: str) -> list[Trial]:
 
 def _everything(size: str) -> list[Trial]:
     ways = {**ALGORITHMS, **AUTO}
-    return [replace(on, learner=learner, options=options) for on in _tables(size) for learner, options in ways.values()]
+    return [
+        replace(on, learner=learner, options=options)
+        for on in _tables(EXTENTS[size])
+        for learner, options in ways.values()
+    ]
 
 
 def _nodes(size: str) -> list[Trial]:
     tasks: list[tuple[dict[str, Way], Pairs]] = [(CONSTANT, ()), (BY_NODE, (("task", "by-node"),))]
     return [
         replace(on, learner=learner, options=options, settings=settings)
-        for on in _tables(size)
+        for on in _tables(NODE_EXTENTS[size])
         for ways, settings in tasks
         for learner, options in ways.values()
     ]

@@ -42,7 +42,7 @@ class Extent:
 TINY = Extent(2, 2, 2, ("0.01", "0.1", "0.5"), (1, 3, 6), rows=500)
 FULL = Extent(1000, 1000, 1000, EPSILONS, tuple(range(1, 11)))  # ten folds, a hundred times
 SOME_KS = (1, 2, 3, 4, 5, 7, 10)
-MUSHROOM, ADULT = Extent(60, 30, 30, EPSILONS, SOME_KS), Extent(30, 20, 20, EPSILONS, SOME_KS)  # an hour
+MUSHROOM, ADULT = Extent(60, 30, 30, EPSILONS, SOME_KS), Extent(60, 20, 60, EPSILONS, SOME_KS)  # an hour
 EXTENTS: dict[str, dict[str, Extent]] = {
     "mushroom": {"tiny": TINY, "quick": Extent(12, 4, 5, EPSILONS, SOME_KS), "medium": MUSHROOM, "full": FULL},
     "adult": {"tiny": TINY, "quick": Extent(5, 3, 4, EPSILONS, SOME_KS), "medium": ADULT, "full": FULL},
@@ -68,8 +68,7 @@ def _maximal(data: str, extent: Extent, k: int, epsilon: str) -> list[Trial]:
 
 
 def _other(data: str, extent: Extent) -> list[Trial]:
-    """The reading of a table that is not one of score and k."""
-    way = OTHERS[data]
+    """The readings of a table that are not those of score and k."""
     return [
         Trial(
             f"{data}/{way.form}",
@@ -84,6 +83,7 @@ def _other(data: str, extent: Extent) -> list[Trial]:
             ),
             (("folds", FOLDS), ("task", "walk")),
         )
+        for way in OTHERS[data]
         for epsilon in extent.epsilons
         for fold in range(extent.folds)
         for learner in MAXIMAL

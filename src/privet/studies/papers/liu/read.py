@@ -58,7 +58,7 @@ def _panels(data: str, runs: Runs) -> dict[str, tuple[TreeReading, ...]]:
     return {
         f"{data}, k as the paper has it: {ks}": WAYS[:2],
         f"{data}, k = {SMALL_K} at every epsilon": WAYS[2:],
-        f"{data}, in another reading": (OTHERS[data],),
+        **{f"{data}, in another reading: {way.name}": (way,) for way in OTHERS[data]},
     }
 
 
@@ -86,22 +86,25 @@ def _table_claims(data: str, place: str, runs: Runs) -> list[Claim]:
     if not lines:
         return []
     return [
-        read_claim(place, "printed", [_near(place, way, runs) for way in lines], "printed"),
+        *(
+            read_claim(place, "printed", [_near(place, way, name, runs) for way in lines], "printed", name)
+            for name in MAXIMAL.values()
+        ),
         read_claim(place, "steadier", [_steadier(way, *both) for way, both in lines.items()], "steadier"),
         read_claim(place, "settles", [_settles(way, *both) for way, both in lines.items()], "settles"),
         read_claim(place, "ensemble", [_ensemble(way, *both) for way, both in lines.items()], "ensemble"),
     ]
 
 
-def _near(place: str, way: TreeReading, runs: Runs) -> ClaimReading:
-    """How many of the printed means are within a point of ours, or within three standard errors of both.
+def _near(place: str, way: TreeReading, name: str, runs: Runs) -> ClaimReading:
+    """How many of a learner's printed means are within a point of ours, or within three standard errors of both.
 
     Errors of more than a few points can show that numbers differ, and not that they are the same.
     """
     near = far = wide = 0
     apart = []
     for cell in _cells(runs, place, [way]):
-        if cell.paper is not None:
+        if cell.paper is not None and cell.series.startswith(name):
             gap = abs(cell.ours.mean - cell.paper.value)
             error = 3 * math.hypot(cell.ours.se, cell.paper.se)
             near += gap <= max(1.0, error)

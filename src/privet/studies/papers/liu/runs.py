@@ -17,7 +17,7 @@ PAPER = "liu"
 SMALL_K = 3
 
 READINGS = {"literal": "largest cell", "sum": "sum of cells"}
-FREQUENCY = "liu-frequency"  # a form of Adult: five bins of equal frequency
+FREQUENCY, BOTH_FILES = "liu-frequency", "liu-both-files"  # forms of Adult: five bins of equal frequency
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,19 @@ WAYS = tuple(
     for k, more in ((None, ", k as printed"), (SMALL_K, f", k = {SMALL_K} throughout"))
     for score, name in READINGS.items()
 )
+_WEKA = "the largest cell, k = 2 throughout, Weka's bins of equal frequency"
 OTHERS = {  # readings that were found by looking for the printed numbers: hypotheses
-    "adult": TreeReading(
-        "the largest cell, k = 2 throughout, Weka's bins of equal frequency", "literal", 2, form=FREQUENCY
+    "adult": (
+        TreeReading(_WEKA, "literal", 2, form=FREQUENCY),
+        TreeReading(f"{_WEKA}, both files of Adult", "literal", 2, form=BOTH_FILES),
     ),
-    "mushroom": TreeReading("the largest cell, k as printed, growth stopped at depth 4", "literal", cut=4),
+    "mushroom": (TreeReading("the largest cell, k as printed, growth stopped at depth 4", "literal", cut=4),),
 }
 
 
 def ways_of(data: str) -> tuple[TreeReading, ...]:
-    """The readings of a table: score and k, and one more."""
-    return (*WAYS, OTHERS[data])
+    """The readings of a table: by score and k, and those found afterwards."""
+    return (*WAYS, *OTHERS[data])
 
 
 MAXIMAL = {"maxtree": "MaxTree", "maxforest": "MaxForest"}
