@@ -160,13 +160,13 @@ MODELS: dict[str, Callable[[], str]] = {
     "a whole number of many digits": lambda: changed(prior=[1, 2]).replace("[1, 2]", f"[1, {'9' * 4_000}]"),
     "more digits than Python reads": lambda: changed(prior=[1, 2]).replace("[1, 2]", f"[1, {'9' * 40_000}]"),
     "a version of many digits": lambda: changed(version=10**4000),
-    "a tree of a hundred thousand levels": lambda: chain(100_000),
+    "a tree of a hundred thousand levels": lambda: chain(part_of(100_000, FILLED)),
     "a tree of a thousand levels more": lambda: chain(1_002),
     "a threshold of many digits": lambda: changed(
         trees=[[{"split": "age", "at": 10**4000, "counts": [1, 2], "deviation": 0.0}]]
     ),
     "a node that is all its children": lambda: changed(trees=[[{"split": "sex", "counts": [1, 2], "deviation": 0.0}]]),
-    "a hundred thousand steps of one level": lambda: recorded(steps=[STEP] * 100_000),
+    "a hundred thousand steps of one level": lambda: recorded(steps=[STEP] * part_of(100_000, FILLED)),
     "losses that cannot be added": lambda: recorded(
         steps=[{**STEP, "epsilon": f"1/{10**390 + i}"} for i in range(1000)]
     ),
@@ -183,7 +183,7 @@ MODELS: dict[str, Callable[[], str]] = {
     "many trees over many columns": lambda: changed(
         domain=MANY_COLUMNS, trees=[[{"counts": [1, 2], "deviation": 0.0}]] * 9_999 + [[]]
     ),
-    "tables without an end": lambda: changed(tables=[[]] * 200_000),
+    "tables without an end": lambda: changed(tables=[[]] * part_of(200_000, FILLED)),
     "a table of lists in lists": lambda: changed(
         tables=[{"columns": ["age"], "epsilon": "1", "values": [[[[]]]] * 4, "deviation": []}]
     ),

@@ -47,7 +47,7 @@ SIZES = {
     "registry runs without power": Size(0.05, 1, "of them where only the listed outcomes must show a loss"),
     "registry outcomes": Size(0.1, 1, "of the outcomes that are listed for it"),
     "killed processes": Size(17, 50, "processes, for each store of a ledger", cases=True),
-    "longest texts of a model": Size(0.2, 1, "of as many lists or names as a file of a model may have"),
+    "longest texts of a model": Size(0.2, 1, "of as many lists, names, levels and steps as a file of a model may have"),
     "charges of a race": Size(200, 1000, "charges that 16 processes race for, in each store"),
     "ledgers opened at once": Size(1, 4, "PostgreSQL schemas, and three times as many files"),
     "attacks on every path": Size(5, 19, "attacks"),

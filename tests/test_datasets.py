@@ -288,7 +288,7 @@ def test_a_leaf_is_random_from_the_third_level_on() -> None:
     """Of some 4 nodes on the third level 0.3 are leaves: of 800, five standard deviations are 65."""
     leaves = 0
     for tree in range(200):
-        sizes = _points(tree, rows=2000, depth=3, classes=10_000)["class"].value_counts(normalize=True)
+        sizes = _points(tree, rows=800, depth=3, classes=10_000)["class"].value_counts(normalize=True)
         leaves += int((sizes > 3 / 16).sum())  # a quarter of the rows, and not an eighth
     assert abs(leaves - 240) < 65
 

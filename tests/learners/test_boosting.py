@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import long
 
 import privet
 from privet.kernel.column import Nominal, Numeric
@@ -225,6 +226,11 @@ def test_a_column_with_a_comma_is_no_pair() -> None:
 
 
 def test_rows_beyond_all_reason_make_a_plan_that_ends() -> None:
+    assert planned(domain_of([2, 3]), 1e15, Fraction(1)).steps <= CONSTANTS.max_steps
+
+
+@long
+def test_a_fit_to_rows_beyond_all_reason_ends() -> None:
     domain = domain_of([2], rows=10**15)
     found = boost(privet.open(rows_of(50, 2)[["a0", "y"]].clip(0, 1), domain, budget=1), Fraction(1), COINS)
     assert len(found.tables) <= CONSTANTS.max_steps

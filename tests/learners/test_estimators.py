@@ -168,16 +168,17 @@ def test_pipelines_and_cross_validation(make: Any) -> None:
 @each_kind
 def test_grid_search(make: Any) -> None:
     # numpy's numbers, as a grid often has them
-    grid: dict[str, Any] = {"epsilon": [0.001, SURE]}
+    enough = 50 if make in TABLES else SURE  # boosted tables take more steps the more there is to spend
+    grid: dict[str, Any] = {"epsilon": [0.001, enough]}
     if make not in TABLES:
         grid["max_depth"] = np.arange(1, 4, 2)
     if make in FORESTS:
         grid["n_estimators"] = np.array([1, 5])
     search = GridSearchCV(_new(make), grid, cv=2).fit(X, Y)
     if make in LEARNING:
-        assert search.best_params_["epsilon"] == SURE
+        assert search.best_params_["epsilon"] == enough
         assert search.best_score_ > 0.8
-    assert search.best_estimator_.privacy_.spent <= SURE
+    assert search.best_estimator_.privacy_.spent <= enough
 
 
 # -- votes --------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from postgres_server import shared_server
+from sizes import long
 
 import privet
 from privet.kernel import Domain, Nominal, Numeric
@@ -82,8 +84,11 @@ def address_of(access: str, folder: Path) -> str:
     return server.address(table="passes")
 
 
-@pytest.mark.parametrize("pairs", [True, False])
-@pytest.mark.parametrize("access", ["stream", "push-down", "postgres"])
+CASES = [*itertools.product(("stream", "push-down"), (True, False)), ("postgres", False)]
+CASES.append(pytest.param("postgres", True, marks=long))  # ten seconds of the server
+
+
+@pytest.mark.parametrize(("access", "pairs"), CASES)
 def test_a_question_reads_the_rows_once(access: str, pairs: bool, reads: list[str], tmp_path: Path) -> None:
     """Would catch a question that is asked of the server for each of its tables, or rows coded anew for finer cells."""
     path = "push-down" if access == "postgres" else access

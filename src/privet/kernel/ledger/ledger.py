@@ -280,7 +280,7 @@ class Ledger:
                     charge = Charge(what, canonical({"question": what}), "", "all rows", words, more, under=under)
                     log.permit_totals = PermitTotals()  # of this transaction, whose lines are not committed yet
                     permit = None if under is None else under.permit
-                    accounts = [*log.accounts(dataset, analyst, (), None, None, permit)]
+                    accounts = [*log.accounts(terms, analyst, (), None, None, permit)]
                     log.write_charge(analyst, charge, terms, accounts)
                     added += more
             return added
@@ -332,7 +332,7 @@ class Ledger:
             holds = log.open_holds(dataset)
             permit = None if charge.under is None else charge.under.permit
             held = _open_hold(holds, dataset, analyst, hold, charge.loss, asked, permit)
-            accounts = [*log.accounts(dataset, analyst, holds.values(), limit, held, permit)]
+            accounts = [*log.accounts(terms, analyst, holds.values(), limit, held, permit)]
             for account in accounts:
                 account.refuse_beyond(charge.loss, asked)
             line = log.write_charge(analyst, charge, terms, accounts, held)
@@ -424,11 +424,12 @@ class Ledger:
             If a cap, or the outer hold, leaves less than `epsilon`, or the outer hold has ended.
         """
         with self._transaction(_HOLD) as log:
-            wanted = log.known_terms(dataset, "open the table again").words(epsilon if asked is None else asked)
+            terms = log.known_terms(dataset, "open the table again")
+            wanted = terms.words(epsilon if asked is None else asked)
             text = f"reserve {wanted}" if wanted.startswith("rho") else f"reserve epsilon={wanted}"
             holds = log.open_holds(dataset)
             outer = _open_hold(holds, dataset, analyst, within, epsilon, text, permit)
-            for account in log.accounts(dataset, analyst, holds.values(), limit, outer, permit):
+            for account in log.accounts(terms, analyst, holds.values(), limit, outer, permit):
                 account.refuse_beyond(epsilon, text)
             if outer is not None:
                 whole = Account(f"reservation {outer.id}", outer.spent, outer.epsilon, outer.epsilon, outer.left)
@@ -562,7 +563,8 @@ class Ledger:
             if hold is not None and hold not in holds:
                 return Fraction(0)
             held = None if hold is None else holds[hold]
-            accounts = log.accounts(dataset, analyst, holds.values(), limit, held, permit)
+            terms = log.known_terms(dataset, "open the table again")
+            accounts = log.accounts(terms, analyst, holds.values(), limit, held, permit)
             return max(min(account.left for account in accounts if account.cap is not None), Fraction(0))
 
     def holds(self, dataset: str) -> list[Hold]:

@@ -502,11 +502,8 @@ class Log:
         """Return the terms of a data set; LedgerError if it is not registered."""
         terms = self.terms(dataset)
         if terms is None:
-            raise self._no_dataset(dataset, mend)
+            raise LedgerError(f"the ledger '{self.store.path}' has no data set '{dataset}'; {mend}.")
         return terms
-
-    def _no_dataset(self, dataset: str, mend: str) -> LedgerError:
-        return LedgerError(f"the ledger '{self.store.path}' has no data set '{dataset}'; {mend}.")
 
     def spent(self, dataset: str, analyst: str | None = None) -> Fraction:
         """Return what was charged to a data set, by everybody or by one analyst."""
@@ -522,22 +519,22 @@ class Log:
 
     def accounts(
         self,
-        dataset: str,
+        terms: Terms,
         analyst: str,
         holds: Collection[Hold],
         limit: Fraction | None,
         held: Hold | None,
         permit: str | None = None,
     ) -> Iterator[Account]:
-        """Return the account of a data set, an analyst's own on it, and a permit's if there is one.
+        """Return the account of the data set of these terms, an analyst's own on it, and a permit's if there is one.
 
         `holds` are the open ones of the data set, `held` is the one that pays, and `limit` caps the data set's total
-        in this opening of the data. LedgerError if there is no such data set.
+        in this opening of the data.
         """
-        words = self.known_terms(dataset, "open the table again").words
+        dataset, words = terms.dataset, terms.words
         whole = self.cap(dataset)
         if whole is None:
-            raise self._no_dataset(dataset, "open the table again")
+            raise ValueError("a data set has a cap from its first line on")
 
         def account(
             whose: str, spent: Fraction, cap: Fraction | None, own: list[Hold], limit: Fraction | None = None
