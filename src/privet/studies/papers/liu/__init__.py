@@ -44,7 +44,7 @@ class Extent:
 TINY = Extent(2, 2, 2, ("0.01", "0.1", "0.5"), (1, 3, 6), rows=500)
 FULL = Extent(1000, 1000, 1000, EPSILONS, tuple(range(1, 11)))  # ten folds, a hundred times
 SOME_KS = (1, 2, 3, 4, 5, 7, 10)
-MUSHROOM, ADULT = Extent(60, 30, 30, EPSILONS, SOME_KS), Extent(60, 20, 60, EPSILONS, SOME_KS)  # an hour
+MUSHROOM, ADULT = Extent(100, 30, 30, EPSILONS, SOME_KS), Extent(60, 20, 60, EPSILONS, SOME_KS)  # an hour
 EXTENTS: dict[str, dict[str, Extent]] = {
     "mushroom": {"tiny": TINY, "quick": Extent(12, 4, 5, EPSILONS, SOME_KS), "medium": MUSHROOM, "full": FULL},
     "adult": {"tiny": TINY, "quick": Extent(5, 3, 4, EPSILONS, SOME_KS), "medium": ADULT, "full": FULL},

@@ -37,7 +37,9 @@ EPSILON, ROWS, CLASSES, CANDIDATES = "0.1", 40, 2, 3  # of a count; rows of each
 # -- a node --------------------------------------------------------------------------------------
 
 EACH, RECONCILED, ACCUMULATED = "each by itself", "each, reconciled by least squares", "the parts, added up"
-CLOSED: dict[str, Callable[[int], int]] = {  # squared errors of a node and its i parts together, times epsilon squared, where 2 epsilon are lost
+CLOSED: dict[
+    str, Callable[[int], int]
+] = {  # squared errors of a node and its i parts together, times epsilon squared, where 2 epsilon are lost
     EACH: lambda i: 2 * (i + 1),
     RECONCILED: lambda i: 2 * i,
     ACCUMULATED: lambda i: i,
