@@ -21,8 +21,7 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, Counts, Engine
 from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, Json, is_name
 from privet.kernel.mechanisms import CheapestIntervals, IndexSelection, Mechanism, interval_lengths, selection
-from privet.kernel.per_part import PerPart
-from privet.kernel.rows import Rows
+from privet.kernel.rows import PerPart, Rows
 from privet.kernel.session import (
     FRACTION,
     TEXT,
