@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel.refined_table import DOMAIN, FRAME, HALF, ONE, TENTH, one_sentence, spent, table_of
-from privet.kernel.per_part import PerPart
 
 import privet
 from privet.errors import BudgetExceeded, DataError, PrivetError, QuestionError
 from privet.kernel import IntegerLaplace
 from privet.kernel.questions.counts import HistogramQuestion
 from privet.kernel.refinement import Chain
+from privet.kernel.rows import PerPart
 from privet.lab import open_public
 from privet.release import Count, Histogram, Releases, Sum
 

@@ -165,7 +165,7 @@ class PerPart(Sequence[T], Generic[T]):
         mine = self.compact()
         order = np.argsort(mine.which, kind="stable")
         ends = np.cumsum(np.bincount(mine.which, minlength=len(mine.values)))
-        return zip(mine.values, np.split(order, ends[:-1]), strict=True)
+        return zip(mine.values, np.split(order, ends), strict=False)  # after the last end nothing is left
 
     def compact(self) -> PerPart[T]:
         """Return the same with every value once, in the order of first appearance."""

@@ -101,20 +101,22 @@ class Recall:
         if isinstance(step, Keep) and not step.conditions:
             table = self._known(above, columns)
             return None if table is None else table[list(step.parts)]
-        if not isinstance(step, Divide) or any(split and split.thresholds is not None for split in step.splits):
+        if not isinstance(step, Divide):
             return None
-        tables: dict[str, Counts] = {}
-        children = [np.zeros((0, *(self._domain[name].size for name in columns)), dtype=np.int64)]
-        for part, split in enumerate(step.splits):
+        counts, groups = step.children(self._domain), list(step.splits.groups())
+        exact = np.zeros((rows.parts, *(self._domain[name].size for name in columns)), dtype=np.int64)
+        first = np.cumsum(counts) - counts  # of the children of each part
+        for split, parts in groups:
             if split is None:
                 continue
-            if split.column not in tables:
-                table = None if split.column in columns else self._known(above, (split.column, *columns))
-                if table is None:
-                    return None
-                tables[split.column] = table
-            children.append(tables[split.column][part])
-        return np.concatenate(children)
+            if split.thresholds is not None or split.column in columns:
+                return None
+            table = self._known(above, (split.column, *columns))
+            if table is None:
+                return None
+            for child in range(table.shape[1]):
+                exact[first[parts] + child] = table[parts, child]
+        return exact
 
     def _widest(self) -> int:
         return max((len(names) for tables in self._tables.values() for names in tables), default=-1)
