@@ -512,6 +512,10 @@ class DateQuantile(_Ranked):
 class Histogram(Refinable):
     """Noisy counts over all cells of some columns, empty ones included."""
 
+    values: NDArray[np.int64]
+    columns: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+
     @property
     def value(self) -> NDArray[np.int64]:
         return self.values.copy()
@@ -524,8 +528,28 @@ class Histogram(Refinable):
         noise: Noise,
         about: About,
     ) -> None:
-        self.values, self.columns, self.labels = _frozen(values), columns, labels
-        self.noise, self.about, self._refiner, self._part = noise, about, None, 0
+        self._have(_frozen(values), columns, labels, noise, about)
+
+    def _have(self, values: NDArray[np.int64], *rest: Any) -> None:
+        self.values, (self.columns, self.labels, self.noise, self.about) = values, rest
+        self._refiner, self._part = None, 0
+
+    @classmethod
+    def of_parts(
+        cls,
+        values: NDArray[np.int64],
+        columns: tuple[str, ...],
+        labels: tuple[tuple[str, ...], ...],
+        noises: Iterable[Noise],
+        abouts: Iterable[About],
+    ) -> list[Self]:
+        """Return a histogram for each part, of one array of theirs: the leaves of a tree are thousands."""
+        histograms = []
+        for own, noise, about in zip(_frozen(values), noises, abouts, strict=True):
+            histogram = cls.__new__(cls)
+            histogram._have(own, columns, labels, noise, about)
+            histograms.append(histogram)
+        return histograms
 
     def __getitem__(self, cell: str | tuple[str, ...]) -> Count:
         """Return the count of a cell, named by its labels."""
