@@ -18,7 +18,7 @@ from privet.ledger_lines import key_lines
 from privet.receipts import Checkpoint, KeptCheckpoints, Receipts, Shown, SigningKey
 from privet.receipts.receipt import LONGEST, loss_of
 from privet.receipts.verifier import Unproved, read_key
-from privet.text import clean, decimal_text, read_text, shown
+from privet.text import clean, read_text, short_text, shown
 
 app = typer.Typer(help="Receipts: proofs that an answer or a model stands in a ledger, checked offline.", **STYLE)
 key_app = typer.Typer(help="The key that signs the checkpoints of a ledger.", **STYLE)
@@ -351,11 +351,11 @@ def facts_of(result: Shown, name: str) -> dict[str, Any]:
     line, body, last = result.line, result.line["body"], result.charges[-1]["body"]
     compare = "" if result.trusted else " (compare it with what the owner has published)"
     unit = "rho " if last.get("unit") == "rho" else ""
-    spent, cap = (decimal_text(loss_of(last[part])) for part in ("dataset_spent", "dataset_cap"))
+    spent, cap = (short_text(loss_of(last[part])) for part in ("dataset_spent", "dataset_cap"))
     text = [
         f"good: {clean(name)} is {'an answer' if result.kind == 'answer' else 'a model'} of "
         f"'{clean(line['dataset'])}', {clean(line['day'])}, line {line['number']} of {result.checkpoint.size}",
-        f"  charged {unit}{decimal_text(result.loss)} in {_entries(result)}; {unit}{spent} of {cap} was spent then",
+        f"  charged {unit}{short_text(result.loss)} in {_entries(result)}; {unit}{spent} of {cap} was spent then",
         *([f"  under the permit '{clean(last['permit'])}'{_purpose(last)}"] if "permit" in last else []),
         *([f"  asked {clean(last['question'])} on {clean(last['scope'])}"] if result.kind == "answer" else []),
         *(["  NOT PRIVATE: its noise was seeded, for tests"] if not result.private else []),
