@@ -203,23 +203,10 @@ class Audit:
 
     @property
     def undecided(self) -> int:
-        """By posteriors: how many people are in leaves of which nothing follows either way: a value may be as frequent
-        as the threshold behind weights, everybody may have the label, if leaves were divided until they were pure, or
-        splits were chosen by a rule that excludes data sets and is not computed.
-        """
-        publication = self.publication
+        """How many people are in leaves of which nothing follows either way."""
         if self.missed > LOOSE:
             return self.people.total
-        if publication is None or self.by_own_row:  # what the own row adds is bounded by the size of its leaf
-            return 0
-        if publication.unused_choices:
-            return sum(int(publication.sizes[leaf]) for leaf in publication.leaves)
-        weighted = {
-            leaf
-            for leaf in publication.leaves
-            if publication.unclear(leaf) and publication.most_alike(leaf) >= self.threshold - SAME
-        }
-        return sum(int(publication.sizes[leaf]) for leaf in weighted | publication.perhaps_undivided)
+        return 0 if self.publication is None else undecided(self.publication, self.by_own_row, self.threshold)
 
     @property
     def missed(self) -> float:
@@ -401,6 +388,23 @@ class Audit:
         return f"<Audit of {self.name}: {people} known with {self.threshold:g}, worst posterior {self.worst:.3g}>"
 
 
+def undecided(publication: Publication, by_own_row: bool, threshold: float) -> int:
+    """How many people are in leaves of which nothing follows either way.
+
+    Behind weights a value may be as frequent as the threshold, and whoever knows the weight of each row can find whose
+    rows make up a sum. By posteriors everybody may have the label, if leaves were divided until they were pure, or
+    splits were chosen by a rule that excludes data sets and is not computed; what own rows add is bounded there.
+    """
+    leaves = publication.leaves
+    unclear = {leaf for leaf in leaves if publication.unclear(leaf)}
+    if not by_own_row:
+        if publication.unused_choices:
+            return sum(int(publication.sizes[leaf]) for leaf in leaves)
+        unclear = {leaf for leaf in unclear if publication.most_alike(leaf) >= threshold - SAME}
+        unclear |= publication.perhaps_undivided
+    return sum(int(publication.sizes[leaf]) for leaf in unclear)
+
+
 def _nobody(audit: Audit) -> str:
     """Why a model can be published: one sentence, and of a private one its promise."""
     what, threshold = f"'{plain(audit.sensitive)}'", f"{audit.threshold:g}"
@@ -448,6 +452,11 @@ def _somebody(audit: Audit) -> str:
         return (
             f"No verdict about the {what} of anybody: what the trees tell together was not solved, their sums are "
             f"missed by {audit.missed:.2g} of a person, so that more may follow than was found."
+        )
+    if audit.by_own_row and audit.worst < audit.threshold - SAME:
+        return (
+            f"No verdict about the {what} of {audit.undecided:,} of {audit.people.total:,} people: their rows were "
+            "weighted, and whoever knows each weight can find which rows make up the sum that a leaf shows."
         )
     if audit.by_own_row:
         return (
