@@ -402,7 +402,30 @@ def undecided(publication: Publication, by_own_row: bool, threshold: float) -> i
             return sum(int(publication.sizes[leaf]) for leaf in leaves)
         unclear = {leaf for leaf in unclear if publication.most_alike(leaf) >= threshold - SAME}
         unclear |= publication.perhaps_undivided
-    return sum(int(publication.sizes[leaf]) for leaf in unclear)
+    return sum(int(publication.sizes[leaf]) for leaf in unclear) + publication.unplaced
+
+
+def _why_undecided(publication: Publication, by_own_row: bool) -> str:
+    """Why nothing follows of some people either way."""
+    if any(map(publication.unclear, publication.leaves)):
+        if by_own_row:
+            return (
+                "their rows were weighted, and whoever knows each weight can find which rows make up the sum that a "
+                "leaf shows"
+            )
+        return "the rows of the tree were weighted, so the shares in their leaves are not known"
+    if publication.unplaced and (by_own_row or not publication.unused_choices):
+        return (
+            "a value that the tree asks for is missing, and what was published does not say where it led them (give "
+            "the fitted tree, or leave them out with training)"
+        )
+    if publication.unused_choices:
+        is_named = publication.tree.criterion is not None
+        return (
+            f"what the choice of splits tells is not computed, since {publication.unused_choices} (name the criterion"
+            f"{' none' if is_named else ', or none,'} for an adversary who does not use it)"
+        )
+    return "their leaves are pure if the tree was grown without max_depth (say so with stopping, full or none)"
 
 
 def _nobody(audit: Audit) -> str:
@@ -453,28 +476,15 @@ def _somebody(audit: Audit) -> str:
             f"No verdict about the {what} of anybody: what the trees tell together was not solved, their sums are "
             f"missed by {audit.missed:.2g} of a person, so that more may follow than was found."
         )
-    if audit.by_own_row and audit.worst < audit.threshold - SAME:
-        return (
-            f"No verdict about the {what} of {audit.undecided:,} of {audit.people.total:,} people: their rows were "
-            "weighted, and whoever knows each weight can find which rows make up the sum that a leaf shows."
-        )
+    if audit.undecided and audit.worst < audit.threshold - SAME:
+        assert audit.publication is not None
+        many = f"{audit.undecided:,} of {audit.people.total:,} people"
+        return f"No verdict about the {what} of {many}: {_why_undecided(audit.publication, audit.by_own_row)}."
     if audit.by_own_row:
         return (
             f"the own row of {people} adds {audit.threshold:g} or more to the probability of their {what}; the most is "
             f"{probability(audit.worst)}."
         )
-    if audit.undecided and audit.worst < audit.threshold:
-        assert audit.publication is not None
-        if any(map(audit.publication.unclear, audit.publication.leaves)):
-            why = "the rows of the tree were weighted, so the shares in their leaves are not known"
-        elif audit.publication.unused_choices:
-            why = (
-                f"what the choice of splits tells is not computed, since {audit.publication.unused_choices} (name the "
-                "criterion, or none for an adversary who does not use it)"
-            )
-        else:
-            why = "their leaves are pure if the tree was grown without max_depth (say so with stopping, full or none)"
-        return f"No verdict about the {what} of {audit.undecided:,} of {audit.people.total:,} people: {why}."
     return (
         f"The {what} of {people} is known with probability {audit.threshold:g} or more: the worst posterior is "
         f"{spoken(audit.worst)}."

@@ -213,6 +213,24 @@ class Publication:
         return found
 
     @cached_property
+    def unplaced(self) -> int:
+        """How many people miss a value that the tree asks for, of whom it does not say where they went.
+
+        A private model leaves such rows out, or has a branch for them; J48 counts them in part in every leaf.
+        """
+        if self.noisy or self.tree.declared:
+            return 0
+        partly = {profile for some in self.partial.values() for profile, _ in some}
+        lost = [int(each) for each in np.flatnonzero(self.leaf < 0) if int(each) not in partly]
+        asked = [self.position(name) for name in self.tree.columns]
+        missing = {at: [value is None for value in self.people.attributes[at].values] for at in asked}
+        return sum(
+            int(self.people.sizes[each])
+            for each in lost
+            if any(missing[at][self.people.codes[each, at]] for at in asked)
+        )
+
+    @cached_property
     def sizes(self) -> Integers:
         """How many people are at each node."""
         return np.array([int(self.people.sizes[some].sum()) for some in self.profiles], dtype=np.int64)
