@@ -302,7 +302,7 @@ def test_whoever_knows_the_weights_of_rows_may_know_their_values() -> None:
 def test_of_people_whom_a_text_does_not_place_no_verdict_is_given() -> None:
     """scikit-learn sends a missing value left or right, and its text does not say which."""
     frame = pd.DataFrame({"x": [0.0] * 30 + [1.0] * 30 + [None]})
-    found = privet.audit("|--- x <= 0.5\n|   |--- class: a\n|--- x > 0.5\n|   |--- class: b\n", frame, sensitive="y")
+    found = privet.audit("|--- x <= 0.5\n|   |--- class: a\n|--- x >  0.5\n|   |--- class: b\n", frame, sensitive="y")
     assert found.undecided == 1 and not found.safe
     assert "of 1 of 61 people: a value that the tree asks for is missing" in found.verdict.reason
     assert privet.audit("x <= 0.5: a (30.0)\nx > 0.5: b (30.0)", frame.dropna(), sensitive="y").safe
