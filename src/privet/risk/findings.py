@@ -362,7 +362,15 @@ class Audit:
         return text
 
     def to_html(self, path: str | Path | None = None, beside: Audit | None = None) -> str:
-        """The report a privacy officer reads, in one file that loads nothing; `beside` is a second audit to compare."""
+        """Return the report a privacy officer reads: one file that loads nothing.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where it is written as well.
+        beside : Audit, optional
+            A second audit, to compare.
+        """
         from privet.risk.page import page
 
         text = page(self, beside)
