@@ -635,7 +635,7 @@ class BoostedTablesClassifier(TablesClassifier):
 
     Parameters
     ----------
-    epsilon, domain, random_state, verbose
+    epsilon, domain, variant, unsafe, random_state, verbose
         As in `PrivateClassifier`.
     delta : int, float, str or Fraction, optional
         With one, the promise of a fit on rows is (epsilon, delta). A ProtectedTable has its own, from `privet.open`.
@@ -697,7 +697,7 @@ class NaiveBayesClassifier(TablesClassifier):
 
     Parameters
     ----------
-    epsilon, domain, random_state, verbose
+    epsilon, domain, variant, unsafe, random_state, verbose
         As in `PrivateClassifier`.
     """
 
@@ -710,7 +710,7 @@ class PriorClassifier(TablesClassifier):
 
     Parameters
     ----------
-    epsilon, domain, random_state, verbose
+    epsilon, domain, variant, unsafe, random_state, verbose
         As in `PrivateClassifier`.
     """
 
