@@ -632,7 +632,7 @@ class BoostedTablesClassifier(TablesClassifier):
 
     Parameters
     ----------
-    epsilon, domain, random_state, verbose
+    epsilon, domain, variant, unsafe, random_state, verbose
         As in `PrivateClassifier`.
     delta : int, float, str or Fraction, optional
         With one, the promise of a fit on rows is (epsilon, delta). A ProtectedTable has its own, from `privet.open`.
@@ -687,7 +687,7 @@ class NaiveBayesClassifier(TablesClassifier):
 
     Parameters
     ----------
-    epsilon, domain, random_state, verbose
+    epsilon, domain, variant, unsafe, random_state, verbose
         As in `PrivateClassifier`.
     """
 
@@ -700,7 +700,7 @@ class PriorClassifier(TablesClassifier):
 
     Parameters
     ----------
-    epsilon, domain, random_state, verbose
+    epsilon, domain, variant, unsafe, random_state, verbose
         As in `PrivateClassifier`.
     """
 

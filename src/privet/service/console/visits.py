@@ -29,7 +29,7 @@ from privet.kernel import Domain, Unit, unit_with
 from privet.report.svg import style
 from privet.service import api
 from privet.service.boundary import Gate, Operation, Refusal
-from privet.service.console.asking import Form, in_counts
+from privet.service.console.asking import Form, in_counts, rows_in_words
 from privet.service.console.sign_in import COOKIE, SignIns, cookie, from_elsewhere
 from privet.service.permissions import Caller
 from privet.service.server import Service
@@ -465,6 +465,7 @@ def _templates() -> jinja2.Environment:
         delta=delta_text,
         seconds=lambda number: "a second" if number == 1 else f"{number:.3g} seconds",
         part=lambda name: quote(str(name), safe=""),
+        rows=rows_in_words,
         whole=lambda number: f"{number:,}",
     )
     made.globals.update(version=__version__, share=share, level=level, OWNER=OWNER)
@@ -484,9 +485,9 @@ def delta_text(text: str) -> str:
     """Return a delta for people, which no line ends in the middle of.
 
     >>> delta_text("1/1000000")
-    '1e\N{NON-BREAKING HYPHEN}06'
+    '1e\N{NON-BREAKING HYPHEN}6'
     """
-    return f"{float(Fraction(text)):g}".replace("-", "\N{NON-BREAKING HYPHEN}")
+    return re.sub("e-0?", "e\N{NON-BREAKING HYPHEN}", f"{float(Fraction(text)):g}")
 
 
 def day(at: str) -> str:
