@@ -221,7 +221,7 @@ def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
     assert "<h2>At a glance</h2>" in report and "can be found out from the private tree" in report
     verdicts = report[report.index("What does a published tree give away?") :]
     assert len(re.findall(r'<section class="(?:good|alarm)">', verdicts)) == 2  # with privacy and without
-    assert report.count('<div class="rows" role="img"') == 5  # labels, bars, numbers: as wide as a phone
+    assert report.count('<div class="rows" role="img"') == 5  # accuracies and answers, as wide as a phone
     assert 'class="scroll"' in report and report.count("<svg") >= 2  # the tree, and a chart for each table
     assert "<th>on</th>" not in report and "mean(wage) on 2 parts, first all rows / sex = Female</td>" in report
     assert sentence(2.5) in report and sentence(0.5) in report and "docs/explanation/epsilon.md" in report
