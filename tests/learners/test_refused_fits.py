@@ -1,4 +1,4 @@
-"""What no learner does: each refuses what it cannot pay, what is no epsilon, and a table it would read without noise."""
+"""What no learner does: each refuses what it cannot pay, what is no epsilon, and a table that it would read as it is."""
 
 from __future__ import annotations
 

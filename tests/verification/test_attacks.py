@@ -466,8 +466,7 @@ class NoNoiseOnEmptyCells(Proxy):
     def histogram(self, *columns: str, **more: Any) -> Any:
         found = self.table.histogram(*columns, **more)
         if len(self.rows) == 0:
-            found.values.flags.writeable = True
-            found.values[:] = 0
+            found.values = np.zeros_like(found.values)
         return found
 
 

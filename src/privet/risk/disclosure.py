@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from privet.risk.people import Belief
 from privet.risk.publication import COUNTS, LABELS, RATES, Publication
 from privet.risk.tree import Floats
 
-WORLDS = "possible worlds"
+WORLDS, MAXIMUM = "possible worlds", "maximum entropy"
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,14 @@ def own_rows(
     if truth is None:  # what is believed need not add up where two adversaries are surest of different values
         scale = publication.people.sizes / np.maximum(people.sum(axis=1), SAME)
         people = people * scale[:, None]
-    return OwnRow(base, np.maximum(with_row - disclosure, 0.0), disclosure, people, truth is not None)
+    rows = OwnRow(base, np.maximum(with_row - disclosure, 0.0), disclosure, people, truth is not None)
+    stopping = publication.tree.stopping
+    if stopping is None or not stopping.is_assumed or not publication.undivided:
+        return rows
+    open_end = replace(publication, tree=replace(publication.tree, stopping=None))  # leaves need not be pure
+    shares = Belief(MAXIMUM, closed_form(open_end, tilt_of(open_end)))
+    other = own_rows(open_end, {MAXIMUM: shares}, baseline, truth)
+    return other if other.largest > rows.largest else rows
 
 
 def _by_leaf(publication: Publication, baseline: Floats) -> Floats:
