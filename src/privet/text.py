@@ -25,6 +25,7 @@ _BITS = 1100  # of a number that an error quotes
 
 # Control characters, half surrogates, line separators and marks that turn the direction of text.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
+_SEVERAL_PARTS = re.compile(r"(\d+) parts, first (.*)", re.DOTALL)  # rows, as a ledger says them
 
 
 def decimal_text(number: Fraction) -> str:
@@ -56,6 +57,22 @@ def short_text(number: Fraction) -> str:
     """
     exact = decimal_text(number)
     return exact if len(exact) <= 12 else f"{float(number):.6g}"
+
+
+def rows_in_words(scope: str) -> str:
+    """Return the rows that a line of a ledger is about, as people read it.
+
+    >>> rows_in_words("12 parts, first all rows where sex = Female / region = capital")
+    '12 parts; the first: rows where sex = Female, region = capital'
+    >>> rows_in_words("all rows / age = 30"), rows_in_words("all rows")
+    ('rows where age = 30', 'all rows')
+    """
+    several = _SEVERAL_PARTS.fullmatch(scope)
+    if several is not None:
+        return f"{several[1]} parts; the first: {rows_in_words(several[2])}"
+    first, *below = scope.split(" / ")
+    kept = [] if first == "all rows" else [first.removeprefix("all rows where ")]
+    return f"rows where {', '.join([*kept, *below])}" if kept or below else "all rows"
 
 
 def quoted(value: object) -> str:

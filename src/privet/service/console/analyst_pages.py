@@ -291,10 +291,9 @@ async def ask(visit: PageVisit) -> Response:
             "not-permitted",
         ):
             raise
-        charged = "unknown" if refusal.kind == "key-in-flight" else refusal.fields["charged"]
         later = "It may be charged: send it again in a moment, it is paid once."
-        paid = {"True": "It was charged, and stands.", "False": "Nothing was charged."}.get(str(charged), later)
-        made = Preview(problem=f"{sentence(refusal.detail)} {paid}")
+        charges = {True: "It was charged, and stands.", False: "Nothing was charged."}
+        made = Preview(problem=f"{sentence(refusal.detail)} {charges.get(refusal.fields['charged'], later)}")
         fresh = uuid.uuid4().hex if refusal.kind == "key-reused" else key
         return await _asking(visit, facts, made, fresh, 403 if refusal.kind == "budget-exceeded" else 422)
     amounts = asked.amounts(epsilon)
