@@ -255,7 +255,7 @@ class MergedColumn(NamedTuple):
         size = domain[self.name].size
         if self.codes is not None and (
             len(self.codes) != size
-            or not all(type(code) is int for code in self.codes)
+            or set(map(type, self.codes)) != {int}
             or set(self.codes) != set(range(len(set(self.codes))))
         ):
             raise QuestionError(
