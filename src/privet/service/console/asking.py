@@ -54,7 +54,6 @@ USUAL_ROWS = 1000  # that a mean is of, where nothing is public about the number
 _MOST_LISTED = 200  # values of a column that a form lists
 _SMALLEST = 1e-6  # epsilon that is tried for an accuracy
 _DIGITS = 3  # of an epsilon that was made for an accuracy
-_SEVERAL = re.compile(r"(\d+) parts, first (.*)", re.DOTALL)  # rows, as a ledger says them
 _OF_FORM = re.compile(r"console \w+")  # the key of a question that was asked by a form
 
 
@@ -316,21 +315,6 @@ def draft(form: Form, domain: Domain, unit: Unit) -> Draft:
     return Draft(
         question, domain, unit, tuple(steps), labels, scope or "all rows", expected, domain[by].name if by else ""
     )
-
-
-def rows_in_words(scope: str) -> str:
-    """Return the rows that a line of a ledger is about, as people read it.
-
-    >>> rows_in_words("12 parts, first all rows where sex = Female / region = capital")
-    '12 parts; the first: sex = Female, region = capital'
-    >>> rows_in_words("all rows / age = 30"), rows_in_words("all rows")
-    ('age = 30', 'all rows')
-    """
-    several = _SEVERAL.fullmatch(scope)
-    if several is not None:
-        return f"{several[1]} parts; the first: {rows_in_words(several[2])}"
-    first, *below = scope.split(" / ")
-    return ", ".join(below if below and first == "all rows" else [first.removeprefix("all rows where "), *below])
 
 
 def asked_before(charge: Mapping[str, Any], parts: int, domain: Domain, unit: Unit) -> Draft | None:

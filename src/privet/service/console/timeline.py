@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import Any
 
 from privet.service.api import LineReply
-from privet.service.console.asking import Form, rows_in_words
-from privet.text import plain_words, short_text
+from privet.service.console.asking import Form
+from privet.text import plain_words, rows_in_words, short_text
 
 # Kinds that a filter offers, and what they are called.
 GROUPS = {

@@ -29,12 +29,12 @@ from privet.kernel import Domain, Unit, unit_with
 from privet.report.svg import style
 from privet.service import api
 from privet.service.boundary import Gate, Operation, Refusal
-from privet.service.console.asking import Form, in_counts, rows_in_words
+from privet.service.console.asking import Form, in_counts
 from privet.service.console.sign_in import COOKIE, SignIns, cookie, from_elsewhere
 from privet.service.permissions import Caller
 from privet.service.server import Service
 from privet.service.tokens import OWNER
-from privet.text import clean, short_text
+from privet.text import clean, rows_in_words, short_text
 from privet.version import __version__
 
 T = TypeVar("T")
