@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privet.models.epsilon import belief as most_believed
-from privet.risk.leaf_shares import closed_form, tilt_of
+from privet.risk.constraints import closed_form, tilt_of
 from privet.risk.measures import SAME
 from privet.risk.noisy import MIXES, noisy_shares
 from privet.risk.people import Belief
@@ -111,7 +111,7 @@ def own_rows(
     Returns
     -------
     OwnRow
-        For each profile and value the numbers of the adversary to whom the own row adds most.
+        For each profile and value the numbers of the adversary to whom the own row adds most, then who is surest.
     """
     base = np.tile(baseline, (len(publication.people), 1))
     if publication.noisy:
@@ -126,7 +126,8 @@ def own_rows(
         partly = ~placed & (np.abs(found.shares - found.shares.mean(axis=1, keepdims=True)).max(axis=1) > SAME)
         more[partly] = np.maximum(found.shares - base, 0.0)[partly]  # rows with missing values, in several leaves
         more = np.minimum(more, found.shares)
-        better = more > disclosure + SAME
+        surer = (more > disclosure - SAME) & (found.shares > with_row)
+        better = (more > disclosure + SAME) | surer
         disclosure = np.where(better, more, disclosure)
         with_row = np.where(better, found.shares, with_row)
     silent = ~placed & (disclosure.max(axis=1) <= SAME)

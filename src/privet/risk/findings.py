@@ -347,9 +347,10 @@ class Audit:
             "type": "model",
             "properties": {"method": "privet audit", "measure": self.measure, "threshold": self.threshold},
             "files": [{"name": self.name, "sdc": {"summary": checks}}],
-            "outcome": {"concerned": self.known, "most": self.worst},
+            "outcome": {"concerned": {self.name: self.known}, "most": {self.name: self.worst}},  # a frame's columns
             "command": "privet audit",
             "summary": f"{status}; {self.verdict!s}",
+            "timestamp": "",  # the same audit is the same file
             "comments": [],
             "exception": "",
         }
