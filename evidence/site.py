@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import importlib
 import inspect
+import itertools
 import posixpath
 import re
 from collections.abc import Callable, Iterator
@@ -169,11 +170,11 @@ def http() -> str:
             if body is not None:
                 (content,) = body["content"].values()
                 name = content["schema"]["$ref"].rpartition("/")[2]
-                lines += ["", f"Body: `{name}`\n", *properties(document["components"]["schemas"][name])]
+                lines += ["", f"Body: {typed(name)}\n", *properties(document["components"]["schemas"][name])]
             good = next(status for status in own["responses"] if status < "300")
             (content,) = own["responses"][good]["content"].items()
             reply = content[1]["schema"].get("$ref", "events").rpartition("/")[2]
-            lines += ["", f"Answers {good} with `{reply}`.\n"]
+            lines += ["", f"Answers {good} with {'events' if reply == 'events' else typed(reply)}.\n"]
     lines.append("## Types\n")
     for name, schema in sorted(document["components"]["schemas"].items()):
         if schema.get("properties"):
@@ -190,10 +191,15 @@ def properties(schema: dict[str, Any]) -> list[str]:
     ]
 
 
+def typed(name: str) -> str:
+    """Return the name of a type, which leads to its fields further down."""
+    return f"[`{name}`](#{name.lower()})"
+
+
 def kind(schema: dict[str, Any]) -> str:
     """Return the type of a field in a few words."""
     if "$ref" in schema:
-        return f"`{schema['$ref'].rpartition('/')[2]}`"
+        return typed(schema["$ref"].rpartition("/")[2])
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(kind(one) for one in schema["anyOf"]))
     if schema.get("type") == "array":
@@ -274,6 +280,27 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
     pieces = re.split(r"(^```.*?^```$)", markdown, flags=re.MULTILINE | re.DOTALL)
     return "".join(piece if piece.startswith("```") else LINK.sub(lead, piece) for piece in pieces)
+
+
+TABLE = re.compile(r"<table>\s*<thead>.*?</table>", re.DOTALL)
+CELLS = re.compile(r"<(th|td)([^>]*)>(.*?)</\1>", re.DOTALL)
+
+
+def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:
+    """Write the heading of its column on each cell of a table: on a phone a row with many cells becomes a list."""
+    return TABLE.sub(labelled, content)
+
+
+def labelled(table: re.Match[str]) -> str:
+    """Return a table whose cells name their columns."""
+    heads = [re.sub(r"<[^>]*>", "", text) for tag, _, text in CELLS.findall(table[0]) if tag == "th"]
+    if len(heads) < 4:
+        return table[0]
+    columns = itertools.cycle(heads)
+    return CELLS.sub(
+        lambda cell: cell[0] if cell[1] == "th" else f'<td{cell[2]} data-column="{next(columns)}">{cell[3]}</td>',
+        table[0],
+    )
 
 
 SHIM = "https://unpkg.com/iframe-worker/shim"  # what Material would load; docs/offline-search.js does the same

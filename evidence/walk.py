@@ -1,7 +1,8 @@
-"""`python -m evidence.walk`: every public name, command and option, with a page and a test that name it.
+"""`python -m evidence.walk`: every public name, command and option, with a page, a test and an error test that name it.
 
-That each option refuses what it cannot use is tried for all of them alike (tests/test_walk.py). What no test names may
-still be used by one through a fixture: the table says where to look, not what is proved.
+An error test is one that expects a refusal. That each option refuses what it cannot use is tried for all of them alike
+(tests/test_walk.py). What no test names may still be used by one through a fixture: the table says where to look, not
+what is proved.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import privet
 from privet.cli import app
 
 ROOT = Path(__file__).parents[1]
+EVERY_OPTION = "tests/test_walk.py::test_options_of_a_command_refuse_what_they_cannot_use"
 WORD = re.compile(r"--[\w-]+|(?<![\w-])-\w\b|\w+")
 
 
@@ -69,17 +71,37 @@ def pages() -> dict[str, frozenset[str]]:
 @cache
 def tests() -> dict[str, frozenset[str]]:
     """Return the words of each test function, and of what else is in its file."""
+    return _tests(re.compile(""))
+
+
+@cache
+def error_tests() -> dict[str, frozenset[str]]:
+    """Return the words of each test that expects a refusal."""
+    return _tests(re.compile(r"pytest\.raises|returncode (?:!=|== [1-9])|\.stderr"))
+
+
+def _tests(kept: re.Pattern[str]) -> dict[str, frozenset[str]]:
+    """Return the words of what matches, with those of the constants that it names."""
     found: dict[str, frozenset[str]] = {}
     for path in sorted((ROOT / "tests").rglob("*.py")):
         if path.name == "test_walk.py":
             continue
         text = path.read_text(encoding="utf-8")
-        lines = text.splitlines()
-        for node in ast.parse(text).body:
+        lines, body = text.splitlines(), ast.parse(text).body
+        constants = {
+            target.id: _words(ast.get_source_segment(text, node) or "")
+            for node in body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for node in body:
             start = min((one.lineno for one in getattr(node, "decorator_list", [])), default=node.lineno)
             place = f"{path.relative_to(ROOT).as_posix()}::{getattr(node, 'name', 'data')}"
-            words = _words("\n".join(lines[start - 1 : node.end_lineno]))
-            found[place] = found.get(place, frozenset()) | words
+            own = "\n".join(lines[start - 1 : node.end_lineno])
+            if kept.search(own):
+                words = _words(own)
+                found[place] = found.get(place, frozenset()).union(words, *(constants.get(name, ()) for name in words))
     return found
 
 
@@ -87,11 +109,13 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(WORD.findall(text))
 
 
-def where(item: Item) -> tuple[str, str]:
-    """Return a page and a test that name an item; "" where there is none."""
-    page = next((place for place, words in pages().items() if item.named_by(words)), "")
-    test = next((place for place, words in tests().items() if item.named_by(words)), "")
-    return page, test
+def where(item: Item) -> tuple[str, str, str]:
+    """Return a page, a test and an error test that name an item; "" where there is none."""
+    page, test, error = (
+        next((place for place, words in found.items() if item.named_by(words)), "")
+        for found in (pages(), tests(), error_tests())
+    )
+    return page, test, EVERY_OPTION if item.kind == "option" else error
 
 
 if __name__ == "__main__":

@@ -218,10 +218,10 @@ def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
         )
     report = (tmp_path / "story" / "report.html").read_text(encoding="utf-8")
     assert report.count("<section>") == 11
-    assert "<h2>In short</h2>" in report and "The private tree gives away" in report
+    assert "<h2>At a glance</h2>" in report and "can be found out from the private tree" in report
     verdicts = report[report.index("What does a published tree give away?") :]
     assert len(re.findall(r'<section class="(?:good|alarm)">', verdicts)) == 2  # with privacy and without
-    assert report.count('<div class="rows" role="img"') == 4  # the answers: labels, bars, numbers, as wide as a phone
+    assert report.count('<div class="rows" role="img"') == 5  # accuracies and answers, as wide as a phone
     assert 'class="scroll"' in report and report.count("<svg") >= 2  # the tree, and a chart for each table
     assert "<th>on</th>" not in report and "mean(wage) on 2 parts, first all rows / sex = Female</td>" in report
     assert sentence(2.5) in report and sentence(0.5) in report and "docs/explanation/epsilon.md" in report
@@ -327,16 +327,19 @@ def test_a_policy_of_your_own_chooses_and_one_of_another_version_does_not(folder
 def test_studies_are_listed_and_run(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     study = ("study", "run", "choice", "--no-public", "-o", "policies")
-    assert "run at least two of them" in fails(*study, "--sets", "1", cwd=tmp_path)
-    done = run(*study, "--sets", "2", cwd=tmp_path)  # the first table is there already
+    assert "run at least two of them" in fails(*study, "--sets", "1", "--seconds", "3600", cwd=tmp_path)
+    forest = ("--caution", "2.5", "--seed", "3")
+    done = run(*study, "--sets", "2", *forest, cwd=tmp_path)  # the first table is there already
     assert done.returncode == 0, done.stderr
     assert "objective accuracy: synthetic (10 runs on 2 tables)" in done.stdout and "objective auc: " in done.stdout
     assert "wrote policies/history.db, accuracy.json, auc.json, report.json" in done.stderr
     written = {path.name for path in (tmp_path / "policies").iterdir()}
     assert written >= {"history.db", "accuracy.json", "auc.json", "report.json"}
-    again = run(*study, "--sets", "2", "--json", cwd=tmp_path)
+    again = run(*study, "--sets", "2", *forest, "--json", cwd=tmp_path)
     assert json.loads(again.stdout) == json.loads((tmp_path / "policies" / "report.json").read_text())
-    checked(CautiousForest.load(tmp_path / "policies" / "accuracy.json"))
+    policy = CautiousForest.load(tmp_path / "policies" / "accuracy.json")
+    assert policy.caution == 2.5
+    checked(policy)
     (tmp_path / "file").write_text("")
     assert "file" in fails("study", "run", "choice", "--sets", "2", "--no-public", "-o", "file", cwd=tmp_path)
 

@@ -100,7 +100,9 @@ def test_releases_can_be_pickled_and_copied(table: privet.ProtectedTable) -> Non
 
 @pytest.mark.parametrize("confidence", [0, 1, -0.5, 1.5, math.nan])
 def test_a_confidence_lies_between_0_and_1(table: privet.ProtectedTable, confidence: float) -> None:
-    for ask in (table.count(1).interval, table.median("age", 1).rank_error, table.select("max", 1).shortfall):
+    release = table.count(1)
+    assert isinstance(release, privet.Release)
+    for ask in (release.interval, table.median("age", 1).rank_error, table.select("max", 1).shortfall):
         with pytest.raises(QuestionError):
             ask(confidence)
 

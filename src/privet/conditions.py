@@ -433,7 +433,9 @@ def _merged_column(column: object) -> MergedColumn:
     if isinstance(column, Sequence) and len(column) == 2 and isinstance(column[0], str):
         codes = column[1].tolist() if isinstance(column[1], np.ndarray) else column[1]
         if isinstance(codes, Sequence) and not isinstance(codes, str):
-            return MergedColumn(str(column[0]), tuple(int(c) if isinstance(c, np.integer) else c for c in codes))
+            plain = set(map(type, codes)) <= {int}  # lists are long: looked at one by one only where it takes it
+            own = codes if plain else (int(code) if isinstance(code, np.integer) else code for code in codes)
+            return MergedColumn(str(column[0]), tuple(own))
     raise QuestionError("a column of a table is its name, or its name with the merged cell of each of its cells.")
 
 

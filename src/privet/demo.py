@@ -377,6 +377,17 @@ def _given_away(grown: Grown) -> str:
     )
 
 
+def _right(grown: Grown) -> list[tuple[str, float]]:
+    """Return how many percent of new people each model is right about, the worst first."""
+    shares = {
+        "always the larger class": grown.majority,
+        f"private tree, epsilon {_TREE}": grown.accuracy,
+        f"chosen by privet, epsilon {_AUTO}": grown.chosen_accuracy,
+        "C4.5, not private": grown.without_noise,
+    }
+    return [(label, 100 * share) for label, share in shares.items()]
+
+
 def _beside(grown: Grown) -> str:
     return (
         f"of 20,000 people it never saw; always the larger class: {grown.majority:.1%}, C4.5 on the rows themselves, "
@@ -399,6 +410,7 @@ def _report(steps: list[DemoStep], grown: Grown, acts: tuple[Act, ...], table: P
         table=table,
         steps=[(step, row_chart(step.bars) if step.bars else None) for step in steps],
         grown=grown,
+        right=row_chart([Bar(label, percent, percent, percent) for label, percent in _right(grown)]),
         beside=_beside(grown),
         acts=acts,
         survey_rows=_SURVEY_ROWS,

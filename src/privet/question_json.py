@@ -17,6 +17,7 @@ import numpy as np
 from privet.errors import QuestionError
 from privet.kernel import (
     LARGEST_EPSILON,
+    LONGEST_TEXT,
     MAX_PARTS,
     AdditiveModel,
     Allot,
@@ -215,6 +216,7 @@ def _amount(value: object) -> Fraction | None:
 
 
 _AMOUNT = re.compile(r"[0-9]{1,70}(/[1-9][0-9]{0,69})?")
+MOST_AXES = 32  # of a table of numbers: as many as arrays have in every version of numpy
 _CLOSED = Split("")  # in the place of None, which readers return for what they refuse
 _STEPS: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any]], Step | None]]] = {
     "keep": (("where",), _keep),
@@ -257,7 +259,7 @@ def _per_part(read: Reader) -> Reader:
 
 
 def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+    return value if isinstance(value, str) and len(value) <= LONGEST_TEXT else None
 
 
 def _flag(value: object) -> bool | None:
@@ -309,10 +311,16 @@ def _term(value: object) -> tuple[tuple[str, ...], Any] | None:
     """Read a table of a model, with its columns."""
     if not isinstance(value, Mapping) or set(value) != {"columns", "shape", "table"}:
         return None
-    columns, shape, table = _texts(value["columns"]), _numbers(value["shape"]), _numbers(value["table"])
-    if columns is None or shape is None or table is None or math.prod(shape) != len(table) or min(shape) < 1:
+    columns, table = _texts(value["columns"]), _shaped(_numbers(value["table"]), _numbers(value["shape"]))
+    return None if columns is None or table is None else (columns, table)
+
+
+def _shaped(numbers: tuple[int, ...] | None, shape: tuple[int, ...] | None, dtype: Any = None) -> Any:
+    """Return numbers as an array of some shape; None if they do not fill it, or it has too many axes."""
+    # the product of a long list of large numbers would take minutes, in which Python runs nothing else
+    if numbers is None or shape is None or len(shape) > MOST_AXES or min(shape, default=1) < 1:
         return None
-    return columns, np.array(table).reshape(shape)
+    return np.array(numbers, dtype=dtype).reshape(shape) if math.prod(shape) == len(numbers) else None
 
 
 def _merged_column(value: object) -> released_models.MergedColumn | None:
@@ -363,12 +371,10 @@ def _quality(value: object) -> tuple[str, Quality] | None:
     """Read a name with a quality."""
     if not isinstance(value, dict) or set(value) != {"name", "columns", "shape", "table"}:
         return None
-    columns, shape, table = _texts(value["columns"]), _wholes(value["shape"]), _wholes(value["table"])
-    if not isinstance(value["name"], str) or columns is None or shape is None or table is None:
+    columns, table = _texts(value["columns"]), _shaped(_wholes(value["table"]), _wholes(value["shape"]), object)
+    if not isinstance(value["name"], str) or columns is None or table is None:
         return None
-    if math.prod(shape) != len(table) or min(shape, default=1) < 1:
-        return None
-    return value["name"], Quality(columns, np.array(table, dtype=object).reshape(shape))
+    return value["name"], Quality(columns, table)
 
 
 READERS: dict[str, Reader] = {  # by the names of the forms, which errors quote

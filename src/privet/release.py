@@ -172,7 +172,18 @@ class Release:
         return {"value": self.value, "low": low, "high": high}
 
     def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
-        """Return bounds for the true answer, which hold with this confidence."""
+        """Return bounds for the true answer, which hold with this confidence.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            Between 0 and 1.
+
+        Raises
+        ------
+        QuestionError
+            The release has no interval, or the confidence is none.
+        """
         raise QuestionError(f"a {type(self).__name__} has no interval.")
 
     @property
@@ -186,6 +197,19 @@ class Release:
         Nobody can tell what a function has seen besides its arguments. So the result is marked, unless the function is
         a `derivation`, and refused where it would be taken for a release: in the context of a choice, as a reward.
 
+        Parameters
+        ----------
+        function : callable
+            Takes the plain values.
+        *others : Release or Public
+            Its further arguments.
+
+        Returns
+        -------
+        Derived
+
+        Examples
+        --------
         >>> from privet.kernel import IntegerLaplace
         >>> rows = Count(40, IntegerLaplace(Fraction(1)), About("count", Fraction(1)))
         >>> rows.map(lambda n, share: n * share, Public(0.5))
@@ -238,6 +262,12 @@ class Public:
     """A value that its writer declares public: a constant, or one computed from public rows alone.
 
     Whoever writes `Public(x)` vouches for x. It is the one place where that is said, so it can be searched for.
+
+    Parameters
+    ----------
+    value : object
+    origin : str, default ""
+        Where it comes from.
 
     Raises
     ------
@@ -512,6 +542,10 @@ class DateQuantile(_Ranked):
 class Histogram(Refinable):
     """Noisy counts over all cells of some columns, empty ones included."""
 
+    _values: NDArray[np.int64]
+    columns: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+
     @property
     def values(self) -> NDArray[np.int64]:
         """The counts, with an axis for each column; they cannot be changed."""
@@ -529,8 +563,28 @@ class Histogram(Refinable):
         noise: Noise,
         about: About,
     ) -> None:
-        self._values, self.columns, self.labels = _frozen(values), columns, labels
-        self.noise, self.about, self._refiner, self._part = noise, about, None, 0
+        self._have(_frozen(values), columns, labels, noise, about)
+
+    def _have(self, values: NDArray[np.int64], *rest: Any) -> None:
+        self._values, (self.columns, self.labels, self.noise, self.about) = values, rest
+        self._refiner, self._part = None, 0
+
+    @classmethod
+    def of_parts(
+        cls,
+        values: NDArray[np.int64],
+        columns: tuple[str, ...],
+        labels: tuple[tuple[str, ...], ...],
+        noises: Iterable[Noise],
+        abouts: Iterable[About],
+    ) -> list[Self]:
+        """Return a histogram for each part, of one array of theirs: the leaves of a tree are thousands."""
+        histograms = []
+        for own, noise, about in zip(_frozen(values), noises, abouts, strict=True):
+            histogram = cls.__new__(cls)
+            histogram._have(own, columns, labels, noise, about)
+            histograms.append(histogram)
+        return histograms
 
     def __getitem__(self, cell: str | tuple[str, ...]) -> Count:
         """Return the count of a cell, named by its labels."""

@@ -803,6 +803,18 @@ class Parts(Questions):
 
         A coin is a hash of the row's own cells: a public function of the row, so the
         new parts are disjoint like any others and share one charge.
+
+        Parameters
+        ----------
+        parts : int
+            How many each part is divided into, 1 to 10000.
+        random_state : int
+            The public seed, from 0 to 2**64 - 1.
+
+        Raises
+        ------
+        QuestionError
+            One of them is out of bounds, or there would be too many parts.
         """
         step = Scatter(parts, random_state)
         step.check(self.domain, len(self))
@@ -944,7 +956,13 @@ class ProtectedTable(Questions, OpenTable):
         return f"{self._backend.explain()}\nepsilon{counted} is {whom}"
 
     def allot(self, epsilon: Epsilon) -> Self:
-        """Return the same table with at most `epsilon` to spend, in all its parts together."""
+        """Return the same table with at most `epsilon` to spend, in all its parts together.
+
+        Parameters
+        ----------
+        epsilon : number, str or Rho
+            What an answer may cost in all; nothing is reserved: see `reserve`.
+        """
         step = Allot(self._backend.amount(epsilon))
         return type(self)(self._backend, self._backend.divide(self._sets, step))
 
@@ -975,6 +993,20 @@ class ProtectedTable(Questions, OpenTable):
 
         What was not spent then returns to everybody. An algorithm that chooses between
         branches knows before it starts that the dearest fits.
+
+        Parameters
+        ----------
+        epsilon : number, str or Rho
+
+        Yields
+        ------
+        ProtectedTable
+            The same rows, with `epsilon` to spend.
+
+        Raises
+        ------
+        BudgetExceeded
+            The table has less than `epsilon` left.
         """
         held = self._backend.amount(epsilon)
         with self._backend.hold(self._sets, held) as backend:
@@ -983,9 +1015,17 @@ class ProtectedTable(Questions, OpenTable):
     def where(self, conditions: Mapping[str, object] | None = None, /, **more: object) -> Self:
         """Return the rows that meet all conditions; what is asked of them is charged to this table.
 
-        A condition is a value, a set of values, or for numbers a half-open range
-        `(low, high)`, either end None for open. Columns whose names are no Python
-        names go into a mapping: `where({"marital-status": "Divorced"}, sex="Male")`.
+        Parameters
+        ----------
+        conditions : mapping, optional
+            For columns whose names are no Python names: `where({"marital-status": "Divorced"}, sex="Male")`.
+        **more
+            A value, a set of values, or for numbers a half-open range `(low, high)`, either end None for open.
+
+        Raises
+        ------
+        QuestionError, UndeclaredDomain
+            A condition is none, or its column is not declared.
         """
         return type(self)(self._backend, self.parts().where(conditions, **more)._sets)
 
@@ -1023,7 +1063,21 @@ class ProtectedTable(Questions, OpenTable):
         return type(self)(*self._backend.in_cells(self._sets, domain, copies or {}))
 
     def partition(self, by: SplitLike, edges: Sequence[int | float] | None = None) -> Parts:
-        """Return disjoint parts by the values or bins of a column; together they cost what the dearest costs."""
+        """Return disjoint parts by the values or bins of a column; together they cost what the dearest costs.
+
+        Parameters
+        ----------
+        by : str, pair or Choice
+            A column (its values or bins), a (column, threshold) pair for `column <= threshold`, or what `select`
+            released.
+        edges : sequence of numbers, optional
+            Other bins for a numeric column.
+
+        Raises
+        ------
+        QuestionError, UndeclaredDomain
+            The column is not declared, or cannot be divided so.
+        """
         return self.parts().partition(by, edges)
 
     def parts(self) -> Parts:
@@ -1031,13 +1085,40 @@ class ProtectedTable(Questions, OpenTable):
         return Parts(self._backend, self._sets, PerPart.same(self._sets.paths[0], 1))
 
     def scatter(self, parts: int, random_state: int) -> Parts:
-        """Return disjoint parts by coins that each row tosses for itself, from a public seed."""
+        """Return disjoint parts by coins that each row tosses for itself, from a public seed.
+
+        Parameters
+        ----------
+        parts : int
+            How many, 1 to 10000.
+        random_state : int
+            The public seed, from 0 to 2**64 - 1.
+
+        Raises
+        ------
+        QuestionError
+            One of them is out of bounds.
+        """
         return self.parts().scatter(parts, random_state)
 
     def monitor(self, accuracy: float | str | Fraction, epsilon: Epsilon) -> Monitor:
         """Ask of one released model after the other whether it classifies this share of the rows right.
 
         Charged once, here, however many models are tried; it answers up to its first yes.
+
+        Parameters
+        ----------
+        accuracy : float, str or Fraction
+            The share, between 0 and 1.
+        epsilon : number, str or Rho
+            What the monitor costs.
+
+        Raises
+        ------
+        BudgetExceeded
+            The table has less than `epsilon` left.
+        QuestionError
+            The share is none, or the domain has no target.
         """
         return self._backend.monitor(self._sets, as_share(accuracy, "an accuracy"), epsilon)
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 import unicodedata
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -23,6 +25,7 @@ _BITS = 1100  # of a number that an error quotes
 
 # Control characters, half surrogates, line separators and marks that turn the direction of text.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
+_SEVERAL_PARTS = re.compile(r"(\d+) parts, first (.*)", re.DOTALL)  # rows, as a ledger says them
 
 
 def decimal_text(number: Fraction) -> str:
@@ -54,6 +57,22 @@ def short_text(number: Fraction) -> str:
     """
     exact = decimal_text(number)
     return exact if len(exact) <= 12 else f"{float(number):.6g}"
+
+
+def rows_in_words(scope: str) -> str:
+    """Return the rows that a line of a ledger is about, as people read it.
+
+    >>> rows_in_words("12 parts, first all rows where sex = Female / region = capital")
+    '12 parts; the first: rows where sex = Female, region = capital'
+    >>> rows_in_words("all rows / age = 30"), rows_in_words("all rows")
+    ('rows where age = 30', 'all rows')
+    """
+    several = _SEVERAL_PARTS.fullmatch(scope)
+    if several is not None:
+        return f"{several[1]} parts; the first: {rows_in_words(several[2])}"
+    first, *below = scope.split(" / ")
+    kept = [] if first == "all rows" else [first.removeprefix("all rows where ")]
+    return f"rows where {', '.join([*kept, *below])}" if kept or below else "all rows"
 
 
 def quoted(value: object) -> str:
@@ -179,3 +198,43 @@ def read_text(path: str | Path, longest: int, encoding: str = "utf-8") -> str | 
     with open(path, encoding=encoding) as file:
         text = file.read(longest + 1)
     return None if len(text) > longest else text
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words.
+
+    >>> duration(0.2), duration(61), duration(3 * 3600 + 301)
+    ('1 s', '1 min', '3 h 5 min')
+    """
+    if seconds < 60:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+class Countdown:
+    """Says how far a list of steps is, and about how long the rest takes if it goes on as it went.
+
+    >>> clock = iter([0.0, 0.0, 30.0]).__next__
+    >>> steps = Countdown(4, clock)
+    >>> steps.next(), steps.next()
+    ('1 of 4', '2 of 4, about 2 min left')
+
+    Parameters
+    ----------
+    total : int
+        How many steps there are.
+    clock : callable
+        Seconds from some moment on.
+    """
+
+    def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.total, self.done = total, 0
+        self._clock, self._begin = clock, clock()
+
+    def next(self) -> str:
+        """The step that begins now, and how long it and the rest take."""
+        elapsed, done = self._clock() - self._begin, self.done
+        self.done += 1
+        left = f", about {duration(elapsed / done * (self.total - done))} left" if done and elapsed > 1 else ""
+        return f"{self.done:,} of {self.total:,}{left}"

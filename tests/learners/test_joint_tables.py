@@ -12,6 +12,7 @@ import pytest
 import privet
 from privet.errors import BudgetExceeded, QuestionError
 from privet.kernel import Domain, Nominal, Numeric, rho_of
+from privet.learners.estimators import UNUSED_DELTA
 from privet.learners.joint_tables import JOINT, effect_size, joint_signal, mean_above_zero
 from privet.models.model import Model
 
@@ -143,6 +144,22 @@ def test_rows_of_ones_own_are_pure_where_that_is_better() -> None:
     )
     assert few.delta is None and few.spent == Fraction("0.05")
     assert many.delta == Fraction(DELTA) and many.rho == rho_of(Fraction(1), Fraction(DELTA))
+
+
+@pytest.mark.parametrize(("epsilon", "rows"), [("0.0001", 8_000), ("0.05", 8_000), ("0.5", 400)])
+def test_a_delta_that_is_not_used_changes_no_model_and_no_charge(epsilon: str, rows: int) -> None:
+    """With little signal the fit is the pure one, noise for noise; it says so, and its promise has no delta."""
+    frame, domain = rows_of(rows), domain_of(rows=rows)
+    models = []
+    for delta in (None, DELTA):
+        with privet.testing.seeded_noise(7):
+            own = privet.BoostedTablesClassifier(epsilon, delta=delta, domain=domain, random_state=0)
+            models.append(own.fit(frame.drop(columns="y"), frame.y).model_)
+    pure, unused = models
+    assert replace(unused, note=pure.note).to_json() == pure.to_json()
+    assert unused.note.endswith(UNUSED_DELTA) and UNUSED_DELTA not in pure.note
+    assert unused.privacy.delta is None and unused.privacy.rho is None
+    assert unused.privacy.spent == sum(step.epsilon for step in unused.privacy.steps) == Fraction(epsilon)
 
 
 def test_a_model_says_where_a_delta_does_not_pay() -> None:

@@ -69,16 +69,23 @@ def test_a_registry_entry_is_valid_and_names_nobody(ledger: Ledger) -> None:
 
 
 def test_a_data_set_in_rho_is_registered_as_such(tmp_path: Path) -> None:
-    frame = privet.datasets.census(50)
+    frame = privet.datasets.census(300)
     table = privet.open(
         frame, privet.datasets.census_domain(), budget=1, delta="1e-6", ledger=tmp_path / "rho.ledger", name="people"
     )
-    table.count("0.1")
+    table.where(sex="Female").partition("income").count("0.1")
+    privet.BoostedTablesClassifier(epsilon="0.3").fit(table)  # whose loss in rho is a fraction of many digits
     entry = valid(registry_entry(Ledger.open(tmp_path / "rho.ledger"), "people"))
+    assert "Spent so far: about 0.00" in entry["deployment"]["privacy_loss"]["privacy_parameters_details"]
     parameters = entry["deployment"]["privacy_loss"]["privacy_parameters"]
     assert parameters["delta"] == 1e-6 and 0.99 < parameters["epsilon"] <= 1 and 0 < parameters["rho"] < 0.1
     assert entry["deployment"]["dp_variant"]["variant_name"] == "Zero-concentrated DP"
-    assert "answer of epsilon" in bundle_page(audit_bundle(Ledger.open(tmp_path / "rho.ledger"), "people"))
+    page = bundle_page(audit_bundle(Ledger.open(tmp_path / "rho.ledger"), "people"))
+    assert "answer of epsilon" in page and "count on 2 parts; the first: rows where sex = Female, income = " in page
+    assert not re.search("[0-9]{13,}", page.partition("Unprotected</h2>")[0])  # amounts are short: the JSON is exact
+    for words in (("show",), ("show", "--entries")):
+        shown = run("budget", words[0], "rho.ledger", *words[1:], cwd=tmp_path)
+        assert shown.returncode == 0 and not re.search("[0-9]{13,}", shown.stdout.partition("signing key")[0])
 
 
 def test_a_bundle_has_every_point_that_an_auditor_asks(ledger: Ledger) -> None:
@@ -98,7 +105,8 @@ def test_a_bundle_has_every_point_that_an_auditor_asks(ledger: Ledger) -> None:
     assert bundle["ledger"]["checkpoint"].startswith("hospital.example/") and bundle["side_channels"]["not_covered"]
     assert [one["safe"] for one in bundle["five_safes"]] == ["projects", "people", "data", "settings", "outputs"]
     assert all(part in bundle for one in bundle["five_safes"] for part in one["here"])
-    assert bundle_page(bundle).count("<dt>safe ") == 5
+    page = bundle_page(bundle)
+    assert page.count("<dt>safe ") == 5 and "<dt>who checks</dt><dd>two people</dd>" in page
     text = json.dumps(bundle)
     for word in ("secret-place", "4001", "the-hash-of-a-token", "PRIVATE+KEY"):
         assert word not in text

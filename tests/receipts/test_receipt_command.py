@@ -57,6 +57,8 @@ def test_a_model_and_an_answer_get_receipts_that_anybody_checks(folder: Path) ->
             text.startswith(f"good: {model} is a model of 'people', ") and LIMITS in text and "compare it" not in text
         )
         assert "charged 0.3 in " in text
+    named = says("receipt", "check", "model.json.receipt", "--key", vkey, cwd=folder)
+    assert named == text  # whoever names the receipt means the model beside it
     says("receipt", "make", "people.csv", "--entry", "1", "-o", "answer.json", cwd=folder)
     text = says("receipt", "check", "answer.json", cwd=folder)
     assert "asked count on all rows" in text and "compare it with what the owner has published" in text
@@ -82,6 +84,7 @@ def test_a_model_and_an_answer_get_receipts_that_anybody_checks(folder: Path) ->
 
 
 def test_a_second_key_signs_elsewhere_and_a_restored_ledger_is_noticed(folder: Path) -> None:
+    shutil.copy(folder / "people.csv.ledger", folder / "older")
     vkey = says("receipt", "key", "new", "people.csv", "--name", "hospital.example", cwd=folder).strip()
     second = ("--second", "--key-file", "stick/second.key")
     other = says("receipt", "key", "new", "people.csv", *second, cwd=folder).strip()
@@ -104,6 +107,10 @@ def test_a_second_key_signs_elsewhere_and_a_restored_ledger_is_noticed(folder: P
     assert "continues the checkpoint" in says("receipt", "check", "people.csv", "--since", "signed", cwd=folder)
     shutil.copy(folder / "backup", folder / "people.csv.ledger")
     assert "the ledger went back" in fails("receipt", "check", "people.csv", "--since", "signed", cwd=folder)
+    shutil.copy(folder / "older", folder / "people.csv.ledger")  # of before the keys: it does not know who signed
+    unknown = ("receipt", "check", "people.csv", "--since", "signed")
+    assert "went back to before the key was made" in fails(*unknown, cwd=folder)
+    assert "the ledger went back" in fails(*unknown, "--key", vkey, "--key", other, cwd=folder)
     says("receipt", "check", "people.csv", cwd=folder)
 
 
@@ -113,6 +120,11 @@ def test_a_second_key_signs_elsewhere_and_a_restored_ledger_is_noticed(folder: P
         (("check", "people.toml"), "people.toml"),
         (("check", "nothing.json"), "there is no file 'nothing.json'"),
         (("check", "empty.json"), "there is no receipt beside 'empty.json'"),
+        (("check", "nothing-in-it.json"), "is no receipt and no checkpoint: it is empty"),
+        (("check", "noise.json"), "is no receipt and no checkpoint. Ask whoever gave it to you"),
+        (("check", "huge.receipt"), "it is longer than 67,108,864 bytes, as none is"),
+        (("check", "cut.json"), "it cannot be read as a receipt of privet"),
+        (("check", "empty.json", "--key", "notakey"), "'notakey' is no public key"),
         (("make", "people.csv"), "a receipt is of a model or of an entry"),
         (("make", "people.csv", "--entry", "7"), "no signing key"),
         (("checkpoint", "people.csv"), "no signing key"),
@@ -125,4 +137,9 @@ def test_a_second_key_signs_elsewhere_and_a_restored_ledger_is_noticed(folder: P
 )
 def test_mistakes_are_one_sentence(folder: Path, words: tuple[str, ...], sentence: str) -> None:
     (folder / "empty.json").write_text("{}")
+    (folder / "nothing-in-it.json").write_text("")
+    (folder / "noise.json").write_bytes(bytes(range(256)))
+    (folder / "cut.json").write_text('{\n "checkpoint": "privet/0d')
+    with (folder / "huge.receipt").open("wb") as file:
+        file.truncate(2**26 + 1)  # which takes no room
     assert sentence in fails("receipt", *words, cwd=folder)

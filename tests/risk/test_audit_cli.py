@@ -257,6 +257,17 @@ def test_the_json_is_what_its_schema_says(folder: Path) -> None:
         assert_fits(audited(*words, cwd=folder), schema, schema["$defs"])
 
 
+def test_acro_loads_the_part_for_output_checkers(folder: Path) -> None:
+    """Every field that ACRO's `Record` is made of (acro/record.py, load_records), in the form it is read in."""
+    entry = json.loads(json.dumps(audited("raw.json", *OWN, "--no-remedies", cwd=folder)["sacro"]))
+    fields = ("uid", "status", "type", "properties", "command", "summary", "comments", "exception", "timestamp")
+    assert all(name in entry for name in fields) and entry["status"] in ("pass", "review", "fail")
+    assert [set(file) for file in entry["files"]] == [{"name", "sdc"}]
+    outcome = pd.DataFrame.from_dict(entry["outcome"])  # load_outcome
+    assert outcome.columns.tolist() == ["concerned", "most"] and len(outcome) == 1
+    assert entry["files"][0]["sdc"]["summary"]["suppressed"] is False  # what generate_summary asks for
+
+
 def assert_fits(value: Any, schema: dict[str, Any], named: dict[str, Any]) -> None:
     """What the schema uses of JSON Schema: types, enumerations, constants, required properties, items, references."""
     if "$ref" in schema:

@@ -26,9 +26,8 @@ from published import (
 from sizes import examples
 
 from privet.errors import DataError
-from privet.risk.constraints import Candidate, Choice, Counted, choices_of
+from privet.risk.constraints import Candidate, Choice, Counted, choices_of, closed_form, tilt_of
 from privet.risk.convex_concave import Component, Demand, _newton, _value, solve
-from privet.risk.leaf_shares import closed_form, tilt_of
 from privet.risk.maximum_entropy import TOLERANCE, maximum_entropy
 from privet.risk.measures import individual
 from privet.risk.people import People, mean_entropy

@@ -20,13 +20,12 @@ from published import posterior_audit as audit
 import privet
 from privet.risk import Audit
 from privet.risk.disclosure import own_rows
-from privet.risk.exposed_tree import LEAVES, exposed_tree, parts_of, spots_of
+from privet.risk.exposed_tree import LEAVES, exposed_tree, key, level, parts_of, posteriors, spots_of
 from privet.risk.findings import Remedy
 from privet.risk.measures import measure
 from privet.risk.page import page
 from privet.risk.people import Belief, People, uniform
 from privet.risk.publication import Publication
-from privet.risk.shades import key, level, posteriors
 from privet.risk.tree import Equals, Node, PublishedTree
 
 TREE = """sex = f: flu (3.0/1.0)

@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 from published import posterior_audit
 from sklearn.tree import DecisionTreeClassifier, export_text
 
+import privet
+from privet.errors import ModelError, PrivetError
 from privet.risk import Audit
 from privet.risk.publication import Labelled
 
@@ -183,3 +185,124 @@ def test_half_a_row_is_somebody_who_misses_a_value() -> None:
     # the table has nobody who misses a value, so that half a row is somebody's
     other = posterior_audit(text, frame.iloc[:8], sensitive="y", remedies=False)
     assert other.overall["possible worlds"].known == 8 and Labelled.of(50, 50.33, 0.5, (), 2).people == (49,)
+
+
+# -- every setting of scikit-learn --------------------------------------------------------------
+
+NOT_COMPUTED = "is not computed"
+
+
+@st.composite
+def settings_of_trees(draw: st.DrawFn) -> tuple[dict[str, Any], bool]:
+    """Settings of a DecisionTreeClassifier, two or three of them changed; and whether rows have weights."""
+    choices: dict[str, st.SearchStrategy[Any]] = {
+        "criterion": st.sampled_from(["entropy", "log_loss"]),
+        "class_weight": st.sampled_from(["balanced", {0: 2.0, 1: 3.0}, {0: 0.5, 1: 1.0}]),
+        "min_samples_leaf": st.integers(2, 3),
+        "min_samples_split": st.sampled_from([3, 5, 0.5]),
+        "min_weight_fraction_leaf": st.just(0.2),
+        "min_impurity_decrease": st.sampled_from([0.01, 0.1]),
+        "ccp_alpha": st.sampled_from([0.01, 0.05, 0.1]),
+        "max_leaf_nodes": st.integers(2, 4),
+        "max_depth": st.integers(1, 3),
+        "max_features": st.just(1),
+        "monotonic_cst": st.sampled_from([[1, 0], [-1, 1]]),
+        "splitter": st.just("random"),
+    }
+    names = draw(st.lists(st.sampled_from(sorted(choices)), max_size=3, unique=True))
+    return {name: draw(choices[name]) for name in names}, draw(st.integers(0, 5)) == 0
+
+
+def published_numbers(fitted: DecisionTreeClassifier) -> bytes:
+    """All that whoever holds the fitted tree reads in it."""
+    tree = fitted.tree_
+    shown = (tree.children_left, tree.feature, tree.threshold, tree.missing_go_to_left, tree.n_node_samples)
+    sums = (tree.value, tree.weighted_n_node_samples)
+    return b"".join(each.tobytes() for each in (*shown, *(np.round(each, 9) for each in sums)))
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(
+    settings_of_trees(),
+    st.lists(st.tuples(*[st.sampled_from([0.0, 0.0, 1.0, 1.0, None])] * 2), min_size=6, max_size=8),
+    st.sampled_from(["fitted", "counts", "labels"]),
+    st.integers(0, 99),
+)
+def test_no_setting_of_scikit_learn_makes_a_tree_look_safer_than_it_is(
+    chosen: tuple[dict[str, Any], bool], rows: list[tuple[float | None, ...]], form: str, seed: int
+) -> None:
+    """All assignments are fitted again with the same settings, weights of rows and seed.
+
+    By posteriors nobody's true posterior reaches the threshold where the tree is called safe. By disclosure what the
+    tree tells beyond the others of the leaf is below it, or the verdict says that something is not computed. What is
+    called certain is so, but for labels alone: there a text is taken to be grown as it is by default.
+    """
+    asked, has_weights = chosen
+    frame = pd.DataFrame(rows, columns=["x0", "x1"], dtype=float)
+    if "monotonic_cst" in asked:
+        frame = frame.fillna(0.0)
+    rng = np.random.default_rng(seed)
+    weights = rng.choice([0.5, 1.0, 2.0], len(frame)) if has_weights else None
+    groups, fitted = defaultdict(list), {}
+    for assignment in itertools.product(range(2), repeat=len(frame)):
+        if len(set(assignment)) < 2:
+            continue
+        tree = DecisionTreeClassifier(random_state=seed, **asked).fit(frame, assignment, sample_weight=weights)
+        text = export_text(tree, feature_names=list(frame.columns), show_weights=form == "counts", decimals=4)
+        key = published_numbers(tree) if form == "fitted" else text
+        groups[key].append(assignment)
+        fitted.setdefault(key, tree)
+    often = sorted(groups, key=lambda each: -len(groups[each]))[:2]
+    for key in [*often, *(sorted(groups, key=repr)[at] for at in rng.integers(0, len(groups), 2))]:
+        held = np.array(groups[key])
+        truth = np.stack([(held == 0).mean(axis=0), (held == 1).mean(axis=0)], axis=1)
+        tree = fitted[key] if form == "fitted" else key
+        for measure, threshold in (("posterior", 0.8), ("disclosure", 0.15)):
+            try:
+                found = posterior_audit(
+                    tree, frame, sensitive="y", values=[0, 1], measure=measure, threshold=threshold, remedies=False
+                )
+            except PrivetError:  # weights that are read as rows, or a split by missing values in a text
+                continue
+            mine = believed(found)
+            claimed = mine.max(axis=1) > 1 - 1e-9
+            assert form == "labels" or (truth[claimed] == mine[claimed].round()).all()
+            if not found.safe or (measure == "disclosure" and NOT_COMPUTED in found.verdict.reason):
+                continue
+            others = found.own.inference[found.people.profile] if measure == "disclosure" else np.zeros_like(truth)
+            assert np.max(truth - others, where=truth > 0, initial=0.0) < threshold
+
+
+def test_counts_show_that_a_tree_was_not_grown_to_the_end() -> None:
+    """With min_samples_leaf leaves stay mixed, and a text does not say so: its counts do, and nobody is certain."""
+    frame = pd.DataFrame({"x": [1, 2, 3, 4, 5, 6, 7, 8] * 5})
+    values = ["ill"] + ["well"] * 19 + ["ill"] * 20
+    fitted = DecisionTreeClassifier(min_samples_leaf=15).fit(frame, values)
+    text = export_text(fitted, feature_names=["x"], show_weights=True)
+    for tree in (fitted, text):
+        found = posterior_audit(tree, frame, sensitive="y", criterion="gini", remedies=False)
+        shares = found.beliefs["possible worlds"].shares
+        assert shares.max() < 1 and found.own.largest > 0
+    with pytest.raises(ModelError, match="has several values, so the tree was not grown until its leaves were pure"):
+        privet.audit(text, frame, sensitive="y", stopping="full")
+
+
+def test_whoever_knows_the_weights_of_rows_may_know_their_values() -> None:
+    """Sums of weights that differ name the rows they are of: no verdict, until the weights are left out."""
+    frame = pd.DataFrame({"x": [1.0] * 30 + [2.0] * 30})
+    values = np.arange(60) % 3 == 0
+    weights = 1 + np.sqrt(np.arange(60))
+    fitted = DecisionTreeClassifier().fit(frame, values, sample_weight=weights)
+    found = privet.audit(fitted, frame, sensitive="y")
+    assert not found.safe and found.undecided == 60 and "whoever knows each weight" in found.verdict.reason
+    assert found.best is not None and found.best.kind == "withhold weights" and found.verdict.kind != "publish"
+    assert privet.audit(fitted, frame, sensitive="y", published="labels").safe
+
+
+def test_of_people_whom_a_text_does_not_place_no_verdict_is_given() -> None:
+    """scikit-learn sends a missing value left or right, and its text does not say which."""
+    frame = pd.DataFrame({"x": [0.0] * 30 + [1.0] * 30 + [None]})
+    found = privet.audit("|--- x <= 0.5\n|   |--- class: a\n|--- x >  0.5\n|   |--- class: b\n", frame, sensitive="y")
+    assert found.undecided == 1 and not found.safe
+    assert "of 1 of 61 people: a value that the tree asks for is missing" in found.verdict.reason
+    assert privet.audit("x <= 0.5: a (30.0)\nx > 0.5: b (30.0)", frame.dropna(), sensitive="y").safe

@@ -308,7 +308,7 @@ def test_progress_names_the_nodes() -> None:
     seen: list[str] = []
     publication = example()
     possible_worlds(publication, choices_of(publication), progress=seen.append)
-    assert seen == ["worlds of all rows"]
+    assert seen == ["worlds of node 1 of 1: all rows"]
 
 
 def test_a_tree_that_no_data_set_explains() -> None:

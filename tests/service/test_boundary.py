@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -190,6 +191,8 @@ def test_logins_and_refusals_are_in_the_ledger_and_cannot_fill_it(served: Served
 
 # -- bodies ---------------------------------------------------------------------------------------
 
+TERM = {"columns": ["sex"], "shape": [1] * 65, "table": [5]}  # of more axes than an array has
+LONG_SHAPE = {"columns": ["sex"], "shape": [2**62] * 200_000, "table": [5]}  # whose product takes minutes
 DEEP = b'{"sitting": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 BODIES = [
     (b"", 400, "bad-json"),
@@ -234,6 +237,44 @@ def test_a_body_is_checked_before_anything_is_charged(served: Served, number: in
     assert content["charged"] is False and spent(served) == 0 and len(reply.content) < 2000
 
 
+def with_term(term: dict[str, Any]) -> dict[str, Any]:
+    model = {"model": "additive", "version": 1, "intercept": [0, 0], "terms": [term]}
+    return {**COUNT, "question": {"question": "count-correct", "version": 1, "model": model}}
+
+
+def with_quality(term: dict[str, Any]) -> dict[str, Any]:
+    qualities = [{"name": name, **term} for name in ("a", "b")]
+    question = {"question": "choose", "version": 1, "candidates": qualities, "bound": 1, "mechanism": "permute"}
+    return {**COUNT, "question": question}
+
+
+@pytest.mark.parametrize("asked", [with_term, with_quality])
+@pytest.mark.parametrize("term", [TERM, LONG_SHAPE], ids=["many axes", "a long product"])
+def test_the_shape_of_a_table_is_short(served: Served, asked: Any, term: dict[str, Any]) -> None:
+    """The product of a long shape would stop all threads of the server: the next question is answered."""
+    token, path = bearer(served.token()), f"{served.url}/v1/tables/people"
+    assert_problem(httpx2.post(f"{path}/answers", headers=token, json=asked(term)), 422, "bad-question")
+    assert httpx2.post(f"{path}/answers", headers=token, json=COUNT).status_code == 200
+
+
+def test_an_analyst_has_so_many_bodies_on_their_way() -> None:
+    """As many as requests may be under way: else one token fills the memory of the server with what it never ends."""
+    limits = Limits(rate=1e9, burst=10**6, refresh=0, concurrent=2)
+    with serve_seeded(FRAME, DOMAIN, 10, seed=3, limits=limits) as served:
+        token, path = served.token(), f"{served.url}/v1/tables/people/answers"
+        head = f"POST /v1/tables/people/answers HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
+        head += "Content-Type: application/json\r\nContent-Length: 1000000\r\nExpect: 100-continue\r\n\r\n"
+        with ExitStack() as stack:
+            for _ in range(4):
+                connection = stack.enter_context(connected(served))
+                connection.sendall(head.encode())
+                assert connection.recv(65536).startswith(b"HTTP/1.1 100")  # its body is awaited
+            fifth = httpx2.post(path, headers=bearer(token), json=COUNT)
+            assert "bodies of 4" in assert_problem(fifth, 429, "too-many")["detail"]
+            other = httpx2.post(path, headers=bearer(served.token("bob")), json=COUNT)
+            assert other.status_code == 200
+
+
 def test_a_body_has_a_type_a_size_and_an_end() -> None:
     limits = Limits(rate=1e9, burst=10**6, refresh=0, body=2000, body_seconds=0.2)
     with serve_seeded(FRAME, DOMAIN, 10, seed=3, limits=limits) as served:
@@ -270,6 +311,44 @@ def test_a_connection_without_a_request_is_closed_and_one_that_waits_for_its_ans
             assert piece and sent.endswith(b"\r\n\r\n")
         reply = httpx2.post(f"{served.url}/v1/tables/people/answers", headers=bearer(served.token()), json=COUNT)
         assert reply.status_code == 200  # after ten times as long
+
+
+def assert_closed(connection: socket.socket, piece: bytes, read: bool) -> None:
+    """The server hangs up on a client that goes on sending, within half a minute."""
+    connection.settimeout(0.001)
+    with pytest.raises(ConnectionError):
+        for _ in range(30_000):
+            with suppress(TimeoutError):
+                connection.sendall(piece)
+                if read and not connection.recv(65536):
+                    raise ConnectionError
+
+
+@pytest.mark.parametrize("line", ["GET /v1/openapi.json", "POST /v1/tables/people/answers", "PUT /nowhere"])
+def test_a_connection_is_closed_whose_body_goes_on_after_the_reply(line: str) -> None:
+    limits = Limits(rate=1e9, burst=10**6, refresh=0, header_seconds=0.02)
+    with serve_seeded(FRAME, DOMAIN, 10, seed=3, limits=limits) as served, connected(served) as connection:
+        connection.sendall(f"{line} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {10**9}\r\n\r\n".encode())
+        assert connection.recv(65536).startswith(b"HTTP/1.1 ")
+        assert_closed(connection, b"x", read=True)
+
+
+def test_a_connection_is_closed_whose_replies_nobody_reads() -> None:
+    limits = Limits(rate=1e9, burst=10**6, refresh=0, header_seconds=0.02)
+    with serve_seeded(FRAME, DOMAIN, 10, seed=3, limits=limits) as served, connected(served) as connection:
+        assert_closed(connection, b"GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n", read=False)
+
+
+def test_a_body_that_goes_wrong_after_the_reply_ends_the_connection(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And writes no traceback: whoever has no token would fill the log."""
+    with connected(served) as connection:
+        connection.sendall(b"POST /v1/tables HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 405")
+        connection.sendall(b"no length\r\n")
+        assert connection.recv(65536) == b""
+    assert caplog.records == []
 
 
 def test_what_is_no_http_is_answered_as_a_problem(served: Served) -> None:
@@ -438,7 +517,8 @@ def test_an_analyst_has_so_many_questions_at_a_time(served: Served, monkeypatch:
             thread.start()
         for _ in threads:
             assert asked.acquire(timeout=60)
-        assert_problem(httpx2.post(path, headers=token, json={**COUNT, "key": "0"}), 409, "key-in-flight")
+        again = httpx2.post(path, headers=token, json={**COUNT, "key": "0"})
+        assert assert_problem(again, 409, "key-in-flight")["charged"] == "unknown"
         assert_problem(httpx2.post(path, headers=token, json={**COUNT, "key": "5"}), 429, "too-many")
     finally:
         go_on.set()

@@ -51,10 +51,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def token(folder: Path, name: str) -> str:
+def token(folder: Path, name: str, role: str = "--analyst") -> str:
     from command import run
 
-    made = run("token", "create", "privet.toml", "--analyst", name, cwd=folder)
+    made = run("token", "create", "privet.toml", role, name, cwd=folder)
     assert made.returncode == 0, made.stderr
     return made.stdout.strip()
 
@@ -121,6 +121,28 @@ def test_grants_are_read_again_at_a_signal_and_a_mistake_changes_nothing(folder:
         with pytest.raises(privet.errors.ServerError, match="token"):
             connect(server.url, secret)
         assert server.stop() == 0
+
+
+def test_an_owner_who_reads_grants_again_is_told_nothing_of_the_file(folder: Path) -> None:
+    """A table that is new in it waits for a restart, and what else is new holds at once."""
+    (folder / "privet.toml").write_text(CONFIG.format(more='owners = ["lise"]', analyst="ada"))
+    new = '\n[tables.secret]\ndata = "people.csv"\ndomain = "people.toml"\n'
+    new += '[analysts.bob]\ntables = {people = "0.25", secret = "0.5"}\n'
+    secret = token(folder, "lise", "--owner")
+    with serving(str(folder / "privet.toml"), cwd=folder) as server:
+        with connect(server.url, secret) as connection:
+            (folder / "privet.toml").write_text(CONFIG.format(more='owners = ["lise"]', analyst="ada") + new)
+            connection.owner.reload()
+            server._until("grants were read again; served after a restart: secret")
+            assert ("bob", "people", "1/4") in [
+                (own["analyst"], own["table"], own["cap"]) for own in connection.owner.grants()
+            ]
+            (folder / "privet.toml").write_text("[analysts.ada]\ntables = ['hidden']\n")
+            with pytest.raises(privet.errors.QuestionError, match="the server's own output") as refused:
+                connection.owner.reload()
+            assert "hidden" not in str(refused.value) and str(folder) not in str(refused.value)
+            server._until("grants stay as they were")
+        assert server.stop() == 0 and not any("Traceback" in line for line in server.said)
 
 
 def test_a_stop_finishes_what_was_charged_and_ends_reservations(monkeypatch: pytest.MonkeyPatch) -> None:

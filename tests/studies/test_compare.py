@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from sizes import long
 
 from privet.datasets import census_domain
 from privet.errors import DataError, QuestionError, UndeclaredDomain
-from privet.kernel.domain import Domain
+from privet.kernel import Domain, Nominal
 from privet.lab.invented import invent
 from privet.studies import Outcome, Trial
 from privet.studies.compare import Comparison, available, epsilons, rows_needed, table
@@ -152,10 +153,14 @@ def test_rows_needed_are_read_between_those_that_were_tried() -> None:
 
 
 def test_learners_that_cannot_run_are_said_and_left_out(tmp_path: Path) -> None:
-    names, said = available(3, problems(["dp-ebm", "sklearn-tree"], Path(sys.executable)))
+    domain = Domain((Nominal("ill", ("yes", "no", "unknown")),), target="ill", max_rows=1000)
+    names, said = available(domain, problems(["dp-ebm", "sklearn-tree"], Path(sys.executable)))
     assert "sklearn-tree" in names and "auto" in names and "id3" not in names
     assert "dp-ebm" not in names and any(sentence.startswith("DP-EBM is left out: ") for sentence in said)
     assert np.all([LEARNERS[name].private or name.startswith("sklearn") for name in names])
+    fewer, more = available(replace(domain, max_rows=None), {})
+    assert "mohammed" in names and not {"mohammed", "patil-singh"} & {*fewer}
+    assert sum("it needs max_rows in the domain file" in sentence for sentence in more) == 2
 
 
 def test_rows_that_do_not_fit_are_one_sentence(files: tuple[Path, Path]) -> None:

@@ -54,9 +54,20 @@ class AutoClassifier(PrivateClassifier):
 
     A twentieth of epsilon buys noisy class counts. From them, the domain and epsilon a policy chooses between boosted
     tables, short trees, naive Bayes and the class shares; the rest of epsilon is the learner's, which takes over the
-    counts. The choice is a function of releases and costs nothing. `objective` is "accuracy", or "auc" where
-    classes are unbalanced and rows are to be ranked. `choice_` says what was chosen and what spoke for it.
+    counts. The choice is a function of releases and costs nothing. `choice_` says what was chosen and what spoke for
+    it.
 
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose
+        As in `PrivateClassifier`.
+    objective : {"accuracy", "auc"}, default "accuracy"
+        "auc" where classes are unbalanced and rows are to be ranked.
+    policy : CautiousForest, str or Path, optional
+        What chooses, or its file; without one, the packaged policy of the objective.
+
+    Examples
+    --------
     >>> import privet
     >>> table = privet.open(privet.datasets.census(5000), privet.datasets.census_domain(), budget=1)
     >>> auto = AutoClassifier(epsilon=1).fit(table)

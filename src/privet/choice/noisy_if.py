@@ -290,7 +290,24 @@ class NoisyIf:
             yield scope
 
     def follow(self, picked: Picked, table: ProtectedTable, more: Context | None = None, *bought: Any) -> Outcome:
-        """Run a branch that was picked: it is charged its own cost, the others nothing."""
+        """Run a branch that was picked: it is charged its own cost, the others nothing.
+
+        Parameters
+        ----------
+        picked : Picked
+            What `pick` returned.
+        table : ProtectedTable
+            Pays for the branch.
+        more : mapping, optional
+            What was released since.
+        *bought
+            What the branch gets besides its table.
+
+        Returns
+        -------
+        Outcome
+            What the branch made, and what it cost.
+        """
         branch = self.branches[picked.branch]
         scope = table.allot(branch.cost) if branch.cost else None
         value = branch.run(scope, *bought)
@@ -298,6 +315,7 @@ class NoisyIf:
         return self.outcome(picked, value, spent, more)
 
     def outcome(self, picked: Picked, value: Any, spent: Fraction, more: Context | None = None) -> Outcome:
+        """Return what is told of a branch that was `picked`: its `value`, what it `spent`, and `more` that is known."""
         policy = picked.policy or ("" if self.policy is None else self.policy.name)
         return Outcome(
             self.site,

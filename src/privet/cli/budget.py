@@ -41,6 +41,8 @@ def show(
 ) -> None:
     """Show what was spent on each data set, by whom, what is reserved and what is left.
 
+    Numbers of more than twelve characters are rounded to six digits; --json has each in full.
+
     Example: privet budget show adult.csv --entries
     """
     book = open_book(ledger)
@@ -55,17 +57,19 @@ def show(
         for heading in ("analyst", "spent", "own budget", left):
             table.add_column(heading, justify="left" if heading == "analyst" else "right")
         for row in facts["analysts"]:
-            table.add_row(row["analyst"], row["spent"], row["budget"] or "-", row["left"])
+            own = "-" if row["budget"] is None else _short(row["budget"])
+            table.add_row(row["analyst"], _short(row["spent"]), own, _short(row["left"]))
         console.print(table)
         for row in facts["permits"]:
-            of = "" if row["budget"] is None else f" of {row['budget']}"
-            console.print(f"permit {row['permit']}: {row['spent']}{of} spent", markup=False, highlight=False)
+            of = "" if row["budget"] is None else f" of {_short(row['budget'])}"
+            console.print(f"permit {row['permit']}: {_short(row['spent'])}{of} spent", markup=False, highlight=False)
         if facts["reservations"]:
             reservations = Table(title="open reservations", title_justify="left", show_edge=False)
             for heading in ("id", "analyst", "held", "spent of it", "since"):
                 reservations.add_column(heading, overflow="fold")
             for line in facts["reservations"]:
-                reservations.add_row(*(str(line[field]) for field in ("id", "analyst", "epsilon", "spent", "since")))
+                amounts = _short(line["epsilon"]), _short(line["spent"])
+                reservations.add_row(str(line["id"]), line["analyst"], *amounts, line["since"])
             console.print(reservations)
         if entries:
             console.print("\n".join(_entry_lines(facts["entries"], console.width)), markup=False, highlight=False)
@@ -232,7 +236,7 @@ def _entry_lines(entries: Sequence[dict[str, Any]], width: int) -> list[str]:
     rows = [("entry", "when", "analyst", "epsilon", "charged")]
     for entry in entries:
         minute = entry["at"][:16].replace("T", " ")
-        rows.append((str(entry["id"]), minute, entry["analyst"], entry["epsilon"], entry["loss"]))
+        rows.append((str(entry["id"]), minute, entry["analyst"], entry["epsilon"], _short(entry["loss"])))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     heads = ["  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines, indent = heads[:1], " " * (widths[0] + 2)
@@ -241,6 +245,11 @@ def _entry_lines(entries: Sequence[dict[str, Any]], width: int) -> list[str]:
         options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
         lines += [head, *wrap(asked, width, initial_indent=indent, subsequent_indent=indent, **options)]
     return lines
+
+
+def _short(exact: str) -> str:
+    """Return an amount of JSON as people read it: losses in rho are fractions of hundreds of digits."""
+    return short_text(Fraction(exact))
 
 
 def open_book(target: str) -> Ledger:

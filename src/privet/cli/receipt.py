@@ -17,11 +17,14 @@ from privet.kernel import LONGEST_MODEL
 from privet.ledger_lines import key_lines
 from privet.receipts import Checkpoint, KeptCheckpoints, Receipts, Shown, SigningKey
 from privet.receipts.receipt import LONGEST, loss_of
-from privet.text import clean, decimal_text, read_text, shown
+from privet.receipts.verifier import Unproved, read_key
+from privet.text import clean, read_text, short_text, shown
 
 app = typer.Typer(help="Receipts: proofs that an answer or a model stands in a ledger, checked offline.", **STYLE)
 key_app = typer.Typer(help="The key that signs the checkpoints of a ledger.", **STYLE)
 app.add_typer(key_app, name="key")
+
+_BEGINS = '{\n "checkpoint": "'  # a receipt, if it is cut off before it says that it is one
 
 OutputOption = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write here instead.")]
 KeyFileOption = Annotated[
@@ -107,12 +110,14 @@ def check(
       privet receipt check answer.json
       privet receipt check people.csv --since last-year.checkpoint
     """
-    pins, older = tuple(key or ()), None if since is None else _checkpoint(since)
+    pins, older = tuple(_vkey(own) for own in key or ()), None if since is None else _checkpoint(since)
     path = Path(file)
+    if receipt is None and path.suffix == ".receipt" and path.with_suffix("").is_file():
+        path, receipt = path.with_suffix(""), path  # the receipt of a model was named, which lies beside it
     beside = receipt or path.with_name(f"{path.name}.receipt")
     if receipt is not None or beside.is_file():
         facts = _check_receipt(path, _text(beside), path.read_bytes(), pins, older)
-    elif (text := _text_or_none(path)) is not None and '"privet-receipt"' in text:
+    elif (text := _text_or_none(path)) is not None and ('"privet-receipt"' in text or text.startswith(_BEGINS)):
         facts = _check_receipt(path, text, None, pins, older)
     elif text is not None and _is_checkpoint(text):
         facts = _check_checkpoint(Checkpoint.read(text), pins, older)
@@ -120,8 +125,8 @@ def check(
         raise ReceiptError(
             f"there is no receipt beside '{shown(file)}'; its owner makes one with `privet receipt make`."
         )
-    elif path.suffix in (".json", ".receipt", ".checkpoint") and not path.exists():
-        raise ReceiptError(f"there is no file '{shown(file)}'; check the path.")
+    elif path.suffix in (".json", ".receipt", ".checkpoint") and not path.is_dir():
+        raise ReceiptError(_no_receipt(path))
     else:
         facts = _check_ledger(file, pins, older)
     text = facts.pop("text")
@@ -167,7 +172,7 @@ def cosign(
     Example: privet receipt cosign new.checkpoint --key VKEY --key-file second.key --since last.checkpoint -o signed
     """
     signed = _checkpoint(file)
-    signed.signers([key])
+    signed.signers([_vkey(key)])
     if since is not None:
         signed.require_continues(_checkpoint(since))
     text = signed.note[: signed.note.rindex("\n\n") + 1]
@@ -191,7 +196,7 @@ def forget(url: Annotated[str, typer.Argument(metavar="URL", help="The address o
     say(f"nothing is remembered of {url} now" if known else f"nothing was remembered of {url}")
 
 
-@app.command("verifier")
+@app.command("verifier", short_help="Print a program that checks receipts without privet.")
 def verifier() -> None:
     """Print a program that checks receipts with Python's standard library alone, in at most 150 lines.
 
@@ -231,7 +236,7 @@ def new(
     print(made.vkey)
 
 
-@key_app.command("show")
+@key_app.command("show", short_help="Show the public keys of a ledger, oldest first.")
 def show(ledger: LedgerArgument, as_json: JsonOption = False) -> None:
     """Show the public keys of a ledger, oldest first; what each is goes to standard error.
 
@@ -297,6 +302,28 @@ def _text_or_none(path: Path) -> str | None:
         return None
 
 
+def _no_receipt(path: Path) -> str:
+    """Return why a file is neither a receipt nor a checkpoint, in a sentence."""
+    name, most = shown(str(path)), max(LONGEST, LONGEST_MODEL)
+    if not path.exists():
+        return f"there is no file '{name}'; check the path."
+    size = path.stat().st_size
+    why = ": it is empty" if not size else f": it is longer than {most:,} bytes, as none is" if size > most else ""
+    return f"'{name}' is no receipt and no checkpoint{why}. Ask whoever gave it to you for it again."
+
+
+def _vkey(text: str) -> str:
+    """Return a public key that somebody wrote, if it is one."""
+    try:
+        read_key(text)
+    except (Unproved, ValueError, LookupError):
+        told = (
+            "a public key is one line as `privet receipt key show` prints it, with two signs +, and each letter counts"
+        )
+        raise QuestionError(f"'{shown(text)}' is no public key; {told}.") from None
+    return text
+
+
 def _checkpoint(path: Path) -> Checkpoint:
     try:
         return Checkpoint.read(_text(path))
@@ -324,11 +351,11 @@ def facts_of(result: Shown, name: str) -> dict[str, Any]:
     line, body, last = result.line, result.line["body"], result.charges[-1]["body"]
     compare = "" if result.trusted else " (compare it with what the owner has published)"
     unit = "rho " if last.get("unit") == "rho" else ""
-    spent, cap = (decimal_text(loss_of(last[part])) for part in ("dataset_spent", "dataset_cap"))
+    spent, cap = (short_text(loss_of(last[part])) for part in ("dataset_spent", "dataset_cap"))
     text = [
         f"good: {clean(name)} is {'an answer' if result.kind == 'answer' else 'a model'} of "
         f"'{clean(line['dataset'])}', {clean(line['day'])}, line {line['number']} of {result.checkpoint.size}",
-        f"  charged {unit}{decimal_text(result.loss)} in {_entries(result)}; {unit}{spent} of {cap} was spent then",
+        f"  charged {unit}{short_text(result.loss)} in {_entries(result)}; {unit}{spent} of {cap} was spent then",
         *([f"  under the permit '{clean(last['permit'])}'{_purpose(last)}"] if "permit" in last else []),
         *([f"  asked {clean(last['question'])} on {clean(last['scope'])}"] if result.kind == "answer" else []),
         *(["  NOT PRIVATE: its noise was seeded, for tests"] if not result.private else []),
@@ -383,7 +410,13 @@ def _check_ledger(target: str, pins: tuple[str, ...], older: Checkpoint | None) 
     book = open_book(target)
     keys = receipts.vkeys(book)
     if older is not None:
-        older.signers([*keys, *receipts.vkeys(book, "second"), *pins])
+        try:
+            older.signers([*keys, *receipts.vkeys(book, "second"), *pins])
+        except ReceiptError as error:
+            told = (
+                "If it is of this ledger, name its key with --key: a ledger that went back to before the key was made"
+            )
+            raise ReceiptError(f"{error} {told} does not know it.") from None
     size = receipts.require_ledger_continues(book, older)
     since = "" if older is None else f", and continues the checkpoint of {older.size}"
     text = [f"good: the ledger has {size} lines that follow from each other{since}"]

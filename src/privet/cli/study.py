@@ -160,7 +160,6 @@ def compare(
     from privet.studies.worker_pool import WorkerPool, problems
 
     levels, declared = epsilons(epsilon), Domain.load(domain)
-    classes = len(declared.target_column.values)
     folder.ready(output)
     if data is None:
         data = output / f"invented-{rows}.csv"
@@ -168,7 +167,7 @@ def compare(
             invent(declared, rows).to_csv(data, index=False)
     table(data, domain)  # refuse wrong rows before anything else
     interpreter = peers or Path(sys.executable)
-    learners, left_out = available(classes, problems([*PEERS, *PLAIN], interpreter))
+    learners, left_out = available(declared, problems([*PEERS, *PLAIN], interpreter))
     for sentence in left_out:
         say(sentence)
     comparison = Comparison(data, domain, tuple(learners), levels, accuracy)

@@ -93,8 +93,6 @@ from privet.kernel.opening import open_session as open_session
 from privet.kernel.opening import refuse_spent as refuse_spent
 from privet.kernel.opening import seeded_noise as seeded_noise
 from privet.kernel.opening import session_in_memory as session_in_memory
-from privet.kernel.per_part import PerPart as PerPart
-from privet.kernel.per_part import Positions as Positions
 from privet.kernel.questions.counts import CountQuestion as CountQuestion
 from privet.kernel.questions.counts import HistogramQuestion as HistogramQuestion
 from privet.kernel.questions.counts import Quality as Quality
@@ -107,6 +105,8 @@ from privet.kernel.rows import MAX_PARTS as MAX_PARTS
 from privet.kernel.rows import Condition as Condition
 from privet.kernel.rows import Divide as Divide
 from privet.kernel.rows import Keep as Keep
+from privet.kernel.rows import PerPart as PerPart
+from privet.kernel.rows import Positions as Positions
 from privet.kernel.rows import Rows as Rows
 from privet.kernel.rows import Scatter as Scatter
 from privet.kernel.rows import Split as Split

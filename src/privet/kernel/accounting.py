@@ -58,7 +58,7 @@ from privet.kernel.mechanisms import (
     TopK,
     selection,
 )
-from privet.kernel.per_part import PerPart, Positions, numbered
+from privet.kernel.rows import PerPart, Positions, numbered
 from privet.kernel.zcdp import SMALLEST_RHO, Rho, epsilon_of, rho_of
 from privet.text import decimal_text, quoted, short_text
 

@@ -25,7 +25,17 @@ LARGEST_LOGIT = 2**24
 class AdditiveModel:
     """A released model: logits are an intercept plus a table look-up per term, all multiples of 1 / LOGIT_GRID.
 
-    `terms` holds (columns, table) pairs; a table has an axis for each column and a last one for the classes.
+    Parameters
+    ----------
+    intercept : sequence of int
+        For each class.
+    terms : sequence of (columns, table)
+        A table has an axis for each of its columns and a last one for the classes.
+
+    Raises
+    ------
+    QuestionError
+        They are no whole numbers, or too large.
     """
 
     intercept: tuple[int, ...]

@@ -6,6 +6,7 @@ private rows. Columns it does not declare do not exist.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -182,6 +183,10 @@ class Domain:
 
     def __iter__(self) -> Iterator[Column]:
         return iter(self.columns)
+
+    def cell_count(self, columns: Iterable[str]) -> int:
+        """Return the number of cells of a group of columns."""
+        return math.prod(self[name].size for name in columns)
 
     def numeric(self, name: str) -> Numeric:
         """Return a numeric column.

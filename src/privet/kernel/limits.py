@@ -102,8 +102,10 @@ def _from_decimal(number: Decimal) -> Fraction | None:
 
 def _is_short(number: Fraction) -> bool:
     """Can it be added, printed and turned into a float without much work?"""
-    short = max(number.numerator.bit_length(), number.denominator.bit_length()) <= _BITS
-    return short and abs(number) <= sys.float_info.max
+    above, below = number.numerator.bit_length(), number.denominator.bit_length()
+    if max(above, below) > _BITS:
+        return False
+    return above - below < sys.float_info.max_exp - 1 or abs(number) <= sys.float_info.max  # the first is quick
 
 
 def is_name(text: object, length: int = LONGEST_NAME) -> bool:

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import PrivacyError, QuestionError
-from privet.kernel.per_part import PerPart, Positions
+from privet.kernel.rows import PerPart, Positions
 from privet.kernel.sampling import (
     SYSTEM,
     Entropy,

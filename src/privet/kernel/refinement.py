@@ -41,8 +41,7 @@ from privet.kernel.mechanisms import (
     Refinement,
     release_all,
 )
-from privet.kernel.per_part import PerPart
-from privet.kernel.rows import Keep
+from privet.kernel.rows import Keep, PerPart
 from privet.kernel.session import Question, Request, RowSets, Session, listed
 from privet.release import Refinable
 

@@ -26,12 +26,11 @@ from privet.kernel import accounting
 from privet.kernel.accounting import PURE, Scopes, Unit
 from privet.kernel.additive import AdditiveModel
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells, cell_count, cells_for
+from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells, cells_for
 from privet.kernel.ledger import Charge, Entry, Ledger, Under
 from privet.kernel.limits import LONGEST_NAME, Json, canonical, digest, is_name
 from privet.kernel.mechanisms import Mechanism, release_all
-from privet.kernel.per_part import PerPart, Positions
-from privet.kernel.rows import Divide, Keep, Rows, Scatter
+from privet.kernel.rows import Divide, Keep, PerPart, Positions, Rows, Scatter
 from privet.kernel.sampling import Entropy
 from privet.kernel.zcdp import Rho
 from privet.release import About, Releases
@@ -132,7 +131,7 @@ def per_part(what: str) -> JsonField:
 
 def cell_sum(domain: Domain, tables: Iterable[Sequence[str]]) -> int:
     """Return how many cells tables of columns have together."""
-    return sum(cell_count(domain, columns) for columns in tables)
+    return sum(domain.cell_count(columns) for columns in tables)
 
 
 def check_cells(cells: int, most: int) -> None:

@@ -76,7 +76,8 @@ class Rho:
 
     def __init__(self, value: object) -> None:
         number = value.value if isinstance(value, Rho) else fraction_of(value)
-        grains = 0 if number is None or number > LARGEST_RHO else number * GRAIN // 1
+        number = Fraction(0) if number is None or number > LARGEST_RHO else number
+        grains = number.numerator * GRAIN // number.denominator
         if grains <= 0:
             raise QuestionError(f"rho must be a number above 0, not {quoted(value)}; write it as 0.01 or 1/100.")
         object.__setattr__(self, "value", Fraction(grains, GRAIN))

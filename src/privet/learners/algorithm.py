@@ -28,7 +28,7 @@ from privet.kernel import Domain
 from privet.models.privacy_record import Step
 from privet.release import Histogram
 from privet.table import ProtectedTable
-from privet.text import decimal_text
+from privet.text import decimal_text, duration
 
 _CELLS = 16  # letters of a bar on a terminal
 
@@ -258,7 +258,7 @@ class Progress:
         return self.elapsed / self.done * (self.total - self.done) if self.done and self.total else None
 
     def __str__(self) -> str:
-        left = "" if self.left is None else f"; about {_duration(self.left)} left"
+        left = "" if self.left is None else f"; about {duration(self.left)} left"
         done = f"; up to {self.passes} pass{'es' * (self.passes > 1)} over the rows" if self.passes else ""
         return self.what + left + (f"; up to {self.rows:,} rows read" if self.rows else done)
 
@@ -378,15 +378,3 @@ def _line(progress: Progress) -> str:
     filled = round(_CELLS * progress.done / progress.total) if progress.total else 0
     line = f"{'█' * filled}{'░' * (_CELLS - filled)} {progress}" if progress.total else str(progress)
     return line[: max(20, shutil.get_terminal_size().columns - 1)]
-
-
-def _duration(seconds: float) -> str:
-    """Return a time in words.
-
-    >>> _duration(0.2), _duration(61), _duration(3 * 3600 + 301)
-    ('1 s', '1 min', '3 h 5 min')
-    """
-    if seconds < 60:
-        return f"{max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -622,6 +622,9 @@ def _training_rows(frame: pd.DataFrame, domain: Domain) -> TrainingRows:
     )
 
 
+UNUSED_DELTA = "with so little signal pure epsilon gives more, so no delta was used: the promise is epsilon alone"
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class BoostedTablesClassifier(TablesClassifier):
     """A sum of small tables of one or two attributes, each bought where the model so far errs most.
@@ -632,7 +635,7 @@ class BoostedTablesClassifier(TablesClassifier):
 
     Parameters
     ----------
-    epsilon, domain, random_state, verbose
+    epsilon, domain, variant, unsafe, random_state, verbose
         As in `PrivateClassifier`.
     delta : int, float, str or Fraction, optional
         With one, the promise of a fit on rows is (epsilon, delta). A ProtectedTable has its own, from `privet.open`.
@@ -680,6 +683,13 @@ class BoostedTablesClassifier(TablesClassifier):
             delta = delta if enough_signal(domain, signal) else None
         return open_table(frame, domain, budget=epsilon, delta=delta), inferred
 
+    def _learn(self, table: ProtectedTable, reasons: list[str]) -> Tables:
+        """Learn tables; say so where a delta was accepted and not used."""
+        model = super()._learn(table, reasons)
+        if self.delta is None or table.unit.delta is not None:
+            return model
+        return replace(model, note=f"{model.note}; {UNUSED_DELTA}" if model.note else UNUSED_DELTA)
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class NaiveBayesClassifier(TablesClassifier):
@@ -687,7 +697,7 @@ class NaiveBayesClassifier(TablesClassifier):
 
     Parameters
     ----------
-    epsilon, domain, random_state, verbose
+    epsilon, domain, variant, unsafe, random_state, verbose
         As in `PrivateClassifier`.
     """
 
@@ -700,7 +710,7 @@ class PriorClassifier(TablesClassifier):
 
     Parameters
     ----------
-    epsilon, domain, random_state, verbose
+    epsilon, domain, variant, unsafe, random_state, verbose
         As in `PrivateClassifier`.
     """
 

@@ -6,22 +6,25 @@ There are two kinds: `Ensemble` (trees) and `Tables` (a sum of small tables).
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet import pictures
-from privet.errors import DataError, ModelError, did_you_mean
+from privet.errors import DataError, DomainError, ModelError, did_you_mean
 from privet.kernel import LONGEST_MODEL, LONGEST_TEXT, Domain
 from privet.models.privacy_record import Privacy
 from privet.text import read_text, shown
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+FORMAT, VERSION = "privet-model", 1  # docs/reference/model.md describes the format
 
 M = TypeVar("M", bound="Model")
 
@@ -39,6 +42,13 @@ class Model(ABC):
 
     domain: Domain
     privacy: Privacy
+
+    _kinds: ClassVar[dict[str, type[Model]]] = {}  # by what their JSON has
+
+    def __init_subclass__(cls, *, key: str, **more: Any) -> None:
+        """Let models of this kind be read: their JSON has the `key`."""
+        super().__init_subclass__(**more)
+        Model._kinds[key] = cls
 
     @property
     def private(self) -> bool:
@@ -180,9 +190,23 @@ class Model(ABC):
 
     def to_json(self) -> str:
         """Return the model as JSON; docs/reference/model.md describes the format."""
-        from privet.models.schema import dump
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "privacy": self.privacy.to_dict(),
+            "domain": self.domain.to_toml(),
+            **self._content(),
+        }
+        return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
 
-        return dump(self)
+    @abstractmethod
+    def _content(self) -> dict[str, Any]:
+        """Return what the JSON has besides the privacy record and the domain."""
+
+    @classmethod
+    @abstractmethod
+    def _read(cls, content: dict[str, Any], domain: Domain) -> Model:
+        """Return the model that such content describes; a ModelError if it describes none."""
 
     def save(self, path: str | Path) -> None:
         """Write the model as JSON.
@@ -242,12 +266,41 @@ class Model(ABC):
         ModelError
             The text is not a model of this kind. The message is one sentence.
         """
-        from privet.models.schema import parse
-
-        model = parse(text)
+        content, domain = _parsed(text)
+        model = Model._kinds["tables" if "tables" in content else "trees"]._read(content, domain)
         if not isinstance(model, cls):
             raise ModelError(f"the model is one of {model.summary}, no {cls.__name__}; read it with privet.Model.")
         return model
+
+
+def _parsed(text: str) -> tuple[dict[str, Any], Domain]:
+    """Return what the JSON of a model says, which anybody may have sent, and its domain."""
+    if len(text) > LONGEST_MODEL:
+        raise ModelError(f"the model has more than {LONGEST_MODEL} characters; it was not written by privet.")
+    try:
+        content = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise ModelError("the model is not valid JSON; it was cut short, or is no model that privet wrote.") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ModelError("this JSON is not a privet model.")
+    if content.get("version") != VERSION or content["version"] is True:
+        raise ModelError(f"the model has a version other than {VERSION}; read it with the privet that wrote it.")
+    try:
+        declared = content.get("domain")
+        domain = Domain.parse(declared if isinstance(declared, str) else "")
+        domain.to_toml().encode()  # half a surrogate pair cannot be written
+    except (DomainError, DataError) as error:
+        raise ModelError(f"the model's domain cannot be used: {error}") from None
+    except Exception:
+        raise ModelError("the model's domain cannot be used; it was not written by privet.") from None
+    if domain.target is None:
+        raise ModelError("the model's domain has no target.")
+    return content, domain
+
+
+def _no_constant(name: str) -> float:
+    """Refuse NaN and Infinity, which Python's JSON reads."""
+    raise ValueError(name)
 
 
 def softmax(logits: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -465,6 +465,16 @@ def finite_of(value: object) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
+
+
+def numbers_of(values: Any, length: int, where: str) -> Sequence[float]:
+    """Return a list of so many finite numbers."""
+    if not isinstance(values, list) or len(values) != length:
+        raise ModelError(f"{where} of the model needs {length} numbers, one for each class.")
+    numbers = [number for value in values if (number := finite_of(value)) is not None and abs(number) < 2**63]
+    if len(numbers) < length:
+        raise ModelError(f"{where} of the model has a number that is none, or too large.")
+    return numbers
 
 
 def _number(value: object) -> float:

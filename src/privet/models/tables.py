@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from privet.errors import ModelError
 from privet.kernel import LOGIT_GRID, AdditiveModel, Domain
 from privet.models.model import Floats, Integers, Model, column_of, softmax
-from privet.models.privacy_record import Privacy
+from privet.models.privacy_record import Privacy, check_losses, loss_of, numbers_of, text_of
 from privet.models.tree import Ensemble, Tree, cell_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_TABLES = 100_000
 LARGEST = 100.0  # the largest log odds of a cell: e^100 is beyond any odds
 ALIKE = 0.1  # cells with a standard deviation below this have nearly equal weights
 
@@ -71,7 +72,7 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tables(Model):
+class Tables(Model, key="tables"):
     """A published model that is a sum of tables.
 
     Parameters
@@ -106,6 +107,39 @@ class Tables(Model):
             shape = (*(self.domain[name].size for name in table.columns), classes)
             if table.values.shape != shape or table.deviation.shape != shape:
                 raise ModelError(f"the table of {table.name} does not have the cells of its columns.")
+
+    # -- JSON: tables have the cells of their columns, in the order of the domain --------------------
+
+    def _content(self) -> dict[str, Any]:
+        tables = [
+            {
+                "columns": list(table.columns),
+                "epsilon": str(table.epsilon),
+                "values": table.values.tolist(),
+                "deviation": table.deviation.tolist(),
+            }
+            for table in self.tables
+        ]
+        return {"note": self.note, "intercept": list(self.intercept), "tables": tables}
+
+    @classmethod
+    def _read(cls, content: dict[str, Any], domain: Domain) -> Tables:
+        tables, note = content["tables"], content.get("note", "")
+        if not isinstance(tables, list) or len(tables) > MOST_TABLES:
+            raise ModelError("the model has no list of tables; it was not written by privet.")
+        try:
+            text_of(note)
+        except TypeError:
+            raise ModelError("the model's note is not a text.") from None
+        checked = tuple(_table(table, domain, number) for number, table in enumerate(tables, start=1))
+        check_losses([table.epsilon for table in checked])
+        return cls(
+            domain,
+            tuple(numbers_of(content.get("intercept"), len(domain.classes), "the intercept")),
+            checked,
+            Privacy.from_dict(content.get("privacy")),
+            note,
+        )
 
     # -- prediction -------------------------------------------------------------------------
 
@@ -377,3 +411,37 @@ def _deviation(values: Floats, weights: Floats) -> float:
     cells = tuple(range(values.ndim - 1))
     centred = values - (shares * values).sum(axis=cells)
     return float(np.sqrt((shares * centred**2).sum(axis=cells).mean()))
+
+
+def _table(content: Any, domain: Domain, number: int) -> Table:
+    """Read one table."""
+    where = f"table {number}"
+    if not isinstance(content, dict) or set(content) != {"columns", "epsilon", "values", "deviation"}:
+        raise ModelError(f"{where} of the model is not a table; it was not written by privet.")
+    columns = content["columns"]
+    if not isinstance(columns, list) or not 1 <= len(columns) <= 2 or len(set(map(str, columns))) < len(columns):
+        raise ModelError(f"{where} of the model has columns other than one, or two different ones.")
+    for name in columns:
+        if not isinstance(name, str) or name not in domain or name == domain.target:
+            raise ModelError(f"{where} of the model has a column that its domain does not declare.")
+    try:
+        epsilon = loss_of(content["epsilon"])
+    except TypeError:
+        raise ModelError(f"{where} of the model has no cost.") from None
+    shape = (*(domain[name].size for name in columns), len(domain.classes))
+    values, deviation = (_array(content[key], shape, where) for key in ("values", "deviation"))
+    if (deviation < 0).any():
+        raise ModelError(f"{where} of the model has a negative deviation.")
+    if (np.abs(values) > LARGEST).any():
+        raise ModelError(f"{where} of the model has log odds beyond {LARGEST:g}.")
+    return Table(tuple(columns), values, deviation, epsilon)
+
+
+def _array(values: Any, shape: tuple[int, ...], where: str) -> Floats:
+    """Return nested lists as an array of exactly this shape."""
+    flat = [values]
+    for length in shape:
+        if not all(isinstance(part, list) and len(part) == length for part in flat):
+            raise ModelError(f"{where} of the model does not have the cells of its columns.")
+        flat = [item for part in flat for item in part]
+    return np.array(numbers_of(flat, len(flat), where), dtype=np.float64).reshape(shape)

@@ -9,7 +9,7 @@ record.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import ModelError
-from privet.kernel import Domain, Numeric
+from privet.kernel import DEEPEST_TREE, Domain, Numeric, whole_of
 from privet.models.model import Floats, Integers, Model, column_of, softmax
-from privet.models.privacy_record import Privacy
+from privet.models.privacy_record import Privacy, numbers_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -378,7 +378,7 @@ class Tree:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ensemble(Model):
+class Ensemble(Model, key="trees"):
     """A published model of one tree or several.
 
     Parameters
@@ -407,6 +407,29 @@ class Ensemble(Model):
         if len(self.trees) != 1:
             raise ModelError(f"the model has {len(self.trees)} trees; take one of model.trees.")
         return self.trees[0]
+
+    # -- JSON: nodes in breadth-first order, of which the domain says how many children each has ------
+
+    def _content(self) -> dict[str, Any]:
+        prior = None if self.prior is None else [plain_number(count) for count in self.prior]
+        return {"vote": self.vote, "prior": prior, "trees": [_nodes(tree) for tree in self.trees]}
+
+    @classmethod
+    def _read(cls, content: dict[str, Any], domain: Domain) -> Ensemble:
+        if content.get("vote") not in VOTES:
+            raise ModelError(f"the model's vote is not one of {', '.join(VOTES)}.")
+        prior = content.get("prior")
+        trees = content.get("trees")
+        if not isinstance(trees, list) or not 0 < len(trees) <= 100_000:
+            raise ModelError("the model has no trees.")
+        position = {name: i for i, name in enumerate(domain.attributes)}
+        return cls(
+            domain,
+            tuple(_tree(nodes, domain, position) for nodes in trees),
+            Privacy.from_dict(content.get("privacy")),
+            content["vote"],
+            None if prior is None else tuple(numbers_of(prior, len(domain.classes), "the prior")),
+        )
 
     # -- prediction -------------------------------------------------------------------------
 
@@ -569,3 +592,64 @@ def _walk(codes: Any, grids: Any, column: Any, at: Any, first: Any, missing: Any
                 break
             node = first[node] + child
         ends[row] = node
+
+
+def _nodes(tree: Tree) -> list[dict[str, Any]]:
+    """Return the nodes of a tree in breadth-first order."""
+    nodes = []
+    for number in range(len(tree)):
+        node: dict[str, Any] = {}
+        if tree.column[number] >= 0:
+            node["split"] = tree.domain.attributes[int(tree.column[number])]
+            if tree.at[number] >= 0:
+                node["at"] = int(tree.at[number])
+        if not math.isnan(tree.size[number]):
+            node["size"] = plain_number(float(tree.size[number]))
+        node["counts"] = [plain_number(count) for count in tree.counts[number].tolist()]
+        node["deviation"] = float(tree.deviation[number])
+        nodes.append(node)
+    return nodes
+
+
+def _tree(nodes: Any, domain: Domain, position: Mapping[str, int]) -> Tree:
+    """Read one tree."""
+    if not isinstance(nodes, list) or not nodes:
+        raise ModelError("a tree of the model has no list of nodes; it was not written by privet.")
+    classes = len(domain.classes)
+    column = np.full(len(nodes), -1, dtype=np.int64)
+    at = np.full(len(nodes), -1, dtype=np.int64)
+    counts = np.empty((len(nodes), classes))
+    deviation, size = np.empty(len(nodes)), np.full(len(nodes), np.nan)
+    for number, node in enumerate(nodes):
+        if not isinstance(node, dict) or not set(node) <= {"split", "at", "size", "counts", "deviation"}:
+            raise ModelError(f"node {number} of the model is not a node; it was not written by privet.")
+        if "split" in node:
+            name = node["split"]
+            if not isinstance(name, str) or name not in position:
+                raise ModelError(f"node {number} of the model splits by a column its domain does not declare.")
+            column[number] = position[name]
+            if "at" in node:
+                at[number] = _grid_index(node["at"], domain, name, number)
+        elif "at" in node:
+            raise ModelError(f"node {number} of the model has a threshold and no column.")
+        counts[number] = numbers_of(node.get("counts"), classes, f"node {number}")
+        (deviation[number],) = numbers_of([node.get("deviation")], 1, f"node {number}")
+        if deviation[number] < 0:
+            raise ModelError(f"node {number} of the model has a negative deviation.")
+        if "size" in node:
+            (size[number],) = numbers_of([node["size"]], 1, f"node {number}")
+    tree = Tree(domain, column, at, counts, deviation, size)
+    if tree.depth > DEEPEST_TREE:
+        raise ModelError(f"a tree of the model has more than {DEEPEST_TREE} levels; it was not written by privet.")
+    return tree
+
+
+def _grid_index(value: Any, domain: Domain, name: str, number: int) -> int:
+    """Return the grid index of a threshold."""
+    column = domain[name]
+    if not isinstance(column, Numeric):
+        raise ModelError(f"node {number} of the model has a threshold that '{name}' does not have.")
+    index = whole_of(value, 1, column.grid_size - 1)
+    if index is None:
+        raise ModelError(f"node {number} of the model has a threshold outside the bounds of '{name}'.")
+    return index

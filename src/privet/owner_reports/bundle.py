@@ -14,7 +14,7 @@ from typing import Any
 from privet.errors import LedgerError, ReceiptError, did_you_mean
 from privet.kernel import Ledger, Line, unit_with
 from privet.receipts import LIMITS, Receipts, rotations, vkeys
-from privet.text import decimal_text, protected
+from privet.text import decimal_text, protected, short_text
 from privet.version import __version__
 
 VERSION = 1
@@ -383,5 +383,6 @@ def _criteria(charges: list[Line], answers: dict[int, Line], models: list[Line])
 
 
 def amount(text: str) -> str:
-    """Return an exact amount as people read it."""
-    return decimal_text(Fraction(text))
+    """Return an exact amount as people read it: where it takes long to write in full, about how much it is, too."""
+    exact, short = decimal_text(Fraction(text)), short_text(Fraction(text))
+    return exact if len(exact) < 40 else f"about {short}, which is {exact}"

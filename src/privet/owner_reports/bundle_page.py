@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from privet.owner_reports.bundle import ACCESS, amount
+from privet.owner_reports.bundle import ACCESS
 from privet.report import rendering
-from privet.text import plain_words, short_text
+from privet.text import plain_words, rows_in_words, short_text
 
 # Where on the page a part of the bundle is.
 _SECTIONS = {
@@ -121,13 +121,18 @@ def _budget(bundle: dict[str, Any]) -> BudgetFacts:
     return BudgetFacts(spent, cap, left, share, buys)
 
 
+def _short(exact: str) -> str:
+    """Return an amount of the bundle as people read it; the JSON has it in full."""
+    return short_text(Fraction(exact))
+
+
 def _analysts(budget: dict[str, Any]) -> LedgerTable:
     rows = [
         (
             line["analyst"],
-            amount(line["spent"]),
-            "-" if line["cap"] is None else amount(line["cap"]),
-            amount(line["left"]),
+            _short(line["spent"]),
+            "-" if line["cap"] is None else _short(line["cap"]),
+            _short(line["left"]),
         )
         for line in budget["analysts"]
     ]
@@ -140,7 +145,7 @@ def _caps(budget: dict[str, Any]) -> LedgerTable:
         (
             line["day"],
             line["analyst"] or ("all under the permit" if line.get("permit") else "everybody"),
-            amount(line["cap"]),
+            _short(line["cap"]),
             str(line.get("permit") or ""),
         )
         for line in budget["caps"]
@@ -157,7 +162,7 @@ def _permits(permits: Sequence[dict[str, Any]]) -> LedgerTable:
         rows.append(
             (
                 own["permit"],
-                f"{amount(own['spent'])} of {amount(own['cap'])}" if own["cap"] else amount(own["spent"]),
+                f"{_short(own['spent'])} of {_short(own['cap'])}" if own["cap"] else _short(own["spent"]),
                 policy.get("expires") or "no last day",
                 ", ".join(policy.get("spenders", ())),
                 "; ".join(policy.get("purposes", ())) or "anything",
@@ -175,7 +180,7 @@ def _releases(releases: list[dict[str, Any]], unit: str) -> LedgerTable:
             str(line["entry"]),
             line["at"][:16].replace("T", " "),
             str(line["analyst"]),
-            f"{line['question']} on {line['scope']}",
+            f"{line['question']} on {rows_in_words(line['scope'])}",
             line["epsilon"],
             short_text(Fraction(line["loss"])),
             "not released" if not line["released"] else "released" if line["private"] else "NOT PRIVATE: seeded",
@@ -195,7 +200,7 @@ def _models(released: list[dict[str, Any]]) -> LedgerTable:
             line["day"],
             str(line["analyst"]),
             str(line.get("algorithm", "")),
-            amount(line["epsilon"]) if "epsilon" in line else "",
+            _short(line["epsilon"]) if "epsilon" in line else "",
             ", ".join(map(str, line["entries"][:12])) + (", …" if len(line["entries"]) > 12 else ""),
             line["sha256"],
         )

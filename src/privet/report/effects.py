@@ -145,7 +145,9 @@ def figure(value: float) -> str:
 
 
 def caption(table: Table) -> str:
-    return f"weight {figure(table.weight)}, epsilon {figure(float(table.epsilon))}"
+    """What a table counts for, and what it cost; tables that were learned together have no price of their own."""
+    price = f", epsilon {figure(float(table.epsilon))}" if table.epsilon else ""
+    return f"weight {figure(table.weight)}{price}"
 
 
 def title_of(table: Table) -> str:

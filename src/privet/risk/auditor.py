@@ -14,10 +14,9 @@ from privet.errors import DataError, ModelError
 from privet.kernel import number_of, text_of
 from privet.models.epsilon import belief, factor, percent
 from privet.models.model import Model
-from privet.risk.constraints import Counted, choices_of, silence
+from privet.risk.constraints import Counted, choices_of, closed_form, silence, tilt_of
 from privet.risk.disclosure import OwnRow, own_rows, predicted_rows
 from privet.risk.findings import ALONE, DISCLOSURE, MAXIMUM, POSTERIOR, WORLDS, Audit, but_for
-from privet.risk.leaf_shares import closed_form, tilt_of
 from privet.risk.maximum_entropy import maximum_entropy
 from privet.risk.measures import exposures, measure
 from privet.risk.people import Belief, People, marginal_only, uniform

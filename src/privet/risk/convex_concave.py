@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dgetrf, dgetrs, dtrtrs
 
-from privet.risk.constraints import TINY, Candidate, Choice
-from privet.risk.leaf_shares import leaf_shares
+from privet.risk.constraints import TINY, Candidate, Choice, leaf_shares
 from privet.risk.publication import COUNTS, Publication
 from privet.risk.tree import GINI, Floats, Integers
 

@@ -19,19 +19,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from privet.models.epsilon import belief as most_believed
-from privet.risk.leaf_shares import closed_form, tilt_of
+from privet.risk.constraints import closed_form, tilt_of
 from privet.risk.measures import SAME
 from privet.risk.noisy import MIXES, noisy_shares
 from privet.risk.people import Belief
 from privet.risk.publication import COUNTS, LABELS, RATES, Publication
 from privet.risk.tree import Floats
 
-WORLDS = "possible worlds"
+WORLDS, MAXIMUM = "possible worlds", "maximum entropy"
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ def own_rows(
     Returns
     -------
     OwnRow
-        For each profile and value the numbers of the adversary to whom the own row adds most.
+        For each profile and value the numbers of the adversary to whom the own row adds most, then who is surest.
     """
     base = np.tile(baseline, (len(publication.people), 1))
     if publication.noisy:
@@ -126,7 +126,8 @@ def own_rows(
         partly = ~placed & (np.abs(found.shares - found.shares.mean(axis=1, keepdims=True)).max(axis=1) > SAME)
         more[partly] = np.maximum(found.shares - base, 0.0)[partly]  # rows with missing values, in several leaves
         more = np.minimum(more, found.shares)
-        better = more > disclosure + SAME
+        surer = (more > disclosure - SAME) & (found.shares > with_row)
+        better = (more > disclosure + SAME) | surer
         disclosure = np.where(better, more, disclosure)
         with_row = np.where(better, found.shares, with_row)
     silent = ~placed & (disclosure.max(axis=1) <= SAME)
@@ -140,7 +141,14 @@ def own_rows(
     if truth is None:  # what is believed need not add up where two adversaries are surest of different values
         scale = publication.people.sizes / np.maximum(people.sum(axis=1), SAME)
         people = people * scale[:, None]
-    return OwnRow(base, np.maximum(with_row - disclosure, 0.0), disclosure, people, truth is not None)
+    rows = OwnRow(base, np.maximum(with_row - disclosure, 0.0), disclosure, people, truth is not None)
+    stopping = publication.tree.stopping
+    if stopping is None or not stopping.is_assumed or not publication.undivided:
+        return rows
+    open_end = replace(publication, tree=replace(publication.tree, stopping=None))  # leaves need not be pure
+    shares = Belief(MAXIMUM, closed_form(open_end, tilt_of(open_end)))
+    other = own_rows(open_end, {MAXIMUM: shares}, baseline, truth)
+    return other if other.largest > rows.largest else rows
 
 
 def _by_leaf(publication: Publication, baseline: Floats) -> Floats:

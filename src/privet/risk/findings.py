@@ -203,23 +203,10 @@ class Audit:
 
     @property
     def undecided(self) -> int:
-        """By posteriors: how many people are in leaves of which nothing follows either way: a value may be as frequent
-        as the threshold behind weights, everybody may have the label, if leaves were divided until they were pure, or
-        splits were chosen by a rule that excludes data sets and is not computed.
-        """
-        publication = self.publication
+        """How many people are in leaves of which nothing follows either way."""
         if self.missed > LOOSE:
             return self.people.total
-        if publication is None or self.by_own_row:  # what the own row adds is bounded by the size of its leaf
-            return 0
-        if publication.unused_choices:
-            return sum(int(publication.sizes[leaf]) for leaf in publication.leaves)
-        weighted = {
-            leaf
-            for leaf in publication.leaves
-            if publication.unclear(leaf) and publication.most_alike(leaf) >= self.threshold - SAME
-        }
-        return sum(int(publication.sizes[leaf]) for leaf in weighted | publication.perhaps_undivided)
+        return 0 if self.publication is None else undecided(self.publication, self.by_own_row, self.threshold)
 
     @property
     def missed(self) -> float:
@@ -360,9 +347,10 @@ class Audit:
             "type": "model",
             "properties": {"method": "privet audit", "measure": self.measure, "threshold": self.threshold},
             "files": [{"name": self.name, "sdc": {"summary": checks}}],
-            "outcome": {"concerned": self.known, "most": self.worst},
+            "outcome": {"concerned": {self.name: self.known}, "most": {self.name: self.worst}},  # a frame's columns
             "command": "privet audit",
             "summary": f"{status}; {self.verdict!s}",
+            "timestamp": "",  # the same audit is the same file
             "comments": [],
             "exception": "",
         }
@@ -375,7 +363,15 @@ class Audit:
         return text
 
     def to_html(self, path: str | Path | None = None, beside: Audit | None = None) -> str:
-        """The report a privacy officer reads, in one file that loads nothing; `beside` is a second audit to compare."""
+        """Return the report a privacy officer reads: one file that loads nothing.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where it is written as well.
+        beside : Audit, optional
+            A second audit, to compare.
+        """
         from privet.risk.page import page
 
         text = page(self, beside)
@@ -399,6 +395,46 @@ class Audit:
         if self.by_own_row:
             return f"<Audit of {self.name}: {self.verdict.kind}; {people} give away {self.threshold:g} or more>"
         return f"<Audit of {self.name}: {people} known with {self.threshold:g}, worst posterior {self.worst:.3g}>"
+
+
+def undecided(publication: Publication, by_own_row: bool, threshold: float) -> int:
+    """How many people are in leaves of which nothing follows either way.
+
+    Behind weights a value may be as frequent as the threshold, and whoever knows the weight of each row can find whose
+    rows make up a sum. By posteriors everybody may have the label, if leaves were divided until they were pure, or
+    splits were chosen by a rule that excludes data sets and is not computed; what own rows add is bounded there.
+    """
+    leaves = publication.leaves
+    unclear = {leaf for leaf in leaves if publication.unclear(leaf)}
+    if not by_own_row:
+        if publication.unused_choices:
+            return sum(int(publication.sizes[leaf]) for leaf in leaves)
+        unclear = {leaf for leaf in unclear if publication.most_alike(leaf) >= threshold - SAME}
+        unclear |= publication.perhaps_undivided
+    return sum(int(publication.sizes[leaf]) for leaf in unclear) + publication.unplaced
+
+
+def _why_undecided(publication: Publication, by_own_row: bool) -> str:
+    """Why nothing follows of some people either way."""
+    if any(map(publication.unclear, publication.leaves)):
+        if by_own_row:
+            return (
+                "their rows were weighted, and whoever knows each weight can find which rows make up the sum that a "
+                "leaf shows"
+            )
+        return "the rows of the tree were weighted, so the shares in their leaves are not known"
+    if publication.unplaced and (by_own_row or not publication.unused_choices):
+        return (
+            "a value that the tree asks for is missing, and what was published does not say where it led them (give "
+            "the fitted tree, or leave them out with training)"
+        )
+    if publication.unused_choices:
+        is_named = publication.tree.criterion is not None
+        return (
+            f"what the choice of splits tells is not computed, since {publication.unused_choices} (name the criterion"
+            f"{' none' if is_named else ', or none,'} for an adversary who does not use it)"
+        )
+    return "their leaves are pure if the tree was grown without max_depth (say so with stopping, full or none)"
 
 
 def _nobody(audit: Audit) -> str:
@@ -449,23 +485,15 @@ def _somebody(audit: Audit) -> str:
             f"No verdict about the {what} of anybody: what the trees tell together was not solved, their sums are "
             f"missed by {audit.missed:.2g} of a person, so that more may follow than was found."
         )
+    if audit.undecided and audit.worst < audit.threshold - SAME:
+        assert audit.publication is not None
+        many = f"{audit.undecided:,} of {audit.people.total:,} people"
+        return f"No verdict about the {what} of {many}: {_why_undecided(audit.publication, audit.by_own_row)}."
     if audit.by_own_row:
         return (
             f"the own row of {people} adds {audit.threshold:g} or more to the probability of their {what}; the most is "
             f"{probability(audit.worst)}."
         )
-    if audit.undecided and audit.worst < audit.threshold:
-        assert audit.publication is not None
-        if any(map(audit.publication.unclear, audit.publication.leaves)):
-            why = "the rows of the tree were weighted, so the shares in their leaves are not known"
-        elif audit.publication.unused_choices:
-            why = (
-                f"what the choice of splits tells is not computed, since {audit.publication.unused_choices} (name the "
-                "criterion, or none for an adversary who does not use it)"
-            )
-        else:
-            why = "their leaves are pure if the tree was grown without max_depth (say so with stopping, full or none)"
-        return f"No verdict about the {what} of {audit.undecided:,} of {audit.people.total:,} people: {why}."
     return (
         f"The {what} of {people} is known with probability {audit.threshold:g} or more: the worst posterior is "
         f"{spoken(audit.worst)}."

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from privet.risk.constraints import Candidate, Choice
+from privet.risk.constraints import Candidate, Choice, closed_form, tilt_of
 from privet.risk.convex_concave import Component, Demand, Solved, solve
-from privet.risk.leaf_shares import closed_form, tilt_of
 from privet.risk.people import Belief, mean_entropy
 from privet.risk.publication import LABELS, Publication
 from privet.risk.tree import Floats
+from privet.text import Countdown
 
 TOLERANCE = 1e-6  # per person of a node; twice as much is called broken
 ROUNDS = 30
@@ -92,8 +92,9 @@ class _Search:
         self._add_broken()
         for _ in range(ROUNDS):
             tops = self._tops()
-            for number, top in enumerate(tops, start=1):
-                self._solve(top, f"component {number} of {len(tops)}")
+            steps = Countdown(len(tops))
+            for top in tops:
+                self._solve(top, f"component {steps.next()}")
             if not self._add_broken() and not self._retilted():
                 break
 

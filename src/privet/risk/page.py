@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from privet.report import rendering
 from privet.report.notebook import finding_card
-from privet.risk.exposed_tree import LEAVES, exposed_tree
+from privet.risk.exposed_tree import LEAVES, baselines, exposed_tree, key, posteriors
 from privet.risk.findings import WORLDS, Audit, probability
 from privet.risk.measures import SAME, Exposure
-from privet.risk.shades import baselines, key, posteriors
 from privet.risk.words import (
     ADVERSARIES,
     UNKNOWN,

@@ -23,6 +23,7 @@ from privet.risk.tree import (
     InCell,
     Integers,
     Mask,
+    Node,
     PublishedTree,
     Stopping,
     Values,
@@ -71,7 +72,10 @@ class Publication:
         if level != "auto" and level not in LEVELS:
             raise DataError(f"published is auto, {', '.join(LEVELS)}, not '{level}'.")
         if tree.source == SCIKIT:
+            if level == LABELS:
+                tree = replace(tree, nodes=tuple(replace(node, weights=None) for node in tree.nodes))
             tree = cls(tree, people, LABELS, sampled=sampled)._without_weights()
+            tree = cls(tree, people, LABELS, sampled=sampled)._without_refuted_stopping()
         most = most_published(tree)
         if level != "auto" and LEVELS.index(level) > LEVELS.index(most):
             raise ModelError(f"the tree publishes {most}, not {level}; its leaves do not say more.")
@@ -95,6 +99,24 @@ class Publication:
             total = sum(sum(tree.nodes[leaf].counts or ()) for leaf in counted)
             return found if total == self.people.total else tree
         return found
+
+    def _without_refuted_stopping(self) -> PublishedTree:
+        """The tree; if a leaf shows several values that a split would have parted, it was not divided to the end."""
+        tree, stopping = self.tree, self.tree.stopping
+        if stopping is None or tree.model is not None:
+            return tree
+        reached = replace(stopping, depth=max(stopping.depth, 1)) if stopping.depth is not None else stopping
+        stopped = self._stopped(reached)
+        mixed = [leaf for leaf in stopped if _is_mixed(tree.nodes[leaf])]
+        unsaid = "the text does not say why some leaves were not divided"
+        if not mixed:  # one leaf alone has all values, and a depth is 1 at least
+            return replace(tree, pruned=unsaid) if stopped and not tree.depth and stopping.is_assumed else tree
+        if not stopping.is_assumed:
+            raise ModelError(
+                f"the leaf '{tree.where(min(mixed))}' has several values, so the tree was not grown until its leaves "
+                "were pure; leave stopping out."
+            )
+        return replace(tree, stopping=None, pruned=unsaid)
 
     @property
     def noisy(self) -> bool:
@@ -191,6 +213,24 @@ class Publication:
         return found
 
     @cached_property
+    def unplaced(self) -> int:
+        """How many people miss a value that the tree asks for, of whom it does not say where they went.
+
+        A private model leaves such rows out, or has a branch for them; J48 counts them in part in every leaf.
+        """
+        if self.noisy or self.tree.declared:
+            return 0
+        partly = {profile for some in self.partial.values() for profile, _ in some}
+        lost = [int(each) for each in np.flatnonzero(self.leaf < 0) if int(each) not in partly]
+        asked = [self.position(name) for name in self.tree.columns]
+        missing = {at: [value is None for value in self.people.attributes[at].values] for at in asked}
+        return sum(
+            int(self.people.sizes[each])
+            for each in lost
+            if any(missing[at][self.people.codes[each, at]] for at in asked)
+        )
+
+    @cached_property
     def sizes(self) -> Integers:
         """How many people are at each node."""
         return np.array([int(self.people.sizes[some].sum()) for some in self.profiles], dtype=np.int64)
@@ -218,8 +258,13 @@ class Publication:
 
     @cached_property
     def undivided(self) -> frozenset[int]:
-        """The leaves that would have been divided, had their people different values: those that can be divided."""
-        return self._stopped(self.tree.stopping)
+        """The leaves that would have been divided, had their people different values: those that can be divided.
+
+        Counts and weights say themselves which values a leaf has.
+        """
+        if self.level != LABELS:
+            return frozenset()
+        return frozenset(leaf for leaf in self._stopped(self.tree.stopping) if self.tree.nodes[leaf].weights is None)
 
     @cached_property
     def perhaps_undivided(self) -> frozenset[int]:
@@ -365,14 +410,20 @@ class Publication:
                 if people and not self.sampled:
                     raise DataError(f"{where} says it has no rows, but {people} people of the table are there.")
                 continue
+            exact = self.tree.source == SCIKIT  # its counts may have been behind weights, whose largest is the label
             whole = float(size).is_integer()  # rows with a missing value count in part, in several leaves
             if whole and size != people and not self.sampled and leaf not in self.partial:
                 hint = " If the tree was grown on a part of the table, say so with training." if size < people else ""
+                hint = (
+                    " If these are weights of rows, give the fitted tree itself." if exact and size > people else hint
+                )
                 raise DataError(f"{where} says it has {size:g} rows, but {people} people of the table are there.{hint}")
             parts = sum(weight * int(self.people.sizes[each]) for each, weight in self.partial.get(leaf, ()))
             if whole and size > people + parts + ROUNDED:
-                raise DataError(f"{where} says it has {size:g} rows, but only {people} people of the table are there.")
-            exact = self.tree.source == SCIKIT  # its counts may have been behind weights, whose largest is the label
+                raise DataError(
+                    f"{where} says it has {size:g} rows, but only {people} people of the table are there."
+                    + (" If these are weights of rows, give the fitted tree itself." if exact else "")
+                )
             loose = 1e-9 if whole else 2 * ROUNDED / size
             if not exact and self.share(leaf) < 1 / self.classes - loose:
                 label = self.tree.values[self.label(leaf)]
@@ -390,17 +441,26 @@ class Publication:
 
     @property
     def unused_choices(self) -> str:
-        """Why splits that were not chosen exclude data sets and yet are not used; empty where they are, where noise
-        chose them, where the owner takes nobody to use them, and where there are none."""
+        """Why splits that were not chosen, or not made, exclude data sets and yet are not used; empty where they are,
+        where noise chose them, where the owner takes nobody to use them, and where there are none."""
         tree = self.tree
-        is_used = tree.criterion is not None or self.noisy or self.sampled
+        if self.noisy or self.sampled or tree.is_set_aside:
+            return ""
         are_there = bool(tree.children[0]) and (len(tree.features or self.people.names) > 1 or self.cuts_numbers)
-        return tree.silent if are_there and not is_used and not tree.is_set_aside else ""
+        if are_there and tree.criterion is None:
+            return tree.silent
+        return tree.pruned if any(not self.pure(leaf) and self._divisible(leaf) for leaf in self.leaves) else ""
 
     @cached_property
     def cuts_numbers(self) -> bool:
         """Does the tree divide numbers at thresholds?"""
         return any(isinstance(node.condition, AtMost) for node in self.tree.nodes)
+
+
+def _is_mixed(node: Node) -> bool:
+    """Does a leaf show rows of several values?"""
+    shown = node.counts if node.counts is not None else node.weights
+    return sum(number > 0 for number in shown or ()) > 1
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from privet.risk.constraints import choices_of
 from privet.risk.disclosure import epsilon_for, own_rows
-from privet.risk.findings import WORLDS, Audit, Remedy
+from privet.risk.findings import WORLDS, Audit, Remedy, undecided
 from privet.risk.maximum_entropy import maximum_entropy
 from privet.risk.measures import SAME, strongest
 from privet.risk.people import Belief
@@ -91,14 +91,15 @@ def merged_tree(publication: Publication, at: Collection[int], masses: Floats) -
 
 def withheld(tree: PublishedTree, level: str) -> PublishedTree:
     """The tree with no more than this said of its leaves; whatever it was read from says more, so that is forgotten."""
-    if LEVELS.index(level) >= LEVELS.index(most_published(tree)):
+    is_weighted = any(node.weights is not None for node in tree.nodes)
+    if LEVELS.index(level) >= LEVELS.index(most_published(tree)) and not (level == LABELS and is_weighted):
         return tree
     return replace(tree, nodes=tuple(_said(node, level) for node in tree.nodes), model=None)
 
 
 def _said(node: Node, level: str) -> Node:
     if level == LABELS or node.counts is None or node.label is None:
-        return node if level != LABELS else replace(node, size=None, wrong=None, counts=None)
+        return node if level != LABELS else replace(node, size=None, wrong=None, counts=None, weights=None)
     size = float(sum(node.counts))
     return replace(node, size=size, wrong=size - node.counts[node.label], counts=None)
 
@@ -129,15 +130,17 @@ def remedies_for(audit: Audit, *, refit: Refit | None, seed: int, progress: Prog
     """The audit with remedies, if anybody is exposed."""
     if audit.safe or audit.publication is None:
         return audit
-    found = [_merge(audit, audit.publication, seed, progress)]
+    merged = _merge(audit, audit.publication, seed, progress)
+    found = [] if merged is None else [merged]
     if not audit.publication.noisy:
         found += _withhold(audit, audit.publication, seed, progress)
         found += _private(audit, audit.publication, refit, seed, progress)
     return replace(audit, remedies=tuple(found))
 
 
-def _merge(audit: Audit, publication: Publication, seed: int, progress: Progress) -> Remedy:
-    """Merge where a leaf gives somebody away, audit again, and merge on above those who still are."""
+def _merge(audit: Audit, publication: Publication, seed: int, progress: Progress) -> Remedy | None:
+    """Merge where a leaf gives somebody away, audit again, and merge on above those who still are; None where no leaf
+    does."""
     masses = _node_masses(audit, publication)
     before = _accuracy(audit, publication)
     labels = publication.level == LABELS and not publication.noisy and not audit.by_own_row
@@ -172,7 +175,8 @@ def _merge(audit: Audit, publication: Publication, seed: int, progress: Progress
         if not len(exposed) or attempt == TRIES:
             break
         barred |= _origins(publication, smaller, exposed)
-    assert at is not None
+    if not at:
+        return None
     leaves = len(publication.leaves)
     told = (
         f"Merge {f'{len(at)} parts' if len(at) > 1 else '1 part'} of the tree, {leaves} leaves become "
@@ -248,6 +252,13 @@ def _origins(publication: Publication, smaller: Publication, exposed: Any) -> se
 def _withhold(audit: Audit, publication: Publication, seed: int, progress: Progress) -> Iterator[Remedy]:
     """The same tree with less said about its leaves."""
     before = _accuracy(audit, publication)
+    if any(map(publication.unclear, publication.leaves)):
+        progress("auditing the tree without weights")
+        less = replace(publication, tree=withheld(publication.tree, LABELS))
+        told = "Publish the label of each leaf, and no weights."
+        yield replace(
+            _judged(audit, less, _scores(audit, less, seed), "withhold weights", told, before), accuracy=before
+        )
     for level, kind, told in (
         (RATES, "withhold counts", "Publish the label and the error rate of each leaf, and no counts."),
         (LABELS, "withhold rates", "Publish the label of each leaf, and no numbers."),
@@ -328,7 +339,7 @@ def _judged(
 ) -> Remedy:
     worst, known = float(scores[0].max()), round(float(scores[1].sum()))
     after = _accuracy(audit, publication)
-    is_known = audit.by_own_row or not publication.unused_choices
+    is_known = not undecided(publication, audit.by_own_row, audit.threshold)
     return Remedy(kind, told, worst < audit.threshold - SAME and is_known, worst, known, after, before, **more)
 
 

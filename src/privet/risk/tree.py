@@ -385,6 +385,7 @@ class PublishedTree:
     declared: tuple[Column, ...] = ()  # of a privet model: a row that fits none of the cells of these was left out
     order: tuple[int, ...] | None = None  # the rank of each value
     stopping: Stopping | None = None  # None where nothing follows from a leaf that was not divided
+    pruned: str = ""  # why a leaf that was not divided tells something that is not computed
     epsilon: Fraction | None = None  # of a private model: its counts are noisy, and its choices too
     model: Any = field(default=None, repr=False)  # what it was read from, to write a safer one
 

@@ -14,12 +14,13 @@ import numpy as np
 from scipy.optimize import minimize
 
 from privet.errors import DataError
-from privet.risk.leaf_shares import lost_shares
+from privet.risk.constraints import lost_shares
 from privet.risk.noisy import ASSIGNMENTS, noisy_shares
 from privet.risk.people import Belief
 from privet.risk.publication import LABELS, Publication
 from privet.risk.tree import Floats, Integers, Mask
 from privet.risk.world_pieces import ENTRIES, Choice, Leaf, Part, Quota, Rule, drawn, label_worlds, listed, whole
+from privet.text import Countdown
 
 # -- Worlds of independent pieces of which the total of each value is known: what a published marginal adds.
 
@@ -222,6 +223,7 @@ class Search:
             if sizes[node] <= most and len(choice.candidates) * len(choice.chosen) <= GROUPED
         }
         self._divide([at[node] for node in hopeful])
+        steps = Countdown(len(hopeful))
         pieces: dict[int, list[Leaf | Part] | None] = {}  # of each node; None if they are settled
         for node in reversed(range(len(tree.nodes))):
             if not tree.children[node]:
@@ -231,6 +233,8 @@ class Search:
             below = [piece for part in parts if part is not None for piece in part]
             joined: list[Leaf | Part] | None = None if None in parts else below
             choice = at.get(node)
+            if node in hopeful:
+                self.progress(f"worlds of node {steps.next()}: {tree.where(node)}")
             if choice is not None and joined != []:
                 joined = self._join(choice, below) if joined is not None and node in hopeful else None
                 if joined is None:
@@ -274,8 +278,6 @@ class Search:
 
     def _join(self, choice: Choice, pieces: list[Leaf | Part]) -> list[Leaf | Part] | None:
         """The worlds of all pieces of a node that agree with its choice, as one piece if it excludes any."""
-        where = self.publication.tree.where(choice.node)
-        self.progress(f"worlds of {where}")
         rule = self._rule(choice, np.concatenate([piece.cells for piece in pieces]))
         if not rule.others:
             return pieces
@@ -285,6 +287,7 @@ class Search:
             return None if sample is None else [sample]
         kept = rule.keeps(together.tables, together.sizes)
         if not len(kept):
+            where = self.publication.tree.where(choice.node)
             raise DataError(
                 f"no data set is consistent with the published tree (another split is always better for '{where}'); "
                 "the table is not the one it was grown on, or has columns that it could not choose from."

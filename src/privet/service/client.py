@@ -108,6 +108,8 @@ def connect(
         How often a request is sent whose reply does not come. It is paid once.
     verify : str or bool, default True
         A file of certificates to trust instead of the system's.
+    sleep : callable, optional
+        Waits for so many seconds before a request is sent again.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from privet.kernel import Question, json_forms
-from privet.question_json import QUESTIONS
+from privet.question_json import MOST_AXES, QUESTIONS
 from privet.service import api
 from privet.version import __version__
 
@@ -25,6 +25,10 @@ def _list(of: Schema, least: int = 0) -> Schema:
     return {"type": "array", "items": of, **({"minItems": least} if least else {})}
 
 
+def _shape(least: int = 0) -> Schema:
+    return {**_list(_WHOLE, least), "maxItems": MOST_AXES}
+
+
 def _object(**fields: Schema) -> Schema:
     return {"type": "object", "properties": fields, "required": [*fields], "additionalProperties": False}
 
@@ -38,7 +42,7 @@ _MODEL = _object(
     model={"const": "additive"},
     version={"const": 1},
     intercept=_list(_WHOLE, 1),
-    terms=_list(_object(columns=_list(_TEXT), shape=_list(_WHOLE, 1), table=_list(_WHOLE, 1))),
+    terms=_list(_object(columns=_list(_TEXT), shape=_shape(1), table=_list(_WHOLE, 1))),
 )
 _CONDITION: Schema = {
     "anyOf": [
@@ -92,7 +96,7 @@ FORMS: dict[str, Schema] = {  # by the names of the forms of questions' fields
         _object(
             name={"type": "string", "minLength": 1, "maxLength": 200},
             columns=_list(_TEXT),
-            shape=_list(_WHOLE),
+            shape=_shape(),
             table=_list(_WHOLE, 1),
         )
     ),

@@ -241,14 +241,22 @@ class Permissions:
             for name in sorted({*grants, *self.decisions.configured}):
                 self.decisions.announce_grant(name, _written(grants.get(name)))
         for name, grant in (grants or {}).items():
-            for table, epsilon in grant.tables.items():
-                if epsilon is not None:
-                    self.decisions.set_base(Whose(self._tables[table], name), amount(table, epsilon))
+            self._set_bases(grant.tables, amount, name, None)
         for permit in permits.values():
             self.decisions.announce_permit(permit.name, permit.to_json())
-            for table, epsilon in permit.tables.items():
-                if epsilon is not None:
-                    self.decisions.set_base(Whose(self._tables[table], None, permit.name), amount(table, epsilon))
+            self._set_bases(permit.tables, amount, None, permit.name)
+
+    def _set_bases(
+        self,
+        caps: Mapping[str, Fraction | None],
+        amount: Callable[[str, Fraction], Fraction],
+        analyst: str | None,
+        permit: str | None,
+    ) -> None:
+        """Write down caps of an analyst or a permit; those of a table that is new in the file wait for a restart."""
+        for table, epsilon in caps.items():
+            if epsilon is not None and table in self._tables:
+                self.decisions.set_base(Whose(self._tables[table], analyst, permit), amount(table, epsilon))
 
 
 def _written(grant: Grant | None) -> dict[str, Json]:

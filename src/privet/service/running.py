@@ -22,11 +22,11 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from privet import ledger_lines
-from privet.errors import LedgerError, PrivetError, QuestionError
+from privet.errors import LedgerError, QuestionError
 from privet.kernel import Domain, Ledger, Session
 from privet.open_table import open_table
 from privet.service.boundary import HEADERS, Refusal, problem
-from privet.service.config import Config, TableConfig, load
+from privet.service.config import Config, TableConfig
 from privet.service.routes import application
 from privet.service.server import Service
 from privet.service.tokens import ANALYST
@@ -142,9 +142,10 @@ def operations(service: Service) -> ASGIApp:
 
 
 class WatchedConnection(H11Protocol):
-    """A connection that is closed where a request's headers do not come: in so many seconds, or twice as many.
+    """A connection that is closed where its client keeps it waiting: in so many seconds, or twice as many.
 
-    Else whoever opens a thousand connections and sends nothing keeps all others out.
+    It waits for a request's headers, for what is left of a body after the reply, or for somebody to read a reply. Else
+    whoever opens a thousand connections and then does nothing, or next to nothing, keeps all others out.
     """
 
     def __init__(self, seconds: float, **given: Any) -> None:
@@ -153,18 +154,25 @@ class WatchedConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)  # type: ignore[arg-type]
-        self._look(None)
+        self._look(None, 0)
 
-    def _look(self, waited_after: object) -> None:
-        """Close the connection if it has waited for the same request since it was looked at last."""
-        waits_after = (self.cycle,) if self.conn.their_state is h11.IDLE else None
+    def _look(self, waited_after: object, unread: int) -> None:
+        """Close the connection if it has waited for the same thing since it was looked at last."""
+        if (still_unread := self.transport.get_write_buffer_size()) and still_unread == unread:
+            self.transport.abort()
+            return
+        body_is_left = self.conn.their_state is h11.SEND_BODY and self.conn.our_state is h11.DONE
+        waits_after = (self.cycle,) if self.conn.their_state is h11.IDLE or body_is_left else None
         if waits_after is not None and waits_after == waited_after:
             self.timeout_keep_alive_handler()
-        if not self.transport.is_closing():
-            self.loop.call_later(self._seconds, self._look, waits_after)
+        if still_unread or not self.transport.is_closing():
+            self.loop.call_later(self._seconds, self._look, waits_after, still_unread)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP as everything else is answered."""
+        """Answer what is no HTTP as everything else is answered, or hang up where a reply has begun."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.close()
+            return
         headers = {**HEADERS, "Connection": "close"}
         refusal = problem(Refusal("bad-request", "this is no request of HTTP/1.1.", headers))
         head = h11.Response(status_code=refusal.status_code, headers=refusal.raw_headers)
@@ -186,7 +194,7 @@ def _uvicorn(app: ASGIApp, host: str, port: int, config: Config, tls: bool) -> u
         host=host,
         port=port,
         access_log=False,  # paths and queries are the analysts'
-        log_level="warning",
+        log_level="error",  # a warning for each request that is none would fill a log
         lifespan="off",
         server_header=False,
         proxy_headers=bool(config.proxies),
@@ -274,17 +282,12 @@ class Running:
             self.service.audit.flush()
 
     async def _reload(self) -> None:
-        path = self.service.config.path
-        if path is None:
-            return
         try:
-            fresh = load(path)
-            await asyncio.get_running_loop().run_in_executor(
-                self.service.guards, self.service.reload, fresh.analysts, fresh.owners, fresh.permits
-            )
-            print("privet: grants were read again", file=sys.stderr, flush=True)
-        except PrivetError as error:
-            print(f"privet: grants stay as they were: {error}", file=sys.stderr, flush=True)
+            await asyncio.get_running_loop().run_in_executor(self.service.guards, self.service.reread)
+        except LedgerError as error:
+            self.service.log("reload", error)
+        except QuestionError:
+            pass  # it was told
 
     def stop(self) -> None:
         """Let `run` end, from any thread."""

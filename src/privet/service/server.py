@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from privet import ledger_lines
-from privet.errors import LedgerError
+from privet.errors import LedgerError, QuestionError
 from privet.kernel import FIXED, Ledger, Session
 from privet.receipts import Receipts, key_of_server
-from privet.service.config import Config, Grant, Limits
+from privet.service.config import Config, Grant, Limits, load
 from privet.service.decisions import Whose
 from privet.service.jobs import Jobs
 from privet.service.pacing import PacedLedger
@@ -83,6 +83,7 @@ class Service:
         self.changing = {table for table, session in self.sessions.items() if session.engine.version != FIXED}
         self.asking: Counter[str] = Counter()  # questions of each analyst that are under way
         self.reading: Counter[str] = Counter()  # and requests that ask no engine
+        self.coming: Counter[str] = Counter()  # and those whose body is on its way
         self.streams: Counter[str] = Counter()  # jobs that each analyst follows
         self.keys: set[tuple[str, str, str]] = set()  # analyst, table and key of what is under way
         self._signing = threading.Lock()
@@ -127,7 +128,11 @@ class Service:
     def log(self, operation: str | None, error: BaseException) -> None:
         """Tell the owner what kind of error it was: its words may quote a row or a secret."""
         where = "" if operation is None else f" in {operation}"
-        print(f"privet: {type(error).__name__}{where}", file=sys.stderr, flush=True)
+        self._say(f"{type(error).__name__}{where}")
+
+    @staticmethod
+    def _say(words: str) -> None:
+        print(f"privet: {words}", file=sys.stderr, flush=True)
 
     # -- the life of a server ---------------------------------------------------------------
 
@@ -143,6 +148,27 @@ class Service:
         lost = self.access.grant(grants, owners, permits)
         for name in lost:
             self.end_of(name)
+
+    def reread(self) -> None:
+        """Take the grants of the configuration file as it is now, and tell where the server runs how that went.
+
+        Raises
+        ------
+        QuestionError
+            There is no file, or it has a mistake; the words name nothing that is in it.
+        """
+        if self.config.path is None:
+            raise QuestionError("this server was started without a configuration file, so there is none to read.")
+        try:
+            fresh = load(self.config.path)
+        except QuestionError as error:
+            self._say(f"grants stay as they were: {error}")
+            raise QuestionError(
+                "the configuration has a mistake, so grants stay as they were; the server's own output says where."
+            ) from None
+        self.reload(fresh.analysts, fresh.owners, fresh.permits)
+        new = sorted({table.name for table in fresh.tables} - set(self.sessions))
+        self._say("grants were read again" + (f"; served after a restart: {', '.join(new)}" if new else ""))
 
     def end_of(self, analyst: str, table: str | None = None) -> None:
         """End the sittings and fits of an analyst who has lost a table, or with None any."""

@@ -243,11 +243,19 @@ def _notes(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def available(classes: int, found: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """The learners that can be run, and a sentence for each that cannot; `found` says what is wrong with which."""
+def available(domain: Domain, found: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """Return the learners that can be run, and a sentence for each that cannot.
+
+    `found` says which of them have no package here.
+    """
+    classes = len(domain.target_column.values)
     names = [name for name, learner in LEARNERS.items() if learner.ours and learner.private]
     names += [*PEERS, *PLAIN]
     said = [problem for name in names if (problem := found.get(name))]
     binary = [name for name in names if LEARNERS[name].binary and classes > 2 and not found.get(name)]
     said += [f"{LEARNERS[name].title} is left out: it knows two classes only" for name in binary]
-    return [name for name in names if not found.get(name) and name not in binary], said
+    unbounded = [
+        name for name in names if LEARNERS[name].ours and domain.max_rows is None and LEARNERS[name].needs_max_rows
+    ]
+    said += [f"{LEARNERS[name].title} is left out: it needs max_rows in the domain file" for name in unbounded]
+    return [name for name in names if not found.get(name) and name not in (*binary, *unbounded)], said

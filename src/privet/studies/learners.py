@@ -51,6 +51,12 @@ class Learner:
             arguments["epsilon"] = trial.epsilon if self.ours else float(trial.epsilon)
         return self._class()(**arguments, **dict(trial.options), random_state=int(trial.key[:7], 16))
 
+    @property
+    def needs_max_rows(self) -> bool:
+        """Whether it scores splits by information gain, whose sensitivity grows with the rows."""
+        own = getattr(self._class(), "criterion", None)
+        return dict(self.options).get("criterion", own) == "infogain"
+
     def problem(self) -> str:
         """Why it cannot be measured in this interpreter, or nothing."""
         try:

@@ -59,12 +59,34 @@ def verify(
 ) -> Verdict:
     """Hold a claim of `epsilon` against runs, and say how much is lost at least.
 
-    `subject` is a name (`privet verify --list` shows them), a classifier of privet, any
-    estimator with scikit-learn's fit and predict, a mechanism of the kernel, or a function
-    of a table. A function, and an estimator if its default tables do not suit it, takes
-    `pairs` of neighbouring tables: for a function whatever it takes, for an estimator (X, y)
-    and the same with one row more, its last. With a `delta` the claim is (epsilon, delta).
-    The bound is wrong with probability `alpha` at most; `effort` multiplies the runs.
+    Parameters
+    ----------
+    subject : str, classifier, mechanism or function
+        A name (`privet verify --list` shows them), a classifier of privet, any estimator with scikit-learn's fit and
+        predict, a mechanism of the kernel, or a function of a table.
+    epsilon : number or str, default 1
+        The claim.
+    delta : number or str, optional
+        With one the claim is (epsilon, delta).
+    pairs : sequence of pairs, optional
+        Neighbouring tables. A function needs them, and may take whatever it is a function of; an estimator takes them
+        if its default tables do not suit it: (X, y), and the same with one row more, its last.
+    alpha : float, default 1e-8
+        The probability that the bound is wrong, at most.
+    effort : float, default 1
+        Multiplies the runs.
+    progress : callable, optional
+        Is called with a line of text now and then.
+
+    Returns
+    -------
+    Verdict
+        The bound, and whether the claim holds.
+
+    Raises
+    ------
+    QuestionError
+        The subject, or another argument, is none of these.
 
     >>> import random
     >>> verify(lambda count: count + random.gauss(0, 1), epsilon=1, pairs=[(0, 9)]).passed

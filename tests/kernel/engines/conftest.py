@@ -21,8 +21,7 @@ from postgres_server import shared_server
 from privet.kernel import source_of
 from privet.kernel.domain import Domain
 from privet.kernel.engines.addresses import spark_frame
-from privet.kernel.engines.duckdb.engine import DuckDBEngine
-from privet.kernel.engines.duckdb.source import DuckDBSource
+from privet.kernel.engines.duckdb.engine import DuckDBEngine, DuckDBSource
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.memory.stream import StreamEngine
 from privet.kernel.engines.mssql.engine import MssqlEngine

@@ -17,7 +17,7 @@ from privet.kernel.additive import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel
 from privet.kernel.column import MAX_GRID, Column, Nominal, Numeric, text_of
 from privet.kernel.date import Date
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import CorrectQuery, CountQuery, GridQuery, ResidualQuery, SumQuery, cell_count
+from privet.kernel.engines.contract import CorrectQuery, CountQuery, GridQuery, ResidualQuery, SumQuery
 from privet.kernel.engines.reference import ReferenceEngine
 from privet.kernel.rows import Condition, Rows, Split
 
@@ -283,7 +283,7 @@ def model_queries(draw: Callable[..., Any], domain: Domain, rows: Rows) -> list[
         return rng.integers(-reach // 5, reach // 5 + 1, (*(domain[name].size for name in names), classes), np.int32)
 
     columns = st.lists(st.sampled_from(domain.attributes), max_size=3).map(tuple)
-    small = columns.filter(lambda names: cell_count(domain, names) <= 60)
+    small = columns.filter(lambda names: domain.cell_count(names) <= 60)
     terms = tuple((names, logits(*names)) for names in draw(st.lists(small, min_size=1, max_size=3)))
     intercept = tuple(logits().tolist())
     caps = tuple(draw(st.integers(1, RESIDUAL_GRID)) for _ in range(classes))

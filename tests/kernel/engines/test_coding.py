@@ -20,7 +20,7 @@ from sqlglot import exp
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery
-from privet.kernel.engines.duckdb.source import DuckDBSource
+from privet.kernel.engines.duckdb.engine import DuckDBSource
 from privet.kernel.engines.mssql import engine as mssql
 from privet.kernel.engines.sql import coding
 from privet.kernel.engines.sql.coding import Kind

@@ -26,8 +26,7 @@ import privet
 from privet.kernel.column import MAX_GRID, Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, GridQuery, SumQuery
-from privet.kernel.engines.duckdb.engine import DuckDBEngine
-from privet.kernel.engines.duckdb.source import DuckDBSource
+from privet.kernel.engines.duckdb.engine import DuckDBEngine, DuckDBSource
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.reference import ReferenceEngine
 from privet.kernel.rows import Condition, Rows, Split

@@ -37,14 +37,13 @@ from sqlglot import exp
 
 from privet.kernel.column import MAX_GRID, Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.engines import shortcuts
 from privet.kernel.engines.contract import LARGEST_SUM, CountQuery, GridQuery, SumQuery
 from privet.kernel.engines.duckdb import engine as duckdb_engine
 from privet.kernel.engines.memory import engine as memory
 from privet.kernel.engines.memory import residuals, stream
 from privet.kernel.engines.mssql import engine as mssql
 from privet.kernel.engines.reference import ReferenceEngine
-from privet.kernel.engines.sql import sql
+from privet.kernel.engines.sql import sql, statement
 from privet.kernel.rows import Rows
 
 # No explain phase: where an engine is wrong, it takes minutes to say little.
@@ -146,9 +145,9 @@ def test_a_row_counts_as_often_as_its_weight_says(shortcuts: bool, data: st.Data
 
 
 SHORTCUTS = (
-    (shortcuts.Recall, "_below"),
-    (shortcuts.Recall, "_keep"),
-    (shortcuts, "together"),
+    (memory.Recall, "_below"),
+    (memory.Recall, "_keep"),
+    (statement, "together"),
     (residuals, "_groups"),
     (memory, "_continues"),
     (memory.MemoryEngine, "_level"),

@@ -29,8 +29,7 @@ from kernel.engines.hard_tables import NAMES, SHAPES, TEXT_NUMBERS, VALUES, decl
 from privet.kernel.column import LONGEST_NUMBER, Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, GridQuery
-from privet.kernel.engines.duckdb.engine import DuckDBEngine
-from privet.kernel.engines.duckdb.source import DuckDBSource
+from privet.kernel.engines.duckdb.engine import DuckDBEngine, DuckDBSource
 from privet.kernel.engines.memory import engine as memory
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.reference import ReferenceEngine

@@ -27,7 +27,7 @@ from privet.kernel.date import Date, date_at, day_of
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import GridQuery
 from privet.kernel.engines.duckdb import engine as duckdb_engine
-from privet.kernel.engines.duckdb.source import DuckDBSource
+from privet.kernel.engines.duckdb.engine import DuckDBSource
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.mssql import engine as mssql
 from privet.kernel.engines.postgres import engine as postgres

@@ -18,10 +18,11 @@ from kernel.engines.comparison import ask, assert_same, memory_of
 import privet
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.engines import shortcuts
 from privet.kernel.engines.contract import CountQuery, Counts
-from privet.kernel.engines.memory.engine import MemoryEngine
+from privet.kernel.engines.memory import engine as memory
+from privet.kernel.engines.memory.engine import MemoryEngine, Recall
 from privet.kernel.engines.reference import ReferenceEngine
+from privet.kernel.engines.sql import statement
 from privet.kernel.rows import Condition, Rows, Split
 
 DOMAIN = Domain(
@@ -45,7 +46,7 @@ class Asked:
         values = [[0, 1, 2, "another"], ["p", "q"], numbers, ["no", "yes", "maybe"]]
         self._reference = ReferenceEngine(DOMAIN, [[rng.choice(each) for each in values] for _ in range(size)])
         self._engine = memory_of(self._reference)
-        self._recall = shortcuts.Recall(DOMAIN)
+        self._recall = Recall(DOMAIN)
         self.passes = 0
 
     def __call__(self, rows: Rows, *groups: tuple[str, ...]) -> list[Counts]:
@@ -124,7 +125,7 @@ def test_rows_that_were_not_counted_by_their_split_are_asked_about() -> None:
 
 
 def test_large_tables_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shortcuts, "_LARGEST", 11)
+    monkeypatch.setattr(memory, "_LARGEST", 11)
     asked = Asked()
     asked(Rows(), ("a", "y"))
     asked(Rows().divide([Split("a")], DOMAIN), ())
@@ -171,9 +172,9 @@ def test_margins_of_larger_tables_are_the_tables_that_were_asked_for(seed: int, 
     engine = MemoryEngine(DOMAIN, codes, {"x": np.zeros(50, dtype=np.int32)})
     query = CountQuery(Rows().divide([Split("b")], DOMAIN), tuple(groups))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shortcuts, "_CELLS", cells)
-        larger = shortcuts.together(query, DOMAIN)
-        found = shortcuts.asked_together(query, DOMAIN, engine._counts)
+        patch.setattr(statement, "_CELLS", cells)
+        larger = statement.together(query, DOMAIN)
+        found = statement.asked_together(query, DOMAIN, engine._counts)
     assert sum(len(held) for held in larger.values()) == len(set(groups))
     for one, other in zip(found, engine._counts(query), strict=True):
         assert one.shape == other.shape and (one == other).all()
@@ -184,7 +185,7 @@ def test_tables_are_counted_together_while_they_are_small() -> None:
     eight = tuple(range(8))
     domain = Domain((*(Nominal(f"a{i}", eight) for i in range(14)), Nominal("y", (0, 1))), target="y")
     level = tuple((f"a{i}", "y") for i in range(14))
-    tables = {parts: len(shortcuts.together(CountQuery(Rows(parts), level), domain)) for parts in (1, 8, 64, 512, 4096)}
+    tables = {parts: len(statement.together(CountQuery(Rows(parts), level), domain)) for parts in (1, 8, 64, 512, 4096)}
     assert tables == {1: 4, 8: 5, 64: 7, 512: 14, 4096: 14}
 
 

@@ -25,8 +25,7 @@ from privet.kernel.additive import AdditiveModel
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CorrectQuery, CountQuery, GridQuery, ResidualQuery, SumQuery
-from privet.kernel.engines.duckdb.engine import DuckDBEngine
-from privet.kernel.engines.duckdb.source import DuckDBSource
+from privet.kernel.engines.duckdb.engine import DuckDBEngine, DuckDBSource
 from privet.kernel.rows import Condition, Rows, Split
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -154,7 +154,7 @@ def test_a_grant_a_question_a_model_a_refusal_and_more_budget(browser: Any, serv
         ada.check("ask")
         preview = ada.page.locator("#preview [data-slot=accuracy]")
         ada.page.fill("#within", "100")
-        preview.filter(has_text="±\N{NO-BREAK SPACE}100 rows").wait_for()
+        preview.filter(has_text="±\N{NO-BREAK SPACE}100\N{NO-BREAK SPACE}rows").wait_for()
         ada.page.select_option("#by", "sex")
         preview.filter(has_text="in each group").wait_for()
         assert "Enough is left for about" in ada.page.inner_text("#preview")
@@ -307,6 +307,31 @@ def test_forms_work_without_scripts_and_with_the_keyboard_alone(browser: Any, se
     page.wait_for_url("**text=granted**")
     assert "granted the table to" in shown(page)
     context.close()
+
+
+WATCH = """() => new MutationObserver(() => {
+    const words = document.getElementById("trying").textContent
+    if (words) sessionStorage.setItem("seen", `${words} ${document.getElementById("choose").disabled}`)
+}).observe(document.getElementById("trying"), { childList: true })"""
+
+
+def test_waiting_is_said_and_a_choice_keeps_the_keyboard(browser: Any, server: Running) -> None:
+    with an_analyst(browser, server) as lise:
+        lise.go("/console/tables/people/buys")
+        lise.page.evaluate(WATCH)
+        lise.page.select_option("#algorithm", "prior")
+        assert (
+            "algorithm=" not in lise.page.url
+        )  # the arrow keys pass by algorithms: none is tried until it is asked for
+        lise.page.click("text=Try it")
+        lise.page.wait_for_url("**algorithm=prior")
+        assert lise.page.evaluate("sessionStorage.getItem('seen')") == "Fitting models to invented rows … true"
+        lise.check("tried")
+        lise.go("/console/tables/people/fit")
+        lise.page.focus("#algorithm")
+        lise.page.keyboard.press("ArrowDown")
+        lise.page.wait_for_url("**/fit?**")
+        lise.page.locator("#algorithm:focus").wait_for()
 
 
 def test_a_page_of_another_site_can_do_nothing(browser: Any, server: Running, tmp_path: Path) -> None:

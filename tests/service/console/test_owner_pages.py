@@ -306,12 +306,17 @@ def test_two_owners_raise_the_cap_of_a_permit() -> None:
         assert "about 1 more count at" in page and "about 1 more count at" in ada.words("/console/")
         first = ada.words("/console/tables/people/ask")
         assert "study: ages" in first and "my own grant" not in first and "Enough is left for about 1 such" in first
+        linked = ada.words("/console/tables/people/ask?kind=histogram&column=sex")  # says neither epsilon nor permit
+        assert "± 30 rows in each cell" in linked and "Enough is left for about 1 such" in linked
         assert "What it is for" not in ada.words("/console/tables/people/request")  # the permit says it
         assert "1 analyst may use it" in grace.words("/console/")
         assert "Under the permit study : people" in grace.words("/console/analysts")
         owned = grace.words("/console/owned/people")
         assert "Nobody yet" not in owned and "Under data permits" in owned
-        assert "Paid: epsilon 0.1" in words(ada.post("/console/tables/people/ask", key="k" * 8, **fields))
+        paid = words(ada.post("/console/tables/people/ask", key="k" * 8, **fields))
+        assert (
+            "Paid: epsilon 0.1" in paid and "The permit study, which its analysts share, has nothing left (0)." in paid
+        )
         refused = ada.post("/console/tables/people/ask", key="l" * 8, **fields)
         assert refused.status_code == 403 and "Nothing was charged" in words(refused)
         other = ada.post("/console/tables/people/ask", key="m" * 8, **{**fields, "under": json.dumps(["no", "x"])})
@@ -324,11 +329,15 @@ def test_two_owners_raise_the_cap_of_a_permit() -> None:
         page = grace.get("/console/requests")
         assert "2 owners must agree" in words(page)
         (number,) = re.findall(r'action="/console/requests/(\d+)"', page.text)
-        assert grace.post(f"/console/requests/{number}", granted="yes").status_code == 303
+        agreed = grace.post(f"/console/requests/{number}", granted="yes")
+        assert agreed.headers["location"] == "/console/requests?done=open"
+        page = grace.words(agreed.headers["location"])
+        assert "You have agreed. Another owner must agree, too." in page and "You have agreed to ada" in page
         assert "grace has agreed" in hedy.words("/console/requests")
         assert grace.post(f"/console/requests/{number}", granted="yes").status_code == 422  # alone, and twice
         assert ada.post("/console/tables/people/ask", key="l" * 8, **fields).status_code == 403
-        assert hedy.post(f"/console/requests/{number}", granted="yes").status_code == 303
+        granted = hedy.post(f"/console/requests/{number}", granted="yes").headers["location"]
+        assert "The request is granted." in hedy.words(granted)
         assert ada.post("/console/tables/people/ask", key="l" * 8, **fields).status_code == 200
         assert "grace agreed to request" in hedy.words("/console/ledger")
         ledger = hedy.get("/console/ledger")

@@ -107,12 +107,13 @@ def test_a_question_is_priced_asked_and_paid_once() -> None:
     with serve_seeded(FRAME, DOMAIN, 1, seed=3) as served:
         ada = Visitor(served, "ada")
         made = json.loads(ada.get("/console/tables/people/preview?kind=count&epsilon=0.1&aim=epsilon").text)
-        assert made["accuracy"] == "±\N{NO-BREAK SPACE}30 rows" and made["cost"] == "costs epsilon 0.1"
+        assert made["accuracy"] == "±\N{NO-BREAK SPACE}30\N{NO-BREAK SPACE}rows" and made["cost"] == "costs epsilon 0.1"
         assert made["more"] == "Enough is left for about 10 such questions." and not made["problem"]
         assert served.service.ledger.spent("people") == 0 and served.service.sittings.sweep() == 0
         pages = [words(ada.post("/console/tables/people/ask", key="abcdefgh", **QUESTION)) for _ in range(2)]
         assert served.service.ledger.spent("people") == Fraction(1, 10)
-        assert pages[0] == pages[1] and "± 30 at 95%" in pages[0] and "0.9 is left" in pages[0]
+        assert pages[0] == pages[1] and "± 30 rows at 95%" in pages[0]
+        assert "You have about 9 more counts at ± 30 rows (0.9)." in pages[0]
         assert "NOT PRIVATE" in pages[0]  # a server for tests
         assert served.service.sittings.sweep() == 0
         other = ada.post("/console/tables/people/ask", key="abcdefgh", **{**QUESTION, "epsilon": "0.2"})
@@ -135,6 +136,24 @@ def test_what_is_paid_is_shown_whatever_fails_after_it(served: Served, monkeypat
     assert reply.status_code == 200 and "Paid: epsilon 0.1" in words(reply) and len(asked) == 1
 
 
+def test_a_page_that_fails_says_so_and_no_more(
+    served: Served, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async def failing(self: Gate, *rest: Any) -> Any:
+        raise KeyError("a value of a row")
+
+    ada = Visitor(served, "ada")
+    monkeypatch.setattr(Gate, "perform", failing)
+    for reply, said in (
+        (ada.get("/console/"), "Nothing was charged."),
+        (ada.post("/console/tables/people/ask", key="abcdefgh", **QUESTION), "look at your answers"),
+    ):
+        assert reply.status_code == 500 and reply.headers["content-security-policy"] == POLICY
+        assert "The server failed; its owner is told." in words(reply) and said in words(reply)
+        assert "a value of a row" not in reply.text
+    assert "privet: KeyError in /console/" in capfd.readouterr().err
+
+
 def test_a_page_counts_once_against_the_rate() -> None:
     with serve_seeded(FRAME, DOMAIN, 1, seed=3, limits=replace(UNLIMITED, rate=1e-9, burst=3)) as served:
         ada = Visitor(served, "ada")
@@ -153,6 +172,10 @@ ASKED = (
 )
 
 
+SHOWN = {1: "How many rows where sex = Female", 2: "where sex = Female, for each age", 3: "in the whole table"}
+SHOWN |= {7: "of the true one at 95%", 8: "behind the most frequent at 95%"}
+
+
 @pytest.mark.parametrize("delta", [None, "1e-6"])
 def test_an_answer_of_before_is_shown_again(tmp_path: Path, delta: str | None) -> None:
     """As it was: with its labels and bounds, at no cost, to nobody else."""
@@ -166,6 +189,7 @@ def test_an_answer_of_before_is_shown_again(tmp_path: Path, delta: str | None) -
         path = "/console/tables/people"
         for number, fields in enumerate(ASKED, 1):
             once = ada.post(f"{path}/ask", key=f"{number}" * 8, epsilon="0.2", **fields)
+            assert SHOWN.get(number, "") in words(once)
             assert f'href="{path}/entries/{number}"' in ada.get(f"{path}/answers").text
             spent = served.service.ledger.spent("people")
             again = ada.get(f"{path}/entries/{number}")
@@ -182,6 +206,11 @@ def test_an_answer_to_a_question_of_no_form_is_shown_as_it_was_released(tmp_path
         connection.table("people").partition("sex").count("0.1")
         page = ada.get("/console/tables/people/entries/1").text
         assert page.count("<li>") == len(DOMAIN["sex"].labels) and "in the order of the public domain" in page
+        connection.fit("people", privet.DiffPID3Classifier(epsilon="0.4", max_depth=1))  # whose questions have no keys
+        entries = [entry.id for entry in served.service.ledger.entries("people")]
+        assert len(entries) > 3
+        for entry in entries:
+            assert "costs nothing" in ada.words(f"/console/tables/people/entries/{entry}")
     charge = {"question": "count", "scope": "all rows", "unit": "epsilon", "rows_per_person": 1, "key": "console k"}
     for cells, known in (("other", False), (digest(cells_of(DOMAIN)), True)):
         found = asked_before({**charge, "domain": cells}, 1, DOMAIN, unit_with(None))
@@ -207,7 +236,7 @@ def test_an_accuracy_finds_its_epsilon(served: Served, ada: Visitor) -> None:
         return dict(json.loads(ada.get(f"/console/tables/people/preview?{query}").text))
 
     made = preview("kind=count&aim=accuracy&within=30")
-    assert made["accuracy"] == "±\N{NO-BREAK SPACE}30 rows" and made["epsilon"] == "491/5000"  # 0.0982
+    assert made["accuracy"] == "±\N{NO-BREAK SPACE}30\N{NO-BREAK SPACE}rows" and made["epsilon"] == "491/5000"  # 0.0982
     assert "must be a number greater than 0" in preview("kind=count&aim=accuracy&within=much")["problem"]
     assert "must be a number greater than 0" in preview("kind=count&aim=epsilon&epsilon=-1")["problem"]
     assert "more than is left" in preview("kind=count&aim=epsilon&epsilon=100")["problem"]

@@ -12,7 +12,7 @@ from privet.kernel.limits import LONGEST_TEXT
 from privet.text import LONGEST_ADDRESS, is_host, is_path, shown
 
 if TYPE_CHECKING:  # engines are imported with the first address of theirs: DuckDB and sqlglot take a quarter second
-    from privet.kernel.engines.duckdb.source import DuckDBSource
+    from privet.kernel.engines.duckdb.engine import DuckDBSource
     from privet.kernel.engines.sql.statement import Source
 
 _POSTGRES = ("postgresql://", "postgres://")
@@ -72,7 +72,7 @@ def spark_frame(data: Any) -> Source | None:
 
 
 def _existing(path: Path, table: str | None = None) -> DuckDBSource:
-    from privet.kernel.engines.duckdb.source import DuckDBSource, canonical
+    from privet.kernel.engines.duckdb.engine import DuckDBSource, canonical
 
     if not is_path(path) or not path.is_file():
         raise DataError(f"there is no file '{shown(str(path), LONGEST_TEXT)}'; check the path.")
@@ -94,16 +94,16 @@ def _parsed(text: str) -> tuple[str, str]:
 
 def _postgres(text: str) -> Source:
     try:
-        from privet.kernel.engines.postgres import link as postgres_link
+        from privet.kernel.engines.postgres import engine as postgres
     except ImportError:
         raise DataError("a PostgreSQL table is read with psycopg; run pip install 'privet[postgres]'.") from None
     if "\0" in unquote(text):
         raise DataError("the address has a NUL character, which PostgreSQL cannot read; mend it.")
-    source = postgres_link.PostgresSource.parse(text)
+    source = postgres.PostgresSource.parse(text)
     for host in source.parameters.get("host", "").split(","):
         if not is_host(host):
             raise DataError(f"there can be no server '{shown(host)}'; check the address.")
-    return postgres_link.canonical(source)
+    return postgres.canonical(source)
 
 
 def _spark(data: Any) -> Source:

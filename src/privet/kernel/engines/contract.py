@@ -6,8 +6,7 @@ pass. Everything here is public: built from the domain and from released values.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -124,8 +123,8 @@ class Engine(Protocol):
 
     Engines take `shortcuts=False` when they are made, in tests alone: then every table of every
     query is counted from the coded rows. With shortcuts an answer may also come from counts,
-    numberings of parts and logits that were kept from earlier queries (`shortcuts.py`, and each
-    engine), from a larger table that several tables of a query share (`shortcuts.py`,
+    numberings of parts and logits that were kept from earlier queries (`Recall`, and each engine),
+    from a larger table that several tables of a query share (`sql/statement.py`,
     `memory/residuals.py`), or from one pass that counts several tables. Answers must be the same.
     """
 
@@ -265,11 +264,6 @@ def cells_for(rows: Rows, declared: Domain, other: Domain, copies: Mapping[str, 
 def index_count(column: Column) -> int:
     """How many indices a column has in a GridQuery."""
     return column.grid_size if isinstance(column, Numeric) else column.size
-
-
-def cell_count(domain: Domain, columns: Sequence[str]) -> int:
-    """The number of cells of a group of columns."""
-    return math.prod(domain[name].size for name in columns)
 
 
 def numeric_columns(domain: Domain) -> list[Numeric]:

@@ -22,7 +22,7 @@ from privet.kernel.additive import EXP_BITS, EXP_ONE, RESIDUAL_GRID, AdditiveMod
 from privet.kernel.column import Column, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
-from privet.kernel.engines.contract import FIXED, LARGEST_SUM, Counts, cell_count
+from privet.kernel.engines.contract import FIXED, LARGEST_SUM, Counts
 from privet.kernel.person import order, person_text
 from privet.kernel.rows import COIN_PRIME, Condition, Divide, Keep, Rows, Scatter
 
@@ -154,7 +154,7 @@ class ReferenceEngine:
                 exact_own[part, cell, row.codes[query.target]] += row.weight * mine
                 for label, share in enumerate(shares):
                     exact_others[part, cell, label] += row.weight * share
-            shape = (query.rows.parts, cell_count(self.domain, table), classes)
+            shape = (query.rows.parts, self.domain.cell_count(table), classes)
             answers.append(
                 contract.Residuals(_array(exact_own, shape), _array(exact_others, shape) if classes > 2 else None)
             )

@@ -21,8 +21,7 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, Counts, Engine
 from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, Json, is_name
 from privet.kernel.mechanisms import CheapestIntervals, IndexSelection, Mechanism, interval_lengths, selection
-from privet.kernel.per_part import PerPart
-from privet.kernel.rows import Rows
+from privet.kernel.rows import PerPart, Rows
 from privet.kernel.session import (
     FRACTION,
     TEXT,
@@ -103,10 +102,9 @@ class HistogramQuestion(Question[Histogram]):
     def releases(
         self, noisy: Sequence[Any], mechanisms: PerPart[Any], about: PerPart[About], domain: Domain
     ) -> list[Histogram]:
-        """Return the releases of all parts, made from one array: the leaves of a tree are thousands."""
-        columns, labels = self.columns, tuple(domain[name].labels for name in self.columns)
-        parts = zip(np.array(noisy, dtype=np.int64), mechanisms, about, strict=True)
-        return [Histogram(values, columns, labels, mechanism, note) for values, mechanism, note in parts]
+        """Return the releases of all parts, made from one array."""
+        labels = tuple(domain[name].labels for name in self.columns)
+        return Histogram.of_parts(np.array(noisy, dtype=np.int64), self.columns, labels, mechanisms, about)
 
 
 Groups = tuple[tuple[str, ...], ...]

@@ -17,8 +17,7 @@ from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import Counts, Engine, GridCounts, GridQuery, SumQuery, index_count
 from privet.kernel.mechanisms import ExponentialOverRanges, Mechanism, Ranges, SumAndCount
-from privet.kernel.per_part import PerPart
-from privet.kernel.rows import Rows
+from privet.kernel.rows import PerPart, Rows
 from privet.kernel.session import FRACTION, TEXT, Question
 from privet.release import About, Count, DateQuantile, Mean, Quantile, Sum
 from privet.text import decimal_text, quoted

@@ -35,8 +35,7 @@ from privet.kernel.engines.contract import (
 )
 from privet.kernel.limits import GRAIN, MAX_CELLS, MAX_RELEASED, Json, is_name
 from privet.kernel.mechanisms import GaussianTables, IndexSelection, Mechanism, TopK
-from privet.kernel.per_part import PerPart
-from privet.kernel.rows import Condition, Rows
+from privet.kernel.rows import Condition, PerPart, Rows
 from privet.kernel.session import FLAG, GROUPS, MODEL, TEXTS, WHOLE, WHOLES, JsonField, Question, cell_sum, check_cells
 from privet.kernel.zcdp import LARGEST_RHO
 from privet.release import About, Choice, Count, ResidualSums, ResidualTable, ResidualTables, TopTables
@@ -256,7 +255,7 @@ class MergedColumn(NamedTuple):
         size = domain[self.name].size
         if self.codes is not None and (
             len(self.codes) != size
-            or not all(type(code) is int for code in self.codes)
+            or set(map(type, self.codes)) != {int}
             or set(self.codes) != set(range(len(set(self.codes))))
         ):
             raise QuestionError(

@@ -20,9 +20,8 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, Counts, Engine, index_count
 from privet.kernel.limits import MAX_CELLS
 from privet.kernel.mechanisms import ExponentialOverRanges, IndexSelection, Mechanism, Ranges, selection
-from privet.kernel.per_part import PerPart
 from privet.kernel.questions.numbers import Grid, grids
-from privet.kernel.rows import Rows, Split
+from privet.kernel.rows import PerPart, Rows, Split
 from privet.kernel.session import CRITERION, FLAG, TEXT, Question, cell_sum, check_cells, per_part
 from privet.release import About, Choice
 

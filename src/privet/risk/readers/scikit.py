@@ -96,6 +96,7 @@ def published(estimator: Any, values: Sequence[object] | None = None) -> Publish
         features=names,
         order=_order_of(places, len(public)),
         stopping=_stopping(estimator),
+        pruned=_why_pruned(estimator, is_weighted),
         model=estimator,
     )
 
@@ -104,6 +105,23 @@ def _order_of(places: Sequence[int], values: int) -> tuple[int, ...]:
     """The rank of each public value among the classes; those that the tree does not know come last."""
     rank = {place: at for at, place in enumerate(places)}
     return tuple(rank.get(value, len(places) + value) for value in range(values))
+
+
+def _why_pruned(estimator: Any, is_weighted: bool) -> str:
+    """Why rows that were not divided tell something of their values besides; empty if they do not."""
+    unset: dict[str, int | None] = {
+        "min_impurity_decrease": 0,
+        "ccp_alpha": 0,
+        "max_leaf_nodes": None,
+        "monotonic_cst": None,
+    }
+    if is_weighted:
+        unset["min_weight_fraction_leaf"] = 0
+    name = next((name for name, default in unset.items() if getattr(estimator, name) != default), None)
+    if name is None:
+        return ""
+    setting = shown if isinstance(shown := getattr(estimator, name), int | float) else "set"
+    return f"with {name} = {setting} rows that were not divided tell something of their values"
 
 
 def _stopping(estimator: Any) -> Stopping | None:
@@ -239,6 +257,8 @@ def _line(number: int, text: str) -> Line:
 def _condition(line: Line) -> Condition:
     found = _TEST.fullmatch(line.text)
     threshold = None if found is None else number_of(found["threshold"])
+    if found is not None and found["threshold"] in ("inf", "-inf"):
+        raise line.fault("it divides by missing values, and a text does not say where they go; give the fitted tree.")
     if found is None or threshold is None or not math.isfinite(threshold):
         raise line.fault("expected a test like 'age <= 30.50' or 'age >  30.50'.")
     return (AtMost if found["sign"] == "<=" else Above)(found["name"], threshold)

@@ -151,10 +151,9 @@ async def shown_again(visit: PageVisit) -> Response:
     asked = asked_before(charge, len(answer), facts.domain, facts.unit)
     told: dict[str, Any] = {}
     if asked is not None:
-        amounts = PerPart.same(
-            Fraction(charge["loss"]), len(answer)
-        )  # a form's parts are charged alike, and nothing else
-        told = _told(asked, asked.releases(amounts, answer, private, int(visit.path["entry"])))
+        amount = Fraction(charge["loss"])  # a form's parts are charged alike, and nothing else
+        amounts = PerPart.same(amount, len(answer))
+        told = _told(asked, asked.releases(amounts, answer, private, int(visit.path["entry"])), amount)
     elif len(answer) == 1 and isinstance(answer[0], list):
         answer = answer[0]  # the cells of one histogram
     plain = {"values": [_plain_value(value) for value in answer[:LINES]], "hidden": max(0, len(answer) - LINES)}
@@ -194,9 +193,9 @@ def _epsilon(form: Form, asked: Draft) -> Fraction:
 async def _preview(visit: PageVisit, facts: TableFacts) -> Preview:
     """Return what the question of a form would buy: quoted by the API, which reads no row and charges nothing."""
     try:
-        form, under = visit.form, await _under(visit, facts)
-        if not form.fields:  # the form as the page shows it first
-            form = Form({"epsilon": [str(USUAL_EPSILON)], "under": [choice.value for choice in under[:1]]})
+        under = await _under(visit, facts)
+        shown = {"epsilon": [str(USUAL_EPSILON)], "under": [choice.value for choice in under[:1]]}
+        form = Form({**shown, **visit.form.fields})  # as the page shows it, whatever its address leaves out
         asked = draft(form, facts.domain, facts.unit)
         epsilon = _epsilon(form, asked)
         accuracy = asked.accuracy(epsilon)
@@ -292,15 +291,17 @@ async def ask(visit: PageVisit) -> Response:
             "not-permitted",
         ):
             raise
-        charged = "unknown" if refusal.kind == "key-in-flight" else refusal.fields["charged"]
         later = "It may be charged: send it again in a moment, it is paid once."
-        paid = {"True": "It was charged, and stands.", "False": "Nothing was charged."}.get(str(charged), later)
-        made = Preview(problem=f"{sentence(refusal.detail)} {paid}")
+        charges = {True: "It was charged, and stands.", False: "Nothing was charged."}
+        made = Preview(problem=f"{sentence(refusal.detail)} {charges.get(refusal.fields['charged'], later)}")
         fresh = uuid.uuid4().hex if refusal.kind == "key-reused" else key
         return await _asking(visit, facts, made, fresh, 403 if refusal.kind == "budget-exceeded" else 422)
-    told = _told(asked, asked.releases(asked.amounts(epsilon), reply.answer, reply.private, reply.entry))
+    amounts = asked.amounts(epsilon)
+    told = _told(asked, asked.releases(amounts, reply.answer, reply.private, reply.entry), amounts[0])
+    left = ""
     with suppress(Refusal):  # else what was left before: the answer is paid, and is shown
         facts = await visit.about_table()
+        left = await _left(visit, facts)
     again = {name: value for name, value in visit.form.fields.items() if name != "key"}
     receipt = f"/console/tables/{quote(visit.table, safe='')}/entries/{reply.entry}/receipt"
     return visit.show(
@@ -312,30 +313,54 @@ async def ask(visit: PageVisit) -> Response:
         accuracy="" if told["single"] or asked.question.kind == "mean" else asked.accuracy(epsilon).words,
         epsilon=epsilon,
         entry=reply.entry,
+        left=left,
         receipt=receipt if visit.signs else None,
         again=f"/console/tables/{quote(visit.table, safe='')}/ask?{urlencode(again, doseq=True)}",
     )
 
 
-def _told(asked: Draft, releases: Sequence[Release]) -> dict[str, Any]:
-    """Return an answer as a page tells it: one number, or a line for each part and cell."""
-    lines = _lines(asked, releases)
+async def _left(visit: PageVisit, facts: TableFacts) -> str:
+    """Return what is left after a question, in words: of the cap of the permit that it named, or of the grant."""
+    named, _ = _chosen_permit(visit.form)
+    for permit in await _permits(visit) if named else ():
+        for own in permit.tables:
+            if permit.permit == named and own.table == visit.table and own.cap is not None:
+                left = max(Fraction(own.cap) - Fraction(own.spent), Fraction(0))
+                worth = in_counts(left, facts.unit, facts.domain.rows_per_person)
+                return f"The permit {named}, which its analysts share, has {worth} ({short_text(left)})."
+    return f"You have {facts.worth} ({short_text(facts.left)})." if facts.left else "Nothing is left."
+
+
+def _told(asked: Draft, releases: Sequence[Release], amount: Fraction) -> dict[str, Any]:
+    """Return an answer as a page tells it: one number, or a line for each part and cell.
+
+    Parameters
+    ----------
+    asked : Draft
+    releases : sequence of Release
+        One for each part.
+    amount : Fraction
+        What each part was charged, in the unit of the table.
+    """
+    error = None if asked.question.kind == "mean" else f"{asked.off(amount)} at 95%"
+    lines, first = _lines(asked, releases, error), releases[0]
+    alone = len(releases) == 1 and not isinstance(first, Histogram)
     return {
         "words": asked.title,
         "scope": asked.scope,
         "by": asked.by,
         "heads": [*([asked.by] if asked.by else []), *getattr(asked.question, "columns", ())] or ["rows"],
-        "single": _single(releases[0]) if len(releases) == 1 and not isinstance(releases[0], Histogram) else None,
+        "single": _single(first, error) if alone else None,
         "chart": lines[:LINES],
         "hidden": max(0, len(lines) - LINES),
         "negative": asked.question.kind in ("count", "histogram") and any(MINUS in line["value"] for line in lines),
     }
 
 
-def _single(release: Any) -> dict[str, str]:
-    """Return one answer in words: its value, and how far off it may be."""
+def _single(release: Any, error: str | None) -> dict[str, str]:
+    """Return one answer in words: its value, and how far off it may be; of a mean its own bounds say that."""
     value, note = repr(release).rsplit(" (", 1)
-    return {"value": _number(release), "error": note.split(", epsilon")[0]} if value else {}
+    return {"value": _number(release), "error": error or note.split(", epsilon")[0]} if value else {}
 
 
 def _number(release: Any) -> str:
@@ -344,7 +369,7 @@ def _number(release: Any) -> str:
     return f"{float(release):,.6g}".replace("-", MINUS) if isinstance(release, float) else str(release)
 
 
-def _lines(asked: Draft, releases: Sequence[Release]) -> list[dict[str, Any]]:
+def _lines(asked: Draft, releases: Sequence[Release], error: str | None) -> list[dict[str, Any]]:
     """Return a line for each part, or cell of a histogram, with its bounds, drawn to one scale."""
     rows: list[tuple[str, str, float | None, float, float, str]] = []
     for label, release in zip(asked.labels, releases, strict=True):
@@ -361,7 +386,7 @@ def _lines(asked: Draft, releases: Sequence[Release]) -> list[dict[str, Any]]:
                 low, high = release.interval(0.95)
                 rows.append((label, *_bounded(float(release), float(low), float(high))))  # type: ignore[arg-type]
             except PrivetError:
-                rows.append((label, _number(release), None, 0.0, 0.0, _single(release)["error"]))
+                rows.append((label, _number(release), None, 0.0, 0.0, _single(release, error)["error"]))
     top = max((high for *_, high, _ in rows), default=0.0) or 1.0
 
     def at(value: float) -> float:

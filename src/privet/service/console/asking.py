@@ -77,7 +77,8 @@ class Form:
         text = self.text(name).replace(",", "").removeprefix("±").strip()
         value = fraction_of(text) if text else None
         if value is None or not 0 < value < 10**15:
-            raise QuestionError(f"{what} must be a number greater than 0, as 0.1, not {quoted(self.text(name))}.")
+            given = f", not {quoted(text)}" if text else ""
+            raise QuestionError(f"{what} must be a number greater than 0, as 0.1{given}.")
         return value
 
 
@@ -154,32 +155,39 @@ class Draft:
 
     def accuracy(self, epsilon: Fraction) -> Accuracy:
         """Return how far off the answer of each part will be, for an epsilon."""
-        size = self._size(epsilon)
-        kind = self.question.kind
-        whole = kind in ("count", "histogram", "quantile", "majority") or size >= 100
-        number = f"{math.ceil(size):,}" if whole else f"{size:.3g}"
-        rows = f"row{'s' * (number != '1')}"
-        each = " in each group" if len(self.labels) > 1 else ""
-        if kind == "count":
-            return Accuracy(size, f"±\N{NO-BREAK SPACE}{number} {rows}{each}")
-        if kind == "histogram":
-            return Accuracy(size, f"±\N{NO-BREAK SPACE}{number} {rows} in each cell{' of each group' if each else ''}")
-        if kind == "sum":
-            return Accuracy(size, f"±\N{NO-BREAK SPACE}{number}{each}")
+        kind, size = self.question.kind, self._size(self.unit.amount(epsilon))
+        each, remark = " in each group" if len(self.labels) > 1 else "", ""
+        words = self._off(size)
         if kind == "mean":
             column = self.domain.numeric(self.question.column)  # type: ignore[attr-defined]
             remark = f"if about {self.expected:,} rows count{each}; with fewer it is further off"
             if size >= float(column.top - column.low) / 2:
                 remark += ". That is as much as the whole range: the answer would say nothing"
-            return Accuracy(size, f"±\N{NO-BREAK SPACE}{number}", remark)
+            return Accuracy(size, words, remark)
         if kind == "quantile":
-            share = f", of the {self.expected:,} that you expect" if self.expected else ""
-            return Accuracy(size, f"within {number} {rows} of the true one{each}", f"counted in rows{share}")
-        return Accuracy(size, f"at most {number} {rows} behind the most frequent{each}")
+            remark = "counted in rows" + (f", of the {self.expected:,} that you expect" if self.expected else "")
+        if kind == "histogram":
+            each = " in each cell of each group" if each else " in each cell"
+        return Accuracy(size, words + each, remark)
 
-    def _size(self, epsilon: Fraction) -> float:
-        """Return how far off one answer is at most, with 95% confidence."""
-        mechanism: Any = self.mechanisms(self.amounts(epsilon))[0]
+    def off(self, amount: Fraction) -> str:
+        """Return how far off the answer of one part is, in words, for what it was charged in the unit of the table."""
+        return self._off(self._size(amount))
+
+    def _off(self, size: float) -> str:
+        kind = self.question.kind
+        whole = kind in ("count", "histogram", "quantile", "majority") or size >= 100
+        number = f"{math.ceil(size):,}" if whole else f"{size:.3g}"
+        rows = f"{number}\N{NO-BREAK SPACE}row{'s' * (number != '1')}"
+        if kind in ("count", "histogram"):
+            return f"±\N{NO-BREAK SPACE}{rows}"
+        if kind == "quantile":
+            return f"within {rows} of the true one"
+        return f"at most {rows} behind the most frequent" if kind == "majority" else f"±\N{NO-BREAK SPACE}{number}"
+
+    def _size(self, amount: Fraction) -> float:
+        """Return how far off one answer is at most, with 95% confidence, for what its part is charged."""
+        mechanism: Any = self.mechanisms(PerPart.same(amount, len(self.labels)))[0]
         kind = self.question.kind
         if kind in ("count", "histogram"):
             return float(mechanism.error(CONFIDENCE))
@@ -202,11 +210,15 @@ class Draft:
         """
         most = float(LARGEST_EPSILON)
         low, high = math.log(_SMALLEST), math.log(most)
-        if self._size(as_epsilon(rounded(most))) > size:
+
+        def off(number: float) -> float:
+            return self._size(self.unit.amount(as_epsilon(rounded(number))))
+
+        if off(most) > size:
             raise QuestionError(f"no epsilon brings this answer within {short_text(size)}; ask for less accuracy.")
         for _ in range(40):  # the error never grows with epsilon
             middle = (low + high) / 2
-            low, high = (low, middle) if self._size(as_epsilon(rounded(math.exp(middle)))) <= size else (middle, high)
+            low, high = (low, middle) if off(math.exp(middle)) <= size else (middle, high)
         return as_epsilon(rounded(math.exp(high)))
 
     def releases(
@@ -236,7 +248,7 @@ def in_counts(amount: Fraction, unit: Unit, rows_per_person: int, more: str = "m
     >>> from privet.kernel import unit_with
     >>> pure = unit_with(None)
     >>> in_counts(Fraction(6, 5), pure, 1), in_counts(Fraction(1, 20), pure, 1, more="")
-    ('about 12 more counts at ±\xa030 rows', 'one count at ±\xa060 rows')
+    ('about 12 more counts at ±\xa030\xa0rows', 'one count at ±\xa060\xa0rows')
     """
     if amount <= 0:
         return "nothing left" if more else "nothing"
@@ -245,7 +257,8 @@ def in_counts(amount: Fraction, unit: Unit, rows_per_person: int, more: str = "m
     mechanism = unit.noise(unit.of_record(loss if times else amount, rows_per_person))
     rows = math.ceil(mechanism.error(CONFIDENCE))
     number = "one" if times == 0 or (times == 1 and not more) else f"about {times:,}"
-    return f"{number} {more}count{'s' * (times > 1)} at ±\N{NO-BREAK SPACE}{rows:,} row{'s' * (rows != 1)}"
+    off = f"±\N{NO-BREAK SPACE}{rows:,}\N{NO-BREAK SPACE}row{'s' * (rows != 1)}"
+    return f"{number} {more}count{'s' * (times > 1)} at {off}"
 
 
 def how_often(left: Fraction, loss: Fraction) -> int:
@@ -322,7 +335,7 @@ def asked_before(charge: Mapping[str, Any], parts: int, domain: Domain, unit: Un
         None if a program asked it, the domain has other cells since, or the line leaves a doubt about what was asked.
     """
     known = {"domain": digest(cells_of(domain)), "rows_per_person": domain.rows_per_person, "unit": unit.name}
-    if not _OF_FORM.fullmatch(str(charge["key"])) or any(charge[name] != value for name, value in known.items()):
+    if not _OF_FORM.fullmatch(str(charge.get("key"))) or any(charge[name] != value for name, value in known.items()):
         return None
     words, scope = charge["question"], charge["scope"]
     named = [column.name for column in domain.columns if column.name in words]

@@ -129,14 +129,13 @@ async def _table(visit: PageVisit, problem: str = "", status: int = 200) -> Resp
         entries.append(entry_of(line))
         if len(entries) == MOST_SHOWN:
             break
-    done = visit.form.text("done") if visit.request.method == "GET" else ""
     return visit.show(
         "owner_table.html",
         status,
         own=found,
         entries=folded(entries)[:10],
         problem=problem,
-        done=_DONE.get(done, ""),
+        done=_done(visit),
         key=uuid.uuid4().hex,
         form=visit.form,
     )
@@ -147,7 +146,15 @@ _DONE = {
     "raise": "The cap is raised.",
     "withdraw": "The table was taken back: what they had open has ended.",
     "revoke": "The token was revoked.",
+    "granted": "The request is granted.",
+    "denied": "The request is refused.",
+    "open": "You have agreed. Another owner must agree, too.",
 }
+
+
+def _done(visit: PageVisit) -> str:
+    """Return what was done just before the page was opened, in words."""
+    return _DONE.get(visit.form.text("done"), "") if visit.request.method == "GET" else ""
 
 
 async def change(visit: PageVisit) -> Response:
@@ -209,7 +216,6 @@ async def _analysts(
     for token in tokens:
         if token.role != OWNER:
             add(token.name, "tokens", token)
-    done = visit.form.text("done") if visit.request.method == "GET" else ""
     return visit.show(
         "owner_analysts.html",
         status,
@@ -219,7 +225,7 @@ async def _analysts(
         owners=[token for token in tokens if token.role == OWNER],
         problem=problem,
         made=made,
-        done=_DONE.get(done, ""),
+        done=_done(visit),
         form=visit.form,
     )
 
@@ -254,17 +260,25 @@ async def _requests(visit: PageVisit, problem: str = "", status: int = 200) -> R
     reply, owned = await visit.call("all_requests"), {own.name: own for own in await _tables(visit)}
     waiting = [request for request in reply.requests if request.state == "open"]
     decided = [request for request in reply.requests if request.state != "open"][::-1][:100]
-    return visit.show("owner_requests.html", status, waiting=waiting, decided=decided, tables=owned, problem=problem)
+    return visit.show(
+        "owner_requests.html",
+        status,
+        waiting=waiting,
+        decided=decided,
+        tables=owned,
+        problem=problem,
+        done=_done(visit),
+    )
 
 
 async def decide(visit: PageVisit) -> Response:
     try:
-        await visit.call("decide", {"granted": visit.form.text("granted") == "yes"})
+        decided = await visit.call("decide", {"granted": visit.form.text("granted") == "yes"})
     except Refusal as refusal:
         if refusal.kind not in ("refused", "bad-question"):
             raise
         return await _requests(visit, sentence(refusal.detail), 422)
-    return visit.go("/console/requests")
+    return visit.go(f"/console/requests?done={decided.state}")
 
 
 # -- the ledger -------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any
 
 from privet.service.api import LineReply
 from privet.service.console.asking import Form
-from privet.text import plain_words, short_text
+from privet.text import plain_words, rows_in_words, short_text
 
 # Kinds that a filter offers, and what they are called.
 GROUPS = {
@@ -128,7 +128,11 @@ def _told(line: LineReply) -> tuple[str, str, str]:
         case "charge":
             spent = f"with it {_amount(facts.get('dataset_spent'))} is spent in all"
             permit = f"; under {facts['permit']}: {facts.get('purpose') or 'no purpose'}" if facts.get("permit") else ""
-            return f"{who} asked {facts['question']}", f"on {facts['scope']}; {spent}{permit}", _amount(facts["loss"])
+            return (
+                f"{who} asked {facts['question']}",
+                f"on {rows_in_words(facts['scope'])}; {spent}{permit}",
+                _amount(facts["loss"]),
+            )
         case "cap":
             return f"The cap of {_whose(line)} is {_amount(facts['cap'])} now", "", ""
         case "model":

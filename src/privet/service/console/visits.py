@@ -34,7 +34,7 @@ from privet.service.console.sign_in import COOKIE, SignIns, cookie, from_elsewhe
 from privet.service.permissions import Caller
 from privet.service.server import Service
 from privet.service.tokens import OWNER
-from privet.text import clean, short_text
+from privet.text import clean, rows_in_words, short_text
 from privet.version import __version__
 
 T = TypeVar("T")
@@ -354,6 +354,10 @@ class Console:
             if refusal.kind == "not-found":
                 return self._absent(caller)
             return self._refused(caller, refusal)
+        except Exception as error:  # its words may quote a row: the owner is told its kind, and nobody more
+            self.service.log(page.path, error)
+            charged = False if page.method == "GET" else "unknown"
+            return self._refused(caller, Refusal("internal", "the server failed; its owner is told.", charged=charged))
 
     def _must_sign_in(self, page: Page, request: Request) -> Response:
         if page.method == "GET" and "text/html" in request.headers.get("accept", "text/html"):
@@ -465,6 +469,7 @@ def _templates() -> jinja2.Environment:
         delta=delta_text,
         seconds=lambda number: "a second" if number == 1 else f"{number:.3g} seconds",
         part=lambda name: quote(str(name), safe=""),
+        rows=rows_in_words,
         whole=lambda number: f"{number:,}",
     )
     made.globals.update(version=__version__, share=share, level=level, OWNER=OWNER)
@@ -484,9 +489,9 @@ def delta_text(text: str) -> str:
     """Return a delta for people, which no line ends in the middle of.
 
     >>> delta_text("1/1000000")
-    '1e\N{NON-BREAKING HYPHEN}06'
+    '1e\N{NON-BREAKING HYPHEN}6'
     """
-    return f"{float(Fraction(text)):g}".replace("-", "\N{NON-BREAKING HYPHEN}")
+    return re.sub("e-0?", "e\N{NON-BREAKING HYPHEN}", f"{float(Fraction(text)):g}")
 
 
 def day(at: str) -> str:

@@ -19,7 +19,7 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery
 from privet.kernel.engines.duckdb import csv_records
 from privet.kernel.engines.duckdb.csv_records import LONGEST_FIELD, CsvFile
-from privet.kernel.engines.duckdb.source import DuckDBSource
+from privet.kernel.engines.duckdb.engine import DuckDBSource
 from privet.kernel.rows import Rows
 
 BODIES = st.text(st.sampled_from(list('ab",,\n\r é"')), max_size=60)
@@ -116,7 +116,7 @@ MEMORY = """
 import resource, sys
 from pathlib import Path
 from privet import Domain, Nominal
-from privet.kernel.engines.duckdb.source import DuckDBSource
+from privet.kernel.engines.duckdb.engine import DuckDBSource
 from privet.kernel.engines.contract import CountQuery
 from privet.kernel.rows import Rows
 

@@ -10,8 +10,7 @@ import pytest
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery
-from privet.kernel.engines.duckdb.engine import DuckDBEngine
-from privet.kernel.engines.duckdb.source import DuckDBSource
+from privet.kernel.engines.duckdb.engine import DuckDBEngine, DuckDBSource
 from privet.kernel.rows import Rows
 
 TWO = Domain((Nominal("n", ("a", "b"), other=True, missing=True), Nominal("y", ("0", "1"), missing=True)))

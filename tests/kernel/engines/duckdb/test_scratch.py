@@ -24,8 +24,7 @@ from privet.errors import DataError
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery
-from privet.kernel.engines.duckdb.engine import DuckDBEngine
-from privet.kernel.engines.duckdb.source import DuckDBSource
+from privet.kernel.engines.duckdb.engine import DuckDBEngine, DuckDBSource
 from privet.kernel.rows import Rows, Split
 
 DOMAIN = Domain((Nominal("sex", ("f", "m")), Numeric("age", Fraction(0), Fraction(100), Fraction(1))))
@@ -37,7 +36,7 @@ from pathlib import Path
 from fractions import Fraction
 from privet import Domain, Nominal, Numeric
 from privet.kernel.engines.duckdb.engine import DuckDBEngine
-from privet.kernel.engines.duckdb.source import DuckDBSource
+from privet.kernel.engines.duckdb.engine import DuckDBSource
 from privet.kernel.engines.contract import CountQuery
 from privet.kernel.rows import Rows, Split
 

@@ -21,7 +21,7 @@ from privet.kernel.rows import Rows
 
 psycopg = pytest.importorskip("psycopg")
 from privet.kernel.engines.postgres import link as postgres_link  # noqa: E402
-from privet.kernel.engines.postgres.link import PostgresSource  # noqa: E402
+from privet.kernel.engines.postgres.engine import PostgresSource  # noqa: E402
 
 SECRET = "pass/word@1"
 
@@ -177,7 +177,7 @@ def test_a_refusal_in_another_language_is_known_by_its_code(state: str) -> None:
         sqlstate = state
 
     source = PostgresSource.parse("postgresql://ann:x@db/h?table=t")
-    assert "does not let user 'ann' in" in postgres_link._told(Refused("Passwort"), source)
+    assert "does not let user 'ann' in" in postgres_link._told(Refused("Passwort"), source.parameters)
 
 
 @pytest.mark.parametrize("value", ["a\0b", "\ud800"])

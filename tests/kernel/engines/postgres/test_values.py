@@ -28,8 +28,7 @@ from privet.kernel.rows import Rows
 
 psycopg = pytest.importorskip("psycopg")
 from privet.kernel.engines.postgres import link as postgres_link  # noqa: E402
-from privet.kernel.engines.postgres.engine import DIALECT  # noqa: E402
-from privet.kernel.engines.postgres.link import PostgresSource  # noqa: E402
+from privet.kernel.engines.postgres.engine import DIALECT, PostgresSource  # noqa: E402
 
 # --- every value of every type has a cell ----------------------------------------------------------------------------
 

@@ -1,4 +1,10 @@
-"""The in-memory engine: coded columns and numba loops."""
+"""The in-memory engine: coded columns and numba loops; and what every engine remembers of its counts.
+
+*Recall* is trusted, and switched off in the reference configuration: a level of a tree asks how large its nodes are,
+then for a table of every attribute by class. A node is divided by one of these attributes, so its table already holds
+the sizes and the classes of its children: only the tables of a level take a pass over the rows. Exact counts stay where
+the rows are, in the engine.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ import itertools
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,18 +28,112 @@ from privet.kernel.engines import contract
 from privet.kernel.engines.contract import FIXED, LARGEST_SUM, Counts, index_count, numeric_columns
 from privet.kernel.engines.memory import residuals
 from privet.kernel.engines.memory.residuals import Margins, Scored
-from privet.kernel.engines.shortcuts import Recall
 from privet.kernel.person import counted
 from privet.kernel.rows import COIN_PRIME, Divide, Keep, Rows, Scatter
 
 Nodes = NDArray[np.int32]
+Columns = tuple[str, ...]
 
 _DENSE = 2**20  # counts of a grid: with more of them, only points that occur are counted
-_KEPT = 4  # node numberings kept for the next level; others are computed again from these
+_KEPT = 4  # node numberings kept for the next level, others are computed again from these; and answers that are kept
+_LARGEST = 2**22  # counts that are kept in all
 
 
 def _of_rows(columns: Mapping[str, NDArray[Any]], rows: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
     return {name: values[rows] for name, values in columns.items()}
+
+
+class Recall:
+    """The last tables an engine counted, and what they say about parts of their parts.
+
+    Without `shortcuts` nothing is kept, and every query is asked.
+    """
+
+    def __init__(self, domain: Domain, shortcuts: bool = True) -> None:
+        self._domain, self._shortcuts = domain, shortcuts
+        self._lock = threading.Lock()
+        self._tables: OrderedDict[Rows, dict[Columns, Counts]] = OrderedDict()
+
+    def counts(self, query: contract.CountQuery, ask: Callable[[contract.CountQuery], list[Counts]]) -> list[Counts]:
+        """The answer to a query: made of what is known about the rows above, or asked for."""
+        if not self._shortcuts:
+            return ask(query)
+        with self._lock:
+            tables = [self._below(query.rows, group) for group in query.groups]
+        recalled = [table for table in tables if table is not None]
+        if len(recalled) == len(tables):
+            return recalled
+        exact = ask(query)
+        self._keep(query, exact)
+        return exact
+
+    def forget(self) -> None:
+        with self._lock:
+            self._tables.clear()
+
+    def _keep(self, query: contract.CountQuery, exact: list[Counts]) -> None:
+        answers = zip(query.groups, exact, strict=True)
+        tables = {group: table for group, table in answers if group and not repeats(group)}
+        if not tables or sum(table.size for table in exact) > _LARGEST:
+            return
+        for table in tables.values():
+            table.setflags(write=False)  # whoever has an answer cannot change what later ones are made of
+        with self._lock:
+            self._tables[query.rows] = {**self._tables.pop(query.rows, {}), **tables}
+            while len(self._tables) > _KEPT or self._size() > _LARGEST:
+                self._tables.popitem(last=False)
+
+    def _size(self) -> int:
+        return sum(table.size for tables in self._tables.values() for table in tables.values())
+
+    def _known(self, rows: Rows, columns: Columns) -> Counts | None:
+        """A table over these columns: one that was counted, without the columns too many, or one from above."""
+        for names, table in self._tables.get(rows, {}).items():
+            if set(columns) <= set(names):
+                return margin(table, names, columns)
+        return self._below(rows, columns)
+
+    def _below(self, rows: Rows, columns: Columns) -> Counts | None:
+        """A table over these columns, from one of the rows above."""
+        above, step = rows.parent, rows.step
+        if above is None or len(columns) > self._widest() or repeats(columns):
+            return None
+        if isinstance(step, Keep) and not step.conditions:
+            table = self._known(above, columns)
+            return None if table is None else table[list(step.parts)]
+        if not isinstance(step, Divide):
+            return None
+        counts, groups = step.children(self._domain), list(step.splits.groups())
+        exact = np.zeros((rows.parts, *(self._domain[name].size for name in columns)), dtype=np.int64)
+        first = np.cumsum(counts) - counts  # of the children of each part
+        for split, parts in groups:
+            if split is None:
+                continue
+            if split.thresholds is not None or split.column in columns:
+                return None
+            table = self._known(above, (split.column, *columns))
+            if table is None:
+                return None
+            for child in range(table.shape[1]):
+                exact[first[parts] + child] = table[parts, child]
+        return exact
+
+    def _widest(self) -> int:
+        return max((len(names) for tables in self._tables.values() for names in tables), default=-1)
+
+
+def repeats(columns: Columns) -> bool:
+    """Whether a column stands there twice: a table over it has an axis for each, and is no margin of another."""
+    return len(set(columns)) < len(columns)
+
+
+def margin(table: Counts, names: Columns, columns: Columns) -> Counts:
+    """The table over some columns of another, which has an axis for its parts and one for each of its columns."""
+    if names == columns:
+        return table
+    summed = table.sum(axis=tuple(1 + at for at, name in enumerate(names) if name not in columns))
+    left = [name for name in names if name in columns]
+    return np.asarray(summed.transpose(0, *(1 + left.index(name) for name in columns)))
 
 
 class MemoryEngine:

@@ -50,7 +50,14 @@ def add_term(codes: NDArray[Any], columns: Sequence[int], table: NDArray[np.int3
     """Add a term of a model to the margins of every row."""
     strides = [math.prod(table.shape[at + 1 : -1]) for at in range(len(columns))]
     added = _margins(table.reshape(-1, table.shape[-1]))
-    _add_cells(codes, np.array(columns, dtype=np.int64), np.array(strides, dtype=np.int64), added, margins)
+    wide = _wide(added.shape[1])
+    cell = np.empty(_BLOCK, dtype=wide)
+    _add_cells(codes, np.array(columns, dtype=np.int64), np.array(strides, dtype=wide), cell, added, margins)
+
+
+def _wide(cells: int) -> np.dtype[Any]:
+    """Return the type of numbers of so many cells. It is the same for most tables, so that loops are compiled once."""
+    return np.promote_types(np.uint16, np.min_scalar_type(cells))
 
 
 def _margins(logits: NDArray[Any]) -> Margins:
@@ -59,8 +66,7 @@ def _margins(logits: NDArray[Any]) -> Margins:
 
 
 @compiled
-def _add_cells(codes: Any, columns: Any, strides: Any, table: Any, margins: Any) -> None:
-    cell = np.empty(_BLOCK, dtype=np.uint32)
+def _add_cells(codes: Any, columns: Any, strides: Any, cell: Any, table: Any, margins: Any) -> None:
     for start in range(0, margins.shape[1], _BLOCK):
         stop = min(start + _BLOCK, margins.shape[1])
         for i in range(_BLOCK):
@@ -148,7 +154,7 @@ def cover(tables: tuple[tuple[int, ...], ...], sizes: tuple[int, ...], inner: in
         rows, columns = sizes[group[first]], sizes[group[last]] if last > first else 1
         row_stride, column_stride = (columns, 1) if table[0] == group[first] else (1, rows)
         sums.append((offset, start, before, rows, between, columns, after, row_stride, column_stride))
-    wide = np.promote_types(np.uint16, np.min_scalar_type(inner * max(map(cells, groups))))
+    wide = _wide(inner * max(map(cells, groups)))
     covering = Groups(
         members=np.array([column for group in groups for column in group], dtype=np.int64),
         strides=np.array([cells(group[at:]) for group in groups for at in range(1, len(group) + 1)], dtype=wide),
@@ -215,28 +221,37 @@ def sum_residuals(rows: Scored, caps: tuple[int, ...], wanted: Cover) -> Counts:
     width = np.int64 if len(rows.weights) else np.int32
     errors, exponential = (None, _EXP) if len(caps) > 2 else (_ERRORS, None)  # one is None: its loop is not compiled
     entries = np.empty(wanted.inner * int(wanted.groups.cells.sum()), dtype=width)
+    keys, weights = np.empty((2, _BLOCK), dtype=wanted.groups.strides.dtype), np.empty((2, _BLOCK), dtype=width)
+    scratch = (*keys, *weights, np.empty((len(caps), _BLOCK), dtype=width))
     for start in range(0, len(rows.target), _STRETCH):
         entries[:] = 0
         stop = min(start + _STRETCH, len(rows.target))
-        _sum_groups(tuple(rows), limits, errors, exponential, tuple(wanted.groups), wanted.inner, start, stop, entries)
+        _sum_groups(
+            tuple(rows), limits, errors, exponential, tuple(wanted.groups), wanted.inner, start, stop, scratch, entries
+        )
         _sum_cells(entries, wanted.sums, wanted.inner, sums)
     return sums
 
 
 @compiled
 def _sum_groups(
-    rows: Any, caps: Any, errors: Any, exponential: Any, groups: Any, inner: int, begin: int, end: int, entries: Any
+    rows: Any,
+    caps: Any,
+    errors: Any,
+    exponential: Any,
+    groups: Any,
+    inner: int,
+    begin: int,
+    end: int,
+    scratch: Any,
+    entries: Any,
 ) -> None:
     codes, target, nodes, weights, margins = rows
     members, strides, bounds, cells = groups
+    first, key, weight, own, others = scratch  # of the rows of a block; `first` is the part and class of a row
     # unsigned indices: with signed ones every access asks whether it counts from the end
     classes = len(caps)
     width = 2 if exponential is None else 2 * classes
-    first = np.empty(_BLOCK, dtype=strides.dtype)  # the part and class of a row
-    key = np.empty(_BLOCK, dtype=strides.dtype)
-    weight = np.empty(_BLOCK, dtype=entries.dtype)
-    own = np.empty(_BLOCK, dtype=entries.dtype)
-    others = np.empty((0 if exponential is None else classes, _BLOCK), dtype=entries.dtype)
     for start in range(begin, end, _BLOCK):
         stop = min(start + _BLOCK, end)
         size, label, node = stop - start, target[start:stop], nodes[start:stop]

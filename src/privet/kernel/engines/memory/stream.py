@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
 from privet.kernel.engines.contract import FIXED, LARGEST_SUM, Counts, numeric_columns
-from privet.kernel.engines.memory.engine import MemoryEngine
-from privet.kernel.engines.shortcuts import Recall
+from privet.kernel.engines.memory.engine import MemoryEngine, Recall
 from privet.kernel.rows import Divide, Keep, Rows
 
 Batch = Mapping[str, NDArray[Any]]  # arrays named as everywhere after coding: c3, g3

@@ -11,22 +11,26 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
 
 import psycopg
 import sqlglot
+from psycopg import conninfo
 from sqlglot import exp
 
-from privet.errors import DataError
+from privet.errors import DataError, LedgerError
 from privet.kernel.column import NUMBER, Column, Nominal, Numeric
 from privet.kernel.date import DATE
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import reworded
-from privet.kernel.engines.postgres.link import Link, PostgresSource, quoted
+from privet.kernel.engines.postgres.link import Link, quoted, with_defaults
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.coding import Kind
 from privet.kernel.engines.sql.sql import Answer, Sql
-from privet.kernel.engines.sql.statement import StatementEngine
+from privet.kernel.engines.sql.statement import Source, StatementEngine
 from privet.kernel.person import WHOLE
 
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
@@ -265,7 +269,7 @@ class PostgresEngine(StatementEngine):
 
     def __init__(self, source: PostgresSource, domain: Domain, *, shortcuts: bool = True) -> None:
         """Open the table and check that it can be read as the domain says; no row is read."""
-        self._link = Link(source)
+        self._link = Link(source.parameters)
         try:
             self._source, self._checked = source, self._link.version
             self._stored, kinds = _shape(self._link, source, domain)
@@ -426,3 +430,131 @@ def _rehearse(link: Link, source: PostgresSource, domain: Domain, tree: Sql) -> 
         )
 
     reworded(lambda: link.run(DIALECT.sql(tree), lambda cursor: None), psycopg.Error, problem)
+
+
+# -- what PostgreSQL reads: a table or view, by its address -------------------------------------
+
+# An address may say otherwise: machine code for a statement that is used once costs more than it saves, a row with its
+# keys costs four times what PostgreSQL thinks to be passed on by a parallel worker, the groups of some thousand parts
+# need no file, and rows are not kept as they were for an analyst who is gone.
+_DEFAULTS = "-c jit=off -c parallel_tuple_cost=0.4 -c work_mem=64MB -c idle_in_transaction_session_timeout=5min"
+_PARAMETERS = {
+    "application_name": "privet",
+    "connect_timeout": "10",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+}
+
+
+@dataclass(frozen=True)
+class PostgresSource(Source):
+    """A table or view of a PostgreSQL database."""
+
+    parameters: Mapping[str, str] = field(repr=False)  # of the connection, the password among them
+    table: str
+    schema: str = ""
+
+    kind = "postgres"
+
+    @classmethod
+    def parse(cls, text: str) -> PostgresSource:
+        """From postgresql://user@host:5432/db?table=schema.t; all parameters but `table` are those of libpq.
+
+        >>> PostgresSource.parse("postgresql://ann:secret@db.example/hospital?table=care.stays")
+        PostgresSource(table='stays', schema='care')
+        """
+        server, _, query = text.partition("?")
+        settings = [setting.partition("=")[::2] for setting in query.split("&") if setting]
+        own = {name: unquote(value) for name, value in settings if name == "table"}
+        schema, table = _names(own.get("table", ""))
+        rest = "&".join(f"{name}={value}" for name, value in settings if name not in own)
+        parameters = reworded(
+            lambda: conninfo.conninfo_to_dict(f"{server}?{rest}" if rest else server),
+            psycopg.Error,
+            lambda _: (
+                "the address is not one that PostgreSQL knows; write postgresql://USER@HOST:5432/DATABASE?"
+                "table=NAME, with % codes for the signs : / ? # [ ] @ & = % in names and passwords."
+            ),
+        )
+        given = {name: str(value) for name, value in parameters.items() if value is not None}
+        options = f"{_DEFAULTS} {given.get('options', '')}"
+        return cls({**_PARAMETERS, **given, "options": options, "client_encoding": "utf8"}, table, schema)
+
+    @property
+    def name(self) -> str:
+        return self.table
+
+    @property
+    def title(self) -> str:
+        schema = f"{self.schema}." if self.schema else ""
+        database = with_defaults(self.parameters)["dbname"]
+        return f"table '{schema}{self.table}' of database '{database}'"
+
+    @property
+    def quoted(self) -> str:
+        return ".".join(quoted(name) for name in (self.schema, self.table) if name)
+
+    @property
+    def tree(self) -> exp.Expr:
+        """The table as a FROM item."""
+        return exp.table_(self.table, db=self.schema or None, quoted=True)
+
+    @property
+    def address(self) -> str:
+        of = with_defaults(self.parameters)
+        server = f"{quote(of['host'], safe='[]:,')}:{of['port']}"
+        table = ".".join(name if name.isidentifier() else quoted(name) for name in (self.schema, self.table) if name)
+        return f"postgresql://{server}/{quote(of['dbname'], safe='')}?table={quote(table, safe='.')}"
+
+    @property
+    def ledger(self) -> Path:
+        raise LedgerError(
+            f'there is no place for a ledger beside {self.title}; say where it is, as ledger="{self.table}.ledger".'
+        )
+
+    def open(self, domain: Domain) -> PostgresEngine:
+        return PostgresEngine(self, domain)
+
+
+def canonical(source: PostgresSource) -> PostgresSource:
+    """The source under the schema that holds its table."""
+    link = Link(source.parameters)
+    try:
+        schemas = link.rows(
+            "SELECT n.nspname::text, pg_catalog.has_schema_privilege(n.oid, 'USAGE') FROM pg_catalog.pg_class c "
+            "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relname::text = %s "
+            "AND c.relkind IN ('r', 'p', 'v', 'm', 'f') "
+            "AND CASE WHEN %s::text = '' THEN pg_catalog.pg_table_is_visible(c.oid) ELSE n.nspname::text = %s END",
+            (source.table, source.schema, source.schema),
+        )
+        if not schemas:
+            raise DataError(
+                f"there is no {source.title} for user '{link.user}'; check both names (upper and lower case differ), "
+                "and write table=SCHEMA.NAME unless its schema is searched."
+            )
+        ((schema, usable),) = schemas
+        if not usable:
+            raise DataError(
+                f"user '{link.user}' may not enter the schema '{schema}'; its owner lets it with "
+                f"GRANT USAGE ON SCHEMA {quoted(schema)} TO {quoted(link.user)}."
+            )
+    finally:
+        link.close()
+    return PostgresSource(source.parameters, source.table, schema)
+
+
+_NAME = r'"((?:[^"]|"")+)"|([^".]+)'
+_TABLE = re.compile(rf"(?:(?:{_NAME})[.])?(?:{_NAME})", re.DOTALL)
+
+
+def _names(text: str) -> tuple[str, str]:
+    """Schema and table of t, schema.t or "a.schema"."a ""table""" ""
+    names = _TABLE.fullmatch(text)
+    if not names:
+        raise DataError(
+            "the address names no table; write postgresql://USER@HOST:5432/DATABASE?table=SCHEMA.NAME, odd names in "
+            "double quotes (%22 in an address)."
+        )
+    in_quotes, plain, own_in_quotes, own_plain = (part or "" for part in names.groups())
+    return in_quotes.replace('""', '"') or plain, own_in_quotes.replace('""', '"') or own_plain

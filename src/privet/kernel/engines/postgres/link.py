@@ -1,4 +1,4 @@
-"""The way to a PostgreSQL table: its address, and a connection that can only read and that comes back."""
+"""The way to a PostgreSQL server: a connection that can only read, and that comes back."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote, unquote
+from typing import Any, TypeVar
 
 import numpy as np
 import psycopg
@@ -21,13 +18,8 @@ from psycopg import conninfo
 from psycopg.abc import Buffer
 from sqlglot import exp
 
-from privet.errors import DataError, LedgerError
-from privet.kernel.domain import Domain
+from privet.errors import DataError
 from privet.kernel.engines.contract import FIXED, Lost, reworded
-from privet.kernel.engines.sql.statement import Source
-
-if TYPE_CHECKING:
-    from privet.kernel.engines.postgres.engine import PostgresEngine
 
 Cursor = psycopg.Cursor[Any]
 T = TypeVar("T")
@@ -36,10 +28,6 @@ _PATIENCE_SECONDS = 60.0  # with a server that says it is starting
 _ABSENCE_SECONDS = 15.0  # of a server that was there before: it may be on its way without a word
 _PAUSE_SECONDS = 0.2
 
-# An address may say otherwise: machine code for a statement that is used once costs more than it saves, a row with its
-# keys costs four times what PostgreSQL thinks to be passed on by a parallel worker, the groups of some thousand parts
-# need no file, and rows are not kept as they were for an analyst who is gone.
-_DEFAULTS = "-c jit=off -c parallel_tuple_cost=0.4 -c work_mem=64MB -c idle_in_transaction_session_timeout=5min"
 # Neither an address nor the settings of a role or a database say otherwise. Notices may quote rows. How long a
 # statement takes, and how much of the memory that parallel workers share (64 MB in a container) its hash tables and
 # bitmaps need, depends on the number of rows, which must end no statement.
@@ -63,135 +51,13 @@ _IDLE = "idle_in_transaction_session_timeout"
 _AFTERWARDS = (
     f"SELECT pg_catalog.current_setting('{_LIMIT}', true), pg_catalog.set_config('{_IDLE}', %s, true)".encode()
 )
-_PARAMETERS = {
-    "application_name": "privet",
-    "connect_timeout": "10",
-    "keepalives_idle": "30",
-    "keepalives_interval": "10",
-    "keepalives_count": "3",
-}
-
-
-@dataclass(frozen=True)
-class PostgresSource(Source):
-    """A table or view of a PostgreSQL database."""
-
-    parameters: Mapping[str, str] = field(repr=False)  # of the connection, the password among them
-    table: str
-    schema: str = ""
-
-    kind = "postgres"
-
-    @classmethod
-    def parse(cls, text: str) -> PostgresSource:
-        """From postgresql://user@host:5432/db?table=schema.t; all parameters but `table` are those of libpq.
-
-        >>> PostgresSource.parse("postgresql://ann:secret@db.example/hospital?table=care.stays")
-        PostgresSource(table='stays', schema='care')
-        """
-        server, _, query = text.partition("?")
-        settings = [setting.partition("=")[::2] for setting in query.split("&") if setting]
-        own = {name: unquote(value) for name, value in settings if name == "table"}
-        schema, table = _names(own.get("table", ""))
-        rest = "&".join(f"{name}={value}" for name, value in settings if name not in own)
-        parameters = reworded(
-            lambda: conninfo.conninfo_to_dict(f"{server}?{rest}" if rest else server),
-            psycopg.Error,
-            lambda _: (
-                "the address is not one that PostgreSQL knows; write postgresql://USER@HOST:5432/DATABASE?"
-                "table=NAME, with % codes for the signs : / ? # [ ] @ & = % in names and passwords."
-            ),
-        )
-        given = {name: str(value) for name, value in parameters.items() if value is not None}
-        options = f"{_DEFAULTS} {given.get('options', '')}"
-        return cls({**_PARAMETERS, **given, "options": options, "client_encoding": "utf8"}, table, schema)
-
-    @property
-    def name(self) -> str:
-        return self.table
-
-    @property
-    def title(self) -> str:
-        schema = f"{self.schema}." if self.schema else ""
-        database = _with_defaults(self.parameters)["dbname"]
-        return f"table '{schema}{self.table}' of database '{database}'"
-
-    @property
-    def quoted(self) -> str:
-        return ".".join(quoted(name) for name in (self.schema, self.table) if name)
-
-    @property
-    def tree(self) -> exp.Expr:
-        """The table as a FROM item."""
-        return exp.table_(self.table, db=self.schema or None, quoted=True)
-
-    @property
-    def address(self) -> str:
-        of = _with_defaults(self.parameters)
-        server = f"{quote(of['host'], safe='[]:,')}:{of['port']}"
-        table = ".".join(name if name.isidentifier() else quoted(name) for name in (self.schema, self.table) if name)
-        return f"postgresql://{server}/{quote(of['dbname'], safe='')}?table={quote(table, safe='.')}"
-
-    @property
-    def ledger(self) -> Path:
-        raise LedgerError(
-            f'there is no place for a ledger beside {self.title}; say where it is, as ledger="{self.table}.ledger".'
-        )
-
-    def open(self, domain: Domain) -> PostgresEngine:
-        from privet.kernel.engines.postgres.engine import PostgresEngine
-
-        return PostgresEngine(self, domain)
-
-
-def canonical(source: PostgresSource) -> PostgresSource:
-    """The source under the schema that holds its table."""
-    link = Link(source)
-    try:
-        schemas = link.rows(
-            "SELECT n.nspname::text, pg_catalog.has_schema_privilege(n.oid, 'USAGE') FROM pg_catalog.pg_class c "
-            "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relname::text = %s "
-            "AND c.relkind IN ('r', 'p', 'v', 'm', 'f') "
-            "AND CASE WHEN %s::text = '' THEN pg_catalog.pg_table_is_visible(c.oid) ELSE n.nspname::text = %s END",
-            (source.table, source.schema, source.schema),
-        )
-        if not schemas:
-            raise DataError(
-                f"there is no {source.title} for user '{link.user}'; check both names (upper and lower case differ), "
-                "and write table=SCHEMA.NAME unless its schema is searched."
-            )
-        ((schema, usable),) = schemas
-        if not usable:
-            raise DataError(
-                f"user '{link.user}' may not enter the schema '{schema}'; its owner lets it with "
-                f"GRANT USAGE ON SCHEMA {quoted(schema)} TO {quoted(link.user)}."
-            )
-    finally:
-        link.close()
-    return PostgresSource(source.parameters, source.table, schema)
 
 
 def quoted(name: str) -> str:
     return exp.to_identifier(name, quoted=True).sql(dialect="postgres")
 
 
-_NAME = r'"((?:[^"]|"")+)"|([^".]+)'
-_TABLE = re.compile(rf"(?:(?:{_NAME})[.])?(?:{_NAME})", re.DOTALL)
-
-
-def _names(text: str) -> tuple[str, str]:
-    """Schema and table of t, schema.t or "a.schema"."a ""table""" ""
-    names = _TABLE.fullmatch(text)
-    if not names:
-        raise DataError(
-            "the address names no table; write postgresql://USER@HOST:5432/DATABASE?table=SCHEMA.NAME, odd names in "
-            "double quotes (%22 in an address)."
-        )
-    in_quotes, plain, own_in_quotes, own_plain = (part or "" for part in names.groups())
-    return in_quotes.replace('""', '"') or plain, own_in_quotes.replace('""', '"') or own_plain
-
-
-def _with_defaults(parameters: Mapping[str, str]) -> dict[str, str]:
+def with_defaults(parameters: Mapping[str, str]) -> dict[str, str]:
     """Where a connection goes, with what libpq takes from the environment."""
     options = psycopg.pq.Conninfo.get_defaults()
     defaults = {option.keyword.decode(): option.val.decode() for option in options if option.val}
@@ -275,11 +141,11 @@ class Link:
     same: what a view computes from the time, or reads elsewhere, has no number, and a crash gives one out again.)
     """
 
-    def __init__(self, source: PostgresSource) -> None:
+    def __init__(self, parameters: Mapping[str, str]) -> None:
         self._lock = threading.RLock()
         self._held: list[psycopg.Connection[Any]] = []
         self._ended = False
-        self._source, self._version = source, FIXED
+        self._parameters, self._version = parameters, FIXED
         self._idle = ""  # how long the server lets a transaction be without a statement
         _links.add(self)
         weakref.finalize(self, _shut, self._held)
@@ -289,12 +155,12 @@ class Link:
     def version(self) -> int:
         """Of the rows that the next statement sees; a server out of reach is told here, before anyone pays."""
         with self._lock:
-            reworded(self._connected, psycopg.Error, lambda error: _told(error, self._source))
+            reworded(self._connected, psycopg.Error, lambda error: _told(error, self._parameters))
         return self._version
 
     @property
     def user(self) -> str:
-        return _with_defaults(self._source.parameters)["user"]
+        return with_defaults(self._parameters)["user"]
 
     def run(self, statement: str, read: Callable[[Cursor], T]) -> T:
         """Run a statement and read its answer."""
@@ -347,7 +213,7 @@ class Link:
         began = time.monotonic()
         while not self._held:
             try:
-                connection = _connect(self._source.parameters)
+                connection = _connect(self._parameters)
                 self._idle = _setting(connection, _IDLE) or "0"
             except psycopg.OperationalError as error:
                 starts = "the database system is" in str(error)
@@ -422,7 +288,7 @@ def _connect(parameters: Mapping[str, str]) -> psycopg.Connection[Any]:
                 connection.execute("SET LOCAL temp_file_limit = -1")
         limit = _setting(connection, _LIMIT)
         if limit not in _UNLIMITED:
-            raise DataError(_limited(limit, _with_defaults(parameters)["user"]))
+            raise DataError(_limited(limit, with_defaults(parameters)["user"]))
     except BaseException:
         connection.close()
         raise
@@ -443,9 +309,9 @@ def _limited(limit: str | None, user: str) -> str:
     )
 
 
-def _told(error: psycopg.Error, source: PostgresSource) -> str:
+def _told(error: psycopg.Error, parameters: Mapping[str, str]) -> str:
     """What stands in the way of a connection. libpq gives no SQLSTATE for these, so words are looked for."""
-    of = _with_defaults(source.parameters)
+    of = with_defaults(parameters)
     server = f"the server at {of['host']}:{of['port']}"
     words = str(error)
     if "permission denied for database" in words:

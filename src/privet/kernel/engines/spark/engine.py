@@ -42,7 +42,7 @@ from privet.kernel.column import NUMBER, Numeric
 from privet.kernel.date import DATE
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import Cells, Query, ResidualQuery, SumQuery, reworded
-from privet.kernel.engines.shortcuts import Recall
+from privet.kernel.engines.memory.engine import Recall
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.coding import Kind
 from privet.kernel.engines.sql.statement import OWNED, Compiled, Source, SqlEngine

@@ -20,7 +20,7 @@ from privet.kernel.additive import EXP_BITS, EXP_ONE, RESIDUAL_GRID, AdditiveMod
 from privet.kernel.column import Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
-from privet.kernel.engines.contract import LARGEST_SUM, Counts, cell_count, index_count
+from privet.kernel.engines.contract import LARGEST_SUM, Counts, index_count
 from privet.kernel.person import WHOLE
 from privet.kernel.rows import COIN_PRIME, Divide, Keep, Scatter
 
@@ -257,7 +257,7 @@ def read_counts(answer: Answer, query: contract.CountQuery, domain: Domain) -> l
     exact = []
     for number, group in enumerate(query.groups):
         mine = answer["q"] == number
-        table = np.zeros(query.rows.parts * cell_count(domain, group), dtype=np.int64)
+        table = np.zeros(query.rows.parts * domain.cell_count(group), dtype=np.int64)
         table[answer["k"][mine]] = answer["n"][mine]
         exact.append(table.reshape(query.rows.parts, *(domain[name].size for name in group)))
     return exact
@@ -356,7 +356,7 @@ def read_residuals(answer: Answer, query: contract.ResidualQuery, domain: Domain
     classes = len(query.caps)
     for number, table in enumerate(query.tables):
         mine = answer["q"] == number
-        shape = (query.rows.parts, cell_count(domain, table), classes)
+        shape = (query.rows.parts, domain.cell_count(table), classes)
         filled = []
         for letter in "ab"[: 1 + (classes > 2)]:
             flat = np.zeros((shape[0] * shape[1], classes), dtype=np.int64)

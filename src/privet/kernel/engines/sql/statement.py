@@ -3,6 +3,11 @@
 `SqlEngine` compiles queries and reads their answers; `sql.py` says how. An engine that codes its source into tables of
 its own derives from it. `StatementEngine` keeps nothing: a common table expression of each statement codes the source
 and numbers its parts. Nothing is written where the rows are, so the right to read them is the only one it needs.
+
+*Margins* are trusted, and switched off in the reference configuration: what a table of an attribute by class costs a
+database is one look-up in a hash table for every row. A level of few nodes has few cells, so tables of several
+attributes together are still small: one look-up counts all of them, and sums over their cells are the tables that were
+asked for.
 """
 
 from __future__ import annotations
@@ -17,14 +22,14 @@ from sqlglot import exp
 from privet.errors import DataError
 from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
-from privet.kernel.engines.contract import FIXED, Cells, Counts, Engine, cell_count, index_count
-from privet.kernel.engines.memory.engine import MemoryEngine
-from privet.kernel.engines.shortcuts import Recall, asked_together
+from privet.kernel.engines.contract import FIXED, Cells, Counts, Engine, index_count
+from privet.kernel.engines.memory.engine import Columns, MemoryEngine, Recall, margin, repeats
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.sql import Answer, Dialect, Sql
 from privet.kernel.rows import Divide, Rows
 
 ROWS, OWNED = "numbered", "owned"  # the coded rows with their parts; these with their residuals
+_CELLS = 2**14  # of a table, in all parts: more of them cost more to look up and to send than they save
 
 Compiled = Callable[[exp.From], exp.Query]  # a statement about the coded rows that a FROM clause reads
 
@@ -119,7 +124,7 @@ class SqlEngine(ABC):
         return asked_together(query, self._domain, self._tables, self._shortcuts)
 
     def _tables(self, query: contract.CountQuery) -> list[Counts]:
-        cells = [cell_count(self._domain, group) for group in query.groups]
+        cells = [self._domain.cell_count(group) for group in query.groups]
         answer = self._ask(query, lambda rows: sql.counts(query, rows, self._domain), cells)
         return sql.read_counts(answer, query, self._domain)
 
@@ -133,7 +138,7 @@ class SqlEngine(ABC):
         return sql.read_sums(self._ask(query, lambda rows: sql.sums(query, rows, self._domain)), query)
 
     def exact_residuals(self, query: contract.ResidualQuery) -> list[contract.Residuals]:
-        cells = [cell_count(self._domain, table) for table in query.tables]
+        cells = [self._domain.cell_count(table) for table in query.tables]
         answer = self._ask(query, lambda _: sql.residuals(query, OWNED, self._domain), cells)
         return sql.read_residuals(answer, query, self._domain)
 
@@ -252,3 +257,43 @@ class _Recut(StatementEngine):
 
     def _written(self, query: exp.Select) -> Sql:
         return self._opened._written(query)
+
+
+# -- margins ------------------------------------------------------------------------------------
+
+
+def asked_together(
+    query: contract.CountQuery,
+    domain: Domain,
+    ask: Callable[[contract.CountQuery], list[Counts]],
+    shortcuts: bool = True,
+) -> list[Counts]:
+    """The answer to a query, from one about fewer and larger tables; without `shortcuts`, from the query itself."""
+    if not shortcuts:
+        return ask(query)
+    larger = together(query, domain)
+    exact = ask(contract.CountQuery(query.rows, tuple(larger)))
+    margins = {
+        group: margin(table, names, group)
+        for table, (names, groups) in zip(exact, larger.items(), strict=True)
+        for group in groups
+    }
+    return [margins[group] for group in query.groups]
+
+
+def together(query: contract.CountQuery, domain: Domain) -> dict[Columns, list[Columns]]:
+    """The tables that are counted, and those of the query that each of them holds: as many as leave it small."""
+    tables: dict[Columns, list[Columns]] = {}
+    names: Columns = ()
+    for group in dict.fromkeys(query.groups):
+        if repeats(group):
+            tables[group] = [group]
+            continue
+        joined = (*names, *(name for name in group if name not in names))
+        groups = tables.pop(names, [])
+        if groups and query.rows.parts * domain.cell_count(joined) > _CELLS:
+            tables[names] = groups
+            joined, groups = group, tables.pop(group, [])
+        tables[joined] = [*tables.get(joined, []), *groups, group]
+        names = joined
+    return tables

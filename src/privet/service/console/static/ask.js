@@ -3,6 +3,7 @@
 
 const form = document.getElementById("ask");
 const fit = document.getElementById("fit");
+const trial = document.getElementById("trial");
 
 function shownFor(kind) {
   for (const part of form.querySelectorAll("[data-for]")) {
@@ -77,7 +78,16 @@ if (form) {
   addEventListener("pageshow", () => { const button = document.getElementById("pay-button"); button.disabled = false; button.textContent = "Ask and pay"; });
 }
 
-if (fit) {
-  document.getElementById("choose").hidden = true;
-  document.getElementById("algorithm").addEventListener("change", () => document.getElementById("choose").click());
+if (fit) { // the page opens again with the choices of another algorithm, and the keyboard stays where it was
+  const choose = document.getElementById("choose"), algorithm = document.getElementById("algorithm");
+  choose.hidden = true;
+  algorithm.addEventListener("change", () => { sessionStorage.setItem("privet-focus", "algorithm"); choose.click(); });
+  if (sessionStorage.getItem("privet-focus") === "algorithm") algorithm.focus();
+  sessionStorage.removeItem("privet-focus");
+}
+
+if (trial) {
+  const says = (words, busy) => { document.getElementById("trying").textContent = words; document.getElementById("choose").disabled = busy; };
+  trial.addEventListener("submit", () => setTimeout(() => says("Fitting models to invented rows …", true), 0));
+  addEventListener("pageshow", () => says("", false));
 }
