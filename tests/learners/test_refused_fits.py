@@ -1,4 +1,4 @@
-"""What no learner does: each refuses what it cannot pay, what is no epsilon, and a table that it reads without noise."""
+"""What no learner does: each refuses what it cannot pay, what is no epsilon, and a table read without noise."""
 
 from __future__ import annotations
 

@@ -68,6 +68,8 @@ def test_a_configuration_is_read_whole(tmp_path: Path) -> None:
         ('hosts = ["privet.example.org"]', "hosts = 3", 5, "list of texts"),
         ("rate = 20", "rate = -1", 10, "must be a number"),
         ("idle = 600", "idle = true", 11, "must be a number"),
+        ("idle = 600", "refresh = 0", 11, "a number above 0"),
+        ("rate = 20", "burst = 2.5", 10, "a whole number of at least 1"),
         ('budget = "1.5"', "budget = -1", 16, "budget must be a number between"),
         ('data = "patients.csv"', "data = 3", 14, "data must be a text"),
         ("tick = 0.25", 'tick = "soon"', 17, "must be a number"),

@@ -103,6 +103,9 @@ REFUSED = [
     ({"choices": {"unsafe": True}}, "no choice 'unsafe'"),
     ({"algorithm": "snr-forest", "choices": {"n_jobs": 3000}}, "no choice 'n_jobs'"),
     ({"choices": {"max_depth": -1}}, "max_depth"),
+    ({"choices": {"criterion": "x" * 2000}}, "length <= 1000"),
+    ({"epsilon": "2/4"}, "a fraction"),
+    ({"epsilon": "1\n"}, "a fraction"),
     ({"choices": {"variant": "improved"}}, "variant"),
 ]
 
@@ -115,10 +118,12 @@ def test_what_cannot_be_fitted_is_refused_before_a_charge(served: Served, change
     assert refused.value.charged is False and served.service.ledger.spent("people") == 0
 
 
-def test_a_fit_beyond_the_budget_fails_uncharged(served: Served) -> None:
-    with served.connect() as connection, pytest.raises(privet.errors.ServerError, match="has 10 left") as failed:
+def test_a_fit_beyond_the_budget_is_refused_uncharged_and_writes_no_line(served: Served) -> None:
+    """Else whoever has spent all could fill the ledger with fits."""
+    with served.connect() as connection, pytest.raises(privet.BudgetExceeded, match="has 10 left") as failed:
         connection.fit("people", privet.PriorClassifier(epsilon=11))
     assert failed.value.charged is False
+    assert "fit" not in [event.what for event in ledger_lines.events(served.service.ledger)]
 
 
 def test_a_cancelled_fit_stops_at_its_next_question_and_its_charges_stand(

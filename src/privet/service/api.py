@@ -186,13 +186,16 @@ class DoneReply(Reply, kw_only=True, frozen=True):
 # -- fits -----------------------------------------------------------------------------------------
 
 
+Choice = Annotated[str, msgspec.Meta(max_length=1000)]
+
+
 class FitBody(Body, kw_only=True, frozen=True):
     """A model to be fitted on the server, by the name of its algorithm."""
 
     algorithm: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,40}$")]
     epsilon: Amount
     key: Key
-    choices: Annotated[dict[str, str | int | bool | None], msgspec.Meta(max_length=20)] = {}
+    choices: Annotated[dict[str, Choice | int | bool | None], msgspec.Meta(max_length=20)] = {}
     under: UnderBody | None = None
     once: bool = False  # one charge of the whole epsilon, under which the same request finishes what a crash ended
 

@@ -8,6 +8,7 @@ depends on a row, passes.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -277,7 +278,7 @@ class Gate:
         if nesting(content) > deepest:
             raise Refusal("bad-question", f"the body has more than {deepest} levels of lists and objects.")
         try:
-            return msgspec.json.decode(content, type=operation.body)
+            return _decoded(content, operation.body)
         except msgspec.ValidationError as error:
             raise Refusal("bad-question", f"{clean(str(error))[:300]}.") from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -422,6 +423,17 @@ def _unauthenticated() -> Refusal:
         "this needs a token that is valid now, in the header Authorization: Bearer.",
         {"WWW-Authenticate": 'Bearer error="invalid_token"'},
     )
+
+
+def _decoded(content: bytes, body: type[api.Body]) -> api.Body:
+    """Return a body as its type; millions of lists in it are made in a third of the time if nobody looks for cycles."""
+    looks = gc.isenabled()
+    gc.disable()
+    try:
+        return msgspec.json.decode(content, type=body)
+    finally:
+        if looks:
+            gc.enable()
 
 
 def nesting(content: bytes) -> int:

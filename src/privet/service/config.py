@@ -288,9 +288,11 @@ class _Reader:
         limits = Limits()
         for name in entry:
             number = self._number(entry, name, "limits", least=0)
-            whole = isinstance(getattr(limits, name), int)
+            whole = fields[name].type == "int"
             if whole and (number.denominator != 1 or number < 1):
                 raise self._refused("limits", name, f"{name} is a whole number of at least 1")
+            if not number:
+                raise self._refused("limits", name, f"{name} is a number above 0")
             values: dict[str, Any] = {name: int(number) if whole else float(number)}
             limits = replace(limits, **values)
         return limits

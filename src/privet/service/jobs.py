@@ -20,6 +20,7 @@ from privet import ledger_lines
 from privet.errors import EngineFailed, LedgerError, PrivetError, QuestionError
 from privet.kernel import Json, Ledger, Session, as_epsilon, digest
 from privet.ledger_lines import ServerEvent
+from privet.question_json import amount_from_json
 from privet.service import api
 from privet.service.decisions import Follower
 from privet.table import InProcess, ProtectedTable
@@ -186,7 +187,10 @@ class Jobs:
             raise QuestionError(f"{self._most} fits of yours wait or run, the most that one may have.")
         classifier = _classifier(body)
         classifier.check(session.domain)
-        if begun is None:
+        if begun is None:  # a line of the ledger is for who can pay: else it is filled for nothing
+            from privet.learners.algorithm import check_budget  # scikit-learn takes a second
+
+            check_budget(_table(session), body.algorithm, classifier.epsilon)
             fits.write(job)
         self._forget()
         self._workers.submit(self._run, job, classifier)
@@ -240,7 +244,7 @@ class Jobs:
             if job.cancelled or not job.permitted():  # it may have waited past the last day
                 raise _Cancelled
             job.tell(state="running")
-            table = ProtectedTable(InProcess(session), session.whole_table())
+            table = _table(session)
             if job.body.once:
                 model = classifier.fit(table, key=job.body.key).model_
             else:
@@ -277,6 +281,10 @@ class Jobs:
             return job.session.ledger.spent(job.session.dataset, job.analyst) > before
         except LedgerError:
             return "unknown"
+
+
+def _table(session: Session) -> ProtectedTable:
+    return ProtectedTable(InProcess(session), session.whole_table())
 
 
 def _content(body: api.FitBody) -> Json:
@@ -357,4 +365,4 @@ def _classifier(body: api.FitBody) -> Any:
             raise QuestionError(
                 f"{body.algorithm} has no choice '{clean(name)[:60]}'; it has {', '.join(sorted(known))}."
             )
-    return kind(as_epsilon(Fraction(body.epsilon)), **choices)
+    return kind(as_epsilon(amount_from_json(body.epsilon)), **choices)
