@@ -1,7 +1,7 @@
 """`python -m evidence.first_screen`: the picture of README, a private tree beside what epsilon buys.
 
 The tree is grown on generated people with real noise, so its numbers differ with every run. The curves are those of
-evidence/bench.json. Writes docs/first-screen.svg.
+evidence/bench.json. Writes docs/first-screen.svg, and docs/first-screen-narrow.svg for phones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import privet
 
 ROOT = Path(__file__).parents[1]
-PICTURE = ROOT / "docs" / "first-screen.svg"
+WIDE, NARROW = ROOT / "docs" / "first-screen.svg", ROOT / "docs" / "first-screen-narrow.svg"
 EPSILON = "1"
 LEARNERS = {  # by the names of evidence/bench.json
     "boosted": ("privet, boosted tables", "ours"),
@@ -24,32 +24,36 @@ LEARNERS = {  # by the names of evidence/bench.json
 }
 WITHOUT_PRIVACY = ("xgboost", "XGBoost, not private")
 
-WIDTH, HEIGHT = 1000, 330
-LEFT, RIGHT, TOP, BOTTOM = 620, 840, 64, 276  # of the curves' frame
-SPACE = 530, 250  # for the tree
+LEFT, RIGHT, TOP, BOTTOM = 54, 290, 64, 276  # of the curves' frame, in a panel of 450 x 330
+SPACE = 524, 180  # for the tree, in a panel of 550 x 330
 STYLE = """
 :root { --ink: #1d2a22; --soft: #5d6b62; --line: #dfe5e0; --card: #ffffff; --ours: #1d7a46; --peer: #b4541a; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e6ece7; --soft: #9aa89f; --line: #2f3b35; --card: #141a17; --ours: #5fd08f; --peer: #ff9d52; } }
 svg { color: var(--ink); } text { font: 12px system-ui, sans-serif; fill: var(--ink); }
-.title { font-size: 15px; font-weight: 600; } .soft { fill: var(--soft); } .card { fill: var(--card); }
+.title { font-size: 15px; font-weight: 600; }
+.big { font-size: 22px; font-weight: 600; } .soft { fill: var(--soft); } .card { fill: var(--card); }
 .grid { stroke: var(--line); } .curve { fill: none; stroke-width: 2; }
 .ours { stroke: var(--ours); stroke-width: 3.2; } .peer { stroke: var(--peer); } .none { stroke: var(--soft); }
-.none { stroke-dasharray: 6 4; }
+.none { stroke-dasharray: 6 4; } .low { fill: #3f90da; } .high { fill: #ffa90e; }
 """
 
 
-def tree() -> str:
-    """Return a tree that was grown privately on 50,000 generated people, as an SVG."""
-    people = privet.datasets.census(50_000, seed=0).dropna(subset="wage")
+def mined() -> tuple[str, str]:
+    """Return a tree that was grown privately on 50,000 generated people, as an SVG, and a noisy count of some."""
+    everybody = privet.datasets.census(50_000, seed=0)
     domain = privet.datasets.census_domain()
+    with privet.open(everybody, domain, budget=EPSILON) as table:
+        women = table.where(sex="Female", age=(30, 40)).count("0.1")
+    people = everybody.dropna(subset="wage")  # so that the tree has no third branch for missing wages
     domain = domain.with_column(replace(domain["wage"], missing=False))
     with privet.open(people, domain, budget=EPSILON) as table:
         found = privet.DiffPC45Classifier(epsilon=EPSILON, max_depth=3, criterion="gini").fit(table)
     drawn = re.search(r"<svg.*?</svg>", found.model_._repr_html_(), re.DOTALL)
     assert drawn is not None
     sized = re.sub(r'width="\d+" height="\d+"', f'width="{SPACE[0]}" height="{SPACE[1]}"', drawn[0], count=1)
-    return sized.replace("<svg ", '<svg x="16" y="96" preserveAspectRatio="xMinYMin" ', 1)
+    counted = f"{int(women):,} ± {women.noise.error(0.95)}"
+    return sized.replace("<svg ", '<svg x="16" y="68" preserveAspectRatio="xMinYMin" ', 1), counted
 
 
 def accuracies(learner: str) -> list[tuple[float, float]]:
@@ -90,19 +94,37 @@ def curves() -> str:
     return "".join(parts)
 
 
-def picture() -> str:
-    """Return the picture."""
+def picture(tree_panel: str, wide: bool) -> str:
+    """Return the two panels, beside each other or one below the other."""
+    width, height, across, down = (1000, 330, 550, 0) if wide else (550, 640, 0, 310)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         'role="img" aria-label="A decision tree that was learned privately, and accuracy against epsilon on Adult">'
-        f'<style>{STYLE}</style><rect class="card" width="{WIDTH}" height="{HEIGHT}" rx="10"/>'
+        f'<style>{STYLE}</style><rect class="card" width="{width}" height="{height}" rx="10"/>{tree_panel}'
+        f'<g transform="translate({across} {down})">'
+        '<text class="title" x="20" y="30">How good is it?</text>'
+        f'<text class="soft" x="20" y="48">Right about people it never saw; Adult (UCI), make bench</text>{curves()}'
+        "</g></svg>\n"
+    )
+
+
+def tree_panel() -> str:
+    """Return the tree with its title, what its bars and numbers mean, and an answer to a question."""
+    tree, counted = mined()
+    return (
         f'<text class="title" x="20" y="30">Who earns more? A private tree, epsilon {EPSILON}</text>'
-        f'<text class="soft" x="20" y="48">50,000 people; every number has noise, and says how much</text>{tree()}'
-        f'<text class="title" x="{LEFT - 34}" y="30">How good is it? Right about people it never saw</text>'
-        f'<text class="soft" x="{LEFT - 34}" y="48">Adult (UCI); make bench measures it</text>{curves()}</svg>\n'
+        f'<text class="soft" x="20" y="48">learned from 50,000 people whom nobody may see</text>{tree}'
+        '<rect class="low" x="20" y="182" width="12" height="12" rx="2"/><text x="38" y="192">low income</text>'
+        '<rect class="high" x="120" y="182" width="12" height="12" rx="2"/><text x="138" y="192">high income</text>'
+        '<text class="soft" x="240" y="192">and how many people of each, ± noise</text>'
+        '<text class="title" x="20" y="248">Or ask: how many women are in their thirties?</text>'
+        f'<text class="big" x="20" y="280">{counted}</text>'
+        '<text class="soft" x="20" y="304">at epsilon 0.1; every answer says how far its noise reaches</text>'
     )
 
 
 if __name__ == "__main__":
-    PICTURE.write_text(picture(), encoding="utf-8")
-    print(f"wrote {PICTURE.relative_to(ROOT)}")
+    panel = tree_panel()
+    for path in (WIDE, NARROW):
+        path.write_text(picture(panel, path == WIDE), encoding="utf-8")
+        print(f"wrote {path.relative_to(ROOT)}")

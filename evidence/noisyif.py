@@ -21,7 +21,6 @@ import numpy as np
 import privet
 from privet import Branch, History, NoisyIf, Public
 from privet.choice import BayesianLinear, Learning, percent_right
-from privet.choice.history import HistoryRow
 from privet.kernel import as_epsilon
 from privet.learners.growth import grow
 from privet.learners.presets import preset
@@ -37,9 +36,10 @@ PAGE, PICTURE = DOCS / "explanation" / "choice.md", DOCS / "noisyif.svg"
 DOMAIN = privet.datasets.census_domain()
 UNSEEN = privet.datasets.census(4000, seed=999)
 
-WORLDS, COINS, RUNS, MOMENTS = 4, 5, 70, (10, 30, 70)
+WORLDS, COINS, RUNS, MOMENTS = 12, 5, 70, (10, 30, 70)
 PHASES = {"1-10": slice(0, 10), "11-40": slice(10, 40), "41-70": slice(40, 70)}
 DEPTHS = {"shallow": 1, "deep": 4}
+REPEATS = 8  # of the fifty tables
 EDGES = (3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)  # of log(rows x epsilon), between which the better branch is told apart
 
 Run = tuple[float, dict[str, float]]  # log(rows x epsilon), accuracy of each branch
@@ -56,16 +56,18 @@ def lock() -> dict[str, int]:
         for advised in (None, "a", "b"):
             for origin, unit in ((0, 1), (-80, 1), (0, 0.01), (1000, 10)):
                 rng = np.random.default_rng(0)
-                rows = [
-                    HistoryRow("s", f"{run}", "d", {"x": float(rng.normal())}, branch, origin + unit * reward, "", "")
-                    for run, (branch, reward) in enumerate(
-                        (name, mean + rng.normal())
-                        for name, mean, count in (("a", 80, runs_a), ("b", 90, runs_b))
-                        for _ in range(count)
-                    )
+                rewards = [
+                    (name, mean + rng.normal())
+                    for name, mean, count in (("a", 80, runs_a), ("b", 90, runs_b))
+                    for _ in range(count)
                 ]
+                history = History()
+                for run, (branch, reward) in enumerate(rewards):
+                    kept = Public(origin + unit * reward, origin="synthetic: two branches")
+                    history.append("s", {"x": Public(rng.normal())}, branch, kept, run=f"{run}")
                 weights: dict[str, float] = {} if advised is None else {advised: 1.0}
-                margins = BayesianLinear.fit(rows, ("x",)).margins({"x": 0.0}, ("a", "b"), "a", weights)
+                learned = BayesianLinear.fit(history.rows("s"), ("x",))
+                margins = learned.margins({"x": 0.0}, ("a", "b"), "a", weights)
                 settings += 1
                 wrong += margins["b"] <= 0
     return {"settings": settings, "wrong": wrong}
@@ -206,7 +208,7 @@ def figure_7(seed: int, tables: int = 50) -> Iterator[dict[str, float]]:
 
 
 def figures() -> dict[str, dict[str, float]]:
-    runs = [list(figure_7(seed)) for seed in range(3)]
+    runs = [list(figure_7(seed)) for seed in range(REPEATS)]
     phases = {"tables 1-10": slice(0, 10), "tables 11-30": slice(10, 30), "tables 31-50": slice(30, 50)}
     return {
         name: {
@@ -242,7 +244,7 @@ def picture(content: dict[str, Any]) -> str:
                 for moment, own in found["deep, percent, after executions"].items()
                 for place, share in own.items()
             ),
-            "percent of 20 histories that take the deep tree",
+            f"percent of {WORLDS * COINS} histories that take the deep tree",
         ),
     ]
     looks = looks_of(panels)

@@ -542,9 +542,14 @@ class DateQuantile(_Ranked):
 class Histogram(Refinable):
     """Noisy counts over all cells of some columns, empty ones included."""
 
-    values: NDArray[np.int64]
+    _values: NDArray[np.int64]
     columns: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """The counts, with an axis for each column; they cannot be changed."""
+        return self._values
 
     @property
     def value(self) -> NDArray[np.int64]:
@@ -561,7 +566,7 @@ class Histogram(Refinable):
         self._have(_frozen(values), columns, labels, noise, about)
 
     def _have(self, values: NDArray[np.int64], *rest: Any) -> None:
-        self.values, (self.columns, self.labels, self.noise, self.about) = values, rest
+        self._values, (self.columns, self.labels, self.noise, self.about) = values, rest
         self._refiner, self._part = None, 0
 
     @classmethod
@@ -640,7 +645,12 @@ class CellGroups(Release):
     """
 
     def __init__(self, groups: NDArray[np.int64], columns: tuple[str, ...], about: About) -> None:
-        self.groups, self.columns, self.about = _frozen(groups), columns, about
+        self._groups, self.columns, self.about = _frozen(groups), columns, about
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """The number of each cell's group; they cannot be changed."""
+        return self._groups
 
     @property
     def value(self) -> NDArray[np.int64]:
@@ -715,8 +725,18 @@ class ResidualSums(Release):
     def __init__(
         self, own: NDArray[np.int64], others: NDArray[np.int64] | None, noise: ResidualNoise, about: About
     ) -> None:
-        self.own, self.others = _frozen(own), None if others is None else _frozen(others)
+        self._own, self._others = _frozen(own), None if others is None else _frozen(others)
         self.noise, self.about = noise, about
+
+    @property
+    def own(self) -> NDArray[np.int64]:
+        """The sums over the rows of each class, of that class; they cannot be changed."""
+        return self._own
+
+    @property
+    def others(self) -> NDArray[np.int64] | None:
+        """The sums over the rows of other classes, where they are apart."""
+        return self._others
 
     @property
     def value(self) -> NDArray[np.int64]:
@@ -762,7 +782,12 @@ class ResidualTables(Release):
     """Noisy residual sums of several tables."""
 
     def __init__(self, tables: tuple[ResidualTable, ...], about: About) -> None:
-        self.tables, self.about = tables, about
+        self._tables, self.about = tables, about
+
+    @property
+    def tables(self) -> tuple[ResidualTable, ...]:
+        """The sums of each table."""
+        return self._tables
 
     @property
     def value(self) -> list[NDArray[np.int64]]:
@@ -779,8 +804,13 @@ class TopTables(Release):
     """Tables that were chosen one after the other: `indices` among those that were offered, in the order drawn."""
 
     def __init__(self, indices: tuple[int, ...], names: tuple[str, ...], mechanism: Chooser, about: About) -> None:
-        self.indices, self.names = indices, tuple(names[index] for index in indices)
+        self._indices, self.names = indices, tuple(names[index] for index in indices)
         self.mechanism, self.candidates, self.about = mechanism, len(names), about
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """The places of the chosen tables among those that were offered."""
+        return self._indices
 
     @property
     def value(self) -> list[int]:

@@ -6,6 +6,7 @@ import copy
 import multiprocessing
 import pickle
 import sqlite3
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ import pytest
 
 import privet
 from privet import Branch, History, NoisyIf, Public
-from privet.choice import Learning, Reward, derive
+from privet.choice import BayesianLinear, Learning, Reward, derive
+from privet.choice.history import HistoryRow
+from privet.choice.training import runs_of
 from privet.errors import PrivacyError, QuestionError
 from privet.release import Count, Derived, Release, derivation
 
@@ -152,6 +155,21 @@ def test_a_class_of_ones_own_is_no_release(table: Any) -> None:
     kept(made=Made(), counted=counted, mapped=Made().map(float), with_one=rows.map(derive._ratio, counted))
 
 
+def test_policies_learn_from_what_a_history_kept(tmp_path: Path) -> None:
+    history = History(tmp_path / "history.db")
+    for run in range(4):
+        for branch in "ab":
+            history.append("s", {"x": Public(run)}, branch, Public(run, SYNTHETIC), run=f"{run}")
+    rows = history.rows("s")
+    BayesianLinear.fit(pickle.loads(pickle.dumps(rows)), ("x",))
+    runs_of(copy.deepcopy(rows), "ab", ("x",))
+    made = HistoryRow("s", "r", "d", {"x": 1.0}, "a", SECRET, "public", "p")
+    for wrong in (made, replace(rows[0], reward=SECRET), replace(rows[0])):
+        for learn in (lambda some: BayesianLinear.fit(some, ("x",)), lambda some: runs_of(some, "ab", ("x",))):
+            with pytest.raises(PrivacyError, match="outside of a history"):
+                learn([*rows, wrong])
+
+
 def test_public_is_the_one_word(table: Any) -> None:
     with pytest.raises(PrivacyError, match="nothing is derived from Public"):
         type("Trusted", (Public,), {})
@@ -165,6 +183,8 @@ def test_what_was_released_cannot_be_changed(table: Any) -> None:
     ages = table.histogram("age", epsilon=0.1)
     with pytest.raises(ValueError, match="read-only"):
         ages.values[0] = 831
+    with pytest.raises(AttributeError, match="no setter"):
+        ages.values = np.maximum(ages.values, 831)  # its total would pass for released
     ages.value[0] = 831  # a copy
     assert ages.values[0] != 831
     for same in (ages, copy.copy(ages), copy.deepcopy(ages), pickle.loads(pickle.dumps(ages))):

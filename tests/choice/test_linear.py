@@ -24,7 +24,9 @@ ADVICE: dict[str, Callable[[Any], Any] | None] = {"none": None, "a": lambda know
 
 
 def row(run: int, branch: str, reward: float, x: float = 0.0) -> HistoryRow:
-    return HistoryRow("s", f"r{run}", f"r{run}", {"x": x}, branch, reward, "synthetic", "world")
+    found = HistoryRow("s", f"r{run}", f"r{run}", {"x": x}, branch, reward, "synthetic", "world")
+    object.__setattr__(found, "_kept", True)  # as a history returns it
+    return found
 
 
 def unbalanced(runs_a: int, runs_b: int, seed: int = 0) -> list[HistoryRow]:
@@ -141,6 +143,23 @@ def test_a_row_of_less_weight_teaches_less() -> None:
     all_alike = pick(BayesianLinear.fit(rows, ("x",))).branch
     recent = pick(BayesianLinear.fit(rows, ("x",), weights=[1.0] * 20 + [0.01] * 10 + [1.0] * 10)).branch
     assert (all_alike, recent) == ("a", "b")
+
+
+def test_rewards_count_for_more_where_they_are_steady() -> None:
+    """b is one point better from 2 on; noise falls from 15 points at 0 to next to none at 4.
+
+    Of 40 histories one took a, and margins were up to 1.3 points off, when the noise was taken to be the same
+    everywhere.
+    """
+    margins = []
+    for seed in range(20):
+        rng, rows = np.random.default_rng(seed), []
+        for run in range(40):
+            x, branch = float(rng.uniform(0, 4)), "ab"[run % 2]
+            better = 1.0 if branch == "b" and x > 2 else 0.0
+            rows.append(row(run, branch, 70 + 5 * x + better + rng.normal(scale=15 * np.exp(-1.5 * x)), x))
+        margins.append(pick(BayesianLinear.fit(rows, ("x",)), x=3.5).margins["b"])
+    assert 0.3 < min(margins) and max(margins) < 1.5
 
 
 def test_equal_rewards_leave_the_choice_to_the_advice() -> None:

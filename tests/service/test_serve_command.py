@@ -58,6 +58,8 @@ def test_a_file_is_served_by_one_command_and_its_spending_outlives_it(
     ("words", "message"),
     [
         (("people.csv",), "give --domain"),
+        ((*QUICK, "--name", "a/b"), "'a/b' can stand in none; give it a --name"),
+        ((*QUICK, "--name", "50%"), "'50%' can stand in none; give it a --name"),
         (("missing.toml",), "cannot read the configuration"),
         ((*QUICK[:5], "--address", "0.0.0.0:0"), "in the clear"),
         ((*QUICK[:5], "--address", "localhost"), "a host and a port"),

@@ -20,6 +20,7 @@ from privet.studies.catalog import study, work
 from privet.studies.findings import DEPENDS, Findings
 from privet.studies.folder import gather, outcomes
 from privet.studies.papers import liu
+from privet.studies.papers.liu import queries
 from privet.studies.papers.liu.runs import EPSILONS, OTHERS, PRINTED_K, Runs, over, steadier
 from privet.studies.papers.liu.walk import coded
 from privet.studies.published import numbers
@@ -39,7 +40,7 @@ def made_up(name: str) -> Dataset:
     clear = rng.random(count) < 0.8
     frame["y"] = np.where(clear, (frame["a0"] + frame["a1"]) % 2, rng.integers(0, 2, count))
     columns = [Nominal(f"a{at}", tuple(range(2 + at % 3))) for at in range(7)]
-    return Dataset(frame, Domain((*columns, Nominal("y", (0, 1))), target="y", rows=900))
+    return Dataset(frame, Domain((*columns, Nominal("y", (0, 1))), target="y", rows=900, max_rows=900))
 
 
 @contextmanager
@@ -259,6 +260,36 @@ def test_a_reading_reproduces_the_table_or_not(name: str) -> None:
         assert holding(findings, "eight accuracies", READ, who) is False
     own = [each for each in findings.claims if "eight" in each.text]
     assert [each.verdict for each in own] == [DEPENDS, DEPENDS] and all("8 of 8" in each.told for each in own)
+
+
+@pytest.mark.parametrize("values", [2, 5])
+def test_the_counts_of_a_node_err_and_cost_as_the_formulas_say(values: int) -> None:
+    """A mean of 400 sums of squares, whose standard error is 8% at most: half of the noise or twice of it is found."""
+    settings = (("answers", 400), ("task", queries.TASK), ("values", values))
+    found = work(Trial("generated", "counts", "0.1", 1, settings=settings))
+    assert found["numbers"] == 2 * values
+    for way, closed in queries.CLOSED.items():
+        assert found["errors"][way] == pytest.approx(closed(values), rel=0.32), way
+    assert found["charged"] == {queries.EACH: "2", queries.ACCUMULATED: "2", "counts": "3", "choice": "1"}
+
+
+def test_noisy_counts_are_beaten_or_not() -> None:
+    """Trees by all counts are ahead of the others or behind; counts of leaves alone are better than sizes or worse."""
+
+    names = {queries.kind(way.trial("", "", 0, None)): name for name, way in queries.WAYS.items()}
+
+    def read_with(ahead: str) -> Findings:
+        found = []
+        for trial in study("liu-query-analysis").trials("quick"):
+            if dict(trial.settings).get("task") != queries.TASK:
+                accuracy = 80 + 5 * (names[queries.kind(trial)] == ahead) + 0.1 * normal(trial)
+                found.append(Outcome(trial, {"accuracy": accuracy}))
+        return study("liu-query-analysis").read(found)
+
+    assert holding(read_with(queries.ALL), "low accuracy") is False
+    assert holding(read_with(queries.CHOICE), "low accuracy", "beside one choice by the same criterion") is True
+    assert holding(read_with(queries.LEAVES), "impractical") is False
+    assert holding(read_with(queries.BOUGHT), "impractical") is True
 
 
 def test_pairs_are_of_folds_that_both_have() -> None:

@@ -458,7 +458,7 @@ class DropsEmptyCells(Proxy):
             return found
         full = [label for label in found.labels[0] if label in set(self.rows[columns[0]])]
         found.labels = (tuple(full),)
-        found.values = found.values[: len(full)]
+        found._values = found.values[: len(full)]
         return found
 
 
@@ -466,7 +466,7 @@ class NoNoiseOnEmptyCells(Proxy):
     def histogram(self, *columns: str, **more: Any) -> Any:
         found = self.table.histogram(*columns, **more)
         if len(self.rows) == 0:
-            found.values = np.zeros_like(found.values)
+            found._values = np.zeros_like(found.values)
         return found
 
 
@@ -541,7 +541,7 @@ class Wraps(Proxy):
         found = self.table.histogram(*columns, **more)
         column = self.rows[columns[0]] if len(columns) == 1 else None
         if column is not None and column.dtype == np.int8 and int(column.max()) - int(column.min()) > 127:
-            found.values = np.roll(found.values, 1)
+            found._values = np.roll(found.values, 1)
         return found
 
 

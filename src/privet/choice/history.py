@@ -13,9 +13,9 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,8 @@ class HistoryRow:
     """One branch of one run, and its reward. Rows of one `run` share their context, runs on one `data` their rows.
 
     A run in which several nodes chose, each by itself, has one reward for all of them: its `branch` is empty, and
-    `nodes` says what they chose.
+    `nodes` says what they chose. Policies learn from the rows of a `History`, not from rows that were made or changed
+    otherwise.
     """
 
     site: str
@@ -82,6 +83,7 @@ class HistoryRow:
     source: str
     cost: Fraction | None = None
     nodes: tuple[NodeChoice, ...] = ()
+    _kept: bool = field(default=False, init=False, repr=False, compare=False)  # by a history, which checked it
 
     @property
     def choices(self) -> tuple[tuple[str, float, Mapping[str, Any]], ...]:
@@ -314,7 +316,7 @@ def _read_row(row: Sequence[Any], nodes: Sequence[NodeChoice], read: Any) -> His
     paid = None if cost is None else fraction_of(cost)
     if origin not in ORIGINS or (cost is not None and (paid is None or paid < 0)):
         raise QuestionError("this origin is none of a history, or this cost none of a run.")
-    return HistoryRow(
+    found = HistoryRow(
         _name(site, "a site"),
         _name(run, "a run"),
         _name(data, "a data set"),
@@ -326,6 +328,23 @@ def _read_row(row: Sequence[Any], nodes: Sequence[NodeChoice], read: Any) -> His
         paid,
         () if branch else tuple(nodes),
     )
+    object.__setattr__(found, "_kept", True)
+    return found
+
+
+def check_kept(rows: Iterable[HistoryRow]) -> None:
+    """Refuse rows that no history has kept.
+
+    Raises
+    ------
+    PrivacyError
+        A row was made, or changed, by other code: nobody vouched for its reward.
+    """
+    if not all(row._kept for row in rows):
+        raise PrivacyError(
+            "a row that was made outside of a history may hold what nobody vouched for: append its reward to a History "
+            "and learn from the rows of that."
+        )
 
 
 def _read_context(text: str) -> dict[str, Any]:

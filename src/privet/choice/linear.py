@@ -6,7 +6,8 @@ It learns from any history, also one where every run tried one branch. The model
 
 The curve and the deviations are quadratic in the context. The prior of a deviation has mean 0 and a scale that is
 learned, as are the scale of the curve, that of the runs and the noise: every pair of ratios on a grid is weighed by its
-marginal likelihood, with the noise integrated out. The level of the curve has a flat prior, and rewards are
+marginal likelihood, with the noise integrated out. The noise is a curve of the context too, without prior knowledge
+of its shape: where rewards are steady they count for more. The level of the curve has a flat prior, and rewards are
 standardised first. So neither their origin nor their unit changes a choice, and a branch that was run seldom is
 compared with the others at the same context, not with 0.
 
@@ -29,7 +30,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.choice.history import HistoryRow
+from privet.choice.history import HistoryRow, check_kept
 from privet.choice.policy import Advised, Context, Policy, Weights, as_number
 from privet.errors import QuestionError
 from privet.kernel import Json, digest
@@ -47,6 +48,9 @@ NOISE_SHAPE, NOISE_SCALE = 0.5, 0.001  # inverse gamma prior of the variance of 
 ADVICE = 1.0  # scales of the deviations by which advice moves the mean of a branch
 FARTHEST = 2.0  # deviations from the mean of a feature: beyond, a curve would go on for ever
 NEGLIGIBLE = 1e-4  # weight below which ratios are forgotten
+ROUNDS = 2  # of fits, each weighed by the noise that the one before found at each context
+SAME_NOISE = 4.0  # so many rows say that the noise does not depend on the context
+STEADIEST = 10.0  # times the average is what a row counts at most for the noise at its context, and the least likewise
 
 HIGHEST, LOWEST = "highest", "lowest"
 
@@ -114,9 +118,12 @@ class BayesianLinear(Policy):
         ------
         QuestionError
             There are no rows, or one lacks a feature.
+        PrivacyError
+            A row is none of a history.
         """
         if not rows:
             raise QuestionError("the history is empty; without one use advice, or Fixed(branch).")
+        check_kept(rows)
         if best not in (HIGHEST, LOWEST):
             raise QuestionError(f"best is '{HIGHEST}' or '{LOWEST}', not {best!r}.")
         sign = 1.0 if best == HIGHEST else -1.0
@@ -138,7 +145,11 @@ class BayesianLinear(Policy):
                     at = _standard(value, centre, scale)
                     design[place] += share * _design(at, branches.index(branch), len(branches))
             runs = np.unique([row.run for row in rows], return_inverse=True)[1]
-            posteriors = _posteriors(design, (rewards - level) / unit, counts, runs, len(features), len(branches))
+            standard, steady = (rewards - level) / unit, np.ones(len(rows))
+            for last in range(ROUNDS + 1):
+                posteriors = _posteriors(design, standard, counts * steady, runs, len(features), len(branches))
+                if last < ROUNDS:
+                    steady = _steadiness(design, standard, counts, posteriors, 1 + 2 * len(features))
         learned: Json = {
             "rows": [[row.site, row.run, row.branch, repr(row.reward), row.origin, row.source] for row in rows],
             "weights": [repr(float(count)) for count in counts],
@@ -240,6 +251,23 @@ def _design(standard: Floats, branch: int, branches: int) -> Floats:
     row[: len(own)] = own
     row[len(own) * (1 + branch) : len(own) * (2 + branch)] = own
     return row
+
+
+def _steadiness(design: Floats, rewards: Floats, counts: Floats, posteriors: Sequence[Posterior], curve: int) -> Floats:
+    """Return how much more than others each row counts, by the noise at its context; 1 on average.
+
+    The logarithm of the squared error that is expected of a row, after all that is believed, is fitted by a curve.
+    """
+    expected = np.zeros(len(rewards))
+    for posterior in posteriors:
+        uncertain = np.einsum("ij,jk,ik->i", design, posterior.inverse, design)
+        expected += posterior.weight * ((rewards - design @ posterior.mean) ** 2 + posterior.noise**2 * uncertain)
+    errors = np.log(expected / expected.mean() + NEGLIGIBLE)
+    at = design[:, :curve]
+    prior = np.diag([0.0, *[SAME_NOISE] * (curve - 1)])
+    fitted = at @ np.linalg.solve(at.T * counts @ at + prior, at.T * counts @ errors)
+    steady = np.clip(np.exp(np.average(fitted, weights=counts) - fitted), 1 / STEADIEST, STEADIEST)
+    return np.asarray(steady * counts.sum() / (counts @ steady))
 
 
 def _posteriors(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.choice.history import HistoryRow
+from privet.choice.history import HistoryRow, check_kept
 from privet.choice.policy import CautiousForest, Floor, PolicyTree
 from privet.errors import QuestionError
 
@@ -36,6 +36,7 @@ class Runs:
 
 def runs_of(rows: Sequence[HistoryRow], branches: Sequence[str], features: Sequence[str]) -> Runs:
     """The runs in which every branch has a reward."""
+    check_kept(rows)
     found: dict[str, dict[str, float]] = {}
     first: dict[str, HistoryRow] = {}
     for row in rows:

@@ -19,6 +19,8 @@ from privet.cli.common import (
     warn_if_large,
 )
 from privet.errors import QuestionError
+from privet.kernel import source_of
+from privet.text import shown
 
 if TYPE_CHECKING:
     from privet.service.running import Running
@@ -73,6 +75,12 @@ def serve(
         if domain is None:
             raise QuestionError("a table is served with its public domain; give --domain FILE, or a configuration.")
         warn_if_large(budget=budget)
+        served = name or source_of(target).name
+        if served in (".", "..") or any(sign in served for sign in "/\\%\0"):
+            raise QuestionError(
+                f"a server has a path for each table, and '{shown(served)}' can stand in none; give it a --name "
+                "without the signs / \\ %."
+            )
         table = configuration.TableConfig(name or "", target, str(domain), budget, delta, access, snapshot_limit, tick)
         host, port = configuration.address_of(address or "127.0.0.1:8000", "--address")
         settings = configuration.Config((table,), lasting_ledger(ledger, False), host, port).check()

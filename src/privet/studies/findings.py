@@ -85,9 +85,13 @@ class ClaimReading:
     holds: bool | None
     evidence: str = ""
 
+    @property
+    def told(self) -> str:
+        """Its verdict in words."""
+        return {True: HOLDS, False: FAILS, None: OPEN}[self.holds]
+
     def __str__(self) -> str:
-        told = {True: HOLDS, False: FAILS, None: OPEN}[self.holds]
-        return f"{self.name}: {told}" + (f" ({self.evidence})" if self.evidence else "")
+        return f"{self.name}: {self.told}" + (f" ({self.evidence})" if self.evidence else "")
 
 
 @dataclass(frozen=True)

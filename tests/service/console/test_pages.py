@@ -136,6 +136,24 @@ def test_what_is_paid_is_shown_whatever_fails_after_it(served: Served, monkeypat
     assert reply.status_code == 200 and "Paid: epsilon 0.1" in words(reply) and len(asked) == 1
 
 
+def test_a_page_that_fails_says_so_and_no_more(
+    served: Served, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async def failing(self: Gate, *rest: Any) -> Any:
+        raise KeyError("a value of a row")
+
+    ada = Visitor(served, "ada")
+    monkeypatch.setattr(Gate, "perform", failing)
+    for reply, said in (
+        (ada.get("/console/"), "Nothing was charged."),
+        (ada.post("/console/tables/people/ask", key="abcdefgh", **QUESTION), "look at your answers"),
+    ):
+        assert reply.status_code == 500 and reply.headers["content-security-policy"] == POLICY
+        assert "The server failed; its owner is told." in words(reply) and said in words(reply)
+        assert "a value of a row" not in reply.text
+    assert "privet: KeyError in /console/" in capfd.readouterr().err
+
+
 def test_a_page_counts_once_against_the_rate() -> None:
     with serve_seeded(FRAME, DOMAIN, 1, seed=3, limits=replace(UNLIMITED, rate=1e-9, burst=3)) as served:
         ada = Visitor(served, "ada")
@@ -188,6 +206,11 @@ def test_an_answer_to_a_question_of_no_form_is_shown_as_it_was_released(tmp_path
         connection.table("people").partition("sex").count("0.1")
         page = ada.get("/console/tables/people/entries/1").text
         assert page.count("<li>") == len(DOMAIN["sex"].labels) and "in the order of the public domain" in page
+        connection.fit("people", privet.DiffPID3Classifier(epsilon="0.4", max_depth=1))  # whose questions have no keys
+        entries = [entry.id for entry in served.service.ledger.entries("people")]
+        assert len(entries) > 3
+        for entry in entries:
+            assert "costs nothing" in ada.words(f"/console/tables/people/entries/{entry}")
     charge = {"question": "count", "scope": "all rows", "unit": "epsilon", "rows_per_person": 1, "key": "console k"}
     for cells, known in (("other", False), (digest(cells_of(DOMAIN)), True)):
         found = asked_before({**charge, "domain": cells}, 1, DOMAIN, unit_with(None))

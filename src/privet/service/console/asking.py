@@ -335,7 +335,7 @@ def asked_before(charge: Mapping[str, Any], parts: int, domain: Domain, unit: Un
         None if a program asked it, the domain has other cells since, or the line leaves a doubt about what was asked.
     """
     known = {"domain": digest(cells_of(domain)), "rows_per_person": domain.rows_per_person, "unit": unit.name}
-    if not _OF_FORM.fullmatch(str(charge["key"])) or any(charge[name] != value for name, value in known.items()):
+    if not _OF_FORM.fullmatch(str(charge.get("key"))) or any(charge[name] != value for name, value in known.items()):
         return None
     words, scope = charge["question"], charge["scope"]
     named = [column.name for column in domain.columns if column.name in words]

@@ -354,6 +354,10 @@ class Console:
             if refusal.kind == "not-found":
                 return self._absent(caller)
             return self._refused(caller, refusal)
+        except Exception as error:  # its words may quote a row: the owner is told its kind, and nobody more
+            self.service.log(page.path, error)
+            charged = False if page.method == "GET" else "unknown"
+            return self._refused(caller, Refusal("internal", "the server failed; its owner is told.", charged=charged))
 
     def _must_sign_in(self, page: Page, request: Request) -> Response:
         if page.method == "GET" and "text/html" in request.headers.get("accept", "text/html"):

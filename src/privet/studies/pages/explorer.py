@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import resources
+from itertools import groupby
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -26,9 +27,13 @@ from privet.studies.trial import Outcome
 MARKS = {HOLDS: "✓", FAILS: "✗", OPEN: "?", DEPENDS: "±", INCOMPARABLE: "≠"}
 
 
+CELLS = "cells"  # the kind of panels that stand side by side, to be compared
+
+
 class ShownPanel(NamedTuple):
     """A panel as a page shows it."""
 
+    kind: str
     title: str
     drawing: Drawing
     key: Markup
@@ -42,6 +47,7 @@ def explorer(study: Study, findings: Findings, outcomes: Sequence[Outcome], size
     repeats = groups(outcomes)
     picker = Picker(repeats, measures(repeats)) if measures(repeats) else None
     kinds = {HOLDS: " held", FAILS: " not"}
+    panels = [_panel(panel, shown, findings.panels) for panel in findings.panels if panel.cells]
     return rendering.page(
         "study.html",
         study.title,
@@ -54,7 +60,7 @@ def explorer(study: Study, findings: Findings, outcomes: Sequence[Outcome], size
         ],
         has_panels=bool(findings.panels),
         reading=reading(findings.panels),
-        panels=[_panel(panel, shown, findings.panels) for panel in findings.panels if panel.cells],
+        panels=[(tiled, list(run)) for tiled, run in groupby(panels, lambda panel: panel.kind == CELLS)],
         notes=findings.notes,
         trials=len(outcomes),
         size=size,
@@ -70,4 +76,4 @@ def script() -> str:
 def _panel(panel: Panel, shown: Mapping[str, Look], panels: Sequence[Panel]) -> ShownPanel:
     best = "; ".join(best_where(panel)) if panel.frontier else ""
     drawn = drawing(panel, shown, shared_span(panel, panels))
-    return ShownPanel(panel.title, drawn, chart.key(key(panel, shown)), listing(panel), best)
+    return ShownPanel(panel.kind, panel.title, drawn, chart.key(key(panel, shown)), listing(panel), best)

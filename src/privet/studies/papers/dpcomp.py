@@ -195,8 +195,8 @@ def _drawn(name: str, errors: Errors) -> Iterator[Panel]:
     for titles, arrays, y in (("{}", maps, rows), ("error of {}", off, wrong)):
         for way, values in arrays.items():
             strips = dict(zip(labels[0], values, strict=True))
-            x = str(HISTOGRAMS[name].columns[1])
-            yield Panel(f"{name}, {titles.format(way)} at {at}", x, _strip(labels[1], strips), y, "cells")
+            x, bought = str(HISTOGRAMS[name].columns[1]), "" if way == "true" else f" at {at}"
+            yield Panel(f"{name}, {titles.format(way)}{bought}", x, _strip(labels[1], strips), y, "cells")
 
 
 def _strip(labels: Sequence[str], rows: Mapping[str, NDArray[Any]]) -> tuple[Cell, ...]:
