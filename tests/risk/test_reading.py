@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -157,3 +158,12 @@ def test_criteria_that_cannot_be() -> None:
         criterion_of(private, "gini")
     assert criterion_of(private, "none") is private
     assert isinstance(private.model, Model)
+
+
+@pytest.mark.parametrize("name", ["tree.pkl", "tree.joblib"])
+def test_a_pickle_is_not_opened(name: str, tmp_path: Path) -> None:
+    """Reading it would run what is in it; the error says what to do instead."""
+    path = tmp_path / name
+    path.write_bytes(pickle.dumps(DecisionTreeClassifier().fit([[1], [2]], ["a", "b"])))
+    with pytest.raises(ModelError, match="a pickle runs code when it is read"):
+        read_tree(path)

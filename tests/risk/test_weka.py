@@ -256,3 +256,10 @@ def test_counts_are_written_as_rows_and_wrong_rows() -> None:
     nodes = (Node(), Node(0, Equals("a", "x"), 0, counts=(3.0, 1.0)), Node(0, Equals("a", "y"), 1, counts=(-1.0, 2.0)))
     text = write(PublishedTree(nodes, ("no", "yes"), "scikit-learn"))
     assert text.splitlines()[:2] == ["a = x: no (4.0/1.0)", "a = y: yes"]  # noise made a count negative
+
+
+@pytest.mark.parametrize("rows", ["-5.0", "nan/1", "NaN", "-inf/2"])
+def test_rows_that_are_no_numbers_are_no_part_of_a_label(rows: str) -> None:
+    with pytest.raises(ModelError, match="its rows in brackets are no numbers of 0 or more"):
+        parse(f"x <= 1.5: a ({rows})\nx > 1.5: b (5.0)\n")
+    assert parse("x <= 1.5: 'a (-5.0)' (3.0)\nx > 1.5: b (5.0)\n").values == ("a (-5.0)", "b")

@@ -39,11 +39,12 @@ class Remedy:
     merged: tuple[int, ...] = ()  # nodes of the published tree that become leaves
     tree: PublishedTree | None = field(default=None, repr=False)  # what to publish instead
     is_guess: bool = False  # are labels and numbers of merged leaves estimates?
+    groups: tuple[str, ...] = ()  # of people, whose numbers are to be withheld, or parts of the tree to be merged
 
     @property
     def short(self) -> str:
         """What to do, without the list of nodes."""
-        return self.told if not self.merged else f"{self.told.partition(': ')[0]}."
+        return self.told if not self.groups else f"{self.told.partition(': ')[0]}."
 
     @property
     def cost(self) -> float | None:
@@ -61,6 +62,7 @@ class Remedy:
             "known": self.known,
             "accuracy": self.accuracy,
             "accuracy before": self.accuracy_before,
+            "groups": list(self.groups),
         }
 
     def save(self, path: str | Path) -> None:

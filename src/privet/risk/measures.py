@@ -234,7 +234,7 @@ def exposures(
     found = []
     for (leaf, value, _), (profile, *others) in islice(alike.items(), count):
         adversary = who[profile]
-        more = leaf >= 0 and shares[profile, value] > alone[profile, value] + MORE
+        more = choices and leaf >= 0 and shares[profile, value] > alone[profile, value] + MORE
         because = (
             _by_choice(publication, leaf, beliefs[adversary], choices)
             if more

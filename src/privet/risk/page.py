@@ -29,6 +29,7 @@ NUMBERS = {
 }
 EXPOSED = 5  # people who are listed in a notebook
 VALUES = 30  # of the sensitive attribute, that are listed
+GROUPS = 200  # that a remedy lists
 
 
 def page(audit: Audit, beside: Audit | None = None) -> str:
@@ -55,6 +56,7 @@ def page(audit: Audit, beside: Audit | None = None) -> str:
         posteriors=posteriors,
         exposed_tree=exposed_tree,
         leaves=LEAVES,
+        groups=GROUPS,
         facts=_facts,
         columns=columns,
         adversaries=[(name, [each for each in both if name in each.beliefs]) for name in names],

@@ -181,13 +181,16 @@ def _merge(audit: Audit, publication: Publication, seed: int, progress: Progress
     told = (
         f"Merge {f'{len(at)} parts' if len(at) > 1 else '1 part'} of the tree, {leaves} leaves become "
         f"{len(smaller.leaves)}: "
-        f"{'; '.join(publication.tree.where(node) for node in sorted(at)[:3])}{'; …' * (len(at) > 3)}."
+        f"{'; '.join(publication.tree.where(node) for node in sorted(at)[:3])}{'; …' if len(at) > 3 else '.'}"
     )
     merged = tuple(sorted(at))
+    groups = tuple(map(publication.tree.where, merged))
     is_guess = _is_guess(audit, publication)
     if is_guess:
         told += " What the merged leaves say is a guess: the true values decide."
-    return _judged(audit, smaller, scores, "merge leaves", told, before, merged=merged, tree=tree, is_guess=is_guess)
+    return _judged(
+        audit, smaller, scores, "merge leaves", told, before, merged=merged, tree=tree, is_guess=is_guess, groups=groups
+    )
 
 
 def withhold(audit: Audit, several: Sequence[Statements], found: Followed, seed: int) -> Audit:
@@ -208,9 +211,10 @@ def withhold(audit: Audit, several: Sequence[Statements], found: Followed, seed:
             break
     many = sum(len(each.said) for each in several)
     some = [each.where for _, each in sorted(gone.items())]
-    told = f"Withhold the numbers of {len(some):,} of {many:,} groups: {'; '.join(some[:5])}{'; …' * (len(some) > 5)}."
+    told = f"Withhold the numbers of {len(some):,} of {many:,} groups: {'; '.join(some[:5])}"
+    told += "; …" if len(some) > 5 else "."
     enough = after.worst < audit.threshold - SAME
-    remedies = [Remedy("withhold numbers", told, enough, after.worst, after.known)]
+    remedies = [Remedy("withhold numbers", told, enough, after.worst, after.known, groups=tuple(some))]
     bound = epsilon_for(audit.threshold)
     if audit.by_own_row and bound < math.inf:
         told = (

@@ -441,8 +441,24 @@ class PublishedTree:
         return tuple(str(self.nodes[each].condition) for each in reversed(along) if self.nodes[each].condition)
 
     def where(self, number: int) -> str:
-        """A node as people find it in the tree."""
-        return " and ".join(self.path(number)) or "all rows"
+        """A node as people find it in the tree, each threshold of a column once: the last is the tightest.
+
+        >>> ends = (AtMost("age", 30), Above("age", 30)), (AtMost("age", 20), Above("age", 20))
+        >>> nodes = [Node(), *(Node(0, each, label) for each, label in zip(ends[0], (None, 0)))]
+        >>> nodes += [Node(1, each, 1) for each in ends[1]]
+        >>> tree = PublishedTree(tuple(nodes), ("a", "b"), SCIKIT)
+        >>> tree.path(4), tree.where(3)
+        (('age <= 30', 'age > 20'), 'age <= 20')
+        """
+        by_column: dict[str, dict[object, Condition]] = {}
+        for each in reversed([number, *self.ancestors(number)]):
+            condition = self.nodes[each].condition
+            if condition is not None:
+                kept = by_column.setdefault(condition.column, {})
+                kind: object = type(condition) if isinstance(condition, AtMost | Above | Below | AtLeast) else each
+                kept.pop(kind, None)
+                kept[kind] = condition
+        return " and ".join(str(each) for kept in by_column.values() for each in kept.values()) or "all rows"
 
     def below(self, number: int) -> Iterator[int]:
         """A node and all that are below it."""

@@ -181,6 +181,12 @@ def test_a_grant_a_question_a_model_a_refusal_and_more_budget(browser: Any, serv
         assert privet.Ensemble.from_json(files["Download the model"]).privacy.private
         check(files["Receipt"], files["Download the model"].encode())  # without the server, to the byte
 
+        # sees again what the fit was told: many lines, which the keyboard reaches
+        ada.go("/console/tables/people/answers")
+        ada.page.click("text=show answer >> nth=-1")
+        ada.check("released to a program")
+        assert "released to a program" in shown(ada.page) and ada.page.locator("ol.values[tabindex='0']").count() == 1
+
         # is refused at the cap, and asks for more
         ada.go("/console/tables/people/ask")
         ada.page.fill("#epsilon", "0.5")

@@ -25,6 +25,7 @@ FORMATS = (
     "a Weka J48 text, XGBoost's save_model or LightGBM's dump_model (JSON), an rpart or partykit text, PMML, a PART or "
     "JRip decision list, association rules (Apriori, arules, mlxtend), or a table of counts (.csv, .parquet)"
 )
+PICKLES = (".pkl", ".pickle", ".joblib", ".sav", ".skops")
 CRITERIA = {
     "gini": GINI,
     "entropy": ENTROPY,
@@ -116,6 +117,11 @@ def _text(path: Path) -> str:
     try:
         text = read_text(path, LONGEST_MODEL, "utf-8-sig")
     except UnicodeDecodeError:
+        if path.suffix.lower() in PICKLES:
+            raise ModelError(
+                f"'{where}' is not opened: a pickle runs code when it is read. Where you trust it, load it in Python "
+                "and give privet.audit the classifier, or publish the text that export_text writes."
+            ) from None
         raise ModelError(f"'{where}' is not UTF-8 text; a tree is {FORMATS}.") from None
     except OSError as error:
         raise ModelError(f"cannot read the tree '{where}' ({error.strerror}); check the path.") from None

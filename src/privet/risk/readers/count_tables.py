@@ -189,7 +189,7 @@ def _count(value: object, line: int) -> tuple[float, float]:
         high = edge if sign in ("<=", "≤") else edge - 1 if sign == "<" else math.inf
     else:
         low = high = -1.0
-    if not 0 <= low <= high or (low == high and low != int(low)) or low > MOST_ROWS:
+    if not 0 <= low <= high or low > MOST_ROWS or (low == high and low != int(low)):
         raise ModelError(
             f"line {line} of the table has the count {quoted(shown(text))}; a count is a whole number, a range like "
             "1-4, <5 or 10+, or suppressed (empty, *, x, c, ..)."

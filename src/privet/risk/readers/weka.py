@@ -47,6 +47,7 @@ _COLON = re.compile(r"(?<!\s)\s*+:(?:\s++|$)")
 _MOST_COLONS = 50  # in what follows a sign
 _COUNT = r"([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)"
 _COUNTS = re.compile(rf"(?<!\s)\s*+\({_COUNT}(?:/{_COUNT})?\)(?:\s*\[{_COUNT}(?:/{_COUNT})?\])?$")
+_NO_COUNTS = re.compile(r"\((?:-[0-9.]+|[-+]?nan|[-+]?inf\w*)(?:/[^()]*)?\)$", re.IGNORECASE)
 _PLAIN = re.compile(r"\w[\w.+/-]*(?: [\w.+/-]+)*")
 _ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\\": "\\", "'": "'"}
 _EXPECTED = "expected a test of a Weka tree, like 'age <= 30' or 'sex = f: yes (5.0/1.0)'."
@@ -187,6 +188,8 @@ def _leaf(line: Line, text: str) -> _Leaf:
             raise line.fault(f"a leaf has at most {MOST_ROWS} rows.")
         if wrong > size:
             raise line.fault(f"the leaf has more rows wrong ({wrong:g}) than it has rows ({size:g}).")
+    elif _NO_COUNTS.search(text):
+        raise line.fault("its rows in brackets are no numbers of 0 or more; a label that ends so goes into quotes.")
     quoted = _QUOTED.fullmatch(text)
     if not text:
         raise line.fault("expected a label after ':'.")
