@@ -273,6 +273,33 @@ def test_no_setting_of_scikit_learn_makes_a_tree_look_safer_than_it_is(
             assert np.max(truth - others, where=truth > 0, initial=0.0) < threshold
 
 
+@pytest.mark.parametrize(
+    "settings_of_leaves",
+    [{"min_samples_leaf": 5}, {"min_weight_fraction_leaf": 0.1}, {"min_samples_split": np.int64(5)}],
+)
+def test_leaves_that_need_several_rows_are_pure_if_they_could_be_divided(settings_of_leaves: dict[str, Any]) -> None:
+    """A tree of one leaf, or one whose choices nobody uses, tells by its labels alone that such leaves are pure."""
+    frame = pd.DataFrame({"x": [*range(40)], "z": [1.0, None] * 20})
+    for values in (["ill"] * 40, ["ill"] * 20 + ["well"] * 20):
+        fitted = DecisionTreeClassifier(**settings_of_leaves).fit(frame, values)
+        found = posterior_audit(
+            fitted, frame, sensitive="y", values=["ill", "well"], published="labels", criterion="none", remedies=False
+        )
+        assert not found.safe and found.known == 40 and found.worst == 1
+
+
+def test_leaves_of_too_few_rows_on_a_side_need_not_be_pure() -> None:
+    """No threshold leaves five rows on either side, so nothing follows; at random one is missed: no verdict."""
+    frame = pd.DataFrame({"x": [0.0] * 36 + [1.0] * 4})
+    values = ["ill"] * 20 + ["well"] * 20
+    asked = {"sensitive": "y", "published": "labels", "remedies": False}
+    assert posterior_audit(DecisionTreeClassifier(min_samples_leaf=5).fit(frame, values), frame, **asked).safe
+    wide = pd.DataFrame({"x": [0.0] * 20 + [1.0] * 20})
+    drawn = DecisionTreeClassifier(min_samples_leaf=5, splitter="random").fit(wide, ["ill"] * 40)
+    found = posterior_audit(drawn, wide, values=["ill", "well"], **asked)
+    assert not found.safe and "min_samples_leaf = 5" in found.verdict.reason
+
+
 def test_counts_show_that_a_tree_was_not_grown_to_the_end() -> None:
     """With min_samples_leaf leaves stay mixed, and a text does not say so: its counts do, and nobody is certain."""
     frame = pd.DataFrame({"x": [1, 2, 3, 4, 5, 6, 7, 8] * 5})

@@ -168,10 +168,13 @@ class Publication:
         more than 1e-7 when rounded to 32 bits, which are all it sees."""
         numbers = self.people.attributes[attribute].numbers
         assert numbers is not None
+        return self._rises(numbers[rising])
+
+    def _rises(self, numbers: Floats) -> Mask:
         if self.tree.source != SCIKIT:
-            return np.asarray(np.diff(numbers[rising]) > 0)
+            return np.asarray(np.diff(numbers) > 0)
         with np.errstate(over="ignore"):
-            single = numbers[rising].astype(np.float32)
+            single = numbers.astype(np.float32)
         return np.asarray(single[1:] > single[:-1] + np.float32(1e-7))
 
     @cached_property
@@ -280,26 +283,39 @@ class Publication:
         return frozenset(
             leaf
             for leaf in self.leaves
-            if stopping.divides(len(self.tree.ancestors(leaf)), int(self.sizes[leaf])) and self._divisible(leaf)
+            if stopping.divides(len(self.tree.ancestors(leaf)), int(self.sizes[leaf]))
+            and self._divisible(leaf, stopping.least)
         )
 
-    def _divisible(self, leaf: int) -> bool:
-        """Are there two people in a leaf whom a threshold could divide?"""
+    def _divisible(self, leaf: int, least: int = 1) -> bool:
+        """Could a threshold divide the people of a leaf, with so many on either side?"""
         names = self.people.names if self.tree.features is None else self.tree.features
+        here = self.profiles[leaf]
         for name in names:
             if name not in self.people.names:
                 continue
             at = self.position(name)
-            codes = np.unique(self.people.codes[self.profiles[leaf], at])
-            if len(codes) < 2:
-                continue
-            if self.people.attributes[at].numbers is None:
-                # a column with missing numbers is divided by them too; one of other texts was never seen by the tree
-                if all(value is None or number_of(value) is not None for value in self.people.attributes[at].values):
-                    return True
-            elif self.apart(at, codes).any():
+            codes, which = np.unique(self.people.codes[here, at], return_inverse=True)
+            sizes = np.bincount(which, weights=self.people.sizes[here])
+            if len(codes) > 1 and (self._fewer(at, codes, sizes) >= least).any():
                 return True
         return False
+
+    def _fewer(self, attribute: int, codes: Integers, sizes: Floats) -> Floats:
+        """How many people are on the smaller side of each threshold that scikit-learn can divide these values at."""
+        values = [self.people.attributes[attribute].values[code] for code in codes.tolist()]
+        found = [number_of(value) for value in values]
+        if any(number is None and value is not None for number, value in zip(found, values, strict=True)):
+            return np.empty(0)  # a column of other texts was never seen by the tree
+        numbers = np.array([np.nan if number is None else number for number in found])
+        rising = np.argsort(numbers)  # without a number: last
+        missing = np.isnan(numbers[rising])
+        cuts = np.flatnonzero(self._rises(numbers[rising]) | missing[1:])
+        below, whole = np.cumsum(sizes[rising]), sizes.sum()
+        left = below[cuts]
+        if missing.any():  # whoever has no number may go left as well
+            left = np.concatenate([left, below[cuts[:-1]] + sizes[rising][missing].sum()])
+        return np.asarray(np.minimum(left, whole - left))
 
     def unclear(self, leaf: int) -> bool:
         """Were its rows weighted so that nothing is certain but which values it has?"""

@@ -352,12 +352,14 @@ class Node:
 class Stopping:
     """Where scikit-learn stops dividing rows that differ in value: at a depth, or when they are few.
 
-    A leaf above that depth with enough rows, of which some threshold divides two, is pure: otherwise it would have been
-    divided. That holds whatever its criterion, and with random splits too.
+    A leaf above that depth with enough rows, which some threshold divides with enough of them on either side, is pure:
+    otherwise it would have been divided. That holds whatever its criterion, and with random splits too where one row on
+    either side is enough.
     """
 
     depth: int | None = None
     rows: int = 2
+    least: int = 1  # rows on either side of a threshold
     is_assumed: bool = False  # is the depth only that of the tree, as nothing says whether one was set?
 
     def divides(self, depth: int, rows: int) -> bool:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,7 @@ def published(estimator: Any, values: Sequence[object] | None = None) -> Publish
         silent=silent,
         features=names,
         order=_order_of(places, len(public)),
-        stopping=_stopping(estimator),
+        stopping=_stopping(estimator, is_weighted),
         pruned=_why_pruned(estimator, is_weighted),
         model=estimator,
     )
@@ -115,6 +116,8 @@ def _why_pruned(estimator: Any, is_weighted: bool) -> str:
         "max_leaf_nodes": None,
         "monotonic_cst": None,
     }
+    if not _tries_all(estimator):
+        unset |= {"min_samples_leaf": 1, "min_weight_fraction_leaf": 0}
     if is_weighted:
         unset["min_weight_fraction_leaf"] = 0
     name = next((name for name, default in unset.items() if getattr(estimator, name) != default), None)
@@ -124,17 +127,31 @@ def _why_pruned(estimator: Any, is_weighted: bool) -> str:
     return f"with {name} = {setting} rows that were not divided tell something of their values"
 
 
-def _stopping(estimator: Any) -> Stopping | None:
+def _tries_all(estimator: Any) -> bool:
+    """Is every threshold of every column tried? Else one with enough rows on either side may be missed."""
+    return _BEST["splitter"](estimator) and _BEST["max_features"](estimator)
+
+
+def _stopping(estimator: Any, is_weighted: bool) -> Stopping | None:
     """Where it stops dividing rows of several values; None where other settings stop it, or prune."""
-    unset = {"min_samples_leaf": 1, "min_weight_fraction_leaf": 0, "min_impurity_decrease": 0, "ccp_alpha": 0}
+    unset = {"min_impurity_decrease": 0, "ccp_alpha": 0, **({"min_weight_fraction_leaf": 0} if is_weighted else {})}
     if any(getattr(estimator, name) != default for name, default in unset.items()):
         return None
     if estimator.max_leaf_nodes is not None or estimator.monotonic_cst is not None:
         return None
-    fewest = estimator.min_samples_split
-    if not isinstance(fewest, int):
-        fewest = max(2, math.ceil(fewest * int(estimator.tree_.n_node_samples[0])))
-    return Stopping(estimator.max_depth, fewest)
+    rows, fewest, least = (
+        int(estimator.tree_.n_node_samples[0]),
+        estimator.min_samples_split,
+        estimator.min_samples_leaf,
+    )
+    if not isinstance(fewest, Integral):  # of numpy too, as searches over settings give them
+        fewest = max(2, math.ceil(fewest * rows))
+    if not isinstance(least, Integral):
+        least = math.ceil(least * rows)
+    least = max(least, math.ceil(estimator.min_weight_fraction_leaf * rows))
+    if least > 1 and not _tries_all(estimator):
+        return None
+    return Stopping(estimator.max_depth, fewest, least)
 
 
 def _names(estimator: Any) -> tuple[str, ...]:
