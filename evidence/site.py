@@ -12,7 +12,7 @@ import inspect
 import itertools
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,8 +117,8 @@ def signature(name: str, call: Callable[..., Any]) -> str:
     return plain if len(plain) <= 90 else f"{name}(\n    " + ",\n    ".join(given) + ",\n)"
 
 
-def entry(name: str, value: Any) -> str:
-    """Return the section of a public name."""
+def entry(name: str, value: Any, shared: Sequence[tuple[str, Any]] = ()) -> str:
+    """Return the section of a public name, without the methods that are described elsewhere."""
     lines = [f"## {name}\n"]
     if not inspect.ismodule(value):
         if not (inspect.isclass(value) and issubclass(value, BaseException)):
@@ -126,7 +126,9 @@ def entry(name: str, value: Any) -> str:
     lines.append(docstring(value.__doc__ or ""))
     if inspect.isclass(value) and not issubclass(value, BaseException):
         for own, member in members(value):
-            lines.append(f"### {name}.{own}\n")
+            if (own, member) in shared:
+                continue
+            lines.append(f"### .{own} {{ #{name.lower()}.{own} }}\n")
             if not isinstance(member, property):
                 lines.append(f"```python\n{signature(own, member)}\n```\n")
             lines.append(docstring(inspect.getdoc(member) or ""))
@@ -143,7 +145,13 @@ def api(group: str) -> str:
     """Return a page of the reference of Python."""
     title, names = API[group]
     found = [(name, getattr(privet, name, None) or getattr(privet.errors, name)) for name in names]
-    return f"# {title}\n\nMade of the docstrings.\n\n" + "\n".join(entry(name, value) for name, value in found)
+    lines = [f"# {title}\n\nMade of the docstrings.\n"]
+    shared: Sequence[tuple[str, Any]] = ()
+    if group == "learners":  # what all of them have is described once
+        base = importlib.import_module("privet.learners.estimator").PrivateClassifier
+        lines.append(entry(base.__name__, base).replace(f"privet.{base.__name__}(", f"{base.__name__}("))
+        shared = list(members(base))
+    return "\n".join((*lines, *(entry(name, value, shared) for name, value in found)))
 
 
 # -- the HTTP API, from the server's own document -----------------------------------------------------
