@@ -1,7 +1,8 @@
 """`python -m evidence.first_screen`: the picture of README, a private tree beside what epsilon buys.
 
 The tree is grown on generated people with real noise, so its numbers differ with every run. The curves are those of
-evidence/bench.json. Writes docs/first-screen.svg, and docs/first-screen-narrow.svg for phones.
+evidence/bench_quick.json, as are those of docs/frontier.svg. Writes docs/first-screen.svg, and
+docs/first-screen-narrow.svg for phones.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import privet
 ROOT = Path(__file__).parents[1]
 WIDE, NARROW = ROOT / "docs" / "first-screen.svg", ROOT / "docs" / "first-screen-narrow.svg"
 EPSILON = "1"
-LEARNERS = {  # by the names of evidence/bench.json
-    "boosted": ("privet, boosted tables", "ours"),
+LEARNERS = {  # by the names of evidence/bench_quick.json
+    "boosted-delta": ("privet, with a delta", "ours"),
+    "boosted": ("privet, pure", "ours"),
     "dp-ebm-05": ("DP-EBM, with a delta", "peer"),
     "diffprivlib-tree": ("diffprivlib, tree", "peer"),
 }
@@ -26,6 +28,7 @@ WITHOUT_PRIVACY = ("xgboost", "XGBoost, not private")
 
 LEFT, RIGHT, TOP, BOTTOM = 54, 290, 64, 276  # of the curves' frame, in a panel of 450 x 330
 SPACE = 524, 180  # for the tree, in a panel of 550 x 330
+LINE = 13  # from one word beside a curve to the next
 STYLE = """
 :root { --ink: #1d2a22; --soft: #5d6b62; --line: #dfe5e0; --card: #ffffff; --ours: #1d7a46; --peer: #b4541a; }
 @media (prefers-color-scheme: dark) {
@@ -57,15 +60,15 @@ def mined() -> tuple[str, str]:
 
 
 def accuracies(learner: str) -> list[tuple[float, float]]:
-    """Return epsilon and mean test accuracy on Adult, of evidence/bench.json."""
-    cells = json.loads((ROOT / "evidence" / "bench.json").read_text(encoding="utf-8"))["accuracy"]
+    """Return epsilon and mean test accuracy on Adult, of evidence/bench_quick.json."""
+    cells = json.loads((ROOT / "evidence" / "bench_quick.json").read_text(encoding="utf-8"))["accuracy"]
     own = [cell for cell in cells if cell["data"] == "adult" and cell["learner"] == learner]
     return sorted((float(cell["epsilon"] or "nan"), cell["accuracy"]["mean"]) for cell in own)
 
 
 def curves() -> str:
     """Return accuracy against epsilon, a curve for each learner and a line for what no privacy would give."""
-    low, high, first, last = 0.74, 0.88, math.log(0.01), math.log(2)
+    low, high, first, last = 0.74, 0.88, math.log(0.05), math.log(2)
 
     def across(epsilon: float) -> float:
         return LEFT + (RIGHT - LEFT) * (math.log(epsilon) - first) / (last - first)
@@ -80,17 +83,21 @@ def curves() -> str:
     ]
     parts += [
         f'<text class="soft" x="{across(epsilon):.1f}" y="{BOTTOM + 18}" text-anchor="middle">{epsilon:g}</text>'
-        for epsilon in (0.01, 0.1, 1)
+        for epsilon in (0.05, 0.1, 0.5, 1, 2)
     ]
     parts.append(f'<text class="soft" x="{LEFT}" y="{BOTTOM + 38}">epsilon: more privacy to the left</text>')
+    ends: list[tuple[float, str]] = []
     for learner, (words, kind) in LEARNERS.items():
-        points = [(epsilon, accuracy) for epsilon, accuracy in accuracies(learner) if 0.01 <= epsilon <= 2]
+        points = [(epsilon, accuracy) for epsilon, accuracy in accuracies(learner) if 0.05 <= epsilon <= 2]
         path = " ".join(f"{across(epsilon):.1f},{down(max(accuracy, low)):.1f}" for epsilon, accuracy in points)
         parts.append(f'<polyline class="curve {kind}" points="{path}"/>')
-        parts.append(f'<text x="{RIGHT + 8}" y="{down(points[-1][1]) + 4:.1f}">{words}</text>')
+        ends.append((down(points[-1][1]) + 4, words))
     ((_, best),) = accuracies(WITHOUT_PRIVACY[0])
     parts.append(f'<path class="curve none" d="M{LEFT} {down(best):.1f}H{RIGHT}"/>')
-    parts.append(f'<text x="{RIGHT + 8}" y="{down(best) + 1:.1f}">{WITHOUT_PRIVACY[1]}</text>')
+    lowest = -math.inf
+    for height, words in sorted([*ends, (down(best), WITHOUT_PRIVACY[1])]):
+        lowest = max(height, lowest + LINE)
+        parts.append(f'<text x="{RIGHT + 8}" y="{lowest:.1f}">{words}</text>')
     return "".join(parts)
 
 

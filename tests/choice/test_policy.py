@@ -285,7 +285,7 @@ def test_a_policy_whose_numbers_could_overflow_is_refused(field: str, number: An
     elif field in tree:
         tree[field][tree["left"].index(0)] = number
     elif field == "floor":
-        content["floor"]["below"] = number
+        content["floor"] = {"feature": content["features"][0], "below": number, "branch": content["default"]}
     else:
         content[field] = number
     with pytest.raises(ModelError, match="no policy that privet wrote"):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import privet
+from privet.kernel import Domain, Nominal
 from privet.learners import log_odds
-from privet.learners.log_odds import NoisySums, log_ratios
+from privet.learners.log_odds import NoisySums, class_shares, log_ratios, told_shares
 
 CELLS, CAP = 24, 0.5
 
@@ -99,3 +102,32 @@ def test_cells_know_how_well_they_are_known(run: int, mass: float) -> None:
     mean, deviation = log_ratios(one, other, run)
     assert 0.85 <= np.mean(np.abs(mean - shift) < 1.96 * deviation) <= 1
     assert 0.75 < np.sqrt(np.mean((mean - shift) ** 2)) / np.sqrt(np.mean(deviation**2)) < 1.35
+
+
+def test_classes_are_as_large_as_noise_lets_be_told() -> None:
+    """Of 400 rows, three in four of one class: noise of 2 rows hides nothing, noise of 1,000 rows everything.
+
+    Over 200 seeds; were noise believed, shares would be off by a twentieth in the mean.
+    """
+    rows = pd.DataFrame({"y": np.repeat([0, 1], [300, 100])})
+    domain = Domain((Nominal("a", (0, 1)), Nominal("y", (0, 1))), target="y")
+    rows["a"] = 0
+
+    def shares(epsilon: str, seed: int) -> tuple[float, float]:
+        counts = privet.testing.open(rows, domain, budget=1, seed=seed).histogram("y", epsilon=epsilon)
+        return float(class_shares(counts)[0]), float(told_shares(counts)[0])
+
+    believed, told = shares("1", 0)
+    assert told == pytest.approx(believed, abs=0.001) and told == pytest.approx(0.75, abs=0.03)
+    weak = np.array([shares("0.001", seed) for seed in range(200)])
+    off = np.abs(weak - 0.5)
+    assert np.median(off[:, 1]) == 0 and (off[:, 1] <= off[:, 0]).all() and off[:, 0].mean() > 2.5 * off[:, 1].mean()
+
+
+def test_counts_without_rows_are_even() -> None:
+    domain = Domain((Nominal("a", (0, 1)), Nominal("y", (0, 1, 2))), target="y")
+    rows = pd.DataFrame({"a": [], "y": []}, dtype=object)
+    for seed in range(20):
+        counts = privet.testing.open(rows, domain, budget=1, seed=seed).histogram("y", epsilon="0.5")
+        shares = told_shares(counts)
+        assert shares.sum() == pytest.approx(1) and (shares > 0).all()

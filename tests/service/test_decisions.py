@@ -133,6 +133,10 @@ def test_a_cap_that_an_owner_set_beside_the_server_stays_until_the_configuration
         assert_problem(reply, 403, "budget-exceeded")
     with server(session, {"ada": Grant({"people": HALF})}):
         assert session.ledger.cap("people", "ada") == HALF
+    with server(session, {"ada": Grant({"people": None})}):
+        assert session.ledger.cap("people", "ada") == HALF  # no cap is lifted by leaving it out
+    with server(session, {"ada": Grant({"people": Fraction(9)})}):
+        assert session.ledger.cap("people", "ada") == 9
 
 
 def test_a_raised_table_may_spend_the_raise_after_a_restart_with_its_old_budget() -> None:

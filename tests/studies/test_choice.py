@@ -304,9 +304,9 @@ def test_the_shipped_policies_are_those_of_the_report_and_as_good_as_any_fixed_a
 def test_the_shipped_policy_keeps_up_with_the_default_on_votes(epsilon: str, within: float | None) -> None:
     """House votes, 392 rows to learn from, ten splits with seeded noise: accuracy against always boosted.
 
-    At 0.01 the policy takes the class shares, and no more can be said about ten runs: the difference to boosted has a
-    standard deviation of 18 points a run, and was -0.4 with a standard error of 0.8 over 500 of them. At 0.1 and more
-    the class shares are 15 points behind.
+    At 0.01 there is too little signal for a table, so that boosted tables are the class shares too, and either may be
+    taken: the difference of two such fits has a standard deviation of 18 points a run. At 0.1 and more the class shares
+    are 15 points behind.
     """
     votes = public_table("house-votes")
     policy = shipped("accuracy")
@@ -321,6 +321,6 @@ def test_the_shipped_policy_keeps_up_with_the_default_on_votes(epsilon: str, wit
         taken.add(list(ARMS)[place])
         lost.append(points["accuracy"]["boosted"] - rewards[0, place])
     if within is None:
-        assert taken == {"prior"}
+        assert taken <= {"prior", "boosted"}
     else:
         assert np.mean(lost) < within

@@ -37,6 +37,7 @@ from privet.learners.log_odds import (
     ordered_cells,
     prior_alone,
     table_title,
+    told_shares,
 )
 from privet.models.model import Floats
 from privet.models.tables import Table
@@ -76,7 +77,8 @@ class Constants:
     looks: int = 2  # at most so many steps look closer at one number,
     look_steps: int = 9  # one in this many,
     look_weight: float = 2.0  # and cost this many times as much as others
-    totals_below: float = 200.0  # below this signal the first table also says how large the classes are
+    # below this signal the first model has even shares, and the first table also says how large the classes are
+    even_below: float = 200.0
 
 
 CONSTANTS = Constants()
@@ -268,7 +270,7 @@ class _Fit:
         self._plan = plan(
             self._domain, sizes, len(self._finer.looks), rows, self._budget, self._epsilon, self._rng, self._constants
         )
-        weak = rows * of_record < self._constants.totals_below
+        weak = rows * of_record < self._constants.even_below
         table, self._shares = self._first_step(counts, weak)
         intercept, tables = centred_log(self._shares), [table]
         while len(tables) < self._plan.steps:
@@ -338,13 +340,14 @@ class _Fit:
 
     def _first_step(self, counts: Histogram, weak: bool) -> tuple[Table, Floats]:
         """Return the first table and the class shares. The model errs by the counts of the cells, which it asks for."""
-        shares = class_shares(counts)
+        classes = len(self._domain.classes)
+        shares = np.full(classes, 1 / classes) if weak else class_shares(counts)
         model = _on_grid(centred_log(shares), ())
         columns, price, epsilon = self._choose(model, (), self._caps(shares, first=True))
         cells = self._finer.table.histogram(*columns, self._target, epsilon=epsilon)
         self._record(table_title(self._finer.names(columns)), cells, 1)
         if weak:  # class counts alone say little
-            shares = class_shares(counts, cells)
+            shares = told_shares(counts, cells)
         return Table(columns, *from_counts(self._finer.domain, columns, cells, shares), price), shares
 
     def _step(self, intercept: tuple[float, ...], tables: Sequence[Table]) -> Table:

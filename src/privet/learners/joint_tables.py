@@ -44,6 +44,7 @@ from privet.learners.log_odds import (
     from_counts,
     ordered_cells,
     table_title,
+    told_shares,
 )
 from privet.models.model import Floats
 from privet.models.tables import Table
@@ -317,9 +318,11 @@ class _JointFit:
     def _buy_first(self, part: float) -> None:
         """Choose the attribute in which a model of constant shares errs most, and buy its table by itself.
 
-        The residuals of such a model are functions of counts, which also say how large the classes are.
+        The residuals of such a model are functions of counts, which also say how large the classes are. Shares are even
+        as far as noise hides how large they are: else noise would weigh one class more than another in the choice.
         """
         constants, domain, price = self._constants, self._declared, self._share(part)
+        self._set_shares(told_shares(self._counts))
         sizes = [domain[name].size for name in domain.attributes]
         paid = self._share(part * constants.first_choice)
         chosen = self._base.top_residual_tables(
@@ -334,7 +337,7 @@ class _JointFit:
         columns = (domain.attributes[chosen.indices[0]],)
         counts = self._base.histogram(*columns, domain.target_column.name, epsilon=Rho(price - paid))
         self._record(table_title(columns), counts)
-        shares = class_shares(self._counts, counts)
+        shares = told_shares(self._counts, counts)
         self._set_shares(shares)
         values, deviation = from_counts(domain, columns, counts, shares)
         if self._numbers == 1:  # log odds of the second class, instead of half of them for each

@@ -101,17 +101,49 @@ def class_shares(*histograms: Histogram) -> Floats:
     array of float
         Positive shares that add up to 1.
     """
+    counts, variance = _class_totals(histograms)
+    positive = np.maximum(counts, 0)
+    noise = 2 * math.sqrt(variance)
+    shares = (positive + noise) / (positive.sum() + len(positive) * noise)
+    clipped = np.clip(shares, 0.05 if len(positive) == 2 else 0.001, 0.95)
+    return np.asarray(clipped / clipped.sum())
+
+
+def told_shares(*histograms: Histogram) -> Floats:
+    """Return class shares as far as noise lets classes be told apart: even ones where it does not.
+
+    What `class_shares` returns is moved towards even shares by the part of the differences that noise alone would
+    make (James and Stein). Where signal is little, noisy shares would decide what every row is taken for.
+
+    Parameters
+    ----------
+    *histograms : Histogram
+        As for `class_shares`.
+
+    Returns
+    -------
+    array of float
+        Positive shares that add up to 1.
+    """
+    counts, variance = _class_totals(histograms)
+    seen = float(((counts - counts.mean()) ** 2).sum())
+    expected = (len(counts) - 1) * variance  # of noise alone
+    even = 1 / len(counts)
+    return np.asarray(even + (max(0.0, 1 - expected / seen) if seen else 0.0) * (class_shares(*histograms) - even))
+
+
+def _class_totals(histograms: Sequence[Histogram]) -> tuple[Floats, float]:
+    """Return the noisy count of each class, averaged over histograms by their accuracy, and the variance of its noise.
+
+    That of Laplace noise; of Gaussian noise it is twice the variance, which errs towards even shares.
+    """
     totals = [histogram.values.reshape(-1, histogram.values.shape[-1]).astype(np.float64) for histogram in histograms]
     scales = [
         histogram.noise.scale * math.sqrt(len(cells)) for histogram, cells in zip(histograms, totals, strict=True)
     ]
     weights = 1 / np.array(scales) ** 2
     counts = np.average([cells.sum(axis=0) for cells in totals], axis=0, weights=weights)
-    positive = np.maximum(counts, 0)
-    noise = 2 * math.sqrt(2) / math.sqrt(weights.sum())
-    shares = (positive + noise) / (positive.sum() + len(positive) * noise)
-    clipped = np.clip(shares, 0.05 if len(positive) == 2 else 0.001, 0.95)
-    return np.asarray(clipped / clipped.sum())
+    return counts, 2 / float(weights.sum())
 
 
 def prior_alone(

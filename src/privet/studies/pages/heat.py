@@ -9,7 +9,8 @@ from privet.studies.findings import Cell, Panel
 from privet.studies.pages.words import amount, number_text, ours_text
 from privet.text import shortened, width_of
 
-ROW, ROOM, NAMES = 40, 410, 120  # pixels: a row, all columns, and the names of rows at most
+ROW, ROOM, NAMES = 40, 530, 220  # pixels: a row, names and columns, and the names of rows at most
+LETTERS = 32  # of the name of a row
 SMALL = 22  # pixels of a cell without a number
 
 
@@ -20,13 +21,13 @@ def heat(panel: Panel, span: tuple[float, float] | None = None) -> Drawing:
         columns.sort(key=float)
     means = [cell.ours.mean for cell in panel.cells]
     low, high = span or (min(means), max(means))
-    names = min(max(LETTER * width_of(shortened(series, 17)) for series in panel.series) + 12, NAMES)
-    wide = min(max(ROOM / len(columns), 40), 84)
+    names = min(max(LETTER * width_of(shortened(series, LETTERS)) for series in panel.series) + 12, NAMES)
+    wide = min(max((ROOM - names) / len(columns), 40), 84)
     places = max((_places(cell.ours.mean) for cell in panel.cells), default=0)
     drawn = [text(0, 16, panel.y, "title")]
     for i, series in enumerate(panel.series):
         y = 30 + ROW * i
-        drawn.append(text(names - 8, y + ROW / 2 + 4, series, "label end", 17))
+        drawn.append(text(names - 8, y + ROW / 2 + 4, series, "label end", LETTERS))
         for cell in panel.line(series):
             x = names + wide * columns.index(cell.at)
             share = (cell.ours.mean - low) / (high - low) if high > low else 0.5
@@ -59,12 +60,12 @@ def cells(panel: Panel, span: tuple[float, float] | None = None) -> Drawing:
     """
     columns = list(dict.fromkeys(cell.at for cell in panel.cells))
     most = max([abs(cell.ours.mean) for cell in panel.cells] if span is None else map(abs, span), default=1.0) or 1.0
-    names = min(max(LETTER * width_of(shortened(series, 17)) for series in panel.series) + 12, NAMES)
-    wide = min(max(ROOM / len(columns), 4), SMALL)
+    names = min(max(LETTER * width_of(shortened(series, LETTERS)) for series in panel.series) + 12, NAMES)
+    wide = min(max((ROOM - names) / len(columns), 4), SMALL)
     drawn = [text(0, 16, panel.y, "title")]
     for i, series in enumerate(panel.series):
         y = 30 + SMALL * i
-        drawn.append(text(names - 8, y + SMALL / 2 + 4, series, "label end", 17))
+        drawn.append(text(names - 8, y + SMALL / 2 + 4, series, "label end", LETTERS))
         for cell in panel.line(series):
             x, value = names + wide * columns.index(cell.at), cell.ours.mean
             told = f"{cell.series}, {panel.x} {amount(cell.at)}: {ours_text(cell.ours)}"
