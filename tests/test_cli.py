@@ -218,7 +218,7 @@ def test_the_demo_tells_the_story_and_can_be_run_twice(tmp_path: Path) -> None:
         )
     report = (tmp_path / "story" / "report.html").read_text(encoding="utf-8")
     assert report.count("<section>") == 11
-    assert "<h2>At a glance</h2>" in report and "can be found out from the private tree" in report
+    assert "<h2>At a glance</h2>" in report and "given away by the private tree" in report
     verdicts = report[report.index("What does a published tree give away?") :]
     assert len(re.findall(r'<section class="(?:good|alarm)">', verdicts)) == 2  # with privacy and without
     assert report.count('<div class="rows" role="img"') == 5  # accuracies and answers, as wide as a phone

@@ -192,6 +192,8 @@ def test_a_table_of_other_people_is_refused_with_its_line() -> None:
         audit(pd.DataFrame({"zip": ["476"], "state": ["ill"], "count": [6], "colour": ["red"]}))
     with pytest.raises(ModelError, match=r"line 2 of the table has the count 'many'"):
         audit(table(("476", "total", "many", 2)))
+    with pytest.raises(ModelError, match="no line with a value of 'state'; it may be cut short"):
+        audit(table(("476", "total", 1, 2))[["zip", "age"]].assign(state="", count=1))
     for endless in ("1e400", "1" + "0" * 400, "2.5"):
         with pytest.raises(ModelError, match=r"line 2 of the table has the count "):
             audit(table(("476", "total", endless, 2)))

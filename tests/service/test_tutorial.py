@@ -8,7 +8,6 @@ import re
 import shlex
 import subprocess
 import sys
-import sysconfig
 import tomllib
 from pathlib import Path
 
@@ -112,9 +111,10 @@ def test_the_commands_of_the_container_file_install_and_start(tmp_path: Path, mo
     subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
     (wheel,) = tmp_path.glob("*.whl")
     (tmp_path / "dependencies").mkdir()
-    for path in Path(sysconfig.get_path("purelib")).iterdir():
-        if "privet" not in path.name.lower() and path.suffix != ".pth":
-            (tmp_path / "dependencies" / path.name).symlink_to(path)
+    folders = [Path(name) for name in sys.path if Path(name).name == "site-packages"]
+    for name, path in {path.name: path for folder in folders for path in folder.iterdir()}.items():
+        if "privet" not in name.lower() and path.suffix != ".pth":
+            (tmp_path / "dependencies" / name).symlink_to(path)
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "prefix")], check=True)
     (packages,) = (tmp_path / "prefix" / "lib").glob("python3*/site-packages")
     (packages / "dependencies.pth").write_text(str(tmp_path / "dependencies"))

@@ -20,7 +20,7 @@ from privet.studies.catalog import study, work
 from privet.studies.findings import DEPENDS, Findings
 from privet.studies.folder import gather, outcomes
 from privet.studies.papers import liu
-from privet.studies.papers.liu import queries
+from privet.studies.papers.liu import query_analysis
 from privet.studies.papers.liu.runs import EPSILONS, OTHERS, PRINTED_K, Runs, over, steadier
 from privet.studies.papers.liu.walk import coded
 from privet.studies.published import numbers
@@ -265,31 +265,31 @@ def test_a_reading_reproduces_the_table_or_not(name: str) -> None:
 @pytest.mark.parametrize("values", [2, 5])
 def test_the_counts_of_a_node_err_and_cost_as_the_formulas_say(values: int) -> None:
     """A mean of 400 sums of squares, whose standard error is 8% at most: half of the noise or twice of it is found."""
-    settings = (("answers", 400), ("task", queries.TASK), ("values", values))
+    settings = (("answers", 400), ("task", query_analysis.TASK), ("values", values))
     found = work(Trial("generated", "counts", "0.1", 1, settings=settings))
     assert found["numbers"] == 2 * values
-    for way, closed in queries.CLOSED.items():
+    for way, closed in query_analysis.CLOSED.items():
         assert found["errors"][way] == pytest.approx(closed(values), rel=0.32), way
-    assert found["charged"] == {queries.EACH: "2", queries.ACCUMULATED: "2", "counts": "3", "choice": "1"}
+    assert found["charged"] == {query_analysis.EACH: "2", query_analysis.ACCUMULATED: "2", "counts": "3", "choice": "1"}
 
 
 def test_noisy_counts_are_beaten_or_not() -> None:
     """Trees by all counts are ahead of the others or behind; counts of leaves alone are better than sizes or worse."""
 
-    names = {queries.kind(way.trial("", "", 0, None)): name for name, way in queries.WAYS.items()}
+    names = {query_analysis.kind(way.trial("", "", 0, None)): name for name, way in query_analysis.TREES.items()}
 
     def read_with(ahead: str) -> Findings:
         found = []
         for trial in study("liu-query-analysis").trials("quick"):
-            if dict(trial.settings).get("task") != queries.TASK:
-                accuracy = 80 + 5 * (names[queries.kind(trial)] == ahead) + 0.1 * normal(trial)
+            if dict(trial.settings).get("task") != query_analysis.TASK:
+                accuracy = 80 + 5 * (names[query_analysis.kind(trial)] == ahead) + 0.1 * normal(trial)
                 found.append(Outcome(trial, {"accuracy": accuracy}))
         return study("liu-query-analysis").read(found)
 
-    assert holding(read_with(queries.ALL), "low accuracy") is False
-    assert holding(read_with(queries.CHOICE), "low accuracy", "beside one choice by the same criterion") is True
-    assert holding(read_with(queries.LEAVES), "impractical") is False
-    assert holding(read_with(queries.BOUGHT), "impractical") is True
+    assert holding(read_with(query_analysis.ALL), "low accuracy") is False
+    assert holding(read_with(query_analysis.CHOICE), "low accuracy", "beside one choice by the same criterion") is True
+    assert holding(read_with(query_analysis.LEAVES), "impractical") is False
+    assert holding(read_with(query_analysis.BOUGHT), "impractical") is True
 
 
 def test_pairs_are_of_folds_that_both_have() -> None:

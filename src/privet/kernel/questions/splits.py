@@ -81,10 +81,10 @@ class SelectQuestion(Question[Choice]):
             return self._with_thresholds(engine, rows, domain, exact_scores)
         names = list(exact_scores)
         by_name = np.stack(list(exact_scores.values()), axis=1)
-        own = self.candidates.map(lambda mine: tuple(names.index(str(name)) for name in mine))
+        own = self.candidates.map(lambda mine: np.array([names.index(str(name)) for name in mine]))
         if len(own.values) == 1:
             return by_name[:, own.values[0]]
-        return (by_name[part, positions] for part, positions in enumerate(own))
+        return (exact.take(positions) for exact, positions in zip(by_name, own, strict=True))
 
     def exact_tables(self, engine: Engine, rows: Rows, domain: Domain) -> dict[str, Counts]:
         """Return counts [part, cell, class] of the attributes that compete by their cells."""

@@ -94,7 +94,10 @@ def _long(
 ) -> Statements:
     """A line for each group and value; without a count each line is a person."""
     told = [str(text_of(value) or "").strip() for value in frame[sensitive]]
-    public = Values.seen(text for text in told if text.lower() not in TOTALS) if values is None else Values.of(values)
+    seen = [text for text in told if text.lower() not in TOTALS]
+    if values is None and not seen:
+        raise ModelError(f"the table has no line with a value of '{sensitive}'; it may be cut short.")
+    public = Values.seen(seen) if values is None else Values.of(values)
     groups: dict[tuple[Condition, ...], list[tuple[int, int | None, tuple[float, float]]]] = {}
     conditions = _conditions(frame, attributes)
     numbers = [(1.0, 1.0)] * len(frame) if count is None else [_count(v, at) for at, v in enumerate(frame[count], 2)]

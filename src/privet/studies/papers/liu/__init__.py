@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from privet.studies.papers.liu import queries
+from privet.studies.papers.liu import query_analysis
 from privet.studies.papers.liu.read import BUDGET, read_by_k, read_figure, read_table
 from privet.studies.papers.liu.runs import EPSILONS, MAXIMAL, OTHERS, PAPER, PRINTED_K, RANDOM, READINGS, SMALL_K
 from privet.studies.papers.liu.walk import walked
@@ -163,16 +163,16 @@ def _studies(data: str, table: int, figure: int, by_k: int) -> tuple[Study, ...]
 
 STUDIES: tuple[Study, ...] = (
     Study(
-        f"{PAPER}-{queries.PLACE}",
+        f"{PAPER}-{query_analysis.PLACE}",
         "How many counts a tree asks for, and what fewer are worth",
         f"{SOURCE}, section 4",
-        queries.trials,
-        queries.read,
-        queries.TABLES,
+        query_analysis.trials,
+        query_analysis.read,
+        query_analysis.TABLES,
         "Section 4 counts the queries of a tree and their errors, to say why InfoGain by noisy counts is not accurate "
         "and why counts are not added up from the leaves.",
     ),
     *_studies("mushroom", 2, 7, 9),
     *_studies("adult", 3, 8, 10),
 )
-TASKS: dict[str, Work] = {"walk": walked, **queries.TASKS}
+TASKS: dict[str, Work] = {"walk": walked, **query_analysis.TASKS}

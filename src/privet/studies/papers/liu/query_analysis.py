@@ -93,7 +93,7 @@ def node(trial: Trial) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True)
-class Way:
+class TreeQueries:
     """How a tree gets its splits and its counts: a learner as published, at depth 3."""
 
     learner: str
@@ -112,14 +112,14 @@ ALL, CHOICE, BOUGHT, LEAVES = (
     "one choice by Max, counts of leaves alone",
 )
 VOTES = {score: f"maximal votes (MaxTree), the {name}" for score, name in READINGS.items()}
-WAYS = {
-    ALL: Way("sulq-id3"),
-    CHOICE: Way("diffpid3", (("criterion", "infogain"),)),
-    BOUGHT: Way("diffpid3", (("criterion", "max"),)),
-    LEAVES: Way(
+TREES = {
+    ALL: TreeQueries("sulq-id3"),
+    CHOICE: TreeQueries("diffpid3", (("criterion", "infogain"),)),
+    BOUGHT: TreeQueries("diffpid3", (("criterion", "max"),)),
+    LEAVES: TreeQueries(
         "diffpid3", (("criterion", "max"),), (("task", REREAD), ("plan.budget", "fixed"), ("plan.stop", "never"))
     ),
-    **{name: Way("maxtree", (("score", score),), (("task", "walk"),)) for score, name in VOTES.items()},
+    **{name: TreeQueries("maxtree", (("score", score),), (("task", "walk"),)) for score, name in VOTES.items()},
 }
 
 
@@ -133,7 +133,7 @@ def trials(size: str) -> list[Trial]:
     return of_nodes + [
         way.trial(data, epsilon, fold, rows)
         for data in TABLES
-        for way in WAYS.values()
+        for way in TREES.values()
         for epsilon in BUDGETS[size]
         for fold in range(FOLDS[size])
     ]
@@ -146,7 +146,7 @@ def read(outcomes: Sequence[Outcome]) -> Findings:
     """Return how far the counts of a node err, and how good trees are that ask for more or fewer of them."""
     nodes: dict[int, list[Mapping[str, Any]]] = {}
     trees: dict[str, dict[str, dict[str, dict[int, float]]]] = {data: {} for data in TABLES}
-    names = {kind(way.trial("", "", 0, None)): name for name, way in WAYS.items()}
+    names = {kind(way.trial("", "", 0, None)): name for name, way in TREES.items()}
     for outcome in outcomes:
         trial, result = outcome.trial, outcome.result
         assert result is not None
@@ -176,7 +176,7 @@ def read(outcomes: Sequence[Outcome]) -> Findings:
         if lines:
             cells = (
                 Cell(name, float(epsilon), Estimate.of(list(folds.values())))
-                for name in WAYS
+                for name in TREES
                 for epsilon, folds in sorted(lines.get(name, {}).items(), key=lambda each: float(each[0]))
             )
             panels.append(Panel(f"{data}, depth {SMALL_K}", "epsilon", tuple(cells), log=True))
