@@ -296,18 +296,21 @@ class Publication:
                 continue
             at = self.position(name)
             codes, which = np.unique(self.people.codes[here, at], return_inverse=True)
-            sizes = np.bincount(which, weights=self.people.sizes[here])
+            sizes = np.bincount(which, weights=self.people.sizes[here]).astype(np.int64)
             if len(codes) > 1 and (self._fewer(at, codes, sizes) >= least).any():
                 return True
         return False
 
-    def _fewer(self, attribute: int, codes: Integers, sizes: Floats) -> Floats:
+    def _fewer(self, attribute: int, codes: Integers, sizes: Integers) -> Integers:
         """How many people are on the smaller side of each threshold that scikit-learn can divide these values at."""
-        values = [self.people.attributes[attribute].values[code] for code in codes.tolist()]
-        found = [number_of(value) for value in values]
-        if any(number is None and value is not None for number, value in zip(found, values, strict=True)):
-            return np.empty(0)  # a column of other texts was never seen by the tree
-        numbers = np.array([np.nan if number is None else number for number in found])
+        known = self.people.attributes[attribute]
+        if known.numbers is not None:
+            numbers = known.numbers[codes]
+        elif any(value is not None and number_of(value) is None for value in known.values):
+            return np.empty(0, dtype=np.int64)  # a column of other texts was never seen by the tree
+        else:
+            found = (number_of(known.values[code]) for code in codes.tolist())
+            numbers = np.array([np.nan if number is None else number for number in found])
         rising = np.argsort(numbers)  # without a number: last
         missing = np.isnan(numbers[rising])
         cuts = np.flatnonzero(self._rises(numbers[rising]) | missing[1:])
