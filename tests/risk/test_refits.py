@@ -300,6 +300,23 @@ def test_leaves_of_too_few_rows_on_a_side_need_not_be_pure() -> None:
     assert not found.safe and "min_samples_leaf = 5" in found.verdict.reason
 
 
+def test_random_splits_may_leave_rows_without_a_number_among_others() -> None:
+    """One of three in a leaf is ill, which its label hides: taken for pure, it would add a hundredth to the others."""
+    frame = pd.DataFrame({"x": [0.0] * 100 + [1.0, 1.0, None]})
+    values = ["well"] * 102 + ["ill"]
+    trees = (DecisionTreeClassifier(splitter="random", random_state=seed).fit(frame, values) for seed in range(50))
+    fitted = next(tree for tree in trees if sorted(tree.tree_.n_node_samples.tolist()) == [3, 100, 103])
+    found = privet.audit(
+        fitted, frame, sensitive="y", published="labels", baseline={"well": 0.99, "ill": 0.01}, remedies=False
+    )
+    assert not found.safe and found.own.largest == pytest.approx(0.99 / 3)
+    alone = DecisionTreeClassifier(splitter="random").fit(frame[100:], ["well"] * 3)
+    found = posterior_audit(
+        alone, frame[100:], sensitive="y", values=["ill", "well"], published="labels", remedies=False
+    )
+    assert not found.safe and "splitter = random" in found.verdict.reason
+
+
 def test_counts_show_that_a_tree_was_not_grown_to_the_end() -> None:
     """With min_samples_leaf leaves stay mixed, and a text does not say so: its counts do, and nobody is certain."""
     frame = pd.DataFrame({"x": [1, 2, 3, 4, 5, 6, 7, 8] * 5})

@@ -284,11 +284,11 @@ class Publication:
             leaf
             for leaf in self.leaves
             if stopping.divides(len(self.tree.ancestors(leaf)), int(self.sizes[leaf]))
-            and self._divisible(leaf, stopping.least)
+            and self._divisible(leaf, stopping)
         )
 
-    def _divisible(self, leaf: int, least: int = 1) -> bool:
-        """Could a threshold divide the people of a leaf, with so many on either side?"""
+    def _divisible(self, leaf: int, stopping: Stopping) -> bool:
+        """Could a threshold divide the people of a leaf, with enough on either side?"""
         names = self.people.names if self.tree.features is None else self.tree.features
         here = self.profiles[leaf]
         for name in names:
@@ -297,11 +297,11 @@ class Publication:
             at = self.position(name)
             codes, which = np.unique(self.people.codes[here, at], return_inverse=True)
             sizes = np.bincount(which, weights=self.people.sizes[here]).astype(np.int64)
-            if len(codes) > 1 and (self._fewer(at, codes, sizes) >= least).any():
+            if len(codes) > 1 and (self._fewer(at, codes, sizes, stopping.is_random) >= stopping.least).any():
                 return True
         return False
 
-    def _fewer(self, attribute: int, codes: Integers, sizes: Integers) -> Integers:
+    def _fewer(self, attribute: int, codes: Integers, sizes: Integers, is_random: bool) -> Integers:
         """How many people are on the smaller side of each threshold that scikit-learn can divide these values at."""
         known = self.people.attributes[attribute]
         if known.numbers is not None:
@@ -313,11 +313,11 @@ class Publication:
             numbers = np.array([np.nan if number is None else number for number in found])
         rising = np.argsort(numbers)  # without a number: last
         missing = np.isnan(numbers[rising])
-        cuts = np.flatnonzero(self._rises(numbers[rising]) | missing[1:])
-        below, whole = np.cumsum(sizes[rising]), sizes.sum()
-        left = below[cuts]
-        if missing.any():  # whoever has no number may go left as well
-            left = np.concatenate([left, below[cuts[:-1]] + sizes[rising][missing].sum()])
+        cuts = np.flatnonzero(self._rises(numbers[rising]))
+        below, whole, lacking = np.cumsum(sizes[rising]), sizes.sum(), sizes[rising][missing].sum()
+        left = np.concatenate([below[cuts], below[cuts] + lacking])  # whoever has no number may go either way
+        if lacking and not is_random:
+            left = np.append(left, lacking)
         return np.asarray(np.minimum(left, whole - left))
 
     def unclear(self, leaf: int) -> bool:
@@ -468,7 +468,11 @@ class Publication:
         are_there = bool(tree.children[0]) and (len(tree.features or self.people.names) > 1 or self.cuts_numbers)
         if are_there and tree.criterion is None:
             return tree.silent
-        return tree.pruned if any(not self.pure(leaf) and self._divisible(leaf) for leaf in self.leaves) else ""
+        return (
+            tree.pruned
+            if any(not self.pure(leaf) and self._divisible(leaf, Stopping()) for leaf in self.leaves)
+            else ""
+        )
 
     @cached_property
     def cuts_numbers(self) -> bool:

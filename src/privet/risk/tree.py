@@ -354,12 +354,13 @@ class Stopping:
 
     A leaf above that depth with enough rows, which some threshold divides with enough of them on either side, is pure:
     otherwise it would have been divided. That holds whatever its criterion, and with random splits too where one row on
-    either side is enough.
+    either side is enough; but these never part rows that miss a number from others that are alike.
     """
 
     depth: int | None = None
     rows: int = 2
     least: int = 1  # rows on either side of a threshold
+    is_random: bool = False  # are thresholds drawn at random?
     is_assumed: bool = False  # is the depth only that of the tree, as nothing says whether one was set?
 
     def divides(self, depth: int, rows: int) -> bool:

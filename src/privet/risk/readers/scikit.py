@@ -110,20 +110,20 @@ def _order_of(places: Sequence[int], values: int) -> tuple[int, ...]:
 
 def _why_pruned(estimator: Any, is_weighted: bool) -> str:
     """Why rows that were not divided tell something of their values besides; empty if they do not."""
-    unset: dict[str, int | None] = {
+    unset: dict[str, str | int | None] = {
         "min_impurity_decrease": 0,
         "ccp_alpha": 0,
         "max_leaf_nodes": None,
         "monotonic_cst": None,
     }
     if not _tries_all(estimator):
-        unset |= {"min_samples_leaf": 1, "min_weight_fraction_leaf": 0}
+        unset |= {"min_samples_leaf": 1, "min_weight_fraction_leaf": 0, "splitter": "best"}
     if is_weighted:
         unset["min_weight_fraction_leaf"] = 0
     name = next((name for name, default in unset.items() if getattr(estimator, name) != default), None)
     if name is None:
         return ""
-    setting = shown if isinstance(shown := getattr(estimator, name), int | float) else "set"
+    setting = shown if isinstance(shown := getattr(estimator, name), str | int | float) else "set"
     return f"with {name} = {setting} rows that were not divided tell something of their values"
 
 
@@ -151,7 +151,7 @@ def _stopping(estimator: Any, is_weighted: bool) -> Stopping | None:
     least = max(least, math.ceil(estimator.min_weight_fraction_leaf * rows))
     if least > 1 and not _tries_all(estimator):
         return None
-    return Stopping(estimator.max_depth, fewest, least)
+    return Stopping(estimator.max_depth, fewest, least, not _BEST["splitter"](estimator))
 
 
 def _names(estimator: Any) -> tuple[str, ...]:
