@@ -30,14 +30,19 @@ WIDTH = "96"
 
 INTRODUCTION = """# The first hour
 
-Three public files that no rule or setting of privet was chosen by, each from CSV to an audited model in five
-commands. No line of a draft was edited. `python -m evidence.first_hour` (`pip install 'privet[evidence]'`)
-typed it and wrote this page; noise is real, so numbers differ with every run.
+This page takes three public files, each from CSV to an audited model in five commands. No rule or setting of
+privet was chosen by looking at these files, and no line of a drafted domain was edited. The commands were typed,
+and this page was written, by `python -m evidence.first_hour` (`pip install 'privet[evidence]'`). The noise is
+real, so numbers differ with every run.
 
-**Public files play the private table here**, so that the output of `domain check` and `audit`, which are for
-the owner's eyes, can be shown. Of each file a tenth is the public sample that the domain is drafted from,
-seven tenths are the private table, and two tenths are new rows that only `predict` sees. An audit takes every
-row for a person.
+**Public files play the private table here.** The output of `domain check` and `audit` is for the owner's eyes;
+with public files it can be shown. Each file is divided at random:
+
+* a tenth is the public sample that the domain is drafted from;
+* seven tenths are the private table;
+* two tenths are new rows that only `predict` sees.
+
+An audit takes every row for a person.
 """
 
 
