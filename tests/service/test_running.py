@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import shutil
 import signal
+import socket
 import subprocess
 import threading
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import httpx2
 import pytest
 from kernel.people import DOMAIN, FRAME
 from service.server_process import serving
+from service.test_boundary import COUNT, bearer, connected
 
 import privet
 from privet import ledger_lines
@@ -303,3 +306,59 @@ def test_ticks_follow_from_the_public_bound_of_the_rows() -> None:
         assert connection.table("people")._backend.described["tick"] == 0.01
         connection.table("people").count(1)
         assert served.service.limits == limits != UNLIMITED
+
+
+# -- connections that keep a server waiting --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GET /v1/tables HTTP/1.1\r\nHost: local", b"GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"],
+)
+def test_a_connection_without_a_request_is_closed_and_one_that_waits_for_its_answer_is_not(sent: bytes) -> None:
+    limits = Limits(rate=1e9, burst=10**6, refresh=0, header_seconds=0.02)
+    with serve_seeded(FRAME, DOMAIN, 10, seed=3, limits=limits, tick=0.2) as served, connected(served) as connection:
+        connection.sendall(sent)
+        while piece := connection.recv(65536):
+            assert piece and sent.endswith(b"\r\n\r\n")
+        reply = httpx2.post(f"{served.url}/v1/tables/people/answers", headers=bearer(served.token()), json=COUNT)
+        assert reply.status_code == 200  # after ten times as long
+
+
+def assert_closed(connection: socket.socket, piece: bytes, read: bool) -> None:
+    """The server hangs up on a client that goes on sending, within half a minute."""
+    connection.settimeout(0.001)
+    with pytest.raises(ConnectionError):
+        for _ in range(30_000):
+            with suppress(TimeoutError):
+                connection.sendall(piece)
+                if read and not connection.recv(65536):
+                    raise ConnectionError
+
+
+@pytest.mark.parametrize("line", ["GET /v1/openapi.json", "POST /v1/tables/people/answers", "PUT /nowhere"])
+def test_a_connection_is_closed_whose_body_goes_on_after_the_reply(line: str) -> None:
+    limits = Limits(rate=1e9, burst=10**6, refresh=0, header_seconds=0.02)
+    with serve_seeded(FRAME, DOMAIN, 10, seed=3, limits=limits) as served, connected(served) as connection:
+        connection.sendall(f"{line} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {10**9}\r\n\r\n".encode())
+        assert connection.recv(65536).startswith(b"HTTP/1.1 ")
+        assert_closed(connection, b"x", read=True)
+
+
+def test_a_connection_is_closed_whose_replies_nobody_reads() -> None:
+    limits = Limits(rate=1e9, burst=10**6, refresh=0, header_seconds=0.02)
+    with serve_seeded(FRAME, DOMAIN, 10, seed=3, limits=limits) as served, connected(served) as connection:
+        assert_closed(connection, b"GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n", read=False)
+
+
+def test_a_body_that_goes_wrong_after_the_reply_ends_the_connection(caplog: pytest.LogCaptureFixture) -> None:
+    """And writes no traceback: whoever has no token would fill the log."""
+    with serve_seeded(FRAME, DOMAIN, 10, seed=3) as served, connected(served) as connection:
+        connection.sendall(b"POST /v1/tables HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+        reply = connection.recv(65536)
+        while not reply.endswith(b"}"):  # headers and body may come apart
+            reply += connection.recv(65536)
+        assert reply.startswith(b"HTTP/1.1 405")
+        connection.sendall(b"no length\r\n")
+        assert connection.recv(65536) == b""
+    assert caplog.records == []
