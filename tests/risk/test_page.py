@@ -166,8 +166,15 @@ def test_the_best_remedy_is_marked() -> None:
         Remedy("merge leaves", "Merge them.", True, 0.6, 0, 0.7, 0.9),
         Remedy("withhold counts", "Say less.", True, 0.7, 0, 0.9, 0.9),
         Remedy("withhold rates", "Say nothing.", False, 1.0, 2, 0.9, 0.9),
+        Remedy("withhold weights", "Say labels.", False, 0.7, 0, 0.9, 0.9),
     )
     content = page(replace(made(), remedies=remedies))
+    assert re.findall(r'data-head="enough\?">(?:<span class="chip">)?([^<]+)', content) == [
+        "yes",
+        "yes, the best",
+        "no",
+        "not known",
+    ]
     assert re.findall(r'<tr class="best"><td>([^<]+)', content) == ["Say less."]
     assert "90.0% → 70.0%" in content
 

@@ -47,6 +47,11 @@ class Remedy:
         return self.told if not self.groups else f"{self.told.partition(': ')[0]}."
 
     @property
+    def is_unknown(self) -> bool:
+        """Was nobody found whom it leaves exposed, where not everything can be computed?"""
+        return not self.enough and self.known == 0
+
+    @property
     def cost(self) -> float | None:
         """How much accuracy it costs."""
         if self.accuracy is None or self.accuracy_before is None:

@@ -137,7 +137,8 @@ def _remedies(audit: Audit) -> Table:
     grid.add_column("what")
     marked = audit.best
     for each in audit.remedies:
-        mark = "best" if each is marked else "enough" if each.enough else "not enough"
+        mark = "enough" if each.enough else "not known" if each.is_unknown else "not enough"
+        mark = "best" if each is marked else mark
         known = UNKNOWN if each.known is None else f"{each.known:,}"
         numbers = (probability(each.worst), known, accuracy(each))
         grid.add_row(Text(mark, style="bold" if each is marked else ""), *map(Text, numbers), Text(plain(each.told)))
