@@ -122,7 +122,6 @@ from privet.kernel.session import Question as Question
 from privet.kernel.session import RowSets as RowSets
 from privet.kernel.session import Session as Session
 from privet.kernel.session import Step as Step
-from privet.kernel.session import json_forms as json_forms
 from privet.kernel.shadow import Raced as Raced
 from privet.kernel.shadow import keyed_run as keyed_run
 from privet.kernel.shadow import race as race

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import cache
-from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Self, TypeVar, cast, get_type_hints
+from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Self, TypeVar, cast
 
 import numpy as np
 
@@ -86,8 +85,16 @@ class Question(ABC, Generic[R]):
 
     def to_json(self, brief: bool = False) -> Json:
         """Return the question as JSON: what a request consists of; in a brief form a model is its hash."""
-        content = {name: form.write(getattr(self, name), brief) for name, form in json_forms(type(self)).items()}
-        return {"question": self.kind, "version": self.version, **content}
+        names = [own.name for own in fields(self)]  # type: ignore[arg-type]
+        return {
+            "question": self.kind,
+            "version": self.version,
+            **{name: self.field_json(name, brief) for name in names},
+        }
+
+    def field_json(self, name: str, brief: bool) -> Json:
+        """Return the JSON form of a field; `privet.question_json` says for each type of fields how it is read."""
+        return json_of(getattr(self, name), brief)
 
     def identity(self) -> Json:
         """Return the JSON form with every model replaced by its hash: what the ledger keeps."""
@@ -99,34 +106,18 @@ class Question(ABC, Generic[R]):
         return digest(self.identity())
 
 
-class JsonField(NamedTuple):
-    """How a field of a question is written as JSON."""
-
-    what: str  # in words; `privet.question_json` finds by them how it is read
-    write: Callable[[Any, bool], Json] = lambda value, brief: value
-
-
-@cache
-def json_forms(question: type[Question[Any]]) -> dict[str, JsonField]:
-    """Return the form of each field of a question, which stands in its annotation."""
-    hints = get_type_hints(question, include_extras=True)
-    return {own.name: hints[own.name].__metadata__[0] for own in fields(question)}  # type: ignore[arg-type]
-
-
-TEXT = JsonField("a text")
-TEXTS = JsonField("a list of texts")
-GROUPS = JsonField("a list of lists of texts")
-FLAG = JsonField("true or false")
-WHOLE = JsonField("a whole number")
-WHOLES = JsonField("a list of whole numbers")
-FRACTION = JsonField("a fraction in a text, such as 1/3", lambda value, brief: str(value))
-MODEL = JsonField("a model", AdditiveModel.to_json)
-CRITERION = JsonField("a criterion", lambda rule, brief: rule.to_json())
-
-
-def per_part(what: str) -> JsonField:
-    """Return the form of a field with a value for each part."""
-    return JsonField(f"{what} for each part", lambda values, brief: values.to_json(lambda value: value))
+def json_of(value: Any, brief: bool) -> Json:
+    """Return the JSON form of a field, which its type decides."""
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, AdditiveModel):
+        return value.to_json(brief)
+    if isinstance(value, PerPart):
+        return value.to_json(lambda own: own)
+    if hasattr(value, "to_json"):  # a criterion, a condition, a column of a table
+        form: Json = value.to_json()
+        return form
+    return [json_of(own, brief) for own in value] if isinstance(value, tuple) else value
 
 
 def cell_sum(domain: Domain, tables: Iterable[Sequence[str]]) -> int:

@@ -11,11 +11,12 @@ how. With two classes its entries are the same but for their signs, and one numb
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,18 +26,12 @@ from privet.kernel.accounting import IntegerNoise, ResidualNoise, Unit
 from privet.kernel.additive import RESIDUAL_GRID, AdditiveModel
 from privet.kernel.criteria import roomy
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import (
-    CorrectQuery,
-    CountQuery,
-    Counts,
-    Engine,
-    ResidualQuery,
-    Residuals,
-)
+from privet.kernel.engines.contract import CorrectQuery, Counts, Engine, ResidualQuery, Residuals
 from privet.kernel.limits import GRAIN, MAX_CELLS, MAX_RELEASED, Json, is_name
 from privet.kernel.mechanisms import GaussianTables, IndexSelection, Mechanism, TopK
+from privet.kernel.questions.counts import CountingQuestion, exact_cells
 from privet.kernel.rows import Condition, PerPart, Rows
-from privet.kernel.session import FLAG, GROUPS, MODEL, TEXTS, WHOLE, WHOLES, JsonField, Question, cell_sum, check_cells
+from privet.kernel.session import Question, cell_sum, check_cells, json_of
 from privet.kernel.zcdp import LARGEST_RHO
 from privet.release import About, Choice, Count, ResidualSums, ResidualTable, ResidualTables, TopTables
 
@@ -51,9 +46,9 @@ class ResidualChoiceQuestion(Question[Choice]):
     most a record's own clipped residual, twice that with more than two classes.
     """
 
-    model: Annotated[AdditiveModel, MODEL]
-    tables: Annotated[Tables, GROUPS]
-    caps: Annotated[tuple[int, ...], WHOLES]
+    model: AdditiveModel
+    tables: Tables
+    caps: tuple[int, ...]
 
     kind = "residual-choice"
 
@@ -85,14 +80,19 @@ def check_residuals(model: AdditiveModel, tables: Tables, caps: Sequence[int], d
         raise QuestionError(f"caps need one entry for each of the {classes} classes.")
     if not all(isinstance(cap, int | np.integer) and 1 <= cap <= RESIDUAL_GRID for cap in caps):
         raise QuestionError(f"caps are whole numbers from 1 to {RESIDUAL_GRID}, which stands for 1.")
+    _check_tables(tables, 1, domain)
+    model.check(domain)
+
+
+def _check_tables(tables: Sequence[Sequence[str]], least: int, domain: Domain) -> None:
+    """Refuse tables of too few or too many columns, and the target."""
     if not tables:
         raise QuestionError("name at least one table of columns.")
     for columns in tables:
-        if isinstance(columns, str) or not 1 <= len(columns) <= 2 or len(set(columns)) < len(columns):
-            raise QuestionError("a table is a tuple of one or two different columns.")
+        if isinstance(columns, str) or not least <= len(columns) <= 2 or len(set(columns)) < len(columns):
+            raise QuestionError(f"a table is a tuple of {'one or two' if least else 'at most two'} different columns.")
         if domain.target in columns:
             raise QuestionError("a table may not look at the target.")
-    model.check(domain)
 
 
 def residual_scores(exact: Residuals) -> Counts:
@@ -117,9 +117,9 @@ class ResidualSumsQuestion(Question[ResidualSums]):
     entries of the others.
     """
 
-    model: Annotated[AdditiveModel, MODEL]
-    table: Annotated[tuple[str, ...], TEXTS]
-    caps: Annotated[tuple[int, ...], WHOLES]
+    model: AdditiveModel
+    table: tuple[str, ...]
+    caps: tuple[int, ...]
 
     kind = "residual-sums"
 
@@ -148,23 +148,19 @@ class ResidualSumsQuestion(Question[ResidualSums]):
 
 
 @dataclass(frozen=True)
-class CountCorrectQuestion(Question[Count]):
+class CountCorrectQuestion(CountingQuestion[Count]):
     """Number of rows of each part whose own class has the largest logit of a released model.
 
-    Of equal logits the class declared first counts. Sensitivity 1: a record adds at most one.
+    Of equal logits the class declared first counts.
     """
 
-    model: Annotated[AdditiveModel, MODEL]
+    model: AdditiveModel
 
     kind = "count-correct"
     words: ClassVar[str] = "count_correct"
-    refinable = True
 
     def check(self, domain: Domain, rows: Rows) -> None:
         self.model.check(domain)
-
-    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
-        return losses.map(unit.noise)
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:
         return engine.exact_correct(CorrectQuery(rows, self.model, domain.target_column.name))
@@ -176,18 +172,6 @@ class CountCorrectQuestion(Question[Count]):
 Competitor = AdditiveModel | tuple[Condition, ...]
 
 
-def _write_competitors(candidates: Sequence[tuple[str, Competitor]], brief: bool) -> Json:
-    def content(candidate: Competitor) -> Json:
-        if isinstance(candidate, AdditiveModel):
-            return {"model": candidate.to_json(brief)}
-        return {"where": [condition.to_json() for condition in candidate]}
-
-    return [[name, content(candidate)] for name, candidate in candidates]
-
-
-_COMPETITORS = JsonField("a list of names with models or conditions", _write_competitors)
-
-
 @dataclass(frozen=True)
 class BestQuestion(Question[Choice]):
     """Of several candidates the name of the one with the most rows, for each part.
@@ -196,13 +180,19 @@ class BestQuestion(Question[Choice]):
     rows that meet them. One record adds at most one to each of these numbers, so the exponent is monotone.
     """
 
-    candidates: Annotated[tuple[tuple[str, Competitor], ...], _COMPETITORS]
+    candidates: tuple[tuple[str, Competitor], ...]
 
     kind = "best"
 
     @property
     def words(self) -> str:
         return f"best({len(self.candidates)} candidates)"
+
+    def field_json(self, name: str, brief: bool) -> Json:
+        return [
+            [name, {"model" if isinstance(own, AdditiveModel) else "where": json_of(own, brief)}]
+            for name, own in self.candidates
+        ]
 
     def check(self, domain: Domain, rows: Rows) -> None:
         names = [name for name, _ in self.candidates]
@@ -227,7 +217,7 @@ class BestQuestion(Question[Choice]):
             if isinstance(candidate, AdditiveModel):
                 exact = engine.exact_correct(CorrectQuery(rows, candidate, domain.target_column.name))
             else:
-                (exact,) = engine.exact_counts(CountQuery(rows.keep(range(rows.parts), candidate), ((),)))
+                exact = exact_cells(engine, rows.keep(range(rows.parts), candidate))
             exact_scores.append(exact)
         return np.stack(exact_scores, axis=1)
 
@@ -269,11 +259,6 @@ class MergedColumn(NamedTuple):
 
 MergedTable = tuple[MergedColumn, ...]
 
-_TABLES = JsonField(
-    "a list of tables of columns", lambda tables, brief: [[column.to_json() for column in table] for table in tables]
-)
-_FRACTIONS = JsonField("a list of fractions in texts", lambda values, brief: [str(value) for value in values])
-
 
 def _check(
     model: AdditiveModel, tables: Sequence[MergedTable], cap: object, domain: Domain, rows: Rows, least: int
@@ -282,15 +267,9 @@ def _check(
     model.check(domain)
     if type(cap) is not int or not 1 <= cap <= RESIDUAL_GRID:
         raise QuestionError(f"a cap is a whole number from 1 to {RESIDUAL_GRID}, which stands for 1.")
-    if not tables:
-        raise QuestionError("name at least one table of columns.")
-    for table in tables:
-        if not least <= len(table) <= 2 or len({column.name for column in table}) < len(table):
-            raise QuestionError(f"a table is a tuple of {'one or two' if least else 'at most two'} different columns.")
-        for column in table:
-            column.check(domain)
-            if column.name == domain.target:
-                raise QuestionError("a table may not look at the target.")
+    _check_tables([[column.name for column in table] for table in tables], least, domain)
+    for column in itertools.chain.from_iterable(tables):
+        column.check(domain)
     if len(set(tables)) < len(tables):
         raise QuestionError("name every table once.")
     # of all tables, and not of the fine ones that they share: each is merged by itself
@@ -360,11 +339,11 @@ class ResidualTablesQuestion(Question[ResidualTables]):
     most the square root of `squared_reach`, so that the rhos of the tables add up to the loss.
     """
 
-    model: Annotated[AdditiveModel, MODEL]
-    tables: Annotated[tuple[MergedTable, ...], _TABLES]
-    rhos: Annotated[tuple[Fraction, ...], _FRACTIONS]
-    cap: Annotated[int, WHOLE]
-    signs_apart: Annotated[bool, FLAG] = False
+    model: AdditiveModel
+    tables: tuple[MergedTable, ...]
+    rhos: tuple[Fraction, ...]
+    cap: int
+    signs_apart: bool = False
 
     kind = "residual-tables"
 
@@ -424,11 +403,11 @@ class TopTablesQuestion(Question[TopTables]):
     next whole number.
     """
 
-    model: Annotated[AdditiveModel, MODEL]
-    tables: Annotated[tuple[MergedTable, ...], _TABLES]
-    k: Annotated[int, WHOLE]
-    cap: Annotated[int, WHOLE]
-    penalties: Annotated[tuple[int, ...], WHOLES]
+    model: AdditiveModel
+    tables: tuple[MergedTable, ...]
+    k: int
+    cap: int
+    penalties: tuple[int, ...]
 
     kind = "top-residual-tables"
 
