@@ -378,37 +378,39 @@ def _quality(value: object) -> tuple[str, Quality] | None:
     return value["name"], Quality(columns, table)
 
 
-class Form(NamedTuple):
+class FieldForm(NamedTuple):
     """How fields of a type are read from JSON."""
 
     what: str  # in words, which errors quote
     read: Reader
 
 
-READERS: dict[Any, Form] = {  # by the types of the fields of questions
-    str: Form("a text", _text),
-    tuple[str, ...]: Form("a list of texts", _texts),
-    released_models.Tables: Form("a list of lists of texts", _list_of(_texts)),
-    bool: Form("true or false", _flag),
-    int: Form("a whole number", _whole),
-    tuple[int, ...]: Form("a list of whole numbers", _wholes),
-    Fraction: Form("a fraction in a text, such as 1/3", _fraction),
-    tuple[Fraction, ...]: Form("a list of fractions in texts", _list_of(_amount)),
-    tuple[released_models.MergedTable, ...]: Form("a list of tables of columns", _list_of(_list_of(_merged_column))),
-    AdditiveModel: Form("a model", _model),
-    Criterion: Form("a criterion", criterion_from_json),
-    PerPart[counts.Groups]: Form("lists of columns for each part", _per_part(_list_of(_texts))),
-    PerPart[splits.Candidates]: Form("candidates for each part", _per_part(_list_of(_candidate))),
-    PerPart[tuple[str, ...]]: Form("columns for each part", _per_part(_texts)),
-    tuple[tuple[str, released_models.Competitor], ...]: Form(
+READERS: dict[Any, FieldForm] = {  # by the types of the fields of questions
+    str: FieldForm("a text", _text),
+    tuple[str, ...]: FieldForm("a list of texts", _texts),
+    released_models.Tables: FieldForm("a list of lists of texts", _list_of(_texts)),
+    bool: FieldForm("true or false", _flag),
+    int: FieldForm("a whole number", _whole),
+    tuple[int, ...]: FieldForm("a list of whole numbers", _wholes),
+    Fraction: FieldForm("a fraction in a text, such as 1/3", _fraction),
+    tuple[Fraction, ...]: FieldForm("a list of fractions in texts", _list_of(_amount)),
+    tuple[released_models.MergedTable, ...]: FieldForm(
+        "a list of tables of columns", _list_of(_list_of(_merged_column))
+    ),
+    AdditiveModel: FieldForm("a model", _model),
+    Criterion: FieldForm("a criterion", criterion_from_json),
+    PerPart[counts.Groups]: FieldForm("lists of columns for each part", _per_part(_list_of(_texts))),
+    PerPart[splits.Candidates]: FieldForm("candidates for each part", _per_part(_list_of(_candidate))),
+    PerPart[tuple[str, ...]]: FieldForm("columns for each part", _per_part(_texts)),
+    tuple[tuple[str, released_models.Competitor], ...]: FieldForm(
         "a list of names with models or conditions", _list_of(_competitor)
     ),
-    tuple[tuple[str, Quality], ...]: Form("a list of qualities", _list_of(_quality)),
+    tuple[tuple[str, Quality], ...]: FieldForm("a list of qualities", _list_of(_quality)),
 }
 
 
 @cache
-def forms_of(question: type[Question[Any]]) -> dict[str, Form]:
+def forms_of(question: type[Question[Any]]) -> dict[str, FieldForm]:
     """Return how each field of a question is read, by its type."""
     types = get_type_hints(question)
     return {own.name: READERS[types[own.name]] for own in dataclasses.fields(question)}  # type: ignore[arg-type]

@@ -35,7 +35,7 @@ from privet.kernel import (
     digest,
 )
 from privet.kernel.criteria import Gini, LargestCell
-from privet.kernel.limits import canonical
+from privet.kernel.public_values import canonical
 from privet.kernel.questions.counts import (
     ChooseQuestion,
     CountQuestion,

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from privet.errors import NotPrivate, PrivacyError, QuestionError, did_you_mean
 from privet.kernel.domain import Domain
-from privet.kernel.limits import Json
+from privet.kernel.public_values import Json
 
 Counts = NDArray[np.int64]
 

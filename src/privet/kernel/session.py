@@ -27,10 +27,9 @@ from privet.kernel.additive import AdditiveModel
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells, cells_for
 from privet.kernel.ledger import Charge, Entry, Ledger, Under
-from privet.kernel.limits import LONGEST_NAME, Json, canonical, digest, is_name
-from privet.kernel.mechanisms import Mechanism, release_all
-from privet.kernel.rows import Divide, Keep, PerPart, Positions, Rows, Scatter
-from privet.kernel.sampling import Entropy
+from privet.kernel.mechanisms import Entropy, Mechanism, release_all
+from privet.kernel.public_values import LONGEST_NAME, Json, PerPart, Positions, canonical, digest, is_name
+from privet.kernel.rows import Divide, Keep, Rows, Scatter
 from privet.kernel.zcdp import Rho
 from privet.release import About, Releases
 from privet.text import decimal_text

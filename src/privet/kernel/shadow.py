@@ -24,8 +24,7 @@ from privet.errors import EngineFailed, LedgerError, PrivacyError, PrivetError, 
 from privet.kernel.accounting import PURE, Scopes, Unit, as_epsilon, as_share
 from privet.kernel.engines.contract import Borrowed, Cells, Engine
 from privet.kernel.ledger import MEMORY, Entry, Ledger
-from privet.kernel.limits import Json, fraction_of
-from privet.kernel.rows import PerPart
+from privet.kernel.public_values import Json, PerPart, fraction_of
 from privet.kernel.session import LastEntry, OpenTable, Request, Session
 from privet.release import Public, Release, clean_value
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from privet.errors import DataError
-from privet.kernel.limits import LONGEST_TEXT
+from privet.kernel.public_values import LONGEST_TEXT
 from privet.text import LONGEST_ADDRESS, is_host, is_path, shown
 
 if TYPE_CHECKING:  # engines are imported with the first address of theirs: DuckDB and sqlglot take a quarter second

@@ -19,9 +19,10 @@ from privet.kernel.accounting import IntegerNoise, Unit
 from privet.kernel.criteria import roomy
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, Counts, Engine
-from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, Json, is_name
-from privet.kernel.mechanisms import CheapestIntervals, IndexSelection, Mechanism, interval_lengths, selection
-from privet.kernel.rows import PerPart, Rows
+from privet.kernel.mechanisms import Mechanism
+from privet.kernel.public_values import MAX_CELLS, MAX_RELEASED, Json, PerPart, is_name
+from privet.kernel.rows import Rows
+from privet.kernel.selections import CheapestIntervals, IndexSelection, interval_lengths, selection
 from privet.kernel.session import Question, cell_sum, check_cells
 from privet.release import About, CellGroups, Choice, Count, Histogram
 

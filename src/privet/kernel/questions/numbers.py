@@ -16,8 +16,10 @@ from privet.kernel.criteria import roomy
 from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import Counts, Engine, GridCounts, GridQuery, SumQuery, index_count
-from privet.kernel.mechanisms import ExponentialOverRanges, Mechanism, Ranges, SumAndCount
-from privet.kernel.rows import PerPart, Rows
+from privet.kernel.mechanisms import Mechanism, SumAndCount
+from privet.kernel.public_values import PerPart
+from privet.kernel.rows import Rows
+from privet.kernel.selections import ExponentialOverRanges, Ranges
 from privet.kernel.session import Question
 from privet.release import About, Count, DateQuantile, Mean, Quantile, Sum
 from privet.text import decimal_text, quoted

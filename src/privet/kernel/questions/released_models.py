@@ -11,7 +11,6 @@ how. With two classes its entries are the same but for their signs, and one numb
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,10 +26,11 @@ from privet.kernel.additive import RESIDUAL_GRID, AdditiveModel
 from privet.kernel.criteria import roomy
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CorrectQuery, Counts, Engine, ResidualQuery, Residuals
-from privet.kernel.limits import GRAIN, MAX_CELLS, MAX_RELEASED, Json, is_name
-from privet.kernel.mechanisms import GaussianTables, IndexSelection, Mechanism, TopK
+from privet.kernel.mechanisms import GaussianTables, Mechanism
+from privet.kernel.public_values import GRAIN, MAX_CELLS, MAX_RELEASED, Json, PerPart, is_name
 from privet.kernel.questions.counts import CountingQuestion, exact_cells
-from privet.kernel.rows import Condition, PerPart, Rows
+from privet.kernel.rows import Condition, Rows
+from privet.kernel.selections import IndexSelection, TopK
 from privet.kernel.session import Question, cell_sum, check_cells, json_of
 from privet.kernel.zcdp import LARGEST_RHO
 from privet.release import About, Choice, Count, ResidualSums, ResidualTable, ResidualTables, TopTables
@@ -80,19 +80,14 @@ def check_residuals(model: AdditiveModel, tables: Tables, caps: Sequence[int], d
         raise QuestionError(f"caps need one entry for each of the {classes} classes.")
     if not all(isinstance(cap, int | np.integer) and 1 <= cap <= RESIDUAL_GRID for cap in caps):
         raise QuestionError(f"caps are whole numbers from 1 to {RESIDUAL_GRID}, which stands for 1.")
-    _check_tables(tables, 1, domain)
-    model.check(domain)
-
-
-def _check_tables(tables: Sequence[Sequence[str]], least: int, domain: Domain) -> None:
-    """Refuse tables of too few or too many columns, and the target."""
     if not tables:
         raise QuestionError("name at least one table of columns.")
     for columns in tables:
-        if isinstance(columns, str) or not least <= len(columns) <= 2 or len(set(columns)) < len(columns):
-            raise QuestionError(f"a table is a tuple of {'one or two' if least else 'at most two'} different columns.")
+        if isinstance(columns, str) or not 1 <= len(columns) <= 2 or len(set(columns)) < len(columns):
+            raise QuestionError("a table is a tuple of one or two different columns.")
         if domain.target in columns:
             raise QuestionError("a table may not look at the target.")
+    model.check(domain)
 
 
 def residual_scores(exact: Residuals) -> Counts:
@@ -267,9 +262,15 @@ def _check(
     model.check(domain)
     if type(cap) is not int or not 1 <= cap <= RESIDUAL_GRID:
         raise QuestionError(f"a cap is a whole number from 1 to {RESIDUAL_GRID}, which stands for 1.")
-    _check_tables([[column.name for column in table] for table in tables], least, domain)
-    for column in itertools.chain.from_iterable(tables):
-        column.check(domain)
+    if not tables:
+        raise QuestionError("name at least one table of columns.")
+    for table in tables:
+        if not least <= len(table) <= 2 or len({column.name for column in table}) < len(table):
+            raise QuestionError(f"a table is a tuple of {'one or two' if least else 'at most two'} different columns.")
+        for column in table:
+            column.check(domain)
+            if column.name == domain.target:
+                raise QuestionError("a table may not look at the target.")
     if len(set(tables)) < len(tables):
         raise QuestionError("name every table once.")
     # of all tables, and not of the fine ones that they share: each is merged by itself

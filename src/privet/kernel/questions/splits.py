@@ -18,10 +18,11 @@ from privet.kernel.column import Numeric
 from privet.kernel.criteria import Criterion, check_criterion
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, Counts, Engine, index_count
-from privet.kernel.limits import MAX_CELLS
-from privet.kernel.mechanisms import ExponentialOverRanges, IndexSelection, Mechanism, Ranges, selection
+from privet.kernel.mechanisms import Mechanism
+from privet.kernel.public_values import MAX_CELLS, PerPart
 from privet.kernel.questions.numbers import Grid, grids
-from privet.kernel.rows import PerPart, Rows, Split
+from privet.kernel.rows import Rows, Split
+from privet.kernel.selections import ExponentialOverRanges, IndexSelection, Ranges, selection
 from privet.kernel.session import Question, cell_sum, check_cells
 from privet.release import About, Choice
 
