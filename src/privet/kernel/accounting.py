@@ -60,6 +60,7 @@ from privet.kernel.selections import (
     selection,
 )
 from privet.kernel.zcdp import SMALLEST_RHO, Rho, epsilon_of, rho_of
+from privet.release import About
 from privet.text import decimal_text, quoted, short_text
 
 # Below this no answer is useful and noise would leave 64-bit integers; above it
@@ -131,6 +132,10 @@ class Unit:
     selection: ClassVar[str] = "permute-and-flip"  # the one with the least error for what it loses
     smallest: ClassVar[Fraction] = SMALLEST_EPSILON  # that an answer, or a refinement of one, may cost
     power: ClassVar[int] = 1  # a person with k records loses k to this power times what one record loses
+
+    def about(self, words: str, loss: Fraction, private: bool, entry: int | None) -> About:
+        """Return what a release says about itself."""
+        return About(words, loss, private, entry, None if self.delta is None else self)
 
     def of_person(self, loss: Fraction, records: int) -> Fraction:
         """Return what a person with so many records loses, where each record loses `loss`."""

@@ -236,8 +236,7 @@ class Answers(NamedTuple):
 
     def releases(self, question: Question[R], domain: Domain) -> Releases[R]:
         """Return the releases of all parts."""
-        unit = None if self.unit.delta is None else self.unit
-        about = self.losses.map(lambda loss: About(question.words, loss, self.private, self.entry, unit))
+        about = self.losses.map(lambda loss: self.unit.about(question.words, loss, self.private, self.entry))
         return Releases(question.releases(self.noisy, self.mechanisms, about, domain))
 
 
@@ -278,6 +277,9 @@ class Session:
     # Within a fit, where losses are counted in rho: what an epsilon of 1 costs. A plan that divides epsilon then
     # divides the rho of the whole fit in the same proportions.
     exchange: Fraction | None = None
+
+    # Called before anything is charged: a run under a key is paid with its first question.
+    pay_first: Callable[[], object] | None = None
 
     private_rows: ClassVar[bool] = True
 
@@ -366,10 +368,6 @@ class Session:
         if self.unit.delta is None or isinstance(epsilon, Rho):
             return self
         return replace(self, exchange=amount / accounting.as_epsilon(epsilon))
-
-    def about(self, words: str, loss: Fraction, private: bool, entry: int | None) -> About:
-        """Return what a release says about itself."""
-        return About(words, loss, private, entry, None if self.unit.delta is None else self.unit)
 
     def headroom(self, sets: RowSets) -> PerPart[Fraction]:
         """Return the largest loss that can be charged to each set now."""
@@ -471,7 +469,7 @@ class Session:
         """Charge for something that is opened here and answers later: a monitor, a race."""
         request = Request(words, identity, sets, PerPart.same(loss, len(sets)))
         _, private, entry = self.answer(request, lambda: ["begun"])
-        return self.about(words, loss, private, entry)
+        return self.unit.about(words, loss, private, entry)
 
     def answer(self, request: Request, noisy_answer: Callable[[], list[Any]]) -> tuple[list[Any], bool, int | None]:
         """Charge a request, then let `noisy_answer` ask the engine; return the answer as stored.
@@ -583,6 +581,8 @@ class Session:
         )
 
     def _charge(self, request: Request) -> Entry:
+        if self.pay_first is not None:
+            self.pay_first()
         fingerprint = self.fingerprint(request)
 
         def write(reaches_root: Fraction) -> Entry:
