@@ -38,7 +38,7 @@ from privet.kernel import (
     Step,
     WeightedMax,
     fraction_of,
-    named,
+    named_criteria,
 )
 from privet.kernel.questions import counts, numbers, released_models, splits
 
@@ -295,7 +295,7 @@ def criterion_from_json(content: object) -> Criterion | None:
         return WeightedMax(tuple(fields["weights"]))
     if name == InfoGain.name and set(fields) == {"max_rows"} and type(fields["max_rows"]) is int:
         return InfoGain(fields["max_rows"]) if 1 <= fields["max_rows"] <= InfoGain.largest else None
-    return named(name) if not fields else None
+    return named_criteria().get(str(name)) if not fields else None
 
 
 def _model(value: object) -> AdditiveModel | None:

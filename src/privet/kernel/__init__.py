@@ -33,9 +33,9 @@ from privet.kernel.criteria import Criterion as Criterion
 from privet.kernel.criteria import InfoGain as InfoGain
 from privet.kernel.criteria import Max as Max
 from privet.kernel.criteria import WeightedMax as WeightedMax
-from privet.kernel.criteria import criterion as criterion
+from privet.kernel.criteria import check_criterion as check_criterion
 from privet.kernel.criteria import install as install
-from privet.kernel.criteria import named as named
+from privet.kernel.criteria import named_criteria as named_criteria
 from privet.kernel.criteria import public_scores as public_scores
 from privet.kernel.date import Date as Date
 from privet.kernel.date import day_of as day_of

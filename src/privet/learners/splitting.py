@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.conditions import criterion
 from privet.errors import NotPrivate, QuestionError
-from privet.kernel import MAX_CELLS, Criterion, Domain, InfoGain, Numeric, PerPart, WeightedMax, criterion
+from privet.kernel import MAX_CELLS, Criterion, Domain, InfoGain, Numeric, PerPart, WeightedMax
 from privet.lab import GainRatio, Unrounded
 from privet.learners.plan import BY_SIGNAL, SHARPER, WEIGHTED, Level, Plan, signal
 from privet.learners.sites import settled
