@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -821,6 +822,68 @@ class TopTables(Release):
 
     def __repr__(self) -> str:
         return f"{'; '.join(self.names)} {self._note(f'the best {len(self.names)} of {self.candidates} tables')}"
+
+
+class AccuracyMonitor(ABC):
+    """What a monitor says about itself: public values, wherever its threshold is."""
+
+    _accuracy: Fraction
+    _dataset: str
+    _about: About
+    _mechanism: Chooser
+    _checks: int
+
+    @property
+    def accuracy(self) -> Fraction:
+        """The share of the rows that a model has to classify right."""
+        return self._accuracy
+
+    @property
+    @abstractmethod
+    def closed(self) -> bool:
+        """True after the first yes, and after an answer that was interrupted."""
+
+    @abstractmethod
+    def reached(self, model: Any) -> bool:
+        """Return whether a released model is accurate enough, noisily.
+
+        Raises
+        ------
+        QuestionError
+            The monitor is closed, or the model does not fit the table: it is not counted then.
+        """
+
+    @property
+    def checks(self) -> int:
+        """How many models were asked about so far."""
+        return self._checks
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What was charged for it, once and for all."""
+        return self._about.epsilon
+
+    @property
+    def private(self) -> bool:
+        """False where its noise is seeded, or the rows are public."""
+        return self._about.private
+
+    def margin(self, confidence: float = 0.95) -> int:
+        """Return how many rows a model that it accepts is at most below the accuracy, with this confidence.
+
+        It grows slowly with the number of checks, and counts those up to now; before the
+        first it is that of the first. The bounds of all checks hold together.
+        """
+        if not 0 < confidence < 1:
+            raise QuestionError(f"confidence must lie between 0 and 1, not {confidence}.")
+        return math.ceil(self._mechanism.shortfall(max(self._checks, 1), confidence) / self._accuracy.denominator)
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "open"
+        return (
+            f"<monitor of '{self._dataset}': accuracy {decimal_text(self.accuracy)}, {self.checks} checks, {state}, "
+            f"{self._about.words}>"
+        )
 
 
 R = TypeVar("R")

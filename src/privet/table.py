@@ -56,6 +56,7 @@ from privet.receipts import Receipts
 from privet.refining import Refining
 from privet.release import (
     About,
+    AccuracyMonitor,
     CellGroups,
     Choice,
     Count,
@@ -176,7 +177,7 @@ class Backend(Protocol):
     def refine(self, question: Question[Any], sets: RowSets, releases: Sequence[Refinable]) -> None:
         """Let the releases of a question be refined."""
 
-    def monitor(self, sets: RowSets, accuracy: Fraction, epsilon: object) -> Monitor:
+    def monitor(self, sets: RowSets, accuracy: Fraction, epsilon: object) -> AccuracyMonitor:
         """Begin to ask of one released model after the other whether it is so accurate."""
 
     def keyed_run(
@@ -291,7 +292,7 @@ class InProcess:
             refiner = Refining(question, session.domain, session.unit, releases[0], session.amounts, levels)
             refined_by(refiner, range(len(releases)), releases)
 
-    def monitor(self, sets: RowSets, accuracy: Fraction, epsilon: object) -> Monitor:
+    def monitor(self, sets: RowSets, accuracy: Fraction, epsilon: object) -> AccuracyMonitor:
         """Begin to ask of one released model after the other whether it is so accurate."""
         return Monitor(self.session, sets, accuracy, epsilon)
 
@@ -1100,7 +1101,7 @@ class ProtectedTable(Questions, OpenTable):
         """
         return self.parts().scatter(parts, random_state)
 
-    def monitor(self, accuracy: float | str | Fraction, epsilon: Epsilon) -> Monitor:
+    def monitor(self, accuracy: float | str | Fraction, epsilon: Epsilon) -> AccuracyMonitor:
         """Ask of one released model after the other whether it classifies this share of the rows right.
 
         Charged once, here, however many models are tried; it answers up to its first yes.

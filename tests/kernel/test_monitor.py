@@ -36,7 +36,7 @@ from privet.errors import (
     QuestionError,
     UndeclaredDomain,
 )
-from privet.kernel import AboveThreshold, mechanisms
+from privet.kernel import AboveThreshold, selections
 from privet.kernel import monitor as kernel_monitor
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
@@ -330,7 +330,7 @@ def test_an_interrupt_while_it_answers_closes_it(monkeypatch: pytest.MonkeyPatch
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(mechanisms, "geometric", stop)
+        patch.setattr(selections, "geometric", stop)
         with pytest.raises(KeyboardInterrupt):
             monitor.reached(NO)
     assert monitor.closed
@@ -401,7 +401,7 @@ def test_it_cannot_be_copied(take: Callable[[Any], Any]) -> None:
 def test_the_threshold_is_in_no_text_and_in_no_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A threshold that no other number looks like: it is drawn, it decides, and it is written nowhere."""
     drawn = iter([31415926535, 0, 0, 27182818284])
-    monkeypatch.setattr(mechanisms, "geometric", lambda rate, count, entropy: np.array([next(drawn)] * count))
+    monkeypatch.setattr(selections, "geometric", lambda rate, count, entropy: np.array([next(drawn)] * count))
     rows(500, 0).to_csv(tmp_path / "people.csv", index=False)
     with privet.open(tmp_path / "people.csv", DOMAIN, budget=1) as table:
         monitor = table.monitor("4/5", 1)

@@ -43,6 +43,7 @@ from privet.kernel import (
     ResidualLaplace,
     criteria,
     mechanisms,
+    selections,
 )
 from privet.lab import Unrounded
 from privet.learners import presets
@@ -78,7 +79,7 @@ def unverified_mechanisms() -> set[str]:
     """Classes that release something and that no name of the registry makes."""
     found = [
         kind
-        for kind in vars(mechanisms).values()
+        for kind in {**vars(mechanisms), **vars(selections)}.values()
         if isinstance(kind, type) and dataclasses.is_dataclass(kind) and hasattr(kind, "release")
     ]
     made = {type(make(ONE)) for name, _, make in MECHANISMS if registry()[name].kind == "mechanism"}
@@ -159,7 +160,7 @@ def unverified_questions(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         if isinstance(kind, type) and issubclass(kind, Criterion) and kind is not Criterion
     }
     assert len(wanted) > 20 and len(rules) >= 5  # as many as there are: a test that looks for none finds none missing
-    return (wanted | rules | set(mechanisms.SELECTIONS)) - asked
+    return (wanted | rules | set(selections.SELECTIONS)) - asked
 
 
 def test_every_mechanism_is_on_the_bench() -> None:
@@ -200,12 +201,12 @@ def test_a_new_one_that_nobody_verifies_is_noticed(monkeypatch: pytest.MonkeyPat
     registry()  # what is on the bench now
     monkeypatch.setattr(criteria, "NewRule", NewRule, raising=False)
     monkeypatch.setattr(mechanisms, "NewNoise", NewNoise, raising=False)
-    monkeypatch.setattr(mechanisms, "CheapFlip", CheapFlip, raising=False)
+    monkeypatch.setattr(selections, "CheapFlip", CheapFlip, raising=False)
     found = replace(presets.PRESETS["hanisch-tree"], name="new-tree")
     monkeypatch.setitem(catalog.ALGORITHMS, "new-tree", found)
     monkeypatch.setitem(auto.CLASSIFIERS, "new-tree", NewClassifier)
     monkeypatch.setattr(ProtectedTable, "variance", lambda self, column, epsilon: 0, raising=False)
-    monkeypatch.setitem(mechanisms.SELECTIONS, "new-flip", PermuteAndFlip)
+    monkeypatch.setitem(selections.SELECTIONS, "new-flip", PermuteAndFlip)
     assert unverified_mechanisms() >= {"NewNoise", "CheapFlip"}
     assert unverified_presets() == {"new-tree"}
     assert unverified_classifiers() == {"NewClassifier"}

@@ -12,7 +12,6 @@ stop a hostile caller who reads private attributes.
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 from fractions import Fraction
@@ -28,6 +27,7 @@ from privet.kernel.engines.contract import CorrectQuery, CountQuery, Engine
 from privet.kernel.public_values import Json
 from privet.kernel.selections import AboveThreshold, Watch
 from privet.kernel.session import RowSets, Session
+from privet.release import AccuracyMonitor
 from privet.text import decimal_text
 
 
@@ -49,7 +49,7 @@ def monitor_mechanism(domain: Domain, accuracy: Fraction, loss: Fraction, unit: 
     return unit.watch(unit.of_record(loss, domain.rows_per_person), max(rise, fall), rise + fall)
 
 
-class Monitor:
+class Monitor(AccuracyMonitor):
     """Answers whether released models classify at least a share of the rows right, up to its first yes.
 
     With the share p / q a model has the score q * right - p * rows, which is at or above 0
@@ -60,7 +60,8 @@ class Monitor:
 
     def __init__(self, session: Session, sets: RowSets, accuracy: Fraction, epsilon: object) -> None:
         """Charge `epsilon`, of a person, for a monitor of one set of rows."""
-        self._session, self._rows, self._accuracy = session, sets.rows, accuracy
+        self._session, self._rows = session, sets.rows
+        self._accuracy, self._dataset = accuracy, session.dataset
         (amount,) = session.amounts(epsilon, 1)
         self._mechanism = monitor_mechanism(session.domain, accuracy, amount, session.unit)
         # the version of the rows, where other parts share what it pays
@@ -74,29 +75,9 @@ class Monitor:
         self._lock = threading.RLock()
 
     @property
-    def accuracy(self) -> Fraction:
-        """The share of the rows that a model has to classify right."""
-        return self._accuracy
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What was charged for it, once and for all."""
-        return self._about.epsilon
-
-    @property
-    def checks(self) -> int:
-        """How many models were asked about so far."""
-        return self._checks
-
-    @property
     def closed(self) -> bool:
         """True after the first yes, and after an answer that was interrupted."""
         return self._watch.closed
-
-    @property
-    def private(self) -> bool:
-        """False where its noise is seeded, or the rows are public."""
-        return self._about.private
 
     def reached(self, model: AdditiveModel) -> bool:
         """Return whether a model is accurate enough, noisily.
@@ -126,16 +107,6 @@ class Monitor:
             self._checks += 1
             return self._watch.reached(exact_score)
 
-    def margin(self, confidence: float = 0.95) -> int:
-        """Return how many rows a model that it accepts is at most below the accuracy, with this confidence.
-
-        It grows slowly with the number of checks, and counts those up to now; before the
-        first it is that of the first. The bounds of all checks hold together.
-        """
-        if not 0 < confidence < 1:
-            raise QuestionError(f"confidence must lie between 0 and 1, not {confidence}.")
-        return math.ceil(self._mechanism.shortfall(max(self._checks, 1), confidence) / self._accuracy.denominator)
-
     def _exact_score(self, model: AdditiveModel) -> tuple[int, int]:
         """Return the score, and the version of the rows that it is about."""
         engine = self._session.engine
@@ -152,13 +123,6 @@ class Monitor:
         raise EngineFailed(
             f"the {engine.name} engine could not count the rows that a model classifies right on "
             f"'{self._session.dataset}'; the monitor is as it was before, ask it again."
-        )
-
-    def __repr__(self) -> str:
-        state = "closed" if self.closed else "open"
-        return (
-            f"<monitor of '{self._session.dataset}': accuracy {decimal_text(self.accuracy)}, {self.checks} checks, "
-            f"{state}, {self._about.words}>"
         )
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:

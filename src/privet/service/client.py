@@ -44,7 +44,6 @@ from privet.kernel import (
     Domain,
     Entry,
     Json,
-    Monitor,
     Paths,
     PerPart,
     Question,
@@ -65,11 +64,10 @@ from privet.kernel import (
 from privet.question_json import amounts_from_json, step_to_json
 from privet.receipts import Checkpoint, KeptCheckpoints, Remembered, check
 from privet.refining import Refining
-from privet.release import Refinable, Releases, refined_by
+from privet.release import About, AccuracyMonitor, Refinable, Releases, refined_by
 from privet.service.config import is_loopback
 from privet.service.owner_client import OwnerDesk
 from privet.table import ProtectedTable
-from privet.text import decimal_text
 from privet.version import __version__
 
 if TYPE_CHECKING:
@@ -763,7 +761,7 @@ class RemoteBackend:
             for level in self._post("refinements", body)["levels"]
         ]
 
-    def monitor(self, sets: RowSets, accuracy: Fraction, epsilon: object) -> Monitor:
+    def monitor(self, sets: RowSets, accuracy: Fraction, epsilon: object) -> AccuracyMonitor:
         """Begin to ask of one released model after the other whether it is so accurate."""
         return RemoteMonitor(self, sets, accuracy, epsilon)
 
@@ -811,29 +809,21 @@ class RemoteBackend:
         self.connection.close_table(self.sitting)
 
 
-class RemoteMonitor(Monitor):
+class RemoteMonitor(AccuracyMonitor):
     """A monitor whose hidden threshold is on the server."""
 
     def __init__(self, backend: RemoteBackend, sets: RowSets, accuracy: Fraction, epsilon: object) -> None:
-        self._backend, self._accuracy, self._id = backend, accuracy, _new_id()
+        self._backend, self._accuracy, self._dataset, self._id = backend, accuracy, backend.name, _new_id()
         amount = backend.amount(epsilon)
         self._mechanism = monitor_mechanism(backend.domain, accuracy, amount, backend.unit)
         body: dict[str, Json] = {"id": self._id, "accuracy": str(accuracy), "epsilon": str(amount)}
         reply = backend._about(sets, "monitors", body)
-        self._charged, self._private = Fraction(reply["epsilon"]), bool(reply["private"])
+        self._about = About("monitor", Fraction(reply["epsilon"]), bool(reply["private"]))
         self._checks, self._reached = 0, False
-
-    @property
-    def epsilon(self) -> Fraction:
-        return self._charged
 
     @property
     def closed(self) -> bool:
         return self._reached
-
-    @property
-    def private(self) -> bool:
-        return self._private
 
     def reached(self, model: AdditiveModel) -> bool:
         """Return whether a model is accurate enough, noisily."""
@@ -854,9 +844,5 @@ class RemoteMonitor(Monitor):
         self._checks += 1
         return self._reached
 
-    def __repr__(self) -> str:
-        state = "closed" if self.closed else "open"
-        return (
-            f"<monitor of '{self._backend.name}': accuracy {decimal_text(self.accuracy)}, {self.checks} checks, "
-            f"{state}, epsilon {decimal_text(self.epsilon)}{'' if self.private else ', NOT PRIVATE'}>"
-        )
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise PrivacyError("a monitor cannot be copied or pickled: its threshold stays where it is.")
