@@ -337,6 +337,12 @@ def _merged_column(value: object) -> released_models.MergedColumn | None:
     )
 
 
+def _merged_tables(value: object) -> released_models.MergedTables | None:
+    """Read tables of columns."""
+    tables = _list_of(_list_of(_merged_column))(value)
+    return None if tables is None else released_models.MergedTables(tables)
+
+
 def _candidate(value: object) -> splits.Candidate | None:
     """Read what competes to split a part: a column, or a column and a grid index."""
     if isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str) and type(value[1]) is int:
@@ -386,7 +392,7 @@ READERS: dict[str, Reader] = {  # by the names of the forms, which errors quote
     "a list of whole numbers": _wholes,
     "a fraction in a text, such as 1/3": _fraction,
     "a list of fractions in texts": _list_of(_amount),
-    "a list of tables of columns": _list_of(_list_of(_merged_column)),
+    "a list of tables of columns": _merged_tables,
     "a model": _model,
     "a criterion": criterion_from_json,
     "lists of columns for each part": _per_part(_list_of(_texts)),

@@ -78,7 +78,7 @@ Epsilon = int | float | str | Fraction | Rho
 Epsilons = Epsilon | Sequence[Epsilon]
 SplitLike = str | Choice | tuple[str, int | float | Fraction] | None
 Candidate = str | tuple[str, int | float | Fraction]
-TableLike = Sequence[str | tuple[str, Sequence[int]]]
+TableLike = Sequence[str | tuple[str, Sequence[int]] | released_models.MergedColumn]
 Competitor = AdditiveModel | Mapping[str, object]
 
 P = ParamSpec("P")

@@ -54,6 +54,7 @@ from privet.kernel.ledger import Line as Line
 from privet.kernel.ledger import Under as Under
 from privet.kernel.ledger import cells_of as cells_of
 from privet.kernel.limits import DEEPEST_TREE as DEEPEST_TREE
+from privet.kernel.limits import GRAIN as GRAIN
 from privet.kernel.limits import LONGEST_DECLARED as LONGEST_DECLARED
 from privet.kernel.limits import LONGEST_DOMAIN as LONGEST_DOMAIN
 from privet.kernel.limits import LONGEST_MODEL as LONGEST_MODEL
@@ -97,6 +98,8 @@ from privet.kernel.questions.counts import CountQuestion as CountQuestion
 from privet.kernel.questions.counts import HistogramQuestion as HistogramQuestion
 from privet.kernel.questions.counts import Quality as Quality
 from privet.kernel.questions.released_models import CountCorrectQuestion as CountCorrectQuestion
+from privet.kernel.questions.released_models import MergedTable as MergedTable
+from privet.kernel.questions.released_models import MergedTables as MergedTables
 from privet.kernel.questions.splits import SelectQuestion as SelectQuestion
 from privet.kernel.questions.splits import SelectThresholdQuestion as SelectThresholdQuestion
 from privet.kernel.refinement import Chain as Chain

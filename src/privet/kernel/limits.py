@@ -108,6 +108,16 @@ def _is_short(number: Fraction) -> bool:
     return above - below < sys.float_info.max_exp - 1 or abs(number) <= sys.float_info.max  # the first is quick
 
 
+def sum_of(numbers: Sequence[Fraction]) -> Fraction:
+    """Return the sum of fractions, over one denominator: much faster than one after the other.
+
+    >>> sum_of([Fraction(1, 2), Fraction(1, 3)])
+    Fraction(5, 6)
+    """
+    below = math.lcm(*(number.denominator for number in numbers))
+    return Fraction(sum(number.numerator * (below // number.denominator) for number in numbers), below)
+
+
 def is_name(text: object, length: int = LONGEST_NAME) -> bool:
     """Is it a printable text of 1 to `length` characters?"""
     return isinstance(text, str) and 0 < len(text) <= length and text.isprintable()

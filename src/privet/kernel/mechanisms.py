@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import PrivacyError, QuestionError
+from privet.kernel.limits import sum_of
 from privet.kernel.rows import PerPart, Positions
 from privet.kernel.sampling import (
     SYSTEM,
@@ -690,7 +691,8 @@ class IntegerGaussian(_LosesRho, GaussianErrors):
     @property
     def variance(self) -> Fraction:
         """The parameter of the noise; its true variance is at most that."""
-        return self.squared / (2 * self.rho)
+        above, below = self.squared.as_integer_ratio()
+        return Fraction(above * self.rho.denominator, below * 2 * self.rho.numerator)
 
     @property
     def scale(self) -> float:
@@ -782,9 +784,9 @@ class GaussianTables(_NoEpsilon):
 
     @property
     def rho(self) -> Fraction:
-        return sum(self.rhos, Fraction(0))
+        return sum_of(self.rhos)
 
-    @property
+    @cached_property
     def noises(self) -> tuple[IntegerGaussian, ...]:
         return tuple(IntegerGaussian(rho, self.squared) for rho in self.rhos)
 
