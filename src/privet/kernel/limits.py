@@ -146,10 +146,24 @@ def canonical(value: Json) -> str:
     return _encode(value)
 
 
+def joined(texts: Mapping[str, str]) -> str:
+    """Return the canonical text of an object, from those of its values.
+
+    >>> joined({"b": "[1,null]", "a": "2"})
+    '{"a":2,"b":[1,null]}'
+    """
+    return "{" + ",".join(f"{_encode(name)}:{texts[name]}" for name in sorted(texts)) + "}"
+
+
+def hash_of(text: str) -> str:
+    """Return the SHA-256 hash of a canonical text, in hexadecimal."""
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
 def digest(value: Json) -> str:
     """Return the SHA-256 hash of a JSON value's canonical text, in hexadecimal.
 
     >>> digest({"question": "count", "version": 1})[:16]
     '62658fab3e540da8'
     """
-    return hashlib.sha256(canonical(value).encode("ascii")).hexdigest()
+    return hash_of(canonical(value))

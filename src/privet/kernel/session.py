@@ -28,7 +28,7 @@ from privet.kernel.additive import AdditiveModel
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells, cells_for
 from privet.kernel.ledger import Charge, Entry, Ledger, Under
-from privet.kernel.limits import LONGEST_NAME, Json, canonical, digest, is_name
+from privet.kernel.limits import LONGEST_NAME, Json, canonical, hash_of, is_name, joined
 from privet.kernel.mechanisms import Mechanism, release_all
 from privet.kernel.rows import Divide, Keep, PerPart, Positions, Rows, Scatter
 from privet.kernel.sampling import Entropy
@@ -93,10 +93,18 @@ class Question(ABC, Generic[R]):
         """Return the JSON form with every model replaced by its hash: what the ledger keeps."""
         return self.to_json(brief=True)
 
+    def identity_text(self) -> str:
+        """Return the canonical text of the identity."""
+        texts = {"question": canonical(self.kind), "version": canonical(self.version)}
+        for name, form in json_forms(type(self)).items():
+            value = getattr(self, name)
+            texts[name] = canonical(form.write(value, True)) if form.text is None else form.text(value)
+        return joined(texts)
+
     @property
     def fingerprint(self) -> str:
         """The hash of the identity: the same for the same question, in every process and version of privet."""
-        return digest(self.identity())
+        return hash_of(self.identity_text())
 
 
 class JsonField(NamedTuple):
@@ -104,6 +112,7 @@ class JsonField(NamedTuple):
 
     what: str  # in words; `privet.question_json` finds by them how it is read
     write: Callable[[Any, bool], Json] = lambda value, brief: value
+    text: Callable[[Any], str] | None = None  # the canonical text of its brief form, where a value keeps it
 
 
 @cache
@@ -226,12 +235,11 @@ class Request:
     """Something to be charged and answered: a question, a refinement, or the beginning of a monitor or a race."""
 
     words: str
-    identity: Json  # what makes it this request and no other, besides the rows and the losses
+    identity: str  # JSON: what makes it this request and no other, besides the rows and the losses
     sets: RowSets
     losses: PerPart[Fraction]  # of a person, for each set
     key: str | None = None
-    content: str | None = None  # of a refinement, whose key is the kernel's own: all there is to know to finish it
-    drawn: str | None = None  # and the opening in which the noise was drawn that it goes on from
+    drawn: str | None = None  # of a refinement: the opening in which the noise was drawn that it goes on from
 
 
 class Answers(NamedTuple):
@@ -452,7 +460,7 @@ class Session:
         mechanisms, losses = self.priced(question, sets, epsilon)
         if not len(sets):
             return Answers((), mechanisms, losses, self.entropy.private, None, self.unit)
-        request = Request(question.words, question.identity(), sets, losses, key)
+        request = Request(question.words, question.identity_text(), sets, losses, key)
 
         def noisy_answer() -> list[Any]:
             exact_values = question.exact(self.engine, sets.rows, self.domain)
@@ -479,7 +487,7 @@ class Session:
 
     def begin(self, words: str, identity: Json, sets: RowSets, loss: Fraction) -> About:
         """Charge for something that is opened here and answers later: a monitor, a race."""
-        request = Request(words, identity, sets, PerPart.same(loss, len(sets)))
+        request = Request(words, canonical(identity), sets, PerPart.same(loss, len(sets)))
         _, private, entry = self.answer(request, lambda: ["begun"])
         return self.about(words, loss, private, entry)
 
@@ -578,19 +586,20 @@ class Session:
 
     def fingerprint(self, request: Request) -> str:
         """Return a hash of the request, its rows, their source and the losses."""
-        copies: dict[str, Json] = {"copies": dict(self.copies)} if self.copies else {}
-        permit: dict[str, Json] = {} if self._permit is None else {"permit": self._permit}
-        return digest(
-            {
-                "source": self.source,
-                "domain": self.domain.fingerprint,
-                "rows": request.sets.rows.fingerprint,
-                "request": request.identity if request.content is None else json.loads(request.content),
-                "losses": request.losses.to_json(str),
-                **copies,
-                **permit,  # what was paid under one is not found under another
-            }
-        )
+        content: dict[str, Json] = {
+            "source": self.source,
+            "domain": self.domain.fingerprint,
+            "rows": request.sets.rows.fingerprint,
+            "losses": request.losses.to_json(str),
+        }
+        if self.copies:
+            content["copies"] = dict(self.copies)
+        if self._permit is not None:  # what was paid under one is not found under another
+            content["permit"] = self._permit
+        texts = {name: canonical(value) for name, value in content.items()}
+        # of a refinement the ledger keeps a text that is not canonical
+        identity = request.identity if request.drawn is None else canonical(json.loads(request.identity))
+        return hash_of(joined({**texts, "request": identity}))
 
     def _charge(self, request: Request) -> Entry:
         fingerprint = self.fingerprint(request)
@@ -598,7 +607,7 @@ class Session:
         def write(reaches_root: Fraction) -> Entry:
             charge = Charge(
                 question=request.words,
-                question_json=request.content or canonical(request.identity),
+                question_json=request.identity,
                 fingerprint=fingerprint,
                 scope=request.sets.name,
                 epsilon=listed(request.losses.map(self.unit.epsilon)),

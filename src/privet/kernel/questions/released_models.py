@@ -366,7 +366,9 @@ class MergedTables(tuple[MergedTable, ...]):
 
 
 _TABLES = JsonField(
-    "a list of tables of columns", lambda tables, brief: [[column.to_json() for column in table] for table in tables]
+    "a list of tables of columns",
+    lambda tables, brief: [[column.to_json() for column in table] for table in tables],
+    lambda tables: MergedTables.of(tables).text,
 )
 _FRACTIONS = JsonField("a list of fractions in texts", lambda values, brief: [str(value) for value in values])
 
