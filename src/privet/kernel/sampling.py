@@ -217,11 +217,12 @@ def discrete_gaussian(variances: Sequence[Fraction], which: NDArray[np.intp], en
     exp(-(|y| - v / t)^2 / (2 v)); else another is drawn. The product of the two is exp(-y^2 / (2 v)) times a constant.
     About 76% of what is drawn is kept where v is large, and at least 44% for any v.
     """
-    scales = [math.isqrt(variance.numerator // variance.denominator) + 1 for variance in variances]
-    if max(scales) > 2**40 or min(variances) < Fraction(1, 2**200):  # beyond what a float tells apart
+    ratios = [variance.as_integer_ratio() for variance in variances]
+    scales = [math.isqrt(above // below) + 1 for above, below in ratios]
+    if max(scales) > 2**40 or any(above << 200 < below for above, below in ratios):  # beyond what a float tells apart
         return np.array([_one_gaussian(variances[v], scales[v], entropy) for v in which.tolist()], dtype=object)
-    scale, double = np.array(scales, dtype=np.float64), np.array([float(2 * v) for v in variances])
-    middle = np.array([float(v / t) for v, t in zip(variances, scales, strict=True)])
+    scale, double = np.array(scales, dtype=np.float64), np.array([2 * above / below for above, below in ratios])
+    middle = np.array([above / (below * t) for (above, below), t in zip(ratios, scales, strict=True)])
     numbers, waiting = np.zeros(len(which), dtype=np.int64), np.arange(len(which))
     while len(waiting):
         mine = which[waiting]

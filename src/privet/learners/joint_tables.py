@@ -324,15 +324,15 @@ class _JointFit:
             self._total = self._left  # shares are those of what is left for all tables
         self._pick, self._pair_probe = self._share(self._pick_share), self._share(self._pair_share)
         probed = self._probe(self._tables, self._share(constants.probe), "probe of all attributes")
-        price = self._plan_steps(0)
+        rhos = self._plan_steps(0)
         self._values = self._values + self._centred(self._gains * probed)
         sums, intercepts, kept = np.zeros_like(self._values), np.zeros_like(self._intercept), 0
         for step in range(constants.steps):
             self._meter.at(f"step {step + 1} of {constants.steps}", step, constants.steps, asked=len(self._asked))
             if step in self._insertions:
-                price = self._insert(step)
+                rhos = self._insert(step)
                 sums = np.concatenate([sums, np.zeros((len(self._values) - len(sums), self._numbers))])
-            self._step(step, self._left if step == constants.steps - 1 else price)
+            self._step(step, rhos if step < constants.steps - 1 else divided_rho(self._left, self._shares))
             if step >= constants.averaged * constants.steps:
                 sums, intercepts, kept = sums + self._values, intercepts + self._intercept, kept + 1
         self._values, self._intercept = sums / kept, intercepts / kept
@@ -342,23 +342,21 @@ class _JointFit:
         """Return a part of what there was at the beginning, on the grid of losses."""
         return Rho(self._total * Fraction(max(1, int(part * 10**9)), 10**9)).value
 
-    def _plan_steps(self, step: int) -> Fraction:
-        """Return what each step costs until the next pairs join, and plan how it is divided."""
+    def _plan_steps(self, step: int) -> list[Fraction]:
+        """Plan the steps until the next pairs join; return what each costs, table by table."""
         later = sum(insertion > step for insertion in self._insertions)
         price = (self._left - later * (self._pick + self._pair_probe)) / (self._constants.steps - step)
         self._plan(float(price))
-        return price
+        return divided_rho(price, self._shares)
 
     # -- questions ------------------------------------------------------------------------------
 
-    def _ask(self, tables: MergedTables, shares: Floats, price: Fraction, apart: bool, title: str) -> ResidualTables:
-        """Buy the residuals of the model in some tables, and pay the price."""
-        # rounded down to whole grains; the last one takes the rest
-        above, below = price.numerator * GRAIN, price.denominator
-        grains = [max(round(share * 10**9), 1) * above // (below * 10**9) for share in shares[:-1].tolist()]
-        grains.append(above // below - sum(grains))
-        rhos = [Fraction(own, GRAIN) for own in grains]
-        release = self._table.residual_tables(self._model(), tables, rhos, cap=self._constants.cap, signs_apart=apart)
+    def _ask(
+        self, tables: MergedTables, rhos: Sequence[Fraction], title: str, signs_apart: bool = False
+    ) -> ResidualTables:
+        """Buy the residuals of the model in some tables."""
+        cap = self._constants.cap
+        release = self._table.residual_tables(self._model(), tables, rhos, cap=cap, signs_apart=signs_apart)
         self._record(title, release)
         return release
 
@@ -404,7 +402,7 @@ class _JointFit:
         """Probe tables that join: note their curvatures and effects, and return their residual sums."""
         weights, sizes = np.array([group.weight for group in tables.groups]), tables.sizes
         self._values = np.concatenate([self._values, np.zeros((sizes.sum(), self._numbers))])
-        answer = self._ask(tables.asked, weights / weights.sum(), price, True, title)
+        answer = self._ask(tables.asked, divided_rho(price, weights / weights.sum()), title, signs_apart=True)
         assert answer.negative is not None
         positive, negative = answer.positive / RESIDUAL_GRID, answer.negative / RESIDUAL_GRID
         deviations = np.array([noise.deviation / RESIDUAL_GRID for noise in answer.noises])
@@ -439,15 +437,15 @@ class _JointFit:
         self._taus = np.concatenate([self._taus, taus])
         return np.asarray(sums)
 
-    def _step(self, step: int, price: Fraction) -> None:
+    def _step(self, step: int, rhos: Sequence[Fraction]) -> None:
         """Take one step in all tables and the intercept."""
-        answer = self._ask(self._tables.asked_and_all_rows, self._shares, price, False, f"step {step + 1}")
+        answer = self._ask(self._tables.asked_and_all_rows, rhos, f"step {step + 1}")
         sums = answer.positive / RESIDUAL_GRID
         self._values = self._values + self._centred(self._gains * sums[:-1])
         move = self._intercept_gain * sums[-1]
         self._intercept = self._intercept + (move if self._numbers == 1 else move - move.mean())
 
-    def _insert(self, step: int) -> Fraction:
+    def _insert(self, step: int) -> list[Fraction]:
         """Choose the pairs in which the model errs most, and let them join; return what each step costs then."""
         if not self._merged:
             self._merge_cells()
@@ -475,11 +473,11 @@ class _JointFit:
         self._born = np.concatenate([self._born, np.full(joined.sizes.sum(), step)])
         self._tables = JointTables([*self._tables.groups, *joined.groups], self._numbers)
         probed = self._probe(joined, self._pair_probe, "probe of pairs")
-        price_of_step = self._plan_steps(step)
+        rhos = self._plan_steps(step)
         moves = np.zeros_like(self._values)
         moves[before:] = self._gains[before:] * probed
         self._values = self._values + self._centred(moves)
-        return price_of_step
+        return rhos
 
     # -- what follows from releases -------------------------------------------------------------
 
@@ -684,6 +682,17 @@ class _JointFit:
 def _cells_of(source: Numeric, target: Numeric) -> Codes:
     """Return the cell of a coarser column that each cell of a finer one lies in; missing values are last in both."""
     return source.bin_of(np.array([0, *target.thresholds, *([-1] * target.missing)], dtype=np.int64))
+
+
+def divided_rho(price: Fraction, shares: Floats) -> list[Fraction]:
+    """Return what each share of a price costs, rounded down to grains; the last one takes the rest.
+
+    >>> divided_rho(Fraction(1, 2), np.array([0.25, 0.75]))
+    [Fraction(1, 8), Fraction(3, 8)]
+    """
+    above, below = price.numerator * GRAIN, price.denominator
+    grains = [max(round(share * 10**9), 1) * above // (below * 10**9) for share in shares[:-1].tolist()]
+    return [Fraction(own, GRAIN) for own in (*grains, above // below - sum(grains))]
 
 
 # -- estimates ------------------------------------------------------------------------------------

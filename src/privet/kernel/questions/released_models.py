@@ -38,7 +38,7 @@ from privet.kernel.limits import GRAIN, MAX_CELLS, MAX_RELEASED, Json, canonical
 from privet.kernel.mechanisms import GaussianTables, IndexSelection, Mechanism, TopK
 from privet.kernel.rows import Condition, PerPart, Rows
 from privet.kernel.session import FLAG, GROUPS, MODEL, TEXTS, WHOLE, WHOLES, JsonField, Question, cell_sum, check_cells
-from privet.kernel.zcdp import LARGEST_RHO
+from privet.kernel.zcdp import is_rho
 from privet.release import About, Choice, Count, ResidualSums, ResidualTables, TopTables
 
 Tables = tuple[tuple[str, ...], ...]
@@ -454,9 +454,7 @@ class ResidualTablesQuestion(Question[ResidualTables]):
         layout = self._layout(domain)
         _check(self.model, layout, self.cap, domain, rows)
         # Multiples of 1 / GRAIN alone: a sum of other fractions has a denominator as long as all of theirs together.
-        if len(self.rhos) != len(self.tables) or not all(
-            0 < rho.numerator <= LARGEST_RHO * rho.denominator and GRAIN % rho.denominator == 0 for rho in self.rhos
-        ):
+        if len(self.rhos) != len(self.tables) or not all(map(is_rho, self.rhos)):
             raise QuestionError(f"give each of the {len(self.tables)} tables a rho above 0, as Rho rounds it.")
         check_cells(rows.parts * sum(self._sizes(domain)), MAX_RELEASED)
 
@@ -466,7 +464,8 @@ class ResidualTablesQuestion(Question[ResidualTables]):
 
     def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
         sizes, squared, total = self._sizes(domain), squared_reach(self.cap, domain), sum_of(self.rhos)
-        least, records = min(self.rhos) / total, domain.rows_per_person
+        least = min(self.rhos, key=lambda rho: rho.numerator * (GRAIN // rho.denominator)) / total
+        records = domain.rows_per_person
         if any(unit.of_person(loss * least, records) < SMALLEST_SHARE for loss in losses.values):
             raise QuestionError("a table costs a rho of at least 1e-18.")
 
