@@ -66,7 +66,10 @@ def fraction_of(value: object) -> Fraction | None:
     >>> fraction_of(0.1), fraction_of("1/3"), fraction_of(" 1e3 "), fraction_of("1e100000000"), fraction_of(True)
     (Fraction(1, 10), Fraction(1, 3), Fraction(1000, 1), None, None)
     """
-    if isinstance(value, str):
+    number: Fraction | None
+    if type(value) is Fraction:
+        number = value
+    elif isinstance(value, str):
         number = _from_text(value)
     elif isinstance(value, bool | np.bool_):
         return None
