@@ -227,9 +227,9 @@ def discrete_gaussian(variances: Sequence[Fraction], which: NDArray[np.intp], en
     while len(waiting):
         mine = which[waiting]
         words = entropy.words(3 * len(mine)).reshape(3, -1)
-        both, index = np.tile(scale[mine], 2), np.tile(mine, 2)
-        rates = partial(_rate_at, scales, index)
-        up, down = _floors(words[:2].ravel(), both, rates, entropy).reshape(2, -1)
+        own = scale[mine]
+        rates = partial(_rate_at, scales, mine)
+        up, down = _floors(words[:2].ravel(), np.concatenate((own, own)), rates, entropy).reshape(2, -1)
         drawn = up - down
         # |y| is exact in a float and v / t < sqrt(v), so that the error of the chance is a few units of 2^-50
         chance = np.exp(-((np.abs(drawn) - middle[mine]) ** 2) / double[mine])
@@ -244,7 +244,8 @@ def discrete_gaussian(variances: Sequence[Fraction], which: NDArray[np.intp], en
 
 
 def _rate_at(scales: Sequence[int], which: NDArray[np.intp], at: int) -> Fraction:
-    return Fraction(1, scales[which[at]])
+    """The rate of a number; of each there are two, those for up and then those for down."""
+    return Fraction(1, scales[which[at % len(which)]])
 
 
 def _distance(drawn: int, variance: Fraction, scale: int) -> Fraction:

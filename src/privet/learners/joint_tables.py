@@ -524,8 +524,9 @@ class _JointFit:
         """Return the model so far, on the kernel's grid of log odds."""
 
         def on_grid(values: Floats) -> NDArray[np.int32]:
-            whole = np.rint(values * LOGIT_GRID).astype(np.int32)
-            return whole if self._numbers > 1 else np.concatenate([np.zeros_like(whole), whole], axis=-1)
+            whole = np.zeros((*values.shape[:-1], self._classes), dtype=np.int32)
+            np.rint(values * LOGIT_GRID, out=whole[..., -self._numbers :], casting="unsafe")
+            return whole
 
         terms = tuple((columns, on_grid(values)) for columns, values in self._terms().items())
         return AdditiveModel(tuple(on_grid(self._intercept).tolist()), terms)

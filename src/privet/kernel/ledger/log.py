@@ -632,7 +632,7 @@ class Log:
 
     def write_charge(
         self, analyst: str, charge: Charge, terms: Terms, accounts: Iterable[Account], held: Hold | None = None
-    ) -> Line:
+    ) -> Entry:
         """Write the line of a charge; `accounts` and `held` are those before it."""
         everybody, own, *shared = accounts
         body = {
@@ -660,7 +660,9 @@ class Log:
         body = {name: value for name, value in body.items() if value is not None}
         # a hash of the place of the rows among others: whoever saw it could check a guess of a path
         note = {"fingerprint": charge.fingerprint, "opening": charge.opening_token, "question": charge.question_json}
-        return self.append("charge", terms.dataset, self.new_analyst_id(analyst), body, note)
+        words, at = (charge.scope, charge.question, charge.epsilon), self.clock()
+        line = self.append("charge", terms.dataset, self.new_analyst_id(analyst), body, note, at)
+        return Entry(line.serial, analyst, *words, charge.loss, charge.key, at, None, charge.opening_token)
 
     def write_answer(self, charge: Line, answer: Answer, private: bool) -> None:
         """Write the line of an answer to a charge; `private` says whether its noise is real."""
