@@ -42,6 +42,7 @@ from privet.kernel import (
     RowSets,
     Scatter,
     Session,
+    Split,
     Step,
     Unit,
     as_share,
@@ -842,7 +843,7 @@ class Parts(Questions):
 
     def partition(
         self,
-        by: SplitLike | list[SplitLike] | Releases[Choice] | PerPart[SplitLike],
+        by: SplitLike | list[SplitLike] | Releases[Choice] | PerPart[Split],
         edges: Sequence[int | float] | None = None,
     ) -> Self:
         """Divide every part: all by one column, or each by its own from a list; None closes a part.
@@ -855,8 +856,11 @@ class Parts(Questions):
         edges : sequence of numbers, optional
             Other bins for a numeric column.
         """
-        splits = syntax.splits(by, len(self)).map(lambda split: syntax.split(split, edges, self.domain)).compact()
-        step = Divide(splits)
+        if isinstance(by, PerPart):  # of the kernel's own splits: there is nothing to read
+            step = Divide(by.compact())
+        else:
+            wanted = syntax.splits(by, len(self))
+            step = Divide(wanted.map(lambda split: syntax.split(split, edges, self.domain)).compact())
         step.check(self.domain, len(self))
         return self._divided(step)
 
