@@ -39,7 +39,7 @@ from privet.table import Parts, ProtectedTable
 
 
 @dataclass(frozen=True)
-class Forest:
+class TreeFit:
     """The trees of one fit, and what they share.
 
     Parameters
@@ -89,9 +89,9 @@ class Forest:
         """
         if self.plan.rows == "disjoint":
             count = settled(self.plan.trees)
-            report = self._reporter(self.schedules[:1], 0, f"{count} trees, ")
+            on_level = self._reporter(self.schedules[:1], 0, f"{count} trees, ")
             parts = self.table.scatter(count, coins)
-            return self._grown(parts, 0, self.structures, self.record, report, self.rows / count)
+            return self._grown(parts, 0, self.structures, self.rows / count, self.record, on_level)
         parallel = jobs is not None and self.node_sites is None  # sites toss coins, one node after the other
         tables = [self.table if self.plan.is_exact else self.table.allot(share) for share in self.shares]
         if parallel:
@@ -104,9 +104,9 @@ class Forest:
                 assert isinstance(table, PublicTable)
                 table = table.bootstrap(coins + number)
             # trees that grow at once have no order of levels
-            report = (lambda level, nodes: None) if parallel else self._reporter(self.schedules, number)
+            on_level = _ignore_level if parallel else self._reporter(self.schedules, number)
             structure = self.structures[number : number + 1]
-            return self._grown(table.parts(), number, structure, records[number], report, self.rows)
+            return self._grown(table.parts(), number, structure, self.rows, records[number], on_level)
 
         trees = []
         for number, grown in enumerate(_in_order(tree, len(tables), jobs if parallel else 1)):
@@ -122,12 +122,12 @@ class Forest:
         parts: Parts,
         number: int,
         structures: Sequence[Tree],
-        record: Record,
-        report: LevelCallback,
         rows: float,
+        record: Record,
+        on_level: LevelCallback,
     ) -> list[Tree]:
         """Grow one tree, or several on disjoint rows at once."""
-        spending = TreeSpending(self.shares[number], self.schedules[number], record, number, report, self.exchange)
+        spending = TreeSpending(self.shares[number], self.schedules[number], record, number, on_level, self.exchange)
         return Growth(parts, self.plan, spending, structures, rows, self.node_sites).run()
 
     def _reporter(self, schedules: Sequence[Schedule], number: int, name: str | None = None) -> LevelCallback:
@@ -140,6 +140,10 @@ class Forest:
             self.meter.at(what, sum(steps[:number]) + level, sum(steps), asked=len(self.record.steps))
 
         return report
+
+
+def _ignore_level(level: int, nodes: int) -> None:
+    """Report nothing."""
 
 
 def _in_order(tree: Callable[[int], list[Tree]], count: int, jobs: int | None) -> Iterator[list[Tree]]:
@@ -250,7 +254,7 @@ def grow(
         node_sites = NodeSites(plan, domain, decisions, rng, known_rows, resolve, exchange)
     # coins before growth: the same seed scatters and draws the same, whatever the releases are
     coins = 0 if plan.rows == "all" else int(rng.integers(2**31))
-    trees = Forest(scope, plan, shares, *planned, exchange, record, meter, rows, node_sites).grow(coins, jobs)
+    trees = TreeFit(scope, plan, shares, *planned, exchange, record, meter, rows, node_sites).grow(coins, jobs)
     if not plan.fallback:
         prior = None
     elif prior is None:
@@ -322,7 +326,7 @@ def refill(
         plan.schedule(table.domain, share, tree.depth) for tree, share in zip(model.trees, shares, strict=True)
     ]
     exchange, meter = Exchange.of(scope, epsilon), Meter(progress, table.domain)
-    counted = Forest(scope, plan, shares, schedules, model.trees, exchange, record, meter).grow()
+    counted = TreeFit(scope, plan, shares, schedules, model.trees, exchange, record, meter).grow()
     trees = [
         old.with_counts(old.counts + new.counts, np.sqrt(old.deviation**2 + new.deviation**2))
         for old, new in zip(model.trees, counted, strict=True)
