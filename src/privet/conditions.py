@@ -221,12 +221,10 @@ def splits(wanted: object, parts: int) -> PerPart[SplitKey]:
     QuestionError
         There are not as many as parts, or one is no split.
     """
-    if not isinstance(wanted, list | Releases | PerPart):
+    if not isinstance(wanted, list | Releases):
         return PerPart.same(_split_key(wanted), parts)
     if len(wanted) != parts:
         raise QuestionError(f"{len(wanted)} splits were given for {parts} parts; give one for each.")
-    if isinstance(wanted, PerPart):
-        return wanted.map(_split_key)
     return PerPart.of(_split_key(split) for split in wanted)
 
 
