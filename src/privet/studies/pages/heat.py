@@ -12,6 +12,7 @@ from privet.text import shortened, width_of
 ROW, ROOM, NAMES = 40, 530, 220  # pixels: a row, names and columns, and the names of rows at most
 LETTERS = 32  # of the name of a row
 SMALL = 22  # pixels of a cell without a number
+LARGE = 1.25 * LETTER  # pixels of a letter on a phone, where texts are larger
 
 
 def heat(panel: Panel, span: tuple[float, float] | None = None) -> Drawing:
@@ -21,7 +22,7 @@ def heat(panel: Panel, span: tuple[float, float] | None = None) -> Drawing:
         columns.sort(key=float)
     means = [cell.ours.mean for cell in panel.cells]
     low, high = span or (min(means), max(means))
-    names = min(max(LETTER * width_of(shortened(series, LETTERS)) for series in panel.series) + 12, NAMES)
+    names = min(max(LARGE * width_of(shortened(series, LETTERS)) for series in panel.series) + 12, NAMES)
     wide = min(max((ROOM - names) / len(columns), 40), 84)
     places = max((_places(cell.ours.mean) for cell in panel.cells), default=0)
     drawn = [text(0, 16, panel.y, "title")]
@@ -60,7 +61,7 @@ def cells(panel: Panel, span: tuple[float, float] | None = None) -> Drawing:
     """
     columns = list(dict.fromkeys(cell.at for cell in panel.cells))
     most = max([abs(cell.ours.mean) for cell in panel.cells] if span is None else map(abs, span), default=1.0) or 1.0
-    names = min(max(LETTER * width_of(shortened(series, LETTERS)) for series in panel.series) + 12, NAMES)
+    names = min(max(LARGE * width_of(shortened(series, LETTERS)) for series in panel.series) + 12, NAMES)
     wide = min(max((ROOM - names) / len(columns), 4), SMALL)
     drawn = [text(0, 16, panel.y, "title")]
     for i, series in enumerate(panel.series):
