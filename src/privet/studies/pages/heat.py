@@ -80,7 +80,10 @@ def cells(panel: Panel, span: tuple[float, float] | None = None) -> Drawing:
         drawn.append(text(x, bottom + 16, amount(at), anchor, 12))
     drawn.append(text(names + wide * len(columns) / 2, bottom + 34, panel.x, "label mid"))
     return Drawing(
-        max(names + wide * len(columns), _least(panel)), bottom + 46, join(drawn), f"{panel.title}: {panel.y} by {panel.x}"
+        max(names + wide * len(columns), _least(panel)),
+        bottom + 46,
+        join(drawn),
+        f"{panel.title}: {panel.y} by {panel.x}",
     )
 
 
