@@ -57,9 +57,3 @@ def test_a_learner_without_noise_is_refused_by_a_table(learner: Any, table: priv
     with pytest.raises(NotPrivate, match="fit it on public rows"):
         learner().fit(table)
     assert table.budget.spent == 0
-
-
-def test_a_plan_that_needs_the_number_of_rows_says_so_where_nothing_tells_it(table: privet.ProtectedTable) -> None:
-    with pytest.raises(QuestionError, match="follows from the number of rows, which is private: declare rows"):
-        privet.DiffPID3Classifier(epsilon=0.5, criterion="by-signal").fit(table)
-    assert table.budget.spent == 0

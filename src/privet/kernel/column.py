@@ -14,12 +14,13 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -454,6 +455,12 @@ class Numeric:
             bins = "its edges must rise, lie inside the bounds and be at least a step apart"
             return f"has an empty bin: {bins} ({self.grid_size} grid points)."
         return None
+
+    def named(self, name: str) -> Self:
+        """Return the same column under another name: nothing else is to be checked again."""
+        other = copy(self)
+        object.__setattr__(other, "name", name)
+        return other
 
     @cached_property
     def grid_size(self) -> int:

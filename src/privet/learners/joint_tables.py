@@ -553,7 +553,7 @@ class _JointFit:
             for column in columns:
                 name = self._attribute_of[column]
                 if self._table.domain[column].size > finest[name].size:
-                    finest[name] = replace(self._table.domain.numeric(column), name=name)
+                    finest[name] = self._table.domain.numeric(column).named(name)
         tables = []
         for columns, values in self._terms().items():
             own, deviation = by_class(values), np.abs(by_class(np.sqrt(variances[columns])))
@@ -592,7 +592,7 @@ class _JointFit:
         """Return a column under a name of its own, as a copy of an attribute."""
         used = {*self._declared.names, self._declared.person, *self._attribute_of}
         names = (f"{name[:900]} (cells {number})" for number in count(1))
-        copy = replace(column, name=next(other for other in names if other not in used))
+        copy = column.named(next(other for other in names if other not in used))
         self._attribute_of[copy.name] = name
         return copy
 
