@@ -1,4 +1,4 @@
-"""What analysts may say about rows: values, sets and ranges of declared columns, and nothing else.
+"""What analysts may say about rows: values, sets and ranges of declared columns, names of criteria, and nothing else.
 
 Everything is checked against the public domain and turned into codes and grid
 indices here, before any charge: no expression, no SQL and no code passes.
@@ -17,25 +17,29 @@ from typing import Any
 import numpy as np
 
 from privet.calendar_cells import FIRST, LAST
-from privet.errors import QuestionError, did_you_mean
+from privet.errors import NotPrivate, PrivacyError, QuestionError, did_you_mean
 from privet.kernel import (
     MAX_COLUMN_CELLS,
     MISSING,
     AdditiveModel,
     Column,
     Condition,
+    Criterion,
     Date,
     Divide,
     Domain,
+    InfoGain,
     Keep,
     Numeric,
     PerPart,
     Positions,
     Scatter,
     Split,
+    check_criterion,
     day_of,
     fraction_of,
     is_name,
+    named_criteria,
     text_of,
 )
 from privet.kernel.questions.numbers import FINEST_RANK
@@ -449,3 +453,46 @@ def wholes(wanted: Sequence[object]) -> tuple[Any, ...]:
 def caps(wanted: Sequence[int]) -> tuple[int, ...]:
     """Return what a record of each class may add, as Python's integers; others are left for the check."""
     return tuple(int(cap) if isinstance(cap, int | np.integer) else cap for cap in wanted)
+
+
+def criterion(choice: object, domain: Domain) -> Criterion:
+    """Return a criterion by its name, or one that is on the kernel's list already.
+
+    Parameters
+    ----------
+    choice : str or Criterion
+    domain : Domain
+        Whose `max_rows` bounds the sensitivity of information gain.
+
+    Raises
+    ------
+    QuestionError
+        There is no such criterion.
+    PrivacyError
+        It has no bounded sensitivity here.
+
+    >>> from privet.kernel import Nominal
+    >>> criterion("gini", Domain((Nominal("y", ("a", "b")),), target="y")).sensitivity
+    2048
+    """
+    if isinstance(choice, Criterion):
+        check_criterion(choice, domain)
+        return choice
+    if choice == "gain-ratio":
+        raise NotPrivate("the gain ratio of a split has no bounded sensitivity; choose max, gini or infogain.")
+    if choice == InfoGain.name:
+        if domain.max_rows is None:
+            raise PrivacyError(
+                "information gain has no bounded sensitivity without a public bound on the size; declare max_rows in "
+                "the domain file, or choose max or gini."
+            )
+        return InfoGain(domain.max_rows)
+    known = named_criteria()
+    if isinstance(choice, str) and choice in known:
+        return known[choice]
+    names = list(known)
+    names.insert(2, InfoGain.name)
+    raise QuestionError(
+        f"there is no criterion '{choice}'{did_you_mean(choice, known)}; choose {', '.join(names)}, or pass a "
+        "WeightedMax."
+    )

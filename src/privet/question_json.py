@@ -1,16 +1,18 @@
 """Questions, and steps to rows, from JSON that somebody sent. Not trusted: the kernel checks all of it.
 
-A question of the kernel says for each of its fields how it is written, and calls that form by its name. Here is how
-the forms are read: JSON becomes a question of the list, or is refused in one sentence. Nothing is evaluated.
+The type of a field of a question decides how it is written, and how it is read here: JSON becomes a question of the
+list, or is refused in one sentence. Nothing is evaluated.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -36,8 +38,7 @@ from privet.kernel import (
     Step,
     WeightedMax,
     fraction_of,
-    json_forms,
-    named,
+    named_criteria,
 )
 from privet.kernel.questions import counts, numbers, released_models, splits
 
@@ -91,10 +92,10 @@ def question_from_json(content: object) -> Question[Any]:
         raise QuestionError(f"the JSON form of a question names one of {', '.join(QUESTIONS)}.")
     if content.get("version") is not Question.version:
         raise QuestionError(f"a question of this version of privet has the version {Question.version}.")
-    forms = json_forms(QUESTIONS[kind])
+    forms = forms_of(QUESTIONS[kind])
     if set(content) != {"question", "version", *forms}:
         raise QuestionError(f"the fields of the question '{kind}' are {', '.join(forms) or 'none'}.")
-    values = {name: READERS[form.what](content[name]) for name, form in forms.items()}
+    values = {name: form.read(content[name]) for name, form in forms.items()}
     for name, value in values.items():
         if value is None:
             raise QuestionError(f"the field '{name}' of the question '{kind}' must be {forms[name].what}.")
@@ -294,7 +295,7 @@ def criterion_from_json(content: object) -> Criterion | None:
         return WeightedMax(tuple(fields["weights"]))
     if name == InfoGain.name and set(fields) == {"max_rows"} and type(fields["max_rows"]) is int:
         return InfoGain(fields["max_rows"]) if 1 <= fields["max_rows"] <= InfoGain.largest else None
-    return named(name) if not fields else None
+    return named_criteria().get(str(name)) if not fields else None
 
 
 def _model(value: object) -> AdditiveModel | None:
@@ -383,21 +384,37 @@ def _quality(value: object) -> tuple[str, Quality] | None:
     return value["name"], Quality(columns, table)
 
 
-READERS: dict[str, Reader] = {  # by the names of the forms, which errors quote
-    "a text": _text,
-    "a list of texts": _texts,
-    "a list of lists of texts": _list_of(_texts),
-    "true or false": _flag,
-    "a whole number": _whole,
-    "a list of whole numbers": _wholes,
-    "a fraction in a text, such as 1/3": _fraction,
-    "a list of fractions in texts": _list_of(_amount),
-    "a list of tables of columns": _merged_tables,
-    "a model": _model,
-    "a criterion": criterion_from_json,
-    "lists of columns for each part": _per_part(_list_of(_texts)),
-    "candidates for each part": _per_part(_list_of(_candidate)),
-    "columns for each part": _per_part(_texts),
-    "a list of names with models or conditions": _list_of(_competitor),
-    "a list of qualities": _list_of(_quality),
+class FieldForm(NamedTuple):
+    """How fields of a type are read from JSON."""
+
+    what: str  # in words, which errors quote
+    read: Reader
+
+
+READERS: dict[Any, FieldForm] = {  # by the types of the fields of questions
+    str: FieldForm("a text", _text),
+    tuple[str, ...]: FieldForm("a list of texts", _texts),
+    released_models.Tables: FieldForm("a list of lists of texts", _list_of(_texts)),
+    bool: FieldForm("true or false", _flag),
+    int: FieldForm("a whole number", _whole),
+    tuple[int, ...]: FieldForm("a list of whole numbers", _wholes),
+    Fraction: FieldForm("a fraction in a text, such as 1/3", _fraction),
+    tuple[Fraction, ...]: FieldForm("a list of fractions in texts", _list_of(_amount)),
+    tuple[released_models.MergedTable, ...]: FieldForm("a list of tables of columns", _merged_tables),
+    AdditiveModel: FieldForm("a model", _model),
+    Criterion: FieldForm("a criterion", criterion_from_json),
+    PerPart[counts.Groups]: FieldForm("lists of columns for each part", _per_part(_list_of(_texts))),
+    PerPart[splits.Candidates]: FieldForm("candidates for each part", _per_part(_list_of(_candidate))),
+    PerPart[tuple[str, ...]]: FieldForm("columns for each part", _per_part(_texts)),
+    tuple[tuple[str, released_models.Competitor], ...]: FieldForm(
+        "a list of names with models or conditions", _list_of(_competitor)
+    ),
+    tuple[tuple[str, Quality], ...]: FieldForm("a list of qualities", _list_of(_quality)),
 }
+
+
+@cache
+def forms_of(question: type[Question[Any]]) -> dict[str, FieldForm]:
+    """Return how each field of a question is read, by its type."""
+    types = get_type_hints(question)
+    return {own.name: READERS[types[own.name]] for own in dataclasses.fields(question)}  # type: ignore[arg-type]

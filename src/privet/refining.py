@@ -58,7 +58,7 @@ class Refining:
     def _note(self, loss: Fraction, entry: int, private: bool) -> tuple[IntegerLaplace | IntegerGaussian, About]:
         """Return the noise of a level, and what its release says about itself."""
         noise, own = self.first.noise, self.unit.of_record(loss, self.domain.rows_per_person)
-        about = About(self.question.words, loss, private, entry, None if self.unit.delta is None else self.unit)
+        about = self.unit.about(self.question.words, loss, private, entry)
         if isinstance(noise, IntegerLaplace):
             return IntegerLaplace(own, noise.sensitivity), about
         assert isinstance(noise, IntegerGaussian)

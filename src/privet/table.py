@@ -47,7 +47,6 @@ from privet.kernel import (
     Unit,
     as_share,
     check_model,
-    criterion,
     keyed_run,
     selection,
     whole_of,
@@ -693,7 +692,7 @@ class Questions:
 
     def _criterion(self, choice: str | Criterion) -> Criterion:
         """Return a criterion by its name; tables of public rows have more of them."""
-        return criterion(choice, self.domain)
+        return syntax.criterion(choice, self.domain)
 
     def _ask(self, asked: Asked[R]) -> Releases[R]:
         releases = self._backend.ask(asked.question, self._sets, asked.epsilon, asked.key)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sizes import long
 
 import privet
+from privet.conditions import criterion
 from privet.errors import NotPrivate, PrivacyError, QuestionError
 from privet.kernel import (
     RESIDUAL_GRID,
@@ -40,7 +41,7 @@ from privet.kernel import (
     unit_with,
 )
 from privet.kernel.column import Column, Nominal, Numeric
-from privet.kernel.criteria import GRID, Gini, LargestCell, criterion
+from privet.kernel.criteria import GRID, Gini, LargestCell
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import ResidualQuery, Residuals
 from privet.kernel.engines.memory.engine import MemoryEngine

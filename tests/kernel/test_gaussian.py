@@ -33,7 +33,7 @@ from privet.kernel import (
     SeededEntropy,
     SystemEntropy,
     TopK,
-    sampling,
+    mechanisms,
 )
 from privet.kernel.mechanisms import AveragedGaussian
 from privet.lab.distributions import probabilities
@@ -193,7 +193,7 @@ def test_extreme_words_decide_as_decimals_do(variance: Fraction) -> None:
     half, which = 0x8000000000000001, np.zeros(1, dtype=np.intp)
     scale = math.isqrt(variance.numerator // variance.denominator) + 1
     for up, coin in itertools.product(EDGES, EDGES):
-        drawn = int(sampling.discrete_gaussian([variance], which, Words(up, half, coin))[0])
+        drawn = int(mechanisms.discrete_gaussian([variance], which, Words(up, half, coin))[0])
         if scale > 2**40 or up < 2**32:  # further words decide these
             continue
         with localcontext(prec=60):

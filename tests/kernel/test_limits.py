@@ -21,10 +21,11 @@ from sizes import sized
 
 import privet
 from privet.errors import PrivetError
-from privet.kernel import as_epsilon, column, limits, rows, source_of
+from privet.kernel import as_epsilon, column, rows, source_of
+from privet.kernel import public_values as limits
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
-from privet.kernel.limits import fraction_of
+from privet.kernel.public_values import fraction_of
 from privet.question_text import TextQuestion
 from privet.risk.readers import read_tree
 from privet.text import LONGEST_ADDRESS, SHOWN, is_host, is_path, quoted, read_text, shown

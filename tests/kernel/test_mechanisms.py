@@ -39,7 +39,7 @@ from privet.kernel import (
     ResidualLaplace,
     SeededEntropy,
     SystemEntropy,
-    sampling,
+    mechanisms,
 )
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
@@ -347,7 +347,7 @@ def located(place: int, sizes: list[int]) -> tuple[int, int]:
 def test_extreme_gaps_and_sizes_leave_one_choice(
     scores: list[int], sizes: list[int], chosen: int, margin: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampling, "_MARGIN", margin)
+    monkeypatch.setattr(mechanisms, "_MARGIN", margin)
     mechanism = ExponentialOverRanges(Fraction(1), 1, True)
     for _ in range(20):
         index, offset = located(mechanism.release(Ranges(np.array(scores), sizes)), sizes)
@@ -413,7 +413,7 @@ def test_a_coin_at_its_chance_is_decided_by_more_bits() -> None:
         ((first, second, third - 2**40), True),
         ((first, second, third + 2**40), False),
     ):
-        assert sampling.accepts(gap, rate, Words(*blocks)) is below
+        assert mechanisms.accepts(gap, rate, Words(*blocks)) is below
 
 
 @given(
@@ -426,7 +426,7 @@ def test_the_exact_path_agrees_with_the_shares(ranges: list[tuple[int, int]], dr
     sizes, gaps = zip(*ranges, strict=True)
     weights = np.array(sizes) * np.exp(-np.array(gaps) * float(rate))
     edges = np.concatenate([[0], np.cumsum(weights) / weights.sum()])
-    found = sampling._decide(sizes, np.array(gaps), rate, drawn, 128)
+    found = mechanisms._decide(sizes, np.array(gaps), rate, drawn, 128)
     point = drawn / 2**128
     if found is None:
         assert np.abs(edges - point).min() < 1e-9
@@ -475,7 +475,7 @@ def test_a_geometric_number_is_that_of_its_uniform_number_to_the_last_tail(rate:
     """P(k) is exact only if every u gives floor(-ln u / rate), the smallest too: a word of 0 has probability 2^-64."""
     for first in EXTREMES:
         words = Words(*first)
-        (found,) = sampling.geometric(rate, 1, words)
+        (found,) = mechanisms.geometric(rate, 1, words)
         with localcontext(PRECISE):
             exactly = -uniform(words).ln() * rate.denominator / rate.numerator
         assert found == int(exactly), first
@@ -484,7 +484,7 @@ def test_a_geometric_number_is_that_of_its_uniform_number_to_the_last_tail(rate:
 def test_a_word_of_zeros_is_a_tail_and_no_end() -> None:
     """At epsilon 50 and more a number of 64 bits alone would be no noise at all."""
     for rate in (3, 10, 50, 80):
-        small = int(sampling.geometric(Fraction(rate), 1, Words(0, 1))[0])
+        small = int(mechanisms.geometric(Fraction(rate), 1, Words(0, 1))[0])
         assert small == int(128 * math.log(2) / rate)
         noisy = IntegerLaplace(Fraction(rate)).release(np.array([0]), Words(0, HALF, 1))
         assert noisy.tolist() == [small]
@@ -500,8 +500,8 @@ def test_floats_decide_a_geometric_number_only_where_decimals_agree(rate: Fracti
         def bits(self, count: int) -> int:
             return 2 ** (count - 1)
 
-    found = sampling.geometric(rate, len(words), Halves(*words)).tolist()
-    assert found == [sampling._exact_geometric(rate, word, Halves()) for word in words]
+    found = mechanisms.geometric(rate, len(words), Halves(*words)).tolist()
+    assert found == [mechanisms._exact_geometric(rate, word, Halves()) for word in words]
 
 
 @pytest.mark.parametrize("rate", RATES, ids=str)
@@ -509,7 +509,7 @@ def test_a_coin_is_that_of_its_uniform_number(rate: Fraction) -> None:
     """Chances that no float holds, gaps that none holds, and points at 0 and at 1."""
     for first, gap in itertools.product(EXTREMES, [1, 44, 45, 700, 745, 746, 10**5, 2**63, 2**64, 10**400]):
         words = Words(*first)
-        found = sampling.accepts(gap, rate, words)
+        found = mechanisms.accepts(gap, rate, words)
         with localcontext(PRECISE):  # as logarithms: exp of some of these exponents is 0
             below = uniform(words).ln() < Decimal(-gap * rate.numerator) / rate.denominator
         assert found is below, (first, gap)
@@ -539,7 +539,7 @@ def test_a_choice_is_that_of_its_uniform_number(rate: Fraction, sizes: list[int]
         ends = list(itertools.accumulate(weights))
     for first in EXTREMES:
         words = Words(*first)
-        found = sampling.weighted_choice(sizes, np.array(gaps, dtype=object), rate, words)
+        found = mechanisms.weighted_choice(sizes, np.array(gaps, dtype=object), rate, words)
         point = PRECISE.multiply(uniform(words), ends[-1])
         assert found == min(bisect_right(ends, point), len(ends) - 1), first
 
@@ -548,7 +548,7 @@ def test_a_choice_is_that_of_its_uniform_number(rate: Fraction, sizes: list[int]
 def test_extreme_words_release_what_the_samplers_drew(first: tuple[int, ...]) -> None:
     """Every mechanism on words that it meets once in 2^64 draws: noise is the difference of two geometric numbers."""
     rate = Fraction(3)
-    up, down = (int(sampling.geometric(rate, 1, Words(*each))[0]) for each in (first, ()))
+    up, down = (int(mechanisms.geometric(rate, 1, Words(*each))[0]) for each in (first, ()))
     if len(first) == 1:  # the further bits of the first number come after the second word
         assert IntegerLaplace(rate).release(np.array([10]), Words(*first)).tolist() == [10 + up - down]
     far = np.array([0, -(10**6)])
@@ -588,11 +588,11 @@ def spoiled() -> Iterator[None]:
 def test_what_a_caller_did_to_decimals_changes_no_draw() -> None:
     def draws() -> list[Any]:
         return [
-            sampling.geometric(Fraction(1, 10**30), 3, Words(5, 6, 7)).tolist(),
-            sampling.geometric(Fraction(45), 1, Words(0, 1)).tolist(),
-            sampling.accepts(1, Fraction(1), Words(int(2**64 * math.exp(-1)))),
-            sampling.accepts(10**400, Fraction(1, 10**399), Words(0, 5)),
-            sampling.weighted_choice([1, 10**400], np.array([0, 900]), Fraction(1), Words(HALF)),
+            mechanisms.geometric(Fraction(1, 10**30), 3, Words(5, 6, 7)).tolist(),
+            mechanisms.geometric(Fraction(45), 1, Words(0, 1)).tolist(),
+            mechanisms.accepts(1, Fraction(1), Words(int(2**64 * math.exp(-1)))),
+            mechanisms.accepts(10**400, Fraction(1, 10**399), Words(0, 5)),
+            mechanisms.weighted_choice([1, 10**400], np.array([0, 900]), Fraction(1), Words(HALF)),
         ]
 
     expected = draws()

@@ -16,9 +16,9 @@ from kernel.refined_table import DOMAIN, FRAME, HALF, ONE, TENTH, one_sentence, 
 import privet
 from privet.errors import BudgetExceeded, DataError, PrivetError, QuestionError
 from privet.kernel import IntegerLaplace
+from privet.kernel.public_values import PerPart
 from privet.kernel.questions.counts import HistogramQuestion
 from privet.kernel.refinement import Chain
-from privet.kernel.rows import PerPart
 from privet.lab import open_public
 from privet.release import Count, Histogram, Releases, Sum
 

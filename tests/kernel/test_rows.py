@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from privet.errors import QuestionError
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
-from privet.kernel.rows import MAX_STEPS, Condition, PerPart, Rows, Split, numbered
+from privet.kernel.public_values import PerPart, numbered
+from privet.kernel.rows import MAX_STEPS, Condition, Rows, Split
 
 DOMAIN = Domain((Nominal("a", (0, 1, 2)), Numeric("x", 0, 9, bins=2, missing=True)))
 

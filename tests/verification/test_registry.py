@@ -28,6 +28,7 @@ from threadpoolctl import threadpool_limits
 
 import privet
 from privet.choice import auto, catalog
+from privet.conditions import criterion
 from privet.errors import NotPrivate
 from privet.kernel import (
     PURE,
@@ -41,7 +42,6 @@ from privet.kernel import (
     PermuteAndFlip,
     ResidualLaplace,
     criteria,
-    criterion,
     mechanisms,
 )
 from privet.lab import Unrounded

@@ -32,7 +32,6 @@ from __future__ import annotations
 import math
 import os
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -42,24 +41,26 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from privet.errors import BudgetExceeded, PrivacyError, QuestionError
-from privet.kernel.limits import GRAIN, fraction_of
 from privet.kernel.mechanisms import (
-    AboveThreshold,
-    CheapestIntervals,
-    Exponential,
-    ExponentialOverRanges,
-    IndexSelection,
     IntegerGaussian,
     IntegerLaplace,
     Mechanism,
     ResidualGaussian,
     ResidualLaplace,
     SumAndCount,
+)
+from privet.kernel.public_values import GRAIN, PerPart, Positions, fraction_of, numbered
+from privet.kernel.selections import (
+    AboveThreshold,
+    CheapestIntervals,
+    Exponential,
+    ExponentialOverRanges,
+    IndexSelection,
     TopK,
     selection,
 )
-from privet.kernel.rows import PerPart, Positions, numbered
 from privet.kernel.zcdp import SMALLEST_RHO, Rho, epsilon_of, rho_of
+from privet.release import About
 from privet.text import decimal_text, quoted, short_text
 
 # Below this no answer is useful and noise would leave 64-bit integers; above it
@@ -120,14 +121,21 @@ _DIGITS = 12  # of an epsilon that is a square root
 
 
 @dataclass(frozen=True)
-class Unit(ABC):
-    """What a loss is counted in. The methods that make mechanisms take the loss of one record."""
+class Unit:
+    """What a loss is counted in: epsilon, that is pure differential privacy, unless `Zcdp` says otherwise. Losses add.
 
-    name: ClassVar[str]
+    The methods that make mechanisms take the loss of one record.
+    """
+
+    name: ClassVar[str] = "epsilon"
     delta: Fraction | None = None
     selection: ClassVar[str] = "permute-and-flip"  # the one with the least error for what it loses
     smallest: ClassVar[Fraction] = SMALLEST_EPSILON  # that an answer, or a refinement of one, may cost
     power: ClassVar[int] = 1  # a person with k records loses k to this power times what one record loses
+
+    def about(self, words: str, loss: Fraction, private: bool, entry: int | None) -> About:
+        """Return what a release says about itself."""
+        return About(words, loss, private, entry, None if self.delta is None else self)
 
     def of_person(self, loss: Fraction, records: int) -> Fraction:
         """Return what a person with so many records loses, where each record loses `loss`."""
@@ -157,7 +165,6 @@ class Unit(ABC):
             written = PerPart.of((type(epsilon), quoted(epsilon)) for epsilon in value)
         return written.map(lambda typed: self.amount(typed[1], exchange=exchange))
 
-    @abstractmethod
     def amount(self, value: object, name: str = "epsilon", exchange: Fraction | None = None) -> Fraction:
         """Return what asking for an amount charges a person.
 
@@ -175,43 +182,49 @@ class Unit(ABC):
         QuestionError
             It is no amount of this unit.
         """
+        if isinstance(value, Rho):
+            raise QuestionError(
+                "this data set is counted in epsilon, which is asked for as a number such as 0.1; a rho is for data "
+                "sets that are opened with a delta."
+            )
+        return as_epsilon(value, name)
 
-    @abstractmethod
     def loss(self, mechanism: Mechanism) -> Fraction:
         """Return what a record loses with a mechanism; a PrivacyError where that has no bound."""
+        return mechanism.loss
 
-    @abstractmethod
     def epsilon(self, loss: Fraction) -> Fraction:
         """Return what a loss is alone as epsilon, with the delta of the unit; rounded up."""
+        return loss
 
-    @abstractmethod
     def buys(self, loss: Fraction) -> Fraction:
         """Return the largest epsilon that one answer can be asked for where so much is left; rounded down."""
+        return loss
 
-    @abstractmethod
     def text(self, loss: Fraction) -> str:
         """Return a loss in words."""
+        return decimal_text(loss)
 
-    @abstractmethod
     def noise(self, loss: Fraction, sensitivity: int = 1, squared: int | None = None) -> IntegerNoise:
         """Return noise for integers that one record moves by `sensitivity`, and by `squared` in the squared L2 norm.
 
         By default a record moves one of them alone, and `squared` is the square of the sensitivity.
         """
+        return IntegerLaplace(loss, sensitivity)
 
-    @abstractmethod
     def residual_noise(self, loss: Fraction, caps: tuple[int, ...]) -> ResidualNoise:
         """Return noise for sums of clipped residuals."""
+        return ResidualLaplace(loss, caps)
 
     # What draws alike in every unit is made for an epsilon, which is the largest that `loss` pays for.
 
-    @abstractmethod
     def pure(self, loss: Fraction) -> Fraction:
         """Return the epsilon of a mechanism of which nothing but its epsilon is known."""
+        return loss
 
-    @abstractmethod
     def exponential(self, loss: Fraction) -> Fraction:
         """Return the epsilon of an exponential mechanism."""
+        return loss
 
     def choice(self, loss: Fraction, sensitivity: int, monotone: bool, name: str | None = None) -> IndexSelection:
         """Return a selection among candidates; the one with the least error unless it is named."""
@@ -238,44 +251,6 @@ class Unit(ABC):
     def sum_and_count(self, loss: Fraction, reach: int) -> SumAndCount:
         """Return noise for a sum, which a record moves by `reach`, and a count: half of the loss for each."""
         return SumAndCount(self.noise(loss / 2, reach), self.noise(loss / 2))
-
-
-@dataclass(frozen=True)
-class Epsilon(Unit):
-    """Pure differential privacy: losses are epsilons, and add."""
-
-    name = "epsilon"
-
-    def amount(self, value: object, name: str = "epsilon", exchange: Fraction | None = None) -> Fraction:
-        if isinstance(value, Rho):
-            raise QuestionError(
-                "this data set is counted in epsilon, which is asked for as a number such as 0.1; a rho is for data "
-                "sets that are opened with a delta."
-            )
-        return as_epsilon(value, name)
-
-    def loss(self, mechanism: Mechanism) -> Fraction:
-        return mechanism.loss
-
-    def epsilon(self, loss: Fraction) -> Fraction:
-        return loss
-
-    def buys(self, loss: Fraction) -> Fraction:
-        return loss
-
-    def text(self, loss: Fraction) -> str:
-        return decimal_text(loss)
-
-    def noise(self, loss: Fraction, sensitivity: int = 1, squared: int | None = None) -> IntegerLaplace:
-        return IntegerLaplace(loss, sensitivity)
-
-    def residual_noise(self, loss: Fraction, caps: tuple[int, ...]) -> ResidualLaplace:
-        return ResidualLaplace(loss, caps)
-
-    def pure(self, loss: Fraction) -> Fraction:
-        return loss
-
-    exponential = pure
 
 
 @dataclass(frozen=True)
@@ -333,7 +308,7 @@ class Zcdp(Unit):
         return root_below(8 * loss)
 
 
-PURE = Epsilon()
+PURE = Unit()
 
 
 def unit_with(delta: Fraction | None) -> Unit:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from privet.errors import QuestionError
 from privet.kernel.domain import Domain
-from privet.kernel.limits import MAX_CELLS, Json, digest
+from privet.kernel.public_values import MAX_CELLS, Json, digest
 
 LOGIT_GRID = 2**10  # logits of a released model are multiples of 1 / LOGIT_GRID
 RESIDUAL_GRID = 2**10  # residuals are rounded down to multiples of 1 / RESIDUAL_GRID

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import DomainError
-from privet.kernel.limits import Json, fraction_of, whole_of
+from privet.kernel.public_values import Json, fraction_of, whole_of
 from privet.text import decimal_text, quoted
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.errors import NotPrivate, PrivacyError, QuestionError, did_you_mean
+from privet.errors import PrivacyError, QuestionError
 from privet.kernel.domain import Domain
-from privet.kernel.limits import Json
+from privet.kernel.public_values import Json
 
 Counts = NDArray[np.int64]
 
@@ -219,48 +219,6 @@ def _increments(max_rows: int) -> tuple[Counts, Counts, NDArray[Any]]:
 
 _SIMPLE: dict[str, Criterion] = {rule.name: rule for rule in (Max(), Gini(), LargestCell())}
 _INSTALLED: dict[str, Criterion] = {}
-_REFUSED = {"gain-ratio": "the gain ratio of a split has no bounded sensitivity; choose max, gini or infogain."}
-
-
-def criterion(choice: object, domain: Domain) -> Criterion:
-    """Return a criterion by its name, or one that is on the list already.
-
-    Parameters
-    ----------
-    choice : str or Criterion
-    domain : Domain
-        Whose `max_rows` bounds the sensitivity of information gain.
-
-    Raises
-    ------
-    QuestionError
-        There is no such criterion.
-    PrivacyError
-        It has no bounded sensitivity here.
-
-    >>> from privet.kernel.column import Nominal
-    >>> criterion("gini", Domain((Nominal("y", ("a", "b")),), target="y")).sensitivity
-    2048
-    """
-    if isinstance(choice, Criterion):
-        check_criterion(choice, domain)
-        return choice
-    if isinstance(choice, str) and choice in _REFUSED:
-        raise NotPrivate(_REFUSED[choice])
-    if choice == InfoGain.name:
-        if domain.max_rows is None:
-            raise PrivacyError(
-                "information gain has no bounded sensitivity without a public bound on the size; declare max_rows in "
-                "the domain file, or choose max or gini."
-            )
-        return InfoGain(domain.max_rows)
-    known = {**_SIMPLE, **_INSTALLED}
-    if isinstance(choice, str) and choice in known:
-        return known[choice]
-    names = ", ".join([Max.name, Gini.name, InfoGain.name, LargestCell.name, *_INSTALLED])
-    raise QuestionError(
-        f"there is no criterion '{choice}'{did_you_mean(choice, known)}; choose {names}, or pass a WeightedMax."
-    )
 
 
 def check_criterion(rule: object, domain: Domain) -> None:
@@ -284,9 +242,9 @@ def check_criterion(rule: object, domain: Domain) -> None:
     raise QuestionError(f"there is no criterion '{rule}'; choose {', '.join(_SIMPLE)} or infogain.")
 
 
-def named(name: object) -> Criterion | None:
-    """Return the criterion of a list that has no fields of its own, or None."""
-    return {**_SIMPLE, **_INSTALLED}.get(str(name))
+def named_criteria() -> dict[str, Criterion]:
+    """Return the criteria on the list that have no fields of their own, by name."""
+    return {**_SIMPLE, **_INSTALLED}
 
 
 def install(rule: Criterion, rows: int = 4, cells: int = 2, classes: int = 3) -> None:
@@ -314,7 +272,7 @@ def install(rule: Criterion, rows: int = 4, cells: int = 2, classes: int = 3) ->
     """
     if not isinstance(rule, Criterion):
         raise QuestionError("a criterion is an object of a class that derives from Criterion.")
-    if rule.name in (*_SIMPLE, InfoGain.name, WeightedMax.name, *_REFUSED, *_INSTALLED):
+    if rule.name in (*_SIMPLE, InfoGain.name, WeightedMax.name, "gain-ratio", *_INSTALLED):
         raise QuestionError(f"there is a criterion '{rule.name}' already; give yours another name.")
     if type(rule.sensitivity) is not int or rule.sensitivity < 1:
         raise PrivacyError(f"the sensitivity of the criterion '{rule.name}' must be a whole number above 0.")

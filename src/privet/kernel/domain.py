@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import DomainError, QuestionError, UndeclaredDomain, did_you_mean
-from privet.kernel import limits
+from privet.kernel import public_values as limits
 from privet.kernel.column import Column, Nominal, Numeric, Scalar
-from privet.kernel.limits import Json, digest, whole_of
+from privet.kernel.public_values import Json, digest, whole_of
 from privet.text import quoted, shown
 
 _VERSION = 1  # of the JSON form of a domain

@@ -1,54 +1,324 @@
-"""How noise is drawn: frozen values that carry their sensitivity and their loss together.
+"""How noise is drawn: from random bits, by exact samplers, to noisy integers.
 
-Every mechanism works on integers and never loses more than `loss`. `loss` and the
-noise scale derive from the one field `epsilon`: nobody can be charged for one epsilon
-and given the noise of another.
+A mechanism is a frozen value that carries its sensitivity and its loss together. It works on integers and never loses
+more than `loss`. `loss` and the noise scale derive from the one field `epsilon`: nobody can be charged for one epsilon
+and given the noise of another. `selections` has the mechanisms that choose.
 
-The samplers are exact: see `sampling`. What they draw from is handed to `release`: a
-table hands over the source that it was opened with, and whoever names none draws from
-the operating system. A source with a script has every release decided by it, for
-`enumeration`.
+The samplers are exact, for rational rates. A uniform number is drawn bit by bit until it is certain on which side of
+every real bound it lies. A float decides where it surely agrees with the real number, decimals with as many digits as
+it takes decide otherwise. OpenDP's samplers cost a tree most of its time (`make bench`); the tests hold ours to them.
 
-`epsilon` here is per record. A table whose persons own several records divides the
-charged epsilon before it comes here.
+What they draw from is handed to `release`: a table hands over the source that it was opened with, and whoever names
+none draws from the operating system. A source with a script has every release decided by it, for `enumeration`.
+
+`epsilon` here is per record. A table whose persons own several records divides the charged epsilon before it comes
+here.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
-from functools import cached_property
-from itertools import accumulate
-from operator import itemgetter
-from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
+from functools import cached_property, partial
+from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.errors import PrivacyError, QuestionError
-from privet.kernel.limits import sum_of
-from privet.kernel.rows import PerPart, Positions
-from privet.kernel.sampling import (
-    SYSTEM,
-    Entropy,
-    Integers,
-    accepts,
-    discrete_gaussian,
-    float_above,
-    geometric,
-    weighted_choice,
-)
-from privet.noise_errors import (
-    GaussianErrors,
-    LaplaceErrors,
-    MeanErrors,
-    NoisyMaxErrors,
-    SelectionErrors,
-    ThresholdErrors,
-)
+from privet.errors import PrivacyError
+from privet.kernel.public_values import PerPart, Positions, sum_of
+from privet.noise_errors import GaussianErrors, LaplaceErrors, MeanErrors
+
+Integers = NDArray[np.int64]
+
+
+class Entropy(ABC):
+    """A source of random bits. A table is opened with one and keeps it; a mechanism is handed one with each draw."""
+
+    __slots__ = ()  # no attribute of a source can be replaced
+
+    private: ClassVar[bool] = False  # True where nobody can know or repeat what it gives
+
+    @abstractmethod
+    def take(self, count: int) -> bytes:
+        """So many uniform bytes."""
+
+    @property
+    def script(self) -> Any:
+        """What decides in place of every draw, where outcomes are enumerated (see `enumeration`); else None."""
+        return None
+
+    def stream(self) -> Entropy:
+        """A source whose draws do not depend on who else draws meanwhile; where nothing repeats, the same source."""
+        return self
+
+    def bits(self, count: int) -> int:
+        """A uniform integer in [0, 2^count)."""
+        return int.from_bytes(self.take((count + 7) // 8), "little") >> (-count % 8)
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Uniform 64-bit numbers."""
+        return np.frombuffer(self.take(8 * count), dtype="<u8")
+
+    def below(self, bound: int) -> int:
+        """A uniform integer in [0, bound), by rejection: no remainder, no bias."""
+        count = (bound - 1).bit_length()
+        while (value := self.bits(count)) >= bound:
+            pass
+        return value
+
+
+class SystemEntropy(Entropy):
+    """The operating system's entropy: the only source of noise that is private."""
+
+    __slots__ = ()
+
+    private = True
+
+    def take(self, count: int) -> bytes:
+        return os.urandom(count)
+
+
+class SeededEntropy(Entropy):
+    """Bits that a seed repeats. For tests: nothing made with them is private.
+
+    Parameters
+    ----------
+    seed : int
+        At or above 0.
+    """
+
+    __slots__ = ("_generator",)
+
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.default_rng(seed)
+
+    def take(self, count: int) -> bytes:
+        return self._generator.bytes(count)
+
+    def stream(self) -> Entropy:
+        return SeededEntropy(self.bits(64))
+
+
+SYSTEM = SystemEntropy()
+
+
+def float_above(number: Fraction) -> float:
+    """Return the smallest float that is not below `number`."""
+    value = float(number)
+    return value if Fraction(value) >= number else math.nextafter(value, math.inf)
+
+
+# Relative error of the float chances and weights below: exp is accurate to a few
+# units in the last place and gap * rate to one, so even a million summed weights
+# stay a thousand times below this margin.
+_MARGIN = 1e-9
+
+
+def _float(rate: Fraction) -> float:
+    """Return a rate as a float; 0.0 if it is too small or too large for products with gaps."""
+    try:
+        value = rate.numerator / rate.denominator
+    except OverflowError:
+        return 0.0
+    return value if 1e-270 < value < 1e270 else 0.0
+
+
+def _decimals(bits: int) -> Context:
+    """Decimals with more digits than the bits need; whatever the caller did to the contexts of its own."""
+    return Context(
+        prec=bits // 2, rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX, capitals=1, clamp=0, flags=[], traps=[]
+    )
+
+
+def geometric(rate: Fraction, count: int, entropy: Entropy) -> NDArray[Any]:
+    """Numbers k >= 0 with probability exactly proportional to exp(-k * rate): floor(-ln(u) / rate) for uniform u.
+
+    P(floor(-ln(u) / rate) >= k) = P(u <= exp(-k * rate)). 64 bits of u leave it in an interval of
+    width 2^-64. Where the float of -ln(u) / rate is further from a whole number than its
+    error and that interval allow, its floor is that of every u there; elsewhere more
+    bits of the same u are drawn. More bits are also drawn if all 64 are 0: u may then be arbitrarily small, and
+    -ln(u) arbitrarily large.
+    """
+    words = entropy.words(count)
+    if rate * 2**40 < 1:  # beyond what a float tells apart
+        return np.array([_exact_geometric(rate, int(word), entropy) for word in words], dtype=object)
+    return _floors(words, float_above(1 / rate), lambda _: rate, entropy)
+
+
+def _floors(
+    words: NDArray[np.uint64], scale: float | NDArray[np.float64], rate_of: Callable[[int], Fraction], entropy: Entropy
+) -> Integers:
+    """floor(-ln(u) / rate) for uniforms that begin with these words; `scale` is 1 / rate, or one for each of them."""
+    drawn = np.maximum(words.astype(np.float64), 1)
+    values = (64 * math.log(2) - np.log(drawn)) * scale
+    # rounding of the conversion, the logarithm and the product: some units in the last place of 1 + |ln u|, or
+    # of 64 ln 2 where a difference is taken; and the width of the interval, relative to u
+    margin = scale * (2.0**-42 + 2 / drawn)
+    floors = np.floor(values)
+    unsure = np.flatnonzero((values - floors < margin) | (floors + 1 - values < margin) | (words == 0))
+    numbers = floors.astype(np.int64)
+    for index in unsure.tolist():
+        numbers[index] = _exact_geometric(rate_of(index), int(words[index]), entropy)
+    return numbers
+
+
+def _exact_geometric(rate: Fraction, drawn: int, entropy: Entropy) -> int:
+    """floor(-ln(u) / rate) for a u that begins with these 64 bits."""
+    bits = 64
+    while True:
+        bits, drawn = bits + 64, (drawn << 64) | entropy.bits(64)
+        if drawn == 0:
+            continue
+        with localcontext(_decimals(bits)):
+            margin = Decimal(2) ** -(bits // 2)  # relative, far above the error of this many digits
+            power, factor = Decimal(2) ** bits, Decimal(rate.denominator) / rate.numerator
+            most = (power / drawn).ln() * factor * (1 + margin)
+            least = (power / (drawn + 1)).ln() * factor * (1 - margin)
+            if int(most) == int(least):
+                return int(least)
+
+
+def accepts(gap: int, rate: Fraction, entropy: Entropy) -> bool:
+    """True with probability exactly exp(-gap * rate): a uniform number, drawn bit by bit, lies below it.
+
+    A float decides where it is certain to agree with the real number; otherwise
+    (about two in 10^9 draws) more bits and exact decimals do.
+    """
+    if gap == 0:
+        return True
+    drawn = entropy.bits(64)
+    approximate = _float(rate)
+    if approximate and gap.bit_length() <= 100:
+        chance = math.exp(-gap * approximate)
+        point = drawn / 2**64
+        if abs(point - chance) > _MARGIN:
+            return point < chance
+    return _below(drawn, gap, rate, entropy)
+
+
+def _below(drawn: int, gap: int, rate: Fraction, entropy: Entropy) -> bool:
+    """Whether a uniform number that begins with these 64 bits lies below exp(-gap * rate)."""
+    bits = 64
+    while True:
+        bits, drawn = bits + 64, (drawn << 64) | entropy.bits(64)
+        certain = _lies_below(drawn, bits, gap, rate)
+        if certain is not None:
+            return certain
+
+
+def _lies_below(drawn: int, bits: int, gap: int, rate: Fraction) -> bool | None:
+    """Whether [drawn, drawn + 1] / 2^bits lies below exp(-gap * rate); None where more bits are needed."""
+    with localcontext(_decimals(bits)):
+        margin = Decimal(2) ** -(bits - 32)
+        chance = (Decimal(-gap * rate.numerator) / rate.denominator).exp()
+        if Decimal(drawn + 1) / 2**bits < chance - margin:
+            return True
+        if Decimal(drawn) / 2**bits > chance + margin:
+            return False
+    return None
+
+
+def discrete_gaussian(variances: Sequence[Fraction], which: NDArray[np.intp], entropy: Entropy) -> NDArray[Any]:
+    """Numbers k with probability exactly proportional to exp(-k^2 / (2 v)); of the i-th v is `variances[which[i]]`.
+
+    Canonne, Kamath and Steinke (2020), algorithm 3. With t = floor(sqrt(v)) + 1 a number y of probability proportional
+    to exp(-|y| / t), the difference of two geometric numbers, is kept with probability
+    exp(-(|y| - v / t)^2 / (2 v)); else another is drawn. The product of the two is exp(-y^2 / (2 v)) times a constant.
+    About 76% of what is drawn is kept where v is large, and at least 44% for any v.
+    """
+    ratios = [variance.as_integer_ratio() for variance in variances]
+    scales = [math.isqrt(above // below) + 1 for above, below in ratios]
+    if max(scales) > 2**40 or any(above << 200 < below for above, below in ratios):  # beyond what a float tells apart
+        return np.array([_one_gaussian(variances[v], scales[v], entropy) for v in which.tolist()], dtype=object)
+    scale, double = np.array(scales, dtype=np.float64), np.array([2 * above / below for above, below in ratios])
+    middle = np.array([above / (below * t) for (above, below), t in zip(ratios, scales, strict=True)])
+    numbers, waiting = np.zeros(len(which), dtype=np.int64), np.arange(len(which))
+    while len(waiting):
+        mine = which[waiting]
+        words = entropy.words(3 * len(mine)).reshape(3, -1)
+        own = scale[mine]
+        rates = partial(_rate_at, scales, mine)
+        up, down = _floors(words[:2].ravel(), np.concatenate((own, own)), rates, entropy).reshape(2, -1)
+        drawn = up - down
+        # |y| is exact in a float and v / t < sqrt(v), so that the error of the chance is a few units of 2^-50
+        chance = np.exp(-((np.abs(drawn) - middle[mine]) ** 2) / double[mine])
+        point = words[2] / 2.0**64
+        kept = point < chance
+        for at in np.flatnonzero(np.abs(point - chance) <= _MARGIN).tolist():
+            rate = _distance(int(drawn[at]), variances[mine[at]], scales[mine[at]])
+            kept[at] = _below(int(words[2, at]), 1, rate, entropy)
+        numbers[waiting[kept]] = drawn[kept]
+        waiting = waiting[~kept]
+    return numbers
+
+
+def _rate_at(scales: Sequence[int], which: NDArray[np.intp], at: int) -> Fraction:
+    """The rate of a number; of each there are two, those for up and then those for down."""
+    return Fraction(1, scales[which[at % len(which)]])
+
+
+def _distance(drawn: int, variance: Fraction, scale: int) -> Fraction:
+    """(|y| - v / t)^2 / (2 v)."""
+    return (abs(drawn) - variance / scale) ** 2 / (2 * variance)
+
+
+def _one_gaussian(variance: Fraction, scale: int, entropy: Entropy) -> int:
+    """Draw one number of `discrete_gaussian`, in Python's integers."""
+    while True:
+        up, down = geometric(Fraction(1, scale), 2, entropy).tolist()
+        if accepts(1, _distance(up - down, variance, scale), entropy):
+            return int(up - down)
+
+
+def weighted_choice(sizes: Sequence[int] | NDArray[Any], gaps: NDArray[Any], rate: Fraction, entropy: Entropy) -> int:
+    """Index i with probability exactly proportional to sizes[i] * exp(-gaps[i] * rate), as `accepts` decides."""
+    bits, drawn = 64, entropy.bits(64)
+    approximate = _float(rate)
+    whole = sizes if isinstance(sizes, np.ndarray) else np.array(sizes, dtype=object)
+    if approximate and int(whole.max()).bit_length() <= 900:  # a float cannot hold a size larger than that
+        weights = whole.astype(np.float64) * np.exp(-gaps.astype(np.float64) * approximate)
+        cumulative = np.cumsum(weights) / weights.sum()
+        margin = max(_MARGIN, len(weights) * 2.0**-50)
+        point = drawn / 2**64
+        index = min(int(np.searchsorted(cumulative, point, side="right")), len(weights) - 1)
+        below = cumulative[index - 1] if index else -1.0
+        above = cumulative[index] if index < len(weights) - 1 else 2.0
+        if below + margin < point < above - margin:
+            return index
+    while True:
+        bits, drawn = bits + 64, (drawn << 64) | entropy.bits(64)
+        certain = _decide(sizes, gaps, rate, drawn, bits)
+        if certain is not None:
+            return certain
+
+
+def _decide(
+    sizes: Sequence[int] | NDArray[Any], gaps: NDArray[Any], rate: Fraction, drawn: int, bits: int
+) -> int | None:
+    """The index whose share surely contains [drawn, drawn + 1] / 2^bits; None where more bits are needed."""
+    with localcontext(_decimals(bits)):
+        margin = Decimal(2) ** -(bits - 32)
+        exponents = [Decimal(-int(gap) * rate.numerator) / rate.denominator for gap in gaps]
+        weights = [int(size) * exponent.exp() for size, exponent in zip(sizes, exponents, strict=True)]
+        total = sum(weights, Decimal(0))
+        low, high = Decimal(drawn) / 2**bits, Decimal(drawn + 1) / 2**bits
+        cumulative = Decimal(0)
+        for index, weight in enumerate(weights):
+            start, cumulative = cumulative, cumulative + weight / total
+            starts = index == 0 or start + margin < low
+            ends = index == len(weights) - 1 or high < cumulative - margin
+            if starts and ends:
+                return index
+    return None
+
+
+# -- mechanisms ---------------------------------------------------------------------------------
 
 # Exact values are clamped here before noise: clamping never increases a
 # sensitivity, and an overflow would be an error that depends on the data.
@@ -105,7 +375,7 @@ def _plain(noisy: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class _LosesEpsilon:
+class LosesEpsilon:
     """Base of the mechanisms that lose all of `epsilon`, the field that their noise is made from.
 
     Whatever loses epsilon loses rho = epsilon^2 / 2 (Bun and Steinke 2016, proposition 1.4).
@@ -124,7 +394,7 @@ class _LosesEpsilon:
 
 
 @dataclass(frozen=True)
-class IntegerLaplace(_LosesEpsilon, LaplaceErrors):
+class IntegerLaplace(LosesEpsilon, LaplaceErrors):
     """Two-sided geometric noise for a vector of integers.
 
     One record changes the vector by at most `sensitivity` in the L1 norm and the
@@ -134,7 +404,6 @@ class IntegerLaplace(_LosesEpsilon, LaplaceErrors):
     >>> noise = IntegerLaplace(epsilon=Fraction(1, 2))
     >>> noise.loss, noise.scale, noise.error(0.95)
     (Fraction(1, 2), 2.0, 6)
-    >>> from privet.kernel.sampling import SeededEntropy
     >>> noise.release(np.array([40, 0]), SeededEntropy(7))
     array([40, -2])
     """
@@ -264,7 +533,7 @@ class Refinement:
 
 
 @dataclass(frozen=True)
-class ResidualLaplace(_LosesEpsilon):
+class ResidualLaplace(LosesEpsilon):
     """Noise for sums of clipped residuals, `caps[c]` bounding a record of class c.
 
     Two classes: a record adds at most `caps[c]` to one entry of its own class, and
@@ -291,354 +560,6 @@ class ResidualLaplace(_LosesEpsilon):
         noisy = [noise.release(exact_own[..., c], entropy) for c, noise in enumerate(self.own)]
         others = None if exact_others is None else self.others.release(exact_others, entropy)
         return np.stack(noisy, axis=-1), others
-
-
-@dataclass(frozen=True)
-class Selection(_LosesEpsilon, SelectionErrors):
-    """What all selections share: their loss, what a unit of score is worth, and how far they may miss."""
-
-    sensitivity: int
-    monotone: bool
-
-    @cached_property
-    def rate(self) -> Fraction:
-        """What one unit of score adds to the logarithm of a candidate's chance."""
-        return self.epsilon / (self.sensitivity * (1 if self.monotone else 2))
-
-
-def bounded_range_rho(epsilon: Fraction) -> Fraction:
-    """Return what the exponential mechanism loses as rho: epsilon^2 / 8.
-
-    Between neighbours the logarithms of the ratios of all outcomes lie in an interval of length epsilon: the weight of
-    an outcome moves by exp(+-epsilon / 2), or with a monotone exponent by 1 to exp(epsilon), and the total shifts all
-    of them alike (Durfee and Rogers 2019). A mechanism of such a bounded range is epsilon^2 / 8-zCDP (Cesar and Rogers
-    2021, from Hoeffding's lemma). Permute-and-flip and noisy max have no such range: with two candidates and epsilon
-    .1, permute-and-flip loses 3.6 times as much.
-    """
-    return epsilon**2 / 8
-
-
-def _gaps(exact_scores: NDArray[Any]) -> NDArray[Any]:
-    """Return how far each score is below the best: differences of 64-bit integers need an unsigned one."""
-    if exact_scores.dtype == object:
-        return np.asarray(exact_scores.max() - exact_scores)
-    return np.asarray(exact_scores.max().astype(np.uint64) - exact_scores.astype(np.uint64))
-
-
-@dataclass(frozen=True)
-class IndexSelection(Selection, ABC):
-    """A selection among candidates that are counted off; its kinds say how an index is drawn."""
-
-    def release(self, exact_scores: NDArray[Any], entropy: Entropy = SYSTEM) -> int:
-        """Return the index of the candidate that was chosen."""
-        if (script := entropy.script) is not None:
-            return int(script.choice(self, exact_scores))
-        return self._draw(exact_scores, entropy)
-
-    @abstractmethod
-    def _draw(self, exact_scores: NDArray[Any], entropy: Entropy) -> int:
-        """Draw an index from this source."""
-
-
-@dataclass(frozen=True)
-class PermuteAndFlip(IndexSelection):
-    """Choose the index of a high integer score (McKenna and Sheldon 2020).
-
-    Candidates come in random order; one that is `gap` below the best is taken with
-    probability exp(-gap * rate). That is the largest score plus exponential noise
-    (Ding et al. 2021), so: a record moves every score by at most `sensitivity`; if all
-    move in one direction (`monotone`), the winner's lead over the best rival moves by
-    at most that, else by twice that, and the choice loses at most epsilon, whatever
-    the number of candidates.
-    """
-
-    def _draw(self, exact_scores: NDArray[Any], entropy: Entropy) -> int:
-        rate = self.rate
-        scores = exact_scores.tolist()
-        best = max(scores)
-        waiting = list(range(len(scores)))
-        while True:
-            chosen = waiting.pop(entropy.below(len(waiting)))
-            if accepts(best - scores[chosen], rate, entropy):
-                return chosen
-
-
-@dataclass(frozen=True)
-class Exponential(IndexSelection):
-    """Choose the index of a high integer score (McSherry and Talwar 2007), as the papers before permute-and-flip do.
-
-    Index j has weight exp(q_j * rate): the proof of `ExponentialOverRanges` with one point for each range.
-    """
-
-    @property
-    def rho(self) -> Fraction:
-        return bounded_range_rho(self.epsilon)
-
-    def _draw(self, exact_scores: NDArray[Any], entropy: Entropy) -> int:
-        return weighted_choice([1] * len(exact_scores), _gaps(exact_scores), self.rate, entropy)
-
-
-@dataclass(frozen=True)
-class NoisyMax(NoisyMaxErrors, IndexSelection):
-    """The index of the largest score after integer Laplace noise of rate `rate`; the first of equals.
-
-    Fix the noise of the others: an index wins if its own noise reaches a whole threshold. A
-    record moves that by at most `sensitivity`, by twice that where scores move in both
-    directions, and the tail of the noise changes by at most exp(rate) for each unit.
-    """
-
-    @property
-    def noise(self) -> IntegerLaplace:
-        return IntegerLaplace(self.rate)
-
-    def _draw(self, exact_scores: NDArray[Any], entropy: Entropy) -> int:
-        return int(np.argmax(self.noise.release(exact_scores, entropy)))
-
-
-@dataclass(frozen=True)
-class TopK(Selection):
-    """The indices of `k` high scores: the exponential mechanism, then again among those that are left.
-
-    Each draw loses `epsilon`, and epsilon^2 / 8 as rho; which candidates are left is public by then, so that the k
-    losses add. That is the same as the k largest after one draw of Gumbel noise for each score (Durfee and Rogers
-    2019).
-    """
-
-    k: int
-
-    @property
-    def loss(self) -> Fraction:
-        return self.k * self.epsilon
-
-    @property
-    def rho(self) -> Fraction:
-        return self.k * bounded_range_rho(self.epsilon)
-
-    @property
-    def single(self) -> Exponential:
-        """The mechanism of one draw."""
-        return Exponential(self.epsilon, self.sensitivity, self.monotone)
-
-    def release(self, exact_scores: NDArray[Any], entropy: Entropy = SYSTEM) -> NDArray[np.intp]:
-        """Return the indices in the order in which they were drawn."""
-        left = np.arange(len(exact_scores))
-        chosen = []
-        for _ in range(self.k):
-            at = self.single.release(exact_scores[left], entropy)
-            chosen.append(int(left[at]))
-            left = np.delete(left, at)
-        return np.array(chosen, dtype=np.intp)
-
-
-def interval_lengths(cells: int) -> tuple[int, ...]:
-    """Return the lengths of the intervals that a line of cells is divided into: powers of two, the longest first.
-
-    >>> interval_lengths(5)
-    (4, 2, 1)
-    """
-    return tuple(2**power for power in range(cells.bit_length() - 1, -1, -1))
-
-
-@dataclass(frozen=True)
-class CheapestIntervals(_LosesEpsilon):
-    """The cheapest division of a line of `cells` into intervals, by integer costs that one-sided noise lowers.
-
-    Each interval pays its cost and a public `price`. The noise of each is geometric with ratio exp(-rate), and what
-    it takes off on average is a public number that is added to the price. Of equally cheap divisions the one wins whose
-    last interval is longer, then the one before, and so on: an order of all divisions.
-
-    Proof, after that of DAWA (Li, Hay and Miklau 2014, theorem 1). A record changes one cell. Each division has
-    exactly one interval with this cell, and only the costs of such intervals move, each by at most `sensitivity`. Let
-    a division win on one table, b be its interval with the cell, and fix the noise of all others. It wins if the
-    noise of b reaches a whole threshold: divisions that contain b too are compared without its noise and without
-    any cost that moves, all others by costs that hold one moved interval each. From one table to the other the cost
-    of b and the best of the others move by at most `sensitivity` each, so the threshold moves by at most twice that,
-    and the tail of geometric noise changes by at most exp(rate) for each unit. So the division, which is all that
-    leaves, becomes at most exp(2 sensitivity rate) = exp(epsilon) times as likely, however many intervals there are.
-
-    Noise in one direction suffices because the threshold is all that it is held against: half the variance of the
-    two-sided noise of the paper, for the same loss.
-    """
-
-    sensitivity: int
-    cells: int
-    price: int
-
-    @property
-    def rate(self) -> Fraction:
-        """What a unit of cost is worth."""
-        return self.epsilon / (2 * self.sensitivity)
-
-    @property
-    def surcharge(self) -> int:
-        """What an interval pays besides its cost: the price, and what its noise takes off on average, rounded."""
-        return self.price + int(1 / self.rate)
-
-    def release(self, exact_costs: Sequence[int], entropy: Entropy = SYSTEM) -> list[int]:
-        """Return the lengths of the intervals, in their order; costs are those of the longest intervals first."""
-        if (script := entropy.script) is not None:
-            divisions: list[list[int]] = self.divisions()
-            return divisions[script.choice(self, np.array(exact_costs, dtype=object))]
-        noise = geometric(self.rate, len(exact_costs), entropy).tolist()
-        noisy = [cost + self.surcharge - off for cost, off in zip(exact_costs, noise, strict=True)]
-        lengths = interval_lengths(self.cells)
-        offsets = dict(
-            zip(lengths, accumulate([0, *(self.cells - length + 1 for length in lengths[:-1])]), strict=True)
-        )
-        best, last = [0], [0]  # of the first cells of the line: what they cost, and how long their last interval is
-        for end in range(1, self.cells + 1):
-            fitting = (length for length in lengths if length <= end)
-            price, length = min(  # of equals the first, which is longer
-                ((best[end - length] + noisy[offsets[length] + end - length], length) for length in fitting),
-                key=itemgetter(0),
-            )
-            best.append(price)
-            last.append(length)
-        chosen, end = [], self.cells
-        while end:
-            chosen.append(last[end])
-            end -= last[end]
-        return chosen[::-1]
-
-    def divisions(self) -> list[list[int]]:
-        """Return all divisions of a line of a few cells, in the order in which the first of equals wins."""
-        lists: list[list[list[int]]] = [[[]]]
-        for end in range(1, self.cells + 1):
-            fitting = (length for length in interval_lengths(self.cells) if length <= end)
-            lists.append([[*division, length] for length in fitting for division in lists[end - length]])
-        return lists[-1]
-
-
-class Ranges(NamedTuple):
-    """The scores of all points of a public line, as ranges of equal score one after the other, and their sizes."""
-
-    exact_scores: NDArray[Any]
-    exact_sizes: Sequence[int] | NDArray[Any]
-
-
-@dataclass(frozen=True)
-class ExponentialOverRanges(Selection):
-    """The exponential mechanism over the points of a public line, grouped into ranges of equal score.
-
-    A range of `size` points and score q has weight size * exp(q / scale); a record
-    moves each score by at most `sensitivity`, so one point's weight and the total
-    move by at most exp(epsilon) against each other: by half of it each if scores
-    move in both directions, together by all of it if in one (`monotone`).
-    """
-
-    @property
-    def rho(self) -> Fraction:
-        return bounded_range_rho(self.epsilon)
-
-    def release(self, exact_ranges: Ranges, entropy: Entropy = SYSTEM) -> int:
-        """Return the position of the chosen point on the line; which range it lies in stays here."""
-        exact_scores, exact_sizes = exact_ranges
-        if (script := entropy.script) is not None:
-            return int(script.point(self, exact_scores, exact_sizes))
-        chosen = weighted_choice(exact_sizes, _gaps(exact_scores), self.rate, entropy)
-        before = int(np.sum(np.asarray(exact_sizes[:chosen])))
-        return before + entropy.below(int(exact_sizes[chosen]))
-
-
-@dataclass(frozen=True)
-class AboveThreshold(_LosesEpsilon, ThresholdErrors):
-    """The first of several integer scores, asked one after the other, to reach 0: one loss for all of them.
-
-    The sparse vector technique (Dwork et al. 2009) with one-sided noise. There is one hidden threshold
-    rho, and a fresh nu for every score, all geometric with the same `rate`; a score s reaches 0 if
-    s + nu >= rho. Equal rates make their means cancel. One record moves every score by at most
-    `sensitivity`, up or down, and one score against another by at most `spread`: twice that, unless
-    scores move further in one direction than in the other.
-
-    Proof, for neighbours in either direction. From one table to the other let no score rise by more than
-    u nor fall by more than d, both at least 0. Fix the noise of all scores that stay below. With a
-    threshold higher by u they stay below on the other table too, and that threshold is exp(-u rate)
-    times as likely: noise from 0 upwards suffices, because the shift goes up only. The score that
-    reaches it then needs a nu higher by at most u + d, which is at most exp((u + d) rate) times less
-    likely. As u <= sensitivity and u + d <= spread, an answer sequence becomes at most
-    exp((sensitivity + spread) rate) = exp(epsilon) times as likely, whatever its length and whatever
-    the scores were chosen by.
-
-    >>> watch = AboveThreshold(epsilon=Fraction(3), sensitivity=1)
-    >>> watch.rate
-    Fraction(1, 1)
-    """
-
-    sensitivity: int
-    spread: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.spread is None:
-            object.__setattr__(self, "spread", 2 * self.sensitivity)
-        assert self.spread is not None
-        if not 0 < self.sensitivity <= self.spread <= 2 * self.sensitivity:
-            raise QuestionError("the spread of scores lies between their sensitivity and twice that.")
-
-    @property
-    def rate(self) -> Fraction:
-        """What a unit of score is worth, for the threshold as for a score."""
-        assert self.spread is not None
-        return self.epsilon / (self.sensitivity + self.spread)
-
-    def release(self, exact_scores: Sequence[int], entropy: Entropy = SYSTEM) -> int:
-        """Return the index of the first score that reaches 0, or the number of scores if none does."""
-        watch = Watch(self, entropy)
-        for index, exact_score in enumerate(exact_scores):
-            if watch.reached(int(exact_score)):
-                return index
-        return len(exact_scores)
-
-
-class Watch:
-    """The hidden threshold of one run of `AboveThreshold`: private, and shown nowhere."""
-
-    __slots__ = ("_entropy", "_exact_earlier", "_mechanism", "_script", "_threshold", "closed")
-
-    def __init__(self, mechanism: AboveThreshold, entropy: Entropy) -> None:
-        self._mechanism = mechanism
-        self._entropy = entropy
-        self._script = entropy.script
-        self._exact_earlier: tuple[int, ...] = ()  # a script computes chances given the answers before
-        self._threshold = 0 if self._script is not None else int(geometric(mechanism.rate, 1, entropy)[0])
-        self.closed = False
-
-    def reached(self, exact_score: int) -> bool:
-        """Return whether a score reaches 0; after the first that does, refuse to answer."""
-        if self.closed:
-            raise QuestionError("this monitor is closed: it answers up to its first yes; begin another for more.")
-        if self._entropy.script is not self._script:
-            raise PrivacyError("a monitor answers a script only if it was begun in the same run of it.")
-        self.closed = True  # until the answer is known to be a no: an interrupt must not earn a second try
-        if self._script is not None:
-            self._exact_earlier = (*self._exact_earlier, exact_score)
-            answer = bool(self._script.reached(self._mechanism, self._exact_earlier))
-        else:
-            answer = exact_score + int(geometric(self._mechanism.rate, 1, self._entropy)[0]) >= self._threshold
-        self.closed = answer
-        return answer
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise PrivacyError("a monitor cannot be copied or pickled: its threshold stays where it is.")
-
-
-SELECTIONS: dict[str, Callable[[Fraction, int, bool], IndexSelection]] = {
-    "permute-and-flip": PermuteAndFlip,
-    "exponential": Exponential,
-    "noisy-max": NoisyMax,
-}
-
-
-def selection(name: object) -> Callable[[Fraction, int, bool], IndexSelection]:
-    """Return the selection of this name.
-
-    Raises
-    ------
-    QuestionError
-        There is none.
-    """
-    if not isinstance(name, str) or name not in SELECTIONS:
-        raise QuestionError(f"there is no selection '{name}'; choose one of {', '.join(SELECTIONS)}.")
-    return SELECTIONS[name]
 
 
 # -- Gaussian noise, for data sets that are counted in rho ---------------------------------------
@@ -680,7 +601,6 @@ class IntegerGaussian(_LosesRho, GaussianErrors):
     >>> noise = IntegerGaussian(rho=Fraction(1, 200))
     >>> noise.variance, round(noise.scale, 6), noise.error(0.95)
     (Fraction(100, 1), 10.0, 20)
-    >>> from privet.kernel.sampling import SeededEntropy
     >>> noise.release(np.array([40, 0]), SeededEntropy(7)).tolist()
     [43, -5]
     """

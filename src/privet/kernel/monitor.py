@@ -25,8 +25,8 @@ from privet.kernel.accounting import Unit
 from privet.kernel.additive import AdditiveModel, check_model
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CorrectQuery, CountQuery, Engine
-from privet.kernel.limits import Json
-from privet.kernel.mechanisms import AboveThreshold, Watch
+from privet.kernel.public_values import Json
+from privet.kernel.selections import AboveThreshold, Watch
 from privet.kernel.session import RowSets, Session
 from privet.text import decimal_text
 

@@ -21,8 +21,8 @@ from privet.kernel.engines.addresses import source_of, spark_frame
 from privet.kernel.engines.contract import Engine, reworded
 from privet.kernel.ledger import MEMORY, Ledger
 from privet.kernel.ledger.ledger import no_budget
-from privet.kernel.limits import LONGEST_NAME, is_name
-from privet.kernel.sampling import SYSTEM, Entropy, SeededEntropy
+from privet.kernel.mechanisms import SYSTEM, Entropy, SeededEntropy
+from privet.kernel.public_values import LONGEST_NAME, is_name
 from privet.kernel.session import Session
 from privet.kernel.zcdp import as_delta
 from privet.text import is_path, quoted

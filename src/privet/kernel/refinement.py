@@ -33,15 +33,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privet.errors import KeyReused, QuestionError
-from privet.kernel.mechanisms import (
-    IntegerGaussian,
-    IntegerLaplace,
-    Mechanism,
-    Paired,
-    Refinement,
-    release_all,
-)
-from privet.kernel.rows import Keep, PerPart
+from privet.kernel.mechanisms import IntegerGaussian, IntegerLaplace, Mechanism, Paired, Refinement, release_all
+from privet.kernel.public_values import PerPart
+from privet.kernel.rows import Keep
 from privet.kernel.session import Question, Request, RowSets, Session, listed
 from privet.release import Refinable
 

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import cache
-from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Self, TypeVar, cast, get_type_hints
+from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Self, TypeVar, cast
 
 import numpy as np
 
@@ -28,10 +27,9 @@ from privet.kernel.additive import AdditiveModel
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells, cells_for
 from privet.kernel.ledger import Charge, Entry, Ledger, Under
-from privet.kernel.limits import LONGEST_NAME, Json, canonical, hash_of, is_name, joined
-from privet.kernel.mechanisms import Mechanism, release_all
-from privet.kernel.rows import Divide, Keep, PerPart, Positions, Rows, Scatter
-from privet.kernel.sampling import Entropy
+from privet.kernel.mechanisms import Entropy, Mechanism, release_all
+from privet.kernel.public_values import LONGEST_NAME, Json, PerPart, Positions, canonical, hash_of, is_name, joined
+from privet.kernel.rows import Divide, Keep, Rows, Scatter
 from privet.kernel.zcdp import Rho
 from privet.release import About, Releases
 from privet.text import decimal_text
@@ -86,8 +84,20 @@ class Question(ABC, Generic[R]):
 
     def to_json(self, brief: bool = False) -> Json:
         """Return the question as JSON: what a request consists of; in a brief form a model is its hash."""
-        content = {name: form.write(getattr(self, name), brief) for name, form in json_forms(type(self)).items()}
-        return {"question": self.kind, "version": self.version, **content}
+        names = [own.name for own in fields(self)]  # type: ignore[arg-type]
+        return {
+            "question": self.kind,
+            "version": self.version,
+            **{name: self.field_json(name, brief) for name in names},
+        }
+
+    def field_json(self, name: str, brief: bool) -> Json:
+        """Return the JSON form of a field; `privet.question_json` says for each type of fields how it is read."""
+        return json_of(getattr(self, name), brief)
+
+    def field_text(self, name: str) -> str:
+        """Return the canonical text of a field in its brief form."""
+        return canonical(self.field_json(name, True))
 
     def identity(self) -> Json:
         """Return the JSON form with every model replaced by its hash: what the ledger keeps."""
@@ -96,10 +106,8 @@ class Question(ABC, Generic[R]):
     def identity_text(self) -> str:
         """Return the canonical text of the identity."""
         texts = {"question": canonical(self.kind), "version": canonical(self.version)}
-        for name, form in json_forms(type(self)).items():
-            value = getattr(self, name)
-            texts[name] = canonical(form.write(value, True)) if form.text is None else form.text(value)
-        return joined(texts)
+        names = [own.name for own in fields(self)]  # type: ignore[arg-type]
+        return joined({**texts, **{name: self.field_text(name) for name in names}})
 
     @property
     def fingerprint(self) -> str:
@@ -107,35 +115,18 @@ class Question(ABC, Generic[R]):
         return hash_of(self.identity_text())
 
 
-class JsonField(NamedTuple):
-    """How a field of a question is written as JSON."""
-
-    what: str  # in words; `privet.question_json` finds by them how it is read
-    write: Callable[[Any, bool], Json] = lambda value, brief: value
-    text: Callable[[Any], str] | None = None  # the canonical text of its brief form, where a value keeps it
-
-
-@cache
-def json_forms(question: type[Question[Any]]) -> dict[str, JsonField]:
-    """Return the form of each field of a question, which stands in its annotation."""
-    hints = get_type_hints(question, include_extras=True)
-    return {own.name: hints[own.name].__metadata__[0] for own in fields(question)}  # type: ignore[arg-type]
-
-
-TEXT = JsonField("a text")
-TEXTS = JsonField("a list of texts")
-GROUPS = JsonField("a list of lists of texts")
-FLAG = JsonField("true or false")
-WHOLE = JsonField("a whole number")
-WHOLES = JsonField("a list of whole numbers")
-FRACTION = JsonField("a fraction in a text, such as 1/3", lambda value, brief: str(value))
-MODEL = JsonField("a model", AdditiveModel.to_json)
-CRITERION = JsonField("a criterion", lambda rule, brief: rule.to_json())
-
-
-def per_part(what: str) -> JsonField:
-    """Return the form of a field with a value for each part."""
-    return JsonField(f"{what} for each part", lambda values, brief: values.to_json(lambda value: value))
+def json_of(value: Any, brief: bool) -> Json:
+    """Return the JSON form of a field, which its type decides."""
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, AdditiveModel):
+        return value.to_json(brief)
+    if isinstance(value, PerPart):
+        return value.to_json(lambda own: own)
+    if hasattr(value, "to_json"):  # a criterion, a condition, a column of a table
+        form: Json = value.to_json()
+        return form
+    return [json_of(own, brief) for own in value] if isinstance(value, tuple) else value
 
 
 def cell_sum(domain: Domain, tables: Iterable[Sequence[str]]) -> int:
@@ -254,8 +245,7 @@ class Answers(NamedTuple):
 
     def releases(self, question: Question[R], domain: Domain) -> Releases[R]:
         """Return the releases of all parts."""
-        unit = None if self.unit.delta is None else self.unit
-        about = self.losses.map(lambda loss: About(question.words, loss, self.private, self.entry, unit))
+        about = self.losses.map(lambda loss: self.unit.about(question.words, loss, self.private, self.entry))
         return Releases(question.releases(self.noisy, self.mechanisms, about, domain))
 
 
@@ -296,6 +286,9 @@ class Session:
     # Within a fit, where losses are counted in rho: what an epsilon of 1 costs. A plan that divides epsilon then
     # divides the rho of the whole fit in the same proportions.
     exchange: Fraction | None = None
+
+    # Called before anything is charged: a run under a key is paid with its first question.
+    pay_first: Callable[[], object] | None = None
 
     private_rows: ClassVar[bool] = True
 
@@ -384,10 +377,6 @@ class Session:
         if self.unit.delta is None or isinstance(epsilon, Rho):
             return self
         return replace(self, exchange=amount / accounting.as_epsilon(epsilon))
-
-    def about(self, words: str, loss: Fraction, private: bool, entry: int | None) -> About:
-        """Return what a release says about itself."""
-        return About(words, loss, private, entry, None if self.unit.delta is None else self.unit)
 
     def headroom(self, sets: RowSets) -> PerPart[Fraction]:
         """Return the largest loss that can be charged to each set now."""
@@ -489,7 +478,7 @@ class Session:
         """Charge for something that is opened here and answers later: a monitor, a race."""
         request = Request(words, canonical(identity), sets, PerPart.same(loss, len(sets)))
         _, private, entry = self.answer(request, lambda: ["begun"])
-        return self.about(words, loss, private, entry)
+        return self.unit.about(words, loss, private, entry)
 
     def answer(self, request: Request, noisy_answer: Callable[[], list[Any]]) -> tuple[list[Any], bool, int | None]:
         """Charge a request, then let `noisy_answer` ask the engine; return the answer as stored.
@@ -602,6 +591,8 @@ class Session:
         return hash_of(joined({**texts, "request": identity}))
 
     def _charge(self, request: Request) -> Entry:
+        if self.pay_first is not None:
+            self.pay_first()
         fingerprint = self.fingerprint(request)
 
         def write(reaches_root: Fraction) -> Entry:

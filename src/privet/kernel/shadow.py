@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
@@ -24,8 +24,7 @@ from privet.errors import EngineFailed, LedgerError, PrivacyError, PrivetError, 
 from privet.kernel.accounting import PURE, Scopes, Unit, as_epsilon, as_share
 from privet.kernel.engines.contract import Borrowed, Cells, Engine
 from privet.kernel.ledger import MEMORY, Entry, Ledger
-from privet.kernel.limits import Json, canonical, fraction_of
-from privet.kernel.rows import PerPart
+from privet.kernel.public_values import Json, PerPart, canonical, fraction_of
 from privet.kernel.session import LastEntry, OpenTable, Request, Session
 from privet.release import Public, Release, clean_value
 
@@ -338,18 +337,6 @@ class _Payment:
         )
 
 
-@dataclass(frozen=True)
-class _ShadowSession(Session):
-    """The session of a shadow: its first charge makes the real one."""
-
-    payment: _Payment | None = None
-
-    def _charge(self, request: Request) -> Entry:
-        assert self.payment is not None
-        self.payment.pay()
-        return super()._charge(request)
-
-
 def _outcome(table: T, run: Callable[[T], str], loss: Fraction, payment: _Payment) -> list[Json]:
     """Return [result, None], or [None, why there is none]; raise what may be tried again."""
     lease = Lease(table._session.engine)
@@ -357,9 +344,7 @@ def _outcome(table: T, run: Callable[[T], str], loss: Fraction, payment: _Paymen
     stopped: type[BaseException] | None = None
     try:
         shadow = shadow_table(table, lease, loss, table._session.unit)
-        values: dict[str, Any] = {field.name: getattr(shadow._session, field.name) for field in fields(Session)}
-        session = _ShadowSession(**values, payment=payment)
-        return [run(table._with(session, shadow._sets)), None]
+        return [run(table._with(replace(shadow._session, pay_first=payment.pay), shadow._sets)), None]
     except (EngineFailed, LedgerError, MemoryError, OSError):
         if payment.entry is None:
             raise

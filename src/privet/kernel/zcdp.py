@@ -21,7 +21,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from privet.errors import QuestionError
-from privet.kernel.limits import GRAIN, fraction_of
+from privet.kernel.public_values import GRAIN, fraction_of
 from privet.text import decimal_text, quoted
 
 SMALLEST_DELTA, LARGEST_DELTA = Fraction(1, 10**15), Fraction(1, 10)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.conditions import criterion
 from privet.errors import DataError
 from privet.kernel import (
     LARGEST_EPSILON,
@@ -32,7 +33,6 @@ from privet.kernel import (
     SelectQuestion,
     SelectThresholdQuestion,
     Session,
-    criterion,
     release_all,
     session_in_memory,
 )

@@ -20,8 +20,9 @@ from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
+from privet.conditions import criterion
 from privet.errors import NotPrivate, QuestionError
-from privet.kernel import Criterion, Domain, Json, Numeric, WeightedMax, as_epsilon, criterion
+from privet.kernel import Criterion, Domain, Json, Numeric, WeightedMax, as_epsilon
 from privet.lab import GainRatio, Unrounded
 from privet.release import Public, Release
 

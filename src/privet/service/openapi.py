@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from privet.kernel import Question, json_forms
-from privet.question_json import MOST_AXES, QUESTIONS
+from privet.kernel import Question
+from privet.question_json import MOST_AXES, QUESTIONS, forms_of
 from privet.service import api
 from privet.version import __version__
 
@@ -104,7 +104,7 @@ FORMS: dict[str, Schema] = {  # by the names of the forms of questions' fields
 
 
 def _question(kind: str) -> Schema:
-    fields = {name: FORMS[form.what] for name, form in json_forms(QUESTIONS[kind]).items()}
+    fields = {name: FORMS[form.what] for name, form in forms_of(QUESTIONS[kind]).items()}
     return _object(question={"const": kind}, version={"const": Question.version}, **fields)
 
 

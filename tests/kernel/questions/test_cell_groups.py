@@ -17,10 +17,10 @@ from privet.errors import QuestionError
 from privet.kernel import CheapestIntervals, SeededEntropy, session_in_memory
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
-from privet.kernel.mechanisms import interval_lengths
+from privet.kernel.mechanisms import geometric
 from privet.kernel.questions.counts import GroupCellsQuestion
 from privet.kernel.rows import Rows
-from privet.kernel.sampling import geometric
+from privet.kernel.selections import interval_lengths
 from privet.lab.distributions import probabilities
 
 CERTAIN = Fraction(10**5)  # an epsilon at which noise decides nothing

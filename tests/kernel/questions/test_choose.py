@@ -23,9 +23,9 @@ from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
 from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.reference import ReferenceEngine
-from privet.kernel.mechanisms import SELECTIONS
 from privet.kernel.questions.counts import LARGEST_BOUND, ChooseQuestion
 from privet.kernel.rows import Rows, Split
+from privet.kernel.selections import SELECTIONS
 from privet.lab import worst_loss
 from privet.question_json import question_from_json
 from privet.release import Choice

@@ -45,7 +45,7 @@ from privet.kernel.ledger.log import (
     terms_of,
 )
 from privet.kernel.ledger.store import MEMORY, READ, Purpose, SQLiteStore, Store
-from privet.kernel.limits import Json, canonical
+from privet.kernel.public_values import Json, canonical
 from privet.text import is_path, shown
 
 if TYPE_CHECKING:

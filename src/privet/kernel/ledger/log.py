@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 from privet.errors import BudgetExceeded, KeyReused, LedgerError, PrivacyError
 from privet.kernel.domain import Domain
 from privet.kernel.ledger.store import Run, Store
-from privet.kernel.limits import Json, canonical, digest
+from privet.kernel.public_values import Json, canonical, digest
 from privet.text import decimal_text, short_text
 from privet.version import __version__
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -19,41 +19,43 @@ from privet.kernel.accounting import IntegerNoise, Unit
 from privet.kernel.criteria import roomy
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, Counts, Engine
-from privet.kernel.limits import MAX_CELLS, MAX_RELEASED, Json, is_name
-from privet.kernel.mechanisms import CheapestIntervals, IndexSelection, Mechanism, interval_lengths, selection
-from privet.kernel.rows import PerPart, Rows
-from privet.kernel.session import (
-    FRACTION,
-    TEXT,
-    TEXTS,
-    WHOLE,
-    WHOLES,
-    JsonField,
-    Question,
-    cell_sum,
-    check_cells,
-    per_part,
-)
+from privet.kernel.mechanisms import Mechanism
+from privet.kernel.public_values import MAX_CELLS, MAX_RELEASED, Json, PerPart, is_name
+from privet.kernel.rows import Rows
+from privet.kernel.selections import CheapestIntervals, IndexSelection, interval_lengths, selection
+from privet.kernel.session import Question, cell_sum, check_cells
 from privet.release import About, CellGroups, Choice, Count, Histogram
 
+R = TypeVar("R")
 
-@dataclass(frozen=True)
-class CountQuestion(Question[Count]):
-    """Number of rows in each part. Sensitivity 1: a record lies in one part."""
 
-    kind = "count"
-    words: ClassVar[str] = "count"
+class CountingQuestion(Question[R]):
+    """Base of the questions that count rows, each of them once at most: sensitivity 1."""
+
     refinable = True
-
-    def check(self, domain: Domain, rows: Rows) -> None:
-        """Every table has a number of rows."""
 
     def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
         return losses.map(unit.noise)
 
+
+def exact_cells(engine: Engine, rows: Rows, *columns: str) -> Counts:
+    """Return the rows of each part in each cell of some columns; of no column, the rows of each part."""
+    (exact,) = engine.exact_counts(CountQuery(rows, (columns,)))
+    return exact
+
+
+@dataclass(frozen=True)
+class CountQuestion(CountingQuestion[Count]):
+    """Number of rows in each part: a record lies in one part."""
+
+    kind = "count"
+    words: ClassVar[str] = "count"
+
+    def check(self, domain: Domain, rows: Rows) -> None:
+        """Every table has a number of rows."""
+
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:
-        (exact,) = engine.exact_counts(CountQuery(rows, ((),)))
-        return exact
+        return exact_cells(engine, rows)
 
     def release(self, noisy: int, mechanism: IntegerNoise, about: About, domain: Domain, part: int) -> Count:
         return Count(noisy, mechanism, about)
@@ -66,16 +68,15 @@ class CountQuestion(Question[Count]):
 
 
 @dataclass(frozen=True)
-class HistogramQuestion(Question[Histogram]):
+class HistogramQuestion(CountingQuestion[Histogram]):
     """Counts over all cells of some columns, from the public domain: empty cells are released like the others.
 
-    Sensitivity 1: a record lies in one cell of one part.
+    A record lies in one cell of one part.
     """
 
-    columns: Annotated[tuple[str, ...], TEXTS]
+    columns: tuple[str, ...]
 
     kind = "histogram"
-    refinable = True
 
     @property
     def words(self) -> str:
@@ -88,12 +89,8 @@ class HistogramQuestion(Question[Histogram]):
             raise QuestionError("a histogram takes the names of different columns, one after the other.")
         check_cells(rows.parts * cell_sum(domain, [self.columns]), MAX_RELEASED)
 
-    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
-        return losses.map(unit.noise)
-
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:
-        (exact,) = engine.exact_counts(CountQuery(rows, (self.columns,)))
-        return exact
+        return exact_cells(engine, rows, *self.columns)
 
     def release(self, noisy: Any, mechanism: IntegerNoise, about: About, domain: Domain, part: int) -> Histogram:
         labels = tuple(domain[name].labels for name in self.columns)
@@ -118,7 +115,7 @@ class HistogramsQuestion(Question[tuple[Histogram, ...]]):
     the sensitivity is the number of groups, and so is its square in the L2 norm.
     """
 
-    groups: Annotated[PerPart[Groups], per_part("lists of columns")]
+    groups: PerPart[Groups]
 
     kind = "histograms"
 
@@ -170,7 +167,7 @@ class HistogramsQuestion(Question[tuple[Histogram, ...]]):
 class MajorityQuestion(Question[Choice]):
     """The most frequent cell of a column; one record adds one to one count, so the exponent is monotone."""
 
-    column: Annotated[str, TEXT]
+    column: str
 
     kind = "majority"
 
@@ -185,8 +182,7 @@ class MajorityQuestion(Question[Choice]):
         return losses.map(lambda loss: unit.choice(loss, 1, monotone=True))
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:
-        (exact,) = engine.exact_counts(CountQuery(rows, ((self.column,),)))
-        return exact
+        return exact_cells(engine, rows, self.column)
 
     def release(self, noisy: int, mechanism: IndexSelection, about: About, domain: Domain, part: int) -> Choice:
         labels = domain[self.column].labels
@@ -220,9 +216,9 @@ class GroupCellsQuestion(Question[CellGroups]):
     longest interval M, since L divides M; in these units the sensitivity is 2 (M - 1).
     """
 
-    columns: Annotated[tuple[str, ...], TEXTS]
-    order: Annotated[tuple[int, ...], WHOLES]  # the cells along the line, each by its number in row-major order
-    price: Annotated[Fraction, FRACTION]  # of an interval, in rows
+    columns: tuple[str, ...]
+    order: tuple[int, ...]  # the cells along the line, each by its number in row-major order
+    price: Fraction  # of an interval, in rows
 
     kind = "group-cells"
 
@@ -251,7 +247,7 @@ class GroupCellsQuestion(Question[CellGroups]):
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Iterator[list[int]]:
         """Yield the costs of all intervals of each part, in units of 1 / M, those of the longest first."""
-        (exact,) = engine.exact_counts(CountQuery(rows, (self.columns,)))
+        exact = exact_cells(engine, rows, *self.columns)
         lengths = interval_lengths(len(self.order))
         exact_lines = roomy(exact.reshape(rows.parts, -1), 4 * lengths[0], axes=(-1,))[:, list(self.order)]
         for exact_line in exact_lines:
@@ -272,14 +268,13 @@ class GroupCellsQuestion(Question[CellGroups]):
 
 
 @dataclass(frozen=True)
-class GroupedHistogramQuestion(Question[Histogram]):
-    """Counts over public groups of the cells of some columns. Sensitivity 1: a record lies in one cell of one group."""
+class GroupedHistogramQuestion(CountingQuestion[Histogram]):
+    """Counts over public groups of the cells of some columns: a record lies in one cell of one group."""
 
-    columns: Annotated[tuple[str, ...], TEXTS]
-    groups: Annotated[tuple[int, ...], WHOLES]  # the group of each cell, in row-major order
+    columns: tuple[str, ...]
+    groups: tuple[int, ...]  # the group of each cell, in row-major order
 
     kind = "grouped-histogram"
-    refinable = True
 
     @property
     def words(self) -> str:
@@ -294,11 +289,8 @@ class GroupedHistogramQuestion(Question[Histogram]):
         if max(self.groups) >= cells or set(self.groups) != set(range(max(self.groups) + 1)):
             raise QuestionError("groups of cells have the numbers 0, 1 and so on, and none is empty.")
 
-    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
-        return losses.map(unit.noise)
-
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:
-        (exact,) = engine.exact_counts(CountQuery(rows, (self.columns,)))
+        exact = exact_cells(engine, rows, *self.columns)
         exact_sums: NDArray[Any] = np.zeros((max(self.groups) + 1, rows.parts), dtype=exact.dtype)
         np.add.at(exact_sums, np.array(self.groups), exact.reshape(rows.parts, -1).T)
         return exact_sums.T
@@ -350,16 +342,6 @@ class Quality:
         return np.array([min(max(value, -bound), bound) for value in self.table], dtype=np.int64)
 
 
-def _write_candidates(candidates: Sequence[tuple[str, Quality]], brief: bool) -> Json:
-    return [
-        {"name": name, "columns": quality.columns, "shape": quality.shape, "table": quality.table}
-        for name, quality in candidates
-    ]
-
-
-_CANDIDATES = JsonField("a list of qualities", _write_candidates)
-
-
 @dataclass(frozen=True)
 class ChooseQuestion(Question[Choice]):
     """Of several candidates the one of the highest score: a sum over rows of a look-up table of public cells.
@@ -369,15 +351,23 @@ class ChooseQuestion(Question[Choice]):
     move in one direction alone and the selection is monotone.
     """
 
-    candidates: Annotated[tuple[tuple[str, Quality], ...], _CANDIDATES]
-    bound: Annotated[int, WHOLE]
-    mechanism: Annotated[str, TEXT] = "exponential"
+    candidates: tuple[tuple[str, Quality], ...]
+    bound: int
+    mechanism: str = "exponential"
 
     kind = "choose"
 
     @property
     def words(self) -> str:
         return f"choose({len(self.candidates)} candidates)"
+
+    def field_json(self, name: str, brief: bool) -> Json:
+        if name != "candidates":
+            return super().field_json(name, brief)
+        return [
+            {"name": name, "columns": quality.columns, "shape": quality.shape, "table": quality.table}
+            for name, quality in self.candidates
+        ]
 
     def check(self, domain: Domain, rows: Rows) -> None:
         selection(self.mechanism)

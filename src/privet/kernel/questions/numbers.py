@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,11 @@ from privet.kernel.criteria import roomy
 from privet.kernel.date import Date
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import Counts, Engine, GridCounts, GridQuery, SumQuery, index_count
-from privet.kernel.mechanisms import ExponentialOverRanges, Mechanism, Ranges, SumAndCount
-from privet.kernel.rows import PerPart, Rows
-from privet.kernel.session import FRACTION, TEXT, Question
+from privet.kernel.mechanisms import Mechanism, SumAndCount
+from privet.kernel.public_values import PerPart
+from privet.kernel.rows import Rows
+from privet.kernel.selections import ExponentialOverRanges, Ranges
+from privet.kernel.session import Question
 from privet.release import About, Count, DateQuantile, Mean, Quantile, Sum
 from privet.text import decimal_text, quoted
 
@@ -29,7 +31,7 @@ R = TypeVar("R")
 class _NumericQuestion(Question[R]):
     """Base of the questions about the rows that have a value in a numeric column."""
 
-    column: Annotated[str, TEXT]
+    column: str
 
     @property
     def words(self) -> str:
@@ -117,7 +119,7 @@ class QuantileQuestion(_NumericQuestion[Quantile | DateQuantile]):
     With the rank a / b, one record moves the score of a point by at most max(a, b - a), up or down.
     """
 
-    rank: Annotated[Fraction, FRACTION]
+    rank: Fraction
 
     kind = "quantile"
 

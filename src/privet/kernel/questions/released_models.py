@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +26,13 @@ from privet.kernel.accounting import IntegerNoise, ResidualNoise, Unit
 from privet.kernel.additive import RESIDUAL_GRID, AdditiveModel
 from privet.kernel.criteria import roomy
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import (
-    CorrectQuery,
-    CountQuery,
-    Counts,
-    Engine,
-    ResidualQuery,
-    Residuals,
-)
-from privet.kernel.limits import GRAIN, MAX_CELLS, MAX_RELEASED, Json, canonical, is_name, sum_of
-from privet.kernel.mechanisms import GaussianTables, IndexSelection, Mechanism, TopK
-from privet.kernel.rows import Condition, PerPart, Rows
-from privet.kernel.session import FLAG, GROUPS, MODEL, TEXTS, WHOLE, WHOLES, JsonField, Question, cell_sum, check_cells
+from privet.kernel.engines.contract import CorrectQuery, Counts, Engine, ResidualQuery, Residuals
+from privet.kernel.mechanisms import GaussianTables, Mechanism
+from privet.kernel.public_values import GRAIN, MAX_CELLS, MAX_RELEASED, Json, PerPart, canonical, is_name, sum_of
+from privet.kernel.questions.counts import CountingQuestion, exact_cells
+from privet.kernel.rows import Condition, Rows
+from privet.kernel.selections import IndexSelection, TopK
+from privet.kernel.session import Question, R, cell_sum, check_cells, json_of
 from privet.kernel.zcdp import is_rho
 from privet.release import About, Choice, Count, ResidualSums, ResidualTables, TopTables
 
@@ -52,9 +47,9 @@ class ResidualChoiceQuestion(Question[Choice]):
     most a record's own clipped residual, twice that with more than two classes.
     """
 
-    model: Annotated[AdditiveModel, MODEL]
-    tables: Annotated[Tables, GROUPS]
-    caps: Annotated[tuple[int, ...], WHOLES]
+    model: AdditiveModel
+    tables: Tables
+    caps: tuple[int, ...]
 
     kind = "residual-choice"
 
@@ -118,9 +113,9 @@ class ResidualSumsQuestion(Question[ResidualSums]):
     entries of the others.
     """
 
-    model: Annotated[AdditiveModel, MODEL]
-    table: Annotated[tuple[str, ...], TEXTS]
-    caps: Annotated[tuple[int, ...], WHOLES]
+    model: AdditiveModel
+    table: tuple[str, ...]
+    caps: tuple[int, ...]
 
     kind = "residual-sums"
 
@@ -149,23 +144,19 @@ class ResidualSumsQuestion(Question[ResidualSums]):
 
 
 @dataclass(frozen=True)
-class CountCorrectQuestion(Question[Count]):
+class CountCorrectQuestion(CountingQuestion[Count]):
     """Number of rows of each part whose own class has the largest logit of a released model.
 
-    Of equal logits the class declared first counts. Sensitivity 1: a record adds at most one.
+    Of equal logits the class declared first counts.
     """
 
-    model: Annotated[AdditiveModel, MODEL]
+    model: AdditiveModel
 
     kind = "count-correct"
     words: ClassVar[str] = "count_correct"
-    refinable = True
 
     def check(self, domain: Domain, rows: Rows) -> None:
         self.model.check(domain)
-
-    def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
-        return losses.map(unit.noise)
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:
         return engine.exact_correct(CorrectQuery(rows, self.model, domain.target_column.name))
@@ -177,18 +168,6 @@ class CountCorrectQuestion(Question[Count]):
 Competitor = AdditiveModel | tuple[Condition, ...]
 
 
-def _write_competitors(candidates: Sequence[tuple[str, Competitor]], brief: bool) -> Json:
-    def content(candidate: Competitor) -> Json:
-        if isinstance(candidate, AdditiveModel):
-            return {"model": candidate.to_json(brief)}
-        return {"where": [condition.to_json() for condition in candidate]}
-
-    return [[name, content(candidate)] for name, candidate in candidates]
-
-
-_COMPETITORS = JsonField("a list of names with models or conditions", _write_competitors)
-
-
 @dataclass(frozen=True)
 class BestQuestion(Question[Choice]):
     """Of several candidates the name of the one with the most rows, for each part.
@@ -197,13 +176,19 @@ class BestQuestion(Question[Choice]):
     rows that meet them. One record adds at most one to each of these numbers, so the exponent is monotone.
     """
 
-    candidates: Annotated[tuple[tuple[str, Competitor], ...], _COMPETITORS]
+    candidates: tuple[tuple[str, Competitor], ...]
 
     kind = "best"
 
     @property
     def words(self) -> str:
         return f"best({len(self.candidates)} candidates)"
+
+    def field_json(self, name: str, brief: bool) -> Json:
+        return [
+            [name, {"model" if isinstance(own, AdditiveModel) else "where": json_of(own, brief)}]
+            for name, own in self.candidates
+        ]
 
     def check(self, domain: Domain, rows: Rows) -> None:
         names = [name for name, _ in self.candidates]
@@ -228,7 +213,7 @@ class BestQuestion(Question[Choice]):
             if isinstance(candidate, AdditiveModel):
                 exact = engine.exact_correct(CorrectQuery(rows, candidate, domain.target_column.name))
             else:
-                (exact,) = engine.exact_counts(CountQuery(rows.keep(range(rows.parts), candidate), ((),)))
+                exact = exact_cells(engine, rows.keep(range(rows.parts), candidate))
             exact_scores.append(exact)
         return np.stack(exact_scores, axis=1)
 
@@ -365,12 +350,17 @@ class MergedTables(tuple[MergedTable, ...]):
         return self._layout
 
 
-_TABLES = JsonField(
-    "a list of tables of columns",
-    lambda tables, brief: [[column.to_json() for column in table] for table in tables],
-    lambda tables: MergedTables.of(tables).text,
-)
-_FRACTIONS = JsonField("a list of fractions in texts", lambda values, brief: [str(value) for value in values])
+class _TablesQuestion(Question[R]):
+    """What is asked of several tables at once: the text of tables that many questions share is written once."""
+
+    tables: tuple[MergedTable, ...]
+
+    def field_text(self, name: str) -> str:
+        return MergedTables.of(self.tables).text if name == "tables" else super().field_text(name)
+
+    def layout(self, domain: Domain) -> Layout:
+        """Return where the sums of the tables lie; refuse what does not fit the domain."""
+        return MergedTables.of(self.tables).layout(domain)
 
 
 def _check(model: AdditiveModel, layout: Layout, cap: object, domain: Domain, rows: Rows) -> None:
@@ -428,18 +418,18 @@ def _merged(exact: Counts, layout: Layout) -> Counts:
 
 
 @dataclass(frozen=True)
-class ResidualTablesQuestion(Question[ResidualTables]):
+class ResidualTablesQuestion(_TablesQuestion[ResidualTables]):
     """Residual sums of a released model for several tables, each with discrete Gaussian noise for a rho of its own.
 
     The numbers of all tables are one answer. A record lies in one cell of each table and moves its sums there by at
     most the square root of `squared_reach`, so that the rhos of the tables add up to the loss.
     """
 
-    model: Annotated[AdditiveModel, MODEL]
-    tables: Annotated[tuple[MergedTable, ...], _TABLES]
-    rhos: Annotated[tuple[Fraction, ...], _FRACTIONS]
-    cap: Annotated[int, WHOLE]
-    signs_apart: Annotated[bool, FLAG] = False
+    model: AdditiveModel
+    tables: tuple[MergedTable, ...]
+    rhos: tuple[Fraction, ...]
+    cap: int
+    signs_apart: bool = False
 
     kind = "residual-tables"
 
@@ -447,11 +437,8 @@ class ResidualTablesQuestion(Question[ResidualTables]):
     def words(self) -> str:
         return f"residual_tables({len(self.tables)} tables{', signs apart' if self.signs_apart else ''})"
 
-    def _layout(self, domain: Domain) -> Layout:
-        return MergedTables.of(self.tables).layout(domain)
-
     def check(self, domain: Domain, rows: Rows) -> None:
-        layout = self._layout(domain)
+        layout = self.layout(domain)
         _check(self.model, layout, self.cap, domain, rows)
         # Multiples of 1 / GRAIN alone: a sum of other fractions has a denominator as long as all of theirs together.
         if len(self.rhos) != len(self.tables) or not all(map(is_rho, self.rhos)):
@@ -460,7 +447,7 @@ class ResidualTablesQuestion(Question[ResidualTables]):
 
     def _sizes(self, domain: Domain) -> tuple[int, ...]:
         numbers = numbers_per_cell(domain) * (2 if self.signs_apart else 1)
-        return tuple(numbers * cells for cells in self._layout(domain).cells)
+        return tuple(numbers * cells for cells in self.layout(domain).cells)
 
     def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
         sizes, squared, total = self._sizes(domain), squared_reach(self.cap, domain), sum_of(self.rhos)
@@ -479,7 +466,7 @@ class ResidualTablesQuestion(Question[ResidualTables]):
         if self.signs_apart:
             exact_tables = exact_sums(engine, rows, domain, self.model, self.tables, self.cap)
             return np.concatenate([exact.reshape(rows.parts, -1) for pair in exact_tables for exact in pair], axis=1)
-        layout = self._layout(domain)
+        layout = self.layout(domain)
         exact_positive, exact_negative = _fine_sums(engine, rows, domain, self.model, layout, self.cap)
         return _merged(exact_positive - exact_negative, layout).reshape(rows.parts, -1)
 
@@ -490,12 +477,12 @@ class ResidualTablesQuestion(Question[ResidualTables]):
         if self.signs_apart:  # of each table the positive sums come first
             signs = [own.reshape(2, -1) for own in np.split(positive, np.cumsum(mechanism.sizes)[:-1])]
             positive, negative = np.concatenate(signs, axis=1).reshape(2, -1, numbers)
-        shapes = self._layout(domain).shapes
+        shapes = self.layout(domain).shapes
         return ResidualTables(positive.reshape(-1, numbers), negative, shapes, mechanism.noises, about)
 
 
 @dataclass(frozen=True)
-class TopTablesQuestion(Question[TopTables]):
+class TopTablesQuestion(_TablesQuestion[TopTables]):
     """Of several tables the k in which a released model errs most: the exponential mechanism, k times.
 
     The score of a table is the sum over its cells of the length of the vector of residual sums (L2, over classes),
@@ -504,11 +491,11 @@ class TopTablesQuestion(Question[TopTables]):
     next whole number.
     """
 
-    model: Annotated[AdditiveModel, MODEL]
-    tables: Annotated[tuple[MergedTable, ...], _TABLES]
-    k: Annotated[int, WHOLE]
-    cap: Annotated[int, WHOLE]
-    penalties: Annotated[tuple[int, ...], WHOLES]
+    model: AdditiveModel
+    tables: tuple[MergedTable, ...]
+    k: int
+    cap: int
+    penalties: tuple[int, ...]
 
     kind = "top-residual-tables"
 
@@ -517,7 +504,7 @@ class TopTablesQuestion(Question[TopTables]):
         return f"top_residual_tables({self.k} of {len(self.tables)} tables)"
 
     def check(self, domain: Domain, rows: Rows) -> None:
-        _check(self.model, MergedTables.of(self.tables).layout(domain), self.cap, domain, rows)
+        _check(self.model, self.layout(domain), self.cap, domain, rows)
         if () in self.tables:
             raise QuestionError("a table is a tuple of one or two different columns.")
         if type(self.k) is not int or not 1 <= self.k <= len(self.tables):
@@ -533,7 +520,7 @@ class TopTablesQuestion(Question[TopTables]):
         return losses.map(lambda loss: unit.top(loss, reach, False, self.k))
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:
-        layout = MergedTables.of(self.tables).layout(domain)
+        layout = self.layout(domain)
         exact_positive, exact_negative = _fine_sums(engine, rows, domain, self.model, layout, self.cap)
         exact_lengths = lengths(_merged(exact_positive - exact_negative, layout))
         starts = np.cumsum([0, *layout.cells[:-1]])

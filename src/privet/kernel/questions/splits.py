@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,12 @@ from privet.kernel.column import Numeric
 from privet.kernel.criteria import Criterion, check_criterion
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CountQuery, Counts, Engine, index_count
-from privet.kernel.limits import MAX_CELLS
-from privet.kernel.mechanisms import ExponentialOverRanges, IndexSelection, Mechanism, Ranges, selection
+from privet.kernel.mechanisms import Mechanism
+from privet.kernel.public_values import MAX_CELLS, PerPart
 from privet.kernel.questions.numbers import Grid, grids
-from privet.kernel.rows import PerPart, Rows, Split
-from privet.kernel.session import CRITERION, FLAG, TEXT, Question, cell_sum, check_cells, per_part
+from privet.kernel.rows import Rows, Split
+from privet.kernel.selections import ExponentialOverRanges, IndexSelection, Ranges, selection
+from privet.kernel.session import Question, cell_sum, check_cells
 from privet.release import About, Choice
 
 Candidate = str | tuple[str, int]  # a column by its cells; a numeric one and the grid index from which rows go right
@@ -37,10 +38,10 @@ class SelectQuestion(Question[Choice]):
     `monotone=False` a selection is twice as noisy as need be, as some papers have it.
     """
 
-    criterion: Annotated[Criterion, CRITERION]
-    candidates: Annotated[PerPart[Candidates], per_part("candidates")]
-    mechanism: Annotated[str, TEXT] = "permute-and-flip"
-    monotone: Annotated[bool, FLAG] = True
+    criterion: Criterion
+    candidates: PerPart[Candidates]
+    mechanism: str = "permute-and-flip"
+    monotone: bool = True
 
     kind = "select"
 
@@ -161,9 +162,9 @@ class SelectThresholdQuestion(Question[Choice]):
     criterion's sensitivity and in one direction.
     """
 
-    criterion: Annotated[Criterion, CRITERION]
-    attributes: Annotated[PerPart[tuple[str, ...]], per_part("columns")]
-    monotone: Annotated[bool, FLAG] = True
+    criterion: Criterion
+    attributes: PerPart[tuple[str, ...]]
+    monotone: bool = True
 
     kind = "select-threshold"
 

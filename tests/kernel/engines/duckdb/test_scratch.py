@@ -38,7 +38,7 @@ from privet import Domain, Nominal, Numeric
 from privet.kernel.engines.duckdb.engine import DuckDBEngine
 from privet.kernel.engines.duckdb.engine import DuckDBSource
 from privet.kernel.engines.contract import CountQuery
-from privet.kernel.rows import Rows, Split
+from privet.kernel.rows import (Rows, Split)
 
 domain = Domain((Nominal("sex", ("f", "m")), Numeric("age", Fraction(0), Fraction(100), Fraction(1))))
 engine = DuckDBEngine(DuckDBSource(Path(sys.argv[1])), domain)

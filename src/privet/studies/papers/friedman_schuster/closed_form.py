@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.conditions import criterion
 from privet.datasets import random_tree
-from privet.kernel import Exponential, PermuteAndFlip, criterion, public_scores
+from privet.kernel import Exponential, PermuteAndFlip, public_scores
 from privet.lab import probabilities
 from privet.studies.fit import fit, seed
 from privet.studies.rows import split
