@@ -2,6 +2,7 @@
 
 `python -m bench walks` counts the files and functions that a count, a tree level, a boosted fit and an audit cross, and
 writes build/bench/walks.json. `python -m bench server` asks a server on loopback, writes build/bench/server.json.
+`python -m bench fits` measures what a fit takes, ours beside DP-EBM, and writes build/bench/fits.json.
 
 With nothing it runs all parts. `kernel` is the speed of the kernel and of one tree, `engines` a tree on every engine,
 `accuracy` every learner on every data set at every epsilon, `growth` more and more rows. Results are lines of
@@ -54,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _walks(folder)
     if asked.parts == ["server"]:
         return _server(folder)
+    if asked.parts == ["fits"]:
+        return _fits(folder)
     parts = asked.parts or PARTS
     if "kernel" in parts:
         _kernel(folder)
@@ -70,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=str(__doc__).split("\n", 1)[0])
     parser.add_argument(
-        "parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)} (all of them); publish; walks; server"
+        "parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)} (all of them); publish; walks; server; fits"
     )
     parser.add_argument("--repeats", type=int, help=f"splits of each data set ({trials.REPEATS})")
     parser.add_argument("--data", nargs="+", metavar="NAME", help=f"of {', '.join(data.names())}")
@@ -83,7 +86,7 @@ def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench")
     asked = parser.parse_args(arguments)
     for names, known in (
-        (asked.parts, (*PARTS, "publish", "walks", "server")),
+        (asked.parts, (*PARTS, "publish", "walks", "server", "fits")),
         (asked.data, data.names()),
         (asked.learners, LEARNERS),
         (asked.epsilons, trials.EPSILONS),
@@ -118,6 +121,16 @@ def _walks(folder: Path) -> int:
     walks.write(found, folder / "walks.json")
     Console().print(walks.shown(found))
     say(f"written to {folder / 'walks.json'}")
+    return 0
+
+
+def _fits(folder: Path) -> int:
+    from bench import fits
+
+    found = fits.measure(say)
+    (folder / "fits.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    Console().print(fits.shown(found))
+    say(f"written to {folder / 'fits.json'}")
     return 0
 
 

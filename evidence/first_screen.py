@@ -28,7 +28,7 @@ WITHOUT_PRIVACY = ("xgboost", "XGBoost, not private")
 
 LEFT, RIGHT, TOP, BOTTOM = 54, 290, 64, 276  # of the curves' frame, in a panel of 450 x 330
 SPACE = 524, 180  # for the tree, in a panel of 550 x 330
-LINE = 13  # from one word beside a curve to the next
+LINE = 17  # from one word beside a curve to the next
 STYLE = """
 :root { --ink: #1d2a22; --soft: #5d6b62; --line: #dfe5e0; --card: #ffffff; --ours: #1d7a46; --peer: #b4541a; }
 @media (prefers-color-scheme: dark) {

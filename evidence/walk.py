@@ -63,8 +63,8 @@ def _commands(group: Any, path: tuple[str, ...]) -> Iterator[Item]:
 
 @cache
 def pages() -> dict[str, frozenset[str]]:
-    """Return the words of each page."""
-    paths = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """Return the words of each page; last the one of all options, which says least about each."""
+    paths = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"), key=lambda path: (path.name == "cli.md", path))]
     return {path.relative_to(ROOT).as_posix(): _words(path.read_text(encoding="utf-8")) for path in paths}
 
 

@@ -12,6 +12,7 @@ from kernel.people import AGE, DOMAIN, EXACT, FRAME, SEX, counts
 
 import privet
 from privet.errors import QuestionError, UndeclaredDomain
+from privet.kernel import PerPart, Split
 from privet.release import Choice, Releases
 
 # --- partition ----------------------------------------------------------------------------------------------------
@@ -67,6 +68,18 @@ def test_each_part_may_be_divided_in_its_own_way_or_closed(table: privet.Protect
         (missing & (FRAME["body height"] < 1.5)).sum(),
         (missing & (FRAME["body height"] >= 1.5)).sum(),
     ]
+
+
+def test_the_kernels_own_splits_divide_as_the_words_for_them(table: privet.ProtectedTable) -> None:
+    by_sex = table.partition("sex")
+    parts = by_sex.partition(PerPart.of([Split("age", (51,)), Split("age"), None, None]))  # from 0 on: 50 goes left
+    same = by_sex.partition([("age", 50), "age", None, None])
+    assert parts.paths == same.paths and parts.labels == same.labels
+    assert parts.count(EXACT).array().tolist() == same.count(EXACT).array().tolist()
+    with pytest.raises(QuestionError, match="outside its bounds"):
+        by_sex.partition(PerPart.same(Split("age", (0,)), 4))
+    with pytest.raises(QuestionError, match="1 splits were given for 4 parts"):
+        by_sex.partition(PerPart.same(Split("age"), 1))
 
 
 def test_parts_are_tables_by_number_by_label_and_in_order(table: privet.ProtectedTable) -> None:

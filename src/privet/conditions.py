@@ -43,7 +43,7 @@ from privet.kernel import (
     text_of,
 )
 from privet.kernel.questions.numbers import FINEST_RANK
-from privet.kernel.questions.released_models import Competitor, MergedColumn, MergedTable
+from privet.kernel.questions.released_models import Competitor, MergedColumn, MergedTables
 from privet.kernel.questions.splits import Candidate, Candidates
 from privet.release import Choice, Releases
 from privet.text import decimal_text, quoted, shown
@@ -225,12 +225,10 @@ def splits(wanted: object, parts: int) -> PerPart[SplitKey]:
     QuestionError
         There are not as many as parts, or one is no split.
     """
-    if not isinstance(wanted, list | Releases | PerPart):
+    if not isinstance(wanted, list | Releases):
         return PerPart.same(_split_key(wanted), parts)
     if len(wanted) != parts:
         raise QuestionError(f"{len(wanted)} splits were given for {parts} parts; give one for each.")
-    if isinstance(wanted, PerPart):
-        return wanted.map(_split_key)
     return PerPart.of(_split_key(split) for split in wanted)
 
 
@@ -418,11 +416,13 @@ def tables(wanted: object) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(str(name) for name in columns) for columns in wanted)
 
 
-def merged_tables(wanted: object) -> tuple[MergedTable, ...]:
+def merged_tables(wanted: object) -> MergedTables:
     """Return tables whose columns are names, or pairs of a name and the merged cell of each of its cells."""
+    if isinstance(wanted, MergedTables):
+        return wanted
     if isinstance(wanted, str) or not isinstance(wanted, Sequence):
         raise QuestionError("name at least one table of columns.")
-    return tuple(tuple(_merged_column(column) for column in _columns_of(table)) for table in wanted)
+    return MergedTables(tuple(_merged_column(column) for column in _columns_of(table)) for table in wanted)
 
 
 def _columns_of(table: object) -> Sequence[object]:
@@ -432,6 +432,8 @@ def _columns_of(table: object) -> Sequence[object]:
 
 
 def _merged_column(column: object) -> MergedColumn:
+    if isinstance(column, MergedColumn):
+        return column
     if isinstance(column, str):
         return MergedColumn(str(column))
     if isinstance(column, Sequence) and len(column) == 2 and isinstance(column[0], str):

@@ -160,7 +160,7 @@ def _ask(table: ProtectedTable, people: pd.DataFrame) -> list[DemoStep]:
             "table.count(epsilon=0.1)",
             "0.1",
             (_bar("people", count, len(people)),),
-            f"{count}",
+            f"{int(count):,}",
             f"± {count.noise.error(0.95)}",
         ),
         DemoStep(
@@ -168,7 +168,7 @@ def _ask(table: ProtectedTable, people: pd.DataFrame) -> list[DemoStep]:
             'table.where(sex="Female", age=(30, 40)).count(epsilon=0.1)',
             "0.1",
             (_bar("women 30 to 39", women, truly_women),),
-            f"{women}",
+            f"{int(women):,}",
             f"± {women.noise.error(0.95)}",
         ),
         DemoStep(

@@ -338,6 +338,12 @@ def _merged_column(value: object) -> released_models.MergedColumn | None:
     )
 
 
+def _merged_tables(value: object) -> released_models.MergedTables | None:
+    """Read tables of columns."""
+    tables = _list_of(_list_of(_merged_column))(value)
+    return None if tables is None else released_models.MergedTables(tables)
+
+
 def _candidate(value: object) -> splits.Candidate | None:
     """Read what competes to split a part: a column, or a column and a grid index."""
     if isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str) and type(value[1]) is int:
@@ -394,9 +400,7 @@ READERS: dict[Any, FieldForm] = {  # by the types of the fields of questions
     tuple[int, ...]: FieldForm("a list of whole numbers", _wholes),
     Fraction: FieldForm("a fraction in a text, such as 1/3", _fraction),
     tuple[Fraction, ...]: FieldForm("a list of fractions in texts", _list_of(_amount)),
-    tuple[released_models.MergedTable, ...]: FieldForm(
-        "a list of tables of columns", _list_of(_list_of(_merged_column))
-    ),
+    tuple[released_models.MergedTable, ...]: FieldForm("a list of tables of columns", _merged_tables),
     AdditiveModel: FieldForm("a model", _model),
     Criterion: FieldForm("a criterion", criterion_from_json),
     PerPart[counts.Groups]: FieldForm("lists of columns for each part", _per_part(_list_of(_texts))),

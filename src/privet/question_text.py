@@ -94,7 +94,8 @@ class TextQuestion:
             example = {"count": "count", "quantile": "quantile age 0.9"}.get(verb, f"{verb} age")
             if not needed:
                 raise QuestionError("'count' is followed by nothing, 'by' or 'where', as in: count by sex.")
-            raise QuestionError(f"'{verb}' takes {needed} word{'s' * (needed != 1)}, as in: {example}.")
+            quotes = '; put "quotes" around a name of several words' if len(names) > needed else ""
+            raise QuestionError(f"'{verb}' takes {needed} word{'s' * (needed != 1)}, as in: {example}{quotes}.")
         return cls(verb, names, _word(by[0]) if by else None, _conditions(conditions))
 
     def ask(self, table: ProtectedTable, epsilon: str, key: str | None = None) -> list[tuple[str | None, Release]]:

@@ -780,15 +780,42 @@ class ResidualTable:
 
 
 class ResidualTables(Release):
-    """Noisy residual sums of several tables."""
+    """Noisy residual sums of several tables.
 
-    def __init__(self, tables: tuple[ResidualTable, ...], about: About) -> None:
-        self._tables, self.about = tables, about
+    Parameters
+    ----------
+    positive : array
+        [cell, number] of all tables, one after the other; as `ResidualTable` has them.
+    negative : array, optional
+    shapes : sequence of tuples of int
+        How many cells each table has along its columns.
+    noises : sequence of Noise
+        Of the numbers of each table.
+    about : About
+    """
+
+    def __init__(
+        self,
+        positive: NDArray[np.int64],
+        negative: NDArray[np.int64] | None,
+        shapes: Sequence[tuple[int, ...]],
+        noises: Sequence[Noise],
+        about: About,
+    ) -> None:
+        self.positive, self.negative = _frozen(positive), None if negative is None else _frozen(negative)
+        self.shapes, self.noises, self.about = shapes, noises, about
 
     @property
     def tables(self) -> tuple[ResidualTable, ...]:
         """The sums of each table."""
-        return self._tables
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes])[:-1]
+        positive = np.split(self.positive, ends)
+        negative = [None] * len(positive) if self.negative is None else np.split(self.negative, ends)
+        tables = []
+        for above, below, shape, noise in zip(positive, negative, self.shapes, self.noises, strict=True):
+            whole = (*shape, -1)
+            tables.append(ResidualTable(above.reshape(whole), None if below is None else below.reshape(whole), noise))
+        return tuple(tables)
 
     @property
     def value(self) -> list[NDArray[np.int64]]:

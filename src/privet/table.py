@@ -42,6 +42,7 @@ from privet.kernel import (
     RowSets,
     Scatter,
     Session,
+    Split,
     Step,
     Unit,
     as_share,
@@ -78,7 +79,7 @@ Epsilon = int | float | str | Fraction | Rho
 Epsilons = Epsilon | Sequence[Epsilon]
 SplitLike = str | Choice | tuple[str, int | float | Fraction] | None
 Candidate = str | tuple[str, int | float | Fraction]
-TableLike = Sequence[str | tuple[str, Sequence[int]]]
+TableLike = Sequence[str | tuple[str, Sequence[int]] | released_models.MergedColumn]
 Competitor = AdditiveModel | Mapping[str, object]
 
 P = ParamSpec("P")
@@ -842,21 +843,24 @@ class Parts(Questions):
 
     def partition(
         self,
-        by: SplitLike | list[SplitLike] | Releases[Choice] | PerPart[SplitLike],
+        by: SplitLike | list[SplitLike] | Releases[Choice] | PerPart[Split | None],
         edges: Sequence[int | float] | None = None,
     ) -> Self:
         """Divide every part: all by one column, or each by its own from a list; None closes a part.
 
         Parameters
         ----------
-        by : str, pair, Choice, or a list of them
+        by : str, pair, Choice, a list of them, or PerPart of Split
             A column (its values or bins), a (column, threshold) pair for `column <= threshold`, or what `select`
-            released.
+            released. Of many parts a learner gives the kernel's own splits.
         edges : sequence of numbers, optional
             Other bins for a numeric column.
         """
-        splits = syntax.splits(by, len(self)).map(lambda split: syntax.split(split, edges, self.domain)).compact()
-        step = Divide(splits)
+        if isinstance(by, PerPart):
+            step = Divide(by.compact())
+        else:
+            wanted = syntax.splits(by, len(self))
+            step = Divide(wanted.map(lambda split: syntax.split(split, edges, self.domain)).compact())
         step.check(self.domain, len(self))
         return self._divided(step)
 

@@ -262,7 +262,7 @@ COMMANDS: list[tuple[str, str, int]] = [
     (f"query people.csv 'mean agee' {ASK}", "column 'agee' has no declared domain (did you mean 'age'?)", 1),
     (f"query people.csv 'mean Age' {ASK}", "column 'Age' has no declared domain (did you mean 'age'?)", 1),
     (f"query people.csv 'mean sex' {ASK}", "column 'sex' is nominal", 1),
-    (f"query people.csv 'mean blood group' {ASK}", "'mean' takes 1 word", 1),
+    (f"query people.csv 'mean blood group' {ASK}", "'mean' takes 1 word, as in: mean age; put \"quotes\" around", 1),
     (f"query people.csv 'count for sex' {ASK}", "'count' is followed by nothing, 'by' or 'where'", 1),
     (f"query people.csv 'count by sexx' {ASK}", "column 'sexx' has no declared domain (did you mean 'sex'?)", 1),
     (f"query people.csv 'count by sex, ill' {ASK}", "'by' is followed by one column", 1),

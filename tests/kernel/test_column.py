@@ -84,7 +84,9 @@ DATE_TEXTS = st.sampled_from(
 ZONES = [datetime.timezone(datetime.timedelta(hours=hours)) for hours in (-12, 0, 14)]
 MOMENTS = st.datetimes() | st.sampled_from([datetime.datetime(2020, 2, 29, 23, 59, 59, 999999), datetime.datetime.max])
 ZONED = st.tuples(MOMENTS, st.sampled_from(ZONES)).map(lambda pair: pair[0].replace(tzinfo=pair[1]))
-NUMPY_DAYS = st.sampled_from([np.datetime64("NaT"), np.datetime64("2020-02-29T23:59:59.9"), np.datetime64(2**60, "s")])
+NUMPY_DAYS = st.sampled_from(
+    [np.datetime64("NaT", "D"), np.datetime64("2020-02-29T23:59:59.9"), np.datetime64(2**60, "s")]
+)
 TIMES = DATE_TEXTS | MOMENTS | ZONED | NUMPY_DAYS | st.dates()
 CELLS = WORDS | NUMBER_TEXTS | FLOATS | INTS | NUMPY | ODD | TIMES | st.booleans() | st.text(max_size=3)
 
@@ -408,7 +410,7 @@ def test_no_value_of_a_row_raises(value: object) -> None:
         (Decimal("1e-999999999"), "<unwritable>"),
         (Decimal("1e999999999"), "<unwritable>"),
         (Decimal("0e-999999999"), "0"),
-        (np.datetime64("NaT"), None),
+        (np.datetime64("NaT", "D"), None),
         (True, "true"),
         (np.bool_(False), "false"),
         (np.int64(7), "7"),

@@ -13,8 +13,8 @@ from sizes import few
 import privet
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
-from privet.learners.estimator import PrivateClassifier
-from privet.learners.estimators import CLASSIFIERS, TablesClassifier
+from privet.learners.estimator import PrivateClassifier, TablesClassifier
+from privet.learners.estimators import CLASSIFIERS
 
 EVERY = list(CLASSIFIERS.values())
 PRIVATE = [make for make in EVERY if make.algorithm not in ("id3", "c45")]

@@ -33,7 +33,7 @@ from privet.errors import BudgetExceeded, QuestionError
 from privet.kernel.accounting import as_epsilon
 from privet.kernel.column import Nominal
 from privet.kernel.domain import Domain
-from privet.learners import splitting
+from privet.learners import levels
 from privet.learners.algorithm import Progress
 from privet.learners.estimators import CLASSIFIERS
 from privet.learners.growth import grow, refill
@@ -209,7 +209,7 @@ def test_a_tree_without_noise_to_speak_of_is_the_tree_of_the_rows(criterion: str
 def test_nodes_asked_in_batches_pay_as_one_level(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = ("split", "all counts")
     # so few cells at a time that every node is a batch of its own
-    monkeypatch.setattr(splitting, "MAX_CELLS", 1)
+    monkeypatch.setattr(levels, "MAX_CELLS", 1)
     for variant in VARIANTS:
         plan = preset(name).plan(MIXED, variant, max_depth=2)
         if plan.errata:

@@ -32,6 +32,7 @@ from privet.learners.plan import (
     RUN_SITES,
     Plan,
     Schedule,
+    Site,
     above_noise,
     even,
     exact,
@@ -42,7 +43,6 @@ from privet.learners.plan import (
     with_points,
 )
 from privet.learners.presets import PRESETS, preset
-from privet.learners.sites import Site
 from privet.models.privacy_record import Privacy, Step
 from privet.models.tree import Ensemble
 from privet.release import Count, Derived, Histogram, Public, Release

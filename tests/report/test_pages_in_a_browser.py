@@ -40,6 +40,10 @@ OVERLAPS = """() => [...document.querySelectorAll('svg[role=img]')].flatMap(svg 
     return wide > 0 && high > 0 && wide * high > 0.2 * Math.min(a.width * a.height, b.width * b.height);
   }).map(([other]) => `${word} | ${other}`));
 })"""
+# Drawings that no sheet of paper can hold: they would be cut between two.
+TALL = """() => [...document.querySelectorAll('main svg[role=img]')]
+  .filter(svg => svg.getBoundingClientRect().height > 1000).map(svg => svg.getAttribute('aria-label').slice(0, 60))"""
+A4 = 696  # pixels of a line between the margins
 # Drawings that reach beyond what holds them where nothing scrolls.
 CUT = """() => [...document.querySelectorAll('main svg[role=img]')].filter(svg => {
   const held = svg.parentElement.getBoundingClientRect();
@@ -100,6 +104,11 @@ def _verification_page(_: Path) -> str:
     return verification_page(Report(verdicts, (), "a table", (curve,)))
 
 
+def _large_tree_page(_: Path) -> str:
+    table = privet.open(privet.datasets.census(2000), privet.datasets.census_domain(), budget=1)
+    return privet.HanischTreeClassifier(epsilon="1").fit(table).model_.page()
+
+
 def _bundle_page(folder: Path) -> str:
     return bundle_page(audit_bundle(Ledger.open(folder / f"{demo._TABLE}.ledger"), "people"))
 
@@ -107,6 +116,7 @@ def _bundle_page(folder: Path) -> str:
 PAGES: dict[str, Callable[[Path], str]] = {
     "demo": lambda folder: (folder / "report.html").read_text(encoding="utf-8"),
     "tree": lambda folder: privet.Model.load(folder / "tree.json").page(),
+    "large tree": _large_tree_page,
     "tables": lambda folder: (folder / "auto.html").read_text(encoding="utf-8"),
     "two audits": lambda folder: (folder / "audit.html").read_text(encoding="utf-8"),
     "audit": lambda _: posterior_audit(
@@ -145,3 +155,22 @@ def test_a_page_is_for_everybody(kind: str, browser: Any, story: Path, tmp_path:
         assert serious(page) == [], (kind, width)
         assert page.evaluate("document.querySelectorAll('h1').length") == 1 and messages == []
         context.close()
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_a_page_fits_on_paper(kind: str, browser: Any, story: Path, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(PAGES[kind](story), encoding="utf-8")
+    page = browser.new_page(viewport={"width": A4, "height": 1000})
+    page.emulate_media(media="print", color_scheme="dark")
+    page.goto(path.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= A4, kind
+    assert page.evaluate(TALL) == [] and page.evaluate(OVERLAPS) == [], kind
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(248, 250, 247)"  # light, too
+    page.close()
+
+
+def test_a_tree_too_large_for_a_drawing_is_an_outline(story: Path) -> None:
+    large = _large_tree_page(story)
+    assert 'class="outline"' in large and '<svg class="privet-tree"' not in large
+    assert 'class="outline"' not in privet.Model.load(story / "tree.json").page()

@@ -20,7 +20,7 @@ import privet
 from privet.kernel import IntegerLaplace, as_epsilon
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
-from privet.learners.estimators import TreeClassifier
+from privet.learners.estimator import TreeClassifier
 from privet.learners.growth import grow
 from privet.learners.plan import Plan, leaves_only
 from privet.models.tree import Ensemble

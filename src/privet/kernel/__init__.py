@@ -75,6 +75,7 @@ from privet.kernel.opening import refuse_spent as refuse_spent
 from privet.kernel.opening import seeded_noise as seeded_noise
 from privet.kernel.opening import session_in_memory as session_in_memory
 from privet.kernel.public_values import DEEPEST_TREE as DEEPEST_TREE
+from privet.kernel.public_values import GRAIN as GRAIN
 from privet.kernel.public_values import LONGEST_DECLARED as LONGEST_DECLARED
 from privet.kernel.public_values import LONGEST_DOMAIN as LONGEST_DOMAIN
 from privet.kernel.public_values import LONGEST_MODEL as LONGEST_MODEL
@@ -94,6 +95,8 @@ from privet.kernel.questions.counts import CountQuestion as CountQuestion
 from privet.kernel.questions.counts import HistogramQuestion as HistogramQuestion
 from privet.kernel.questions.counts import Quality as Quality
 from privet.kernel.questions.released_models import CountCorrectQuestion as CountCorrectQuestion
+from privet.kernel.questions.released_models import MergedTable as MergedTable
+from privet.kernel.questions.released_models import MergedTables as MergedTables
 from privet.kernel.questions.splits import SelectQuestion as SelectQuestion
 from privet.kernel.questions.splits import SelectThresholdQuestion as SelectThresholdQuestion
 from privet.kernel.refinement import Chain as Chain

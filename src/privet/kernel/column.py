@@ -14,12 +14,13 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -455,6 +456,12 @@ class Numeric:
             return f"has an empty bin: {bins} ({self.grid_size} grid points)."
         return None
 
+    def named(self, name: str) -> Self:
+        """Return the same column under another name: nothing else is to be checked again."""
+        other = copy(self)
+        object.__setattr__(other, "name", name)
+        return other
+
     @cached_property
     def grid_size(self) -> int:
         """The number of grid points from low to high."""
@@ -502,7 +509,11 @@ class Numeric:
 
     def index_at_or_above(self, value: Fraction) -> int:
         """Return the first grid index whose value is not below `value`; it may lie outside the grid."""
-        return math.ceil((value - self.low) / self.step)
+        (low, of_low), (step, of_step), (own, of_own) = (
+            number.as_integer_ratio() for number in (self.low, self.step, value)
+        )
+        # the quotient of two fractions, rounded up: edges are thousands, and fractions are slow
+        return -((low * of_own - own * of_low) * of_step // (step * of_low * of_own))
 
     def value_at(self, index: int) -> Fraction:
         return self.low + index * self.step
@@ -612,9 +623,7 @@ def _exactly(column: str, name: str, value: object) -> Fraction:
 
 
 def _is_short_decimal(number: Fraction) -> bool:
-    """Can a domain file write it, and read it back?"""
-    if fraction_of(number) is None:  # before its digits are counted
-        return False
+    """Can a domain file write a number that `fraction_of` has read, and read it back?"""
     text = decimal_text(number)
     return "/" not in text and len(text) <= 40 and (number == 0 or 1e-15 <= abs(float(number)) <= 1e18)
 

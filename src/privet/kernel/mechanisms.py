@@ -24,14 +24,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privet.errors import PrivacyError
-from privet.kernel.public_values import PerPart, Positions
+from privet.kernel.public_values import PerPart, Positions, sum_of
 from privet.noise_errors import GaussianErrors, LaplaceErrors, MeanErrors
 
 Integers = NDArray[np.int64]
@@ -232,18 +232,19 @@ def discrete_gaussian(variances: Sequence[Fraction], which: NDArray[np.intp], en
     exp(-(|y| - v / t)^2 / (2 v)); else another is drawn. The product of the two is exp(-y^2 / (2 v)) times a constant.
     About 76% of what is drawn is kept where v is large, and at least 44% for any v.
     """
-    scales = [math.isqrt(variance.numerator // variance.denominator) + 1 for variance in variances]
-    if max(scales) > 2**40 or min(variances) < Fraction(1, 2**200):  # beyond what a float tells apart
+    ratios = [variance.as_integer_ratio() for variance in variances]
+    scales = [math.isqrt(above // below) + 1 for above, below in ratios]
+    if max(scales) > 2**40 or any(above << 200 < below for above, below in ratios):  # beyond what a float tells apart
         return np.array([_one_gaussian(variances[v], scales[v], entropy) for v in which.tolist()], dtype=object)
-    scale, double = np.array(scales, dtype=np.float64), np.array([float(2 * v) for v in variances])
-    middle = np.array([float(v / t) for v, t in zip(variances, scales, strict=True)])
+    scale, double = np.array(scales, dtype=np.float64), np.array([2 * above / below for above, below in ratios])
+    middle = np.array([above / (below * t) for (above, below), t in zip(ratios, scales, strict=True)])
     numbers, waiting = np.zeros(len(which), dtype=np.int64), np.arange(len(which))
     while len(waiting):
         mine = which[waiting]
         words = entropy.words(3 * len(mine)).reshape(3, -1)
-        both, index = np.tile(scale[mine], 2), np.tile(mine, 2)
-        rates = partial(_rate_at, scales, index)
-        up, down = _floors(words[:2].ravel(), both, rates, entropy).reshape(2, -1)
+        own = scale[mine]
+        rates = partial(_rate_at, scales, mine)
+        up, down = _floors(words[:2].ravel(), np.concatenate((own, own)), rates, entropy).reshape(2, -1)
         drawn = up - down
         # |y| is exact in a float and v / t < sqrt(v), so that the error of the chance is a few units of 2^-50
         chance = np.exp(-((np.abs(drawn) - middle[mine]) ** 2) / double[mine])
@@ -258,7 +259,8 @@ def discrete_gaussian(variances: Sequence[Fraction], which: NDArray[np.intp], en
 
 
 def _rate_at(scales: Sequence[int], which: NDArray[np.intp], at: int) -> Fraction:
-    return Fraction(1, scales[which[at]])
+    """The rate of a number; of each there are two, those for up and then those for down."""
+    return Fraction(1, scales[which[at % len(which)]])
 
 
 def _distance(drawn: int, variance: Fraction, scale: int) -> Fraction:
@@ -609,7 +611,8 @@ class IntegerGaussian(_LosesRho, GaussianErrors):
     @property
     def variance(self) -> Fraction:
         """The parameter of the noise; its true variance is at most that."""
-        return self.squared / (2 * self.rho)
+        above, below = self.squared.as_integer_ratio()
+        return Fraction(above * self.rho.denominator, below * 2 * self.rho.numerator)
 
     @property
     def scale(self) -> float:
@@ -701,9 +704,9 @@ class GaussianTables(_NoEpsilon):
 
     @property
     def rho(self) -> Fraction:
-        return sum(self.rhos, Fraction(0))
+        return sum_of(self.rhos)
 
-    @property
+    @cached_property
     def noises(self) -> tuple[IntegerGaussian, ...]:
         return tuple(IntegerGaussian(rho, self.squared) for rho in self.rhos)
 

@@ -85,7 +85,10 @@ def fraction_of(value: object) -> Fraction | None:
     >>> fraction_of(0.1), fraction_of("1/3"), fraction_of(" 1e3 "), fraction_of("1e100000000"), fraction_of(True)
     (Fraction(1, 10), Fraction(1, 3), Fraction(1000, 1), None, None)
     """
-    if isinstance(value, str):
+    number: Fraction | None
+    if type(value) is Fraction:
+        number = value
+    elif isinstance(value, str):
         number = _from_text(value)
     elif isinstance(value, bool | np.bool_):
         return None
@@ -127,6 +130,16 @@ def _is_short(number: Fraction) -> bool:
     return above - below < sys.float_info.max_exp - 1 or abs(number) <= sys.float_info.max  # the first is quick
 
 
+def sum_of(numbers: Sequence[Fraction]) -> Fraction:
+    """Return the sum of fractions, over one denominator: much faster than one after the other.
+
+    >>> sum_of([Fraction(1, 2), Fraction(1, 3)])
+    Fraction(5, 6)
+    """
+    below = math.lcm(*(number.denominator for number in numbers))
+    return Fraction(sum(number.numerator * (below // number.denominator) for number in numbers), below)
+
+
 def is_name(text: object, length: int = LONGEST_NAME) -> bool:
     """Is it a printable text of 1 to `length` characters?"""
     return isinstance(text, str) and 0 < len(text) <= length and text.isprintable()
@@ -155,13 +168,27 @@ def canonical(value: Json) -> str:
     return _encode(value)
 
 
+def joined(texts: Mapping[str, str]) -> str:
+    """Return the canonical text of an object, from those of its values.
+
+    >>> joined({"b": "[1,null]", "a": "2"})
+    '{"a":2,"b":[1,null]}'
+    """
+    return "{" + ",".join(f"{_encode(name)}:{texts[name]}" for name in sorted(texts)) + "}"
+
+
+def hash_of(text: str) -> str:
+    """Return the SHA-256 hash of a canonical text, in hexadecimal."""
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
 def digest(value: Json) -> str:
     """Return the SHA-256 hash of a JSON value's canonical text, in hexadecimal.
 
     >>> digest({"question": "count", "version": 1})[:16]
     '62658fab3e540da8'
     """
-    return hashlib.sha256(canonical(value).encode("ascii")).hexdigest()
+    return hash_of(canonical(value))
 
 
 # -- a value for each part ----------------------------------------------------------------------

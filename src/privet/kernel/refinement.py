@@ -128,7 +128,7 @@ class Chain:
     def _check_pairing(self) -> None:
         """Refuse what is not the question, the rows and the epsilons of the entry: their difference is no noise."""
         session, losses = self._session, PerPart.of(release.about.loss for release in self._releases)
-        request = Request(self._question.words, self._question.identity(), self._sets, losses)
+        request = Request(self._question.words, self._question.identity_text(), self._sets, losses)
         if session.fingerprint(request) != session.ledger.fingerprint(self._entry):
             raise QuestionError(
                 f"cannot refine {self._question.words}: ledger entry {self._entry} is of another question."
@@ -154,11 +154,10 @@ class Chain:
         released = np.array([levels[part].value for part in parts])
         request = Request(
             f"refine {question.words} to {listed(after.map(session.unit.epsilon))}",
-            {"refinement": steps + 1, "of": self._entry},
+            content,  # the key is the kernel's own: this is all there is to know to finish it
             sets,
             mechanisms.map(lambda mechanism: session.unit.of_person(session.unit.loss(mechanism), records)),
             self._key(steps + 1),
-            content,
             self._drawn,
         )
 

@@ -28,7 +28,7 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import FIXED, Cells, Engine, Lost, OtherCells, cells_for
 from privet.kernel.ledger import Charge, Entry, Ledger, Under
 from privet.kernel.mechanisms import Entropy, Mechanism, release_all
-from privet.kernel.public_values import LONGEST_NAME, Json, PerPart, Positions, canonical, digest, is_name
+from privet.kernel.public_values import LONGEST_NAME, Json, PerPart, Positions, canonical, hash_of, is_name, joined
 from privet.kernel.rows import Divide, Keep, Rows, Scatter
 from privet.kernel.zcdp import Rho
 from privet.release import About, Releases
@@ -95,14 +95,24 @@ class Question(ABC, Generic[R]):
         """Return the JSON form of a field; `privet.question_json` says for each type of fields how it is read."""
         return json_of(getattr(self, name), brief)
 
+    def field_text(self, name: str) -> str:
+        """Return the canonical text of a field in its brief form."""
+        return canonical(self.field_json(name, True))
+
     def identity(self) -> Json:
         """Return the JSON form with every model replaced by its hash: what the ledger keeps."""
         return self.to_json(brief=True)
 
+    def identity_text(self) -> str:
+        """Return the canonical text of the identity."""
+        texts = {"question": canonical(self.kind), "version": canonical(self.version)}
+        names = [own.name for own in fields(self)]  # type: ignore[arg-type]
+        return joined({**texts, **{name: self.field_text(name) for name in names}})
+
     @property
     def fingerprint(self) -> str:
         """The hash of the identity: the same for the same question, in every process and version of privet."""
-        return digest(self.identity())
+        return hash_of(self.identity_text())
 
 
 def json_of(value: Any, brief: bool) -> Json:
@@ -216,12 +226,11 @@ class Request:
     """Something to be charged and answered: a question, a refinement, or the beginning of a monitor or a race."""
 
     words: str
-    identity: Json  # what makes it this request and no other, besides the rows and the losses
+    identity: str  # JSON: what makes it this request and no other, besides the rows and the losses
     sets: RowSets
     losses: PerPart[Fraction]  # of a person, for each set
     key: str | None = None
-    content: str | None = None  # of a refinement, whose key is the kernel's own: all there is to know to finish it
-    drawn: str | None = None  # and the opening in which the noise was drawn that it goes on from
+    drawn: str | None = None  # of a refinement: the opening in which the noise was drawn that it goes on from
 
 
 class Answers(NamedTuple):
@@ -440,7 +449,7 @@ class Session:
         mechanisms, losses = self.priced(question, sets, epsilon)
         if not len(sets):
             return Answers((), mechanisms, losses, self.entropy.private, None, self.unit)
-        request = Request(question.words, question.identity(), sets, losses, key)
+        request = Request(question.words, question.identity_text(), sets, losses, key)
 
         def noisy_answer() -> list[Any]:
             exact_values = question.exact(self.engine, sets.rows, self.domain)
@@ -467,7 +476,7 @@ class Session:
 
     def begin(self, words: str, identity: Json, sets: RowSets, loss: Fraction) -> About:
         """Charge for something that is opened here and answers later: a monitor, a race."""
-        request = Request(words, identity, sets, PerPart.same(loss, len(sets)))
+        request = Request(words, canonical(identity), sets, PerPart.same(loss, len(sets)))
         _, private, entry = self.answer(request, lambda: ["begun"])
         return self.unit.about(words, loss, private, entry)
 
@@ -566,19 +575,20 @@ class Session:
 
     def fingerprint(self, request: Request) -> str:
         """Return a hash of the request, its rows, their source and the losses."""
-        copies: dict[str, Json] = {"copies": dict(self.copies)} if self.copies else {}
-        permit: dict[str, Json] = {} if self._permit is None else {"permit": self._permit}
-        return digest(
-            {
-                "source": self.source,
-                "domain": self.domain.fingerprint,
-                "rows": request.sets.rows.fingerprint,
-                "request": request.identity if request.content is None else json.loads(request.content),
-                "losses": request.losses.to_json(str),
-                **copies,
-                **permit,  # what was paid under one is not found under another
-            }
-        )
+        content: dict[str, Json] = {
+            "source": self.source,
+            "domain": self.domain.fingerprint,
+            "rows": request.sets.rows.fingerprint,
+            "losses": request.losses.to_json(str),
+        }
+        if self.copies:
+            content["copies"] = dict(self.copies)
+        if self._permit is not None:  # what was paid under one is not found under another
+            content["permit"] = self._permit
+        texts = {name: canonical(value) for name, value in content.items()}
+        # of a refinement the ledger keeps a text that is not canonical
+        identity = request.identity if request.drawn is None else canonical(json.loads(request.identity))
+        return hash_of(joined({**texts, "request": identity}))
 
     def _charge(self, request: Request) -> Entry:
         if self.pay_first is not None:
@@ -588,7 +598,7 @@ class Session:
         def write(reaches_root: Fraction) -> Entry:
             charge = Charge(
                 question=request.words,
-                question_json=request.content or canonical(request.identity),
+                question_json=request.identity,
                 fingerprint=fingerprint,
                 scope=request.sets.name,
                 epsilon=listed(request.losses.map(self.unit.epsilon)),

@@ -24,7 +24,7 @@ from privet.errors import EngineFailed, LedgerError, PrivacyError, PrivetError, 
 from privet.kernel.accounting import PURE, Scopes, Unit, as_epsilon, as_share
 from privet.kernel.engines.contract import Borrowed, Cells, Engine
 from privet.kernel.ledger import MEMORY, Entry, Ledger
-from privet.kernel.public_values import Json, PerPart, fraction_of
+from privet.kernel.public_values import Json, PerPart, canonical, fraction_of
 from privet.kernel.session import LastEntry, OpenTable, Request, Session
 from privet.release import Public, Release, clean_value
 
@@ -291,7 +291,7 @@ def keyed_run(
     if sets.scopes.shares:
         raise QuestionError("a key is for a fit of a whole table, not of a part of a partition; leave it out.")
     (loss,) = session.amounts(epsilon, 1)
-    request = Request(words, identity, sets, PerPart.same(loss, len(sets)), key)
+    request = Request(words, canonical(identity), sets, PerPart.same(loss, len(sets)), key)
     payment = _Payment(session, request, session._standing(request))
     stored, text = payment.entry.answer if payment.entry is not None else None, None
     if stored is None:

@@ -54,6 +54,11 @@ def as_delta(value: object) -> Fraction:
     return delta
 
 
+def is_rho(number: Fraction) -> bool:
+    """Return whether a number is a rho as `Rho` rounds it: a multiple of 1 / GRAIN above 0."""
+    return GRAIN % number.denominator == 0 and 0 < number.numerator <= LARGEST_RHO.numerator * number.denominator
+
+
 @dataclass(frozen=True, order=True)
 class Rho:
     """An amount of rho: what stands for an epsilon where a data set is counted in rho.
@@ -75,6 +80,9 @@ class Rho:
     value: Fraction
 
     def __init__(self, value: object) -> None:
+        if type(value) is Fraction and is_rho(value):  # whoever divides a budget makes hundreds of them
+            object.__setattr__(self, "value", value)
+            return
         number = value.value if isinstance(value, Rho) else fraction_of(value)
         number = Fraction(0) if number is None or number > LARGEST_RHO else number
         grains = number.numerator * GRAIN // number.denominator

@@ -16,7 +16,7 @@ plan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
@@ -291,25 +291,30 @@ class _Fit:
         # a column called "a, b" wins over the pair of a and b
         return {", ".join(names): names for names in reversed(columns)}
 
-    def _price(self, columns: tuple[str, ...], tables: Sequence[Table]) -> Fraction:
-        """Return what a step costs that takes these columns. The last takes the remainder: prices add up exactly.
+    def _prices(
+        self, candidates: Iterable[tuple[str, ...]], tables: Sequence[Table]
+    ) -> dict[tuple[str, ...], Fraction]:
+        """Return what a step costs that takes one of these. The last takes the remainder: prices add up exactly.
 
         A new attribute of many cells gets more than one of few: by the cubic root of their number, on average the
         same as any other step.
         """
         remaining = self._budget - sum((table.epsilon for table in tables), Fraction(0))
         left = self._plan.steps - len(tables)
+
+        def price(weight: float) -> Fraction:
+            return _share(self._budget, min(weight / left, 0.5) * float(remaining / self._budget))
+
         if left == 1:
-            return remaining
-        weight = 1.0
+            return dict.fromkeys(candidates, remaining)
         if len(tables) < self._plan.new:
             used = {table.columns for table in tables}
             unused = {column for name in self._domain.attributes if (column := self._finer.columns([name])) not in used}
             roots = {column: self._finer.domain[column[0]].size ** (1 / 3) for column in unused}
-            weight = roots[columns] / float(np.mean(list(roots.values())))
-        elif len(tables) < self._plan.new + self._plan.looks:
-            weight = self._constants.look_weight
-        return _share(self._budget, min(weight / left, 0.5) * float(remaining / self._budget))
+            average = float(np.mean(list(roots.values())))
+            return {columns: price(roots[columns] / average) for columns in candidates}
+        looks = len(tables) < self._plan.new + self._plan.looks
+        return dict.fromkeys(candidates, price(self._constants.look_weight if looks else 1.0))
 
     def _caps(self, shares: Floats, first: bool) -> tuple[int, ...]:
         """Return where residuals are cut.
@@ -327,7 +332,7 @@ class _Fit:
         number, steps = len(tables) + 1, self._plan.steps
         self._meter.at(f"table {number} of {steps}", number - 1, steps, asked=len(self._asked))
         candidates = self._candidates(tables)
-        prices = {columns: self._price(columns, tables) for columns in candidates.values()}
+        prices = self._prices(candidates.values(), tables)
         (columns, price), paid = next(iter(prices.items())), Fraction(0)
         if len(candidates) > 1:
             # among new attributes a second best does little harm: the best is still there for the next step

@@ -114,7 +114,7 @@ class FinerTable:
                     other not in (column, single if kind == "look" else None)
                     and len(declared.columns) + len(copies) < MOST_COLUMNS
                 ):
-                    copy = replace(other, name=_unused(name, used))
+                    copy = other.named(_unused(name, used))
                     used.add(copy.name)
                     copies.append(copy)
                     attribute_of[copy.name] = name
@@ -159,7 +159,7 @@ class FinerTable:
         for column in dict.fromkeys(column for table in given for column in table.columns):
             (name,) = self.names([column])
             if self.domain[column].size > finest[name].size:
-                finest[name] = replace(self.domain.numeric(column), name=name)
+                finest[name] = self.domain.numeric(column).named(name)
         columns = tuple(finest.get(column.name, column) for column in self._declared.columns)
         return replace(self._declared, columns=columns), tuple(self._in_cells(table, finest) for table in given)
 

@@ -1,5 +1,8 @@
 """What every classifier of privet shares: the methods of scikit-learn, on a protected table.
 
+`PrivateClassifier` has all but the learning. `TreeClassifier` grows the plan of a preset, and
+`TablesClassifier` learns a sum of tables; `estimators.py` has a class for each algorithm.
+
 `fit` takes a ProtectedTable, or rows as scikit-learn does. Rows go straight to the kernel, and nothing
 here sees them again. To choose parameters by trying them on private rows (GridSearchCV,
 cross_val_score) is itself a release: every trial costs its epsilon, and the scores that the search
@@ -8,6 +11,7 @@ reports have no noise at all. Tune on public or generated rows.
 
 from __future__ import annotations
 
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -26,10 +30,19 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from privet.errors import DataError, DtypeMismatchWarning, PrivacyLeakWarning, QuestionError, TargetNameWarning
+from privet.errors import (
+    DataError,
+    DtypeMismatchWarning,
+    NotPrivate,
+    PrivacyLeakWarning,
+    QuestionError,
+    TargetNameWarning,
+)
 from privet.kernel import Domain, Json, as_epsilon
-from privet.lab import PublicTable
+from privet.lab import PublicTable, open_public
+from privet.learners.additive import LEARNERS, learn
 from privet.learners.algorithm import Progress, ProgressBar, check_target
+from privet.learners.growth import grow
 from privet.learners.inference import infer
 from privet.learners.input_rows import (
     checked_rows,
@@ -43,8 +56,12 @@ from privet.learners.input_rows import (
     rows_of,
     without_person,
 )
+from privet.learners.plan import Plan
+from privet.learners.presets import preset
 from privet.models.model import Model
 from privet.models.privacy_record import Privacy
+from privet.models.tables import Tables
+from privet.models.tree import Ensemble
 from privet.open_table import open_table
 from privet.table import ProtectedTable
 from privet.text import quoted, shown
@@ -472,6 +489,141 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TreeClassifier(PrivateClassifier):
+    """Base class of trees and forests, which grow by the plan of a preset.
+
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose
+        As in `PrivateClassifier`.
+    max_leaves : int, default 100000
+        The most leaves that a tree may have. A fit that may need more is refused before anything is charged.
+
+    Attributes
+    ----------
+    model_ : Ensemble
+        The published trees.
+    """
+
+    max_leaves: int = 100_000
+    model_: Ensemble = field(init=False)
+
+    def _learn(self, table: ProtectedTable, reasons: list[str]) -> Ensemble:
+        """Grow the plan of the preset."""
+        return grow(
+            table,
+            self._plan_for(table.domain),
+            self._checked_epsilon(),
+            self._public_coins(),
+            variant=self.variant,
+            reasons=reasons,
+            progress=self._report,
+            jobs=self._jobs(),
+        )
+
+    def _jobs(self) -> int | None:
+        """Return how many trees may grow at once."""
+        jobs = getattr(self, "n_jobs", None)
+        if jobs is None:
+            return None
+        if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or (jobs < 1 and jobs != -1):
+            raise QuestionError(f"n_jobs must be a whole number from 1, or -1 for all cores, not {quoted(jobs)}.")
+        return (os.cpu_count() or 1) if jobs == -1 else int(jobs)
+
+    def _plan_for(self, domain: Domain) -> Plan:
+        """Return the plan of the preset, with the choices of this classifier."""
+        return preset(self.algorithm).plan(domain, self.variant, **self.choices())
+
+    def private_on(self, domain: Domain) -> bool:
+        """Return whether the plan of this classifier is private on tables of a domain."""
+        return self._plan_for(domain).is_private
+
+    def _check(self, domain: Domain, protected: bool) -> None:
+        """Refuse a plan that is not private, unless the rows are declared public."""
+        plan = self._plan_for(domain)
+        if plan.errata and not self.unsafe:
+            raise NotPrivate(
+                f"{self.algorithm} as published is not differentially private ({'; '.join(plan.errata)}); use "
+                "variant='corrected', or unsafe=True on rows that are public."
+            )
+        if protected and not plan.is_private:
+            why = "; ".join(plan.errata) or "it reads rows without noise"
+            raise NotPrivate(
+                f"{self.algorithm} in this form is not private ({why}) and a protected table does not answer it; fit "
+                "it on public rows with fit(X, y)."
+            )
+
+    def _open_rows(self, frame: pd.DataFrame, domain: Domain, inferred: bool) -> tuple[ProtectedTable, bool]:
+        """Open the rows; as public ones if the plan is not private."""
+        plan = self._plan_for(domain)
+        if plan.is_private:
+            return super()._open_rows(frame, domain, inferred)
+        opened = open_public(frame, domain, rounded_noise=plan.rounded_noise, printed_ranges=plan.printed_ranges)
+        return opened, inferred and not plan.is_exact
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TablesClassifier(PrivateClassifier):
+    """Base class of sums of tables, whose predictions can be read as sums.
+
+    Parameters
+    ----------
+    epsilon, domain, variant, unsafe, random_state, verbose
+        As in `PrivateClassifier`. There is no published variant.
+
+    Attributes
+    ----------
+    model_ : Tables
+        The published tables, which can be drawn, explained and edited.
+    """
+
+    model_: Tables = field(init=False)
+
+    def _learn(self, table: ProtectedTable, reasons: list[str]) -> Tables:
+        """Learn tables."""
+        learner = LEARNERS[self.algorithm]
+        return learn(
+            table,
+            learner,
+            self._checked_epsilon(),
+            self._public_coins(),
+            reasons=reasons,
+            progress=self._report,
+            **self.choices(),
+        )
+
+    def _check(self, domain: Domain, protected: bool) -> None:
+        """Refuse a variant that there is not."""
+        LEARNERS[self.algorithm].check_variant(self.variant)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return log odds.
+
+        Parameters
+        ----------
+        X : frame or array-like
+            Rows, which are not protected.
+
+        Returns
+        -------
+        array of float
+            With two classes those of the second, one for each row; with more, [row, class] up to a constant of the
+            row.
+        """
+        check_is_fitted(self, "model_")
+        logits = self.model_.logits(self._rows(X))[:, self._class_order]
+        return np.asarray(logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """How much each column moves predictions. The values add up to 1, or are all 0; they cost nothing."""
+        check_is_fitted(self, "model_")
+        importance = self.model_.importance
+        weights = np.array([importance.get(name, 0.0) for name in self._names])  # the domain may leave columns out
+        return np.asarray(weights / weights.sum()) if weights.any() else weights
 
 
 def _sorted(classes: NDArray[Any]) -> NDArray[np.int64]:

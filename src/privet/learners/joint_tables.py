@@ -27,13 +27,24 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations, count
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel, Domain, Numeric, Rho
+from privet.conditions import merged_tables
+from privet.kernel import (
+    GRAIN,
+    LOGIT_GRID,
+    RESIDUAL_GRID,
+    AdditiveModel,
+    Domain,
+    MergedTable,
+    MergedTables,
+    Numeric,
+    Rho,
+)
 from privet.learners.algorithm import Meter
 from privet.learners.cells import divided
 from privet.learners.log_odds import (
@@ -48,7 +59,7 @@ from privet.learners.log_odds import (
 )
 from privet.models.model import Floats
 from privet.models.tables import Table
-from privet.release import Histogram
+from privet.release import Histogram, Release, ResidualTables
 from privet.table import ProtectedTable
 
 Codes = NDArray[np.int64]
@@ -122,27 +133,67 @@ class JointTable:
     weight: float
     tau: float
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """How many cells it has along each column."""
         return tuple(int(codes.max()) + 1 for codes in self.codes)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many cells it has."""
         return math.prod(self.shape)
 
-    @property
-    def asked(self) -> tuple[Any, ...]:
+    @cached_property
+    def asked(self) -> MergedTable:
         """The group as the kernel is asked for it."""
-        return tuple(
+        columns = [
             name if np.array_equal(codes, np.arange(len(codes))) else (name, codes.tolist())
             for name, codes in zip(self.columns, self.codes, strict=True)
-        )
+        ]
+        return merged_tables([columns])[0]
 
-    def spread(self, values: Floats) -> Floats:
-        """Return the values [cell, number] of the group for all cells of its columns [cells..., number]."""
-        return np.asarray(values.reshape(*self.shape, -1)[np.ix_(*self.codes)])
+    @property
+    def spread(self) -> Codes:
+        """The cell of the group that each cell of its columns lies in, one row after the other."""
+        return np.ravel_multi_index(np.ix_(*self.codes), self.shape).ravel()
+
+
+class JointTables:
+    """The tables that are updated, whose cells lie one table after the other.
+
+    Parameters
+    ----------
+    groups : sequence of JointTable
+    numbers : int
+        How many values a cell has.
+    """
+
+    def __init__(self, groups: Sequence[JointTable], numbers: int) -> None:
+        self.groups, self._numbers = tuple(groups), numbers
+        self.sizes = np.array([group.size for group in groups])
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        self.asked = merged_tables([group.asked for group in groups])
+        self.asked_and_all_rows = merged_tables([*self.asked, ()])
+        # for each cell of all columns of a term, one term after the other: the cells that are added up to it
+        shapes = {group.columns: tuple(map(len, group.codes)) for group in groups}
+        ends = np.cumsum([math.prod(shape) for shape in shapes.values()])
+        self._terms = dict(zip(shapes, zip(shapes.values(), ends, strict=True), strict=True))
+        spread = [group.spread for group in groups]
+        self._from = np.concatenate([cells + start for cells, start in zip(spread, self.starts, strict=True)])
+        last = [self._terms[group.columns][1] for group in groups]
+        to = np.concatenate([np.arange(end - len(cells), end) for cells, end in zip(spread, last, strict=True)])
+        self._to = (to[:, None] * numbers + np.arange(numbers)).ravel()
+
+    def terms(self, values: Floats) -> dict[tuple[str, ...], Floats]:
+        """Return values [cell, number] as tables over their columns; levels of one attribute are added up."""
+        ends = [end for _, end in self._terms.values()]
+        sums = np.zeros(ends[-1] * self._numbers)
+        np.add.at(sums, self._to, values[self._from].ravel())
+        tables = np.split(sums.reshape(-1, self._numbers), ends[:-1])
+        return {
+            columns: own.reshape(*shape, self._numbers)
+            for (columns, (shape, _)), own in zip(self._terms.items(), tables, strict=True)
+        }
 
 
 def joint_signal(domain: Domain, rows: float, rho: Fraction, constants: JointConstants = JOINT) -> float:
@@ -234,8 +285,8 @@ class _JointFit:
         self._attribute_of = {name: name for name in table.domain.attributes}
         self._base = table
         self._table = self._with_fine_cells(table)
-        self._groups = self._one_way()
-        self._weight = 1.0 + sum(group.weight for group in self._groups)
+        self._tables = JointTables(self._one_way(), self._numbers)
+        self._weight = 1.0 + sum(group.weight for group in self._tables.groups)
         # the square of how far a record moves one table, and with its squared records a person
         cap = constants.cap / RESIDUAL_GRID
         self._squared = cap**2 * (1 if self._classes == 2 else 2) * table.domain.rows_per_person**2
@@ -252,7 +303,7 @@ class _JointFit:
         self._pair_share = constants.probe * min(self._joining / self._weight, 1.0)
         self._first: dict[tuple[str, ...], tuple[Floats, Floats]] = {}  # values and deviations of the first table
         self._merged: dict[str, tuple[str, Codes]] = {}
-        self._owned: set[tuple[str, str]] = set()
+        self._pairs: dict[tuple[str, str], JointTable] = {}  # those that may join
 
     def _set_shares(self, shares: Floats) -> None:
         """Begin with a model of constant class shares."""
@@ -272,17 +323,16 @@ class _JointFit:
             self._buy_first(first)
             self._total = self._left  # shares are those of what is left for all tables
         self._pick, self._pair_probe = self._share(self._pick_share), self._share(self._pair_share)
-        probed = self._probe(0, self._share(constants.probe), "probe of all attributes")
-        price = self._plan_steps(0)
+        probed = self._probe(self._tables, self._share(constants.probe), "probe of all attributes")
+        rhos = self._plan_steps(0)
         self._values = self._values + self._centred(self._gains * probed)
         sums, intercepts, kept = np.zeros_like(self._values), np.zeros_like(self._intercept), 0
         for step in range(constants.steps):
             self._meter.at(f"step {step + 1} of {constants.steps}", step, constants.steps, asked=len(self._asked))
             if step in self._insertions:
-                self._insert(step)
-                price = self._plan_steps(step)
+                rhos = self._insert(step)
                 sums = np.concatenate([sums, np.zeros((len(self._values) - len(sums), self._numbers))])
-            self._step(step, self._left if step == constants.steps - 1 else price)
+            self._step(step, rhos if step < constants.steps - 1 else divided_rho(self._left, self._shares))
             if step >= constants.averaged * constants.steps:
                 sums, intercepts, kept = sums + self._values, intercepts + self._intercept, kept + 1
         self._values, self._intercept = sums / kept, intercepts / kept
@@ -292,28 +342,27 @@ class _JointFit:
         """Return a part of what there was at the beginning, on the grid of losses."""
         return Rho(self._total * Fraction(max(1, int(part * 10**9)), 10**9)).value
 
-    def _plan_steps(self, step: int) -> Fraction:
-        """Return what each step costs until the next pairs join, and plan how it is divided."""
+    def _plan_steps(self, step: int) -> list[Fraction]:
+        """Plan the steps until the next pairs join; return what each costs, table by table."""
         later = sum(insertion > step for insertion in self._insertions)
         price = (self._left - later * (self._pick + self._pair_probe)) / (self._constants.steps - step)
         self._plan(float(price))
-        return price
+        return divided_rho(price, self._shares)
 
     # -- questions ------------------------------------------------------------------------------
 
-    def _ask(self, groups: Sequence[JointTable], shares: Floats, price: Fraction, apart: bool, title: str) -> Any:
-        """Buy the residuals of the model in some groups, and of all rows if there is a share more; pay the price."""
-        whole = [Fraction(round(float(share) * 10**9), 10**9) for share in shares]
-        rhos = [Rho(max(share, Fraction(1, 10**9)) * price).value for share in whole[:-1]]
-        rhos.append(Rho(price - sum(rhos, Fraction(0))).value)
-        tables = [group.asked for group in groups] + [()] * (len(shares) - len(groups))
-        release = self._table.residual_tables(self._model(), tables, rhos, cap=self._constants.cap, signs_apart=apart)
+    def _ask(
+        self, tables: MergedTables, rhos: Sequence[Fraction], title: str, signs_apart: bool = False
+    ) -> ResidualTables:
+        """Buy the residuals of the model in some tables."""
+        cap = self._constants.cap
+        release = self._table.residual_tables(self._model(), tables, rhos, cap=cap, signs_apart=signs_apart)
         self._record(title, release)
-        return release.tables
+        return release
 
-    def _record(self, title: str, release: Any) -> None:
+    def _record(self, title: str, release: Release) -> None:
         self._asked.append(AskedQuestion(title, release, 0))
-        self._left -= release.rho
+        self._left -= release.about.loss
 
     def _buy_first(self, part: float) -> None:
         """Choose the attribute in which a model of constant shares errs most, and buy its table by itself.
@@ -349,20 +398,17 @@ class _JointFit:
         penalty = self._constants.penalty * math.sqrt(float(self._curvature.sum())) * RESIDUAL_GRID
         return [int(penalty * math.sqrt(size)) for size in sizes]
 
-    def _probe(self, first: int, price: Fraction, title: str) -> Floats:
-        """Probe the groups from `first` on: note their curvatures and effects, and return their residual sums."""
-        groups = self._groups[first:]
-        weights = np.array([group.weight for group in groups])
-        self._values = np.concatenate([self._values, np.zeros((sum(group.size for group in groups), self._numbers))])
-        answers = self._ask(groups, weights / weights.sum(), price, True, title)
-        positive = [answer.positive.reshape(-1, self._numbers) / RESIDUAL_GRID for answer in answers]
-        negative = [answer.negative.reshape(-1, self._numbers) / RESIDUAL_GRID for answer in answers]
-        deviations = np.array([answer.deviation / RESIDUAL_GRID for answer in answers])
-        sizes = np.array([group.size for group in groups])
+    def _probe(self, tables: JointTables, price: Fraction, title: str) -> Floats:
+        """Probe tables that join: note their curvatures and effects, and return their residual sums."""
+        weights, sizes = np.array([group.weight for group in tables.groups]), tables.sizes
+        self._values = np.concatenate([self._values, np.zeros((sizes.sum(), self._numbers))])
+        answer = self._ask(tables.asked, divided_rho(price, weights / weights.sum()), title, signs_apart=True)
+        assert answer.negative is not None
+        positive, negative = answer.positive / RESIDUAL_GRID, answer.negative / RESIDUAL_GRID
+        deviations = np.array([noise.deviation / RESIDUAL_GRID for noise in answer.noises])
         noise = np.repeat(deviations, sizes)[:, None]
-        sums = np.concatenate(positive) - np.concatenate(negative)
-        halves = (np.concatenate(positive) + np.concatenate(negative)) / 2
-        totals = np.array([(one + other).sum(axis=0) / 2 for one, other in zip(positive, negative, strict=True)])
+        sums, halves = positive - negative, (positive + negative) / 2
+        totals = np.add.reduceat(positive + negative, tables.starts) / 2
         # inverse variances: of the totals of each table, and of the curvature so far, which has shrunk by a tenth or so
         errors = np.concatenate(
             [
@@ -377,9 +423,8 @@ class _JointFit:
         prior = self._curvature / np.repeat(sizes, sizes)[:, None]
         curvatures = np.maximum(mean_above_zero(halves, noise / math.sqrt(2), prior), 1e-3 * prior + 1e-6)
         taus = np.empty_like(curvatures)
-        ends = np.cumsum(sizes)
-        for group, start, end in zip(groups, ends - sizes, ends, strict=True):
-            cells = slice(int(start), int(end))
+        for group, start in zip(tables.groups, tables.starts, strict=True):
+            cells = slice(start, start + group.size)
             for number in range(self._numbers):
                 taus[cells, number] = effect_size(
                     sums[cells, number],
@@ -392,48 +437,47 @@ class _JointFit:
         self._taus = np.concatenate([self._taus, taus])
         return np.asarray(sums)
 
-    def _step(self, step: int, price: Fraction) -> None:
+    def _step(self, step: int, rhos: Sequence[Fraction]) -> None:
         """Take one step in all tables and the intercept."""
-        answers = self._ask(self._groups, self._shares, price, False, f"step {step + 1}")
-        sums = np.concatenate([answer.sums.reshape(-1, self._numbers) for answer in answers[:-1]]) / RESIDUAL_GRID
-        self._values = self._values + self._centred(self._gains * sums)
-        move = self._intercept_gain * answers[-1].sums.reshape(self._numbers) / RESIDUAL_GRID
+        answer = self._ask(self._tables.asked_and_all_rows, rhos, f"step {step + 1}")
+        sums = answer.positive / RESIDUAL_GRID
+        self._values = self._values + self._centred(self._gains * sums[:-1])
+        move = self._intercept_gain * sums[-1]
         self._intercept = self._intercept + (move if self._numbers == 1 else move - move.mean())
 
-    def _insert(self, step: int) -> None:
-        """Choose the pairs in which the model errs most, and let them join."""
+    def _insert(self, step: int) -> list[Fraction]:
+        """Choose the pairs in which the model errs most, and let them join; return what each step costs then."""
         if not self._merged:
             self._merge_cells()
-        limit = min(self._constants.max_cells, self._signal / self._constants.cell_signal)
-        groups = {
-            pair: group
-            for pair in combinations(self._declared.attributes, 2)
-            if pair not in self._owned and (group := self._pair(pair)).size <= limit and min(group.shape) > 1
-        }
-        candidates = list(groups)
+            limit = min(self._constants.max_cells, self._signal / self._constants.cell_signal)
+            groups = {pair: self._pair(pair) for pair in combinations(self._declared.attributes, 2)}
+            self._pairs = {
+                pair: group for pair, group in groups.items() if group.size <= limit and min(group.shape) > 1
+            }
+        candidates = list(self._pairs)
         if not candidates:
-            return
+            return self._plan_steps(step)
         joining = min(self._joining, len(candidates))
         price = Rho(self._pick * joining / self._joining)
         chosen = self._table.top_residual_tables(
             self._model(),
-            [group.asked for group in groups.values()],
+            [group.asked for group in self._pairs.values()],
             joining,
             price,
             cap=self._constants.cap,
-            penalties=self._penalties([group.size for group in groups.values()]),
+            penalties=self._penalties([group.size for group in self._pairs.values()]),
         )
         self._record("choice of pairs", chosen)
-        first, before = len(self._groups), len(self._values)
-        pairs = [candidates[index] for index in chosen.indices]
-        self._owned |= set(pairs)
-        self._groups = [*self._groups, *(groups[pair] for pair in pairs)]
-        self._born = np.concatenate([self._born, np.full(sum(groups[pair].size for pair in pairs), step)])
-        probed = self._probe(first, self._pair_probe, "probe of pairs")
-        self._plan_steps(step)
+        joined = JointTables([self._pairs.pop(candidates[index]) for index in chosen.indices], self._numbers)
+        before = len(self._values)
+        self._born = np.concatenate([self._born, np.full(joined.sizes.sum(), step)])
+        self._tables = JointTables([*self._tables.groups, *joined.groups], self._numbers)
+        probed = self._probe(joined, self._pair_probe, "probe of pairs")
+        rhos = self._plan_steps(step)
         moves = np.zeros_like(self._values)
         moves[before:] = self._gains[before:] * probed
         self._values = self._values + self._centred(moves)
+        return rhos
 
     # -- what follows from releases -------------------------------------------------------------
 
@@ -444,9 +488,9 @@ class _JointFit:
         no more what hides it; the shares x where all gain alike are found by x <- x sqrt(gain).
         """
         constants, steps = self._constants, self._constants.steps
-        sizes = [group.size for group in self._groups]
+        sizes = self._tables.sizes
         member = np.append(np.repeat(np.arange(len(sizes)), sizes), len(sizes))
-        base = np.array([*(group.weight for group in self._groups), 1.0])
+        base = np.array([*(group.weight for group in self._tables.groups), 1.0])
         base /= base.sum()
         noise = self._squared / (2 * price)  # the variance of a number that costs the whole step
         curvatures = np.concatenate([self._curvatures, self._curvature[None]])
@@ -471,38 +515,25 @@ class _JointFit:
 
     def _centred(self, moves: Floats) -> Floats:
         """Subtract from each group its mean, weighted by curvature, and from each cell the mean of its classes."""
-        sizes = [group.size for group in self._groups]
-        starts = np.cumsum([0, *sizes[:-1]])
+        starts = self._tables.starts
         means = np.add.reduceat(moves * self._curvatures, starts) / np.add.reduceat(self._curvatures, starts)
-        centred = moves - np.repeat(means, sizes, axis=0)
+        centred = moves - np.repeat(means, self._tables.sizes, axis=0)
         return centred if self._numbers == 1 else centred - centred.mean(axis=1, keepdims=True)
-
-    def _cells(self, values: Floats) -> list[Floats]:
-        """Return the values of each group by itself."""
-        return np.split(values, np.cumsum([group.size for group in self._groups])[:-1])
-
-    def _terms(self, values: Floats) -> dict[tuple[str, ...], Floats]:
-        """Return values of all groups as tables over their columns; levels of one attribute are added up."""
-        terms: dict[tuple[str, ...], Floats] = {}
-        if not len(values):  # before the probe
-            return terms
-        for group, own in zip(self._groups, self._cells(values), strict=True):
-            terms[group.columns] = terms.get(group.columns, 0.0) + group.spread(own)
-        return terms
 
     def _model(self) -> AdditiveModel:
         """Return the model so far, on the kernel's grid of log odds."""
 
         def on_grid(values: Floats) -> NDArray[np.int32]:
-            whole = np.rint(values * LOGIT_GRID).astype(np.int32)
-            return whole if self._numbers > 1 else np.concatenate([np.zeros_like(whole), whole], axis=-1)
+            whole = np.zeros((*values.shape[:-1], self._classes), dtype=np.int32)
+            np.rint(values * LOGIT_GRID, out=whole[..., -self._numbers :], casting="unsafe")
+            return whole
 
-        terms = tuple((columns, on_grid(values)) for columns, values in self._tables().items())
+        terms = tuple((columns, on_grid(values)) for columns, values in self._terms().items())
         return AdditiveModel(tuple(on_grid(self._intercept).tolist()), terms)
 
-    def _tables(self) -> dict[tuple[str, ...], Floats]:
+    def _terms(self) -> dict[tuple[str, ...], Floats]:
         """Return the values of all tables, with the first one in that of its attribute."""
-        terms = self._terms(self._values)
+        terms = self._tables.terms(self._values) if len(self._values) else {}  # none before the probe
         for columns, (values, _) in self._first.items():
             terms[columns] = terms.get(columns, 0.0) + values
         return terms
@@ -514,7 +545,7 @@ class _JointFit:
             return values if self._numbers > 1 else np.concatenate([-values, values], axis=-1) / 2
 
         # posterior variance of a cell: that of its effects, over 1 + signal to noise of all steps
-        variances = self._terms(self._taus**2 / (1 + self._ratios[:-1]))
+        variances = self._tables.terms(self._taus**2 / (1 + self._ratios[:-1]))
         for columns, (_, deviation) in self._first.items():
             variances[columns] = variances[columns] + deviation**2
         finest = {name: self._declared[name] for name in self._declared.attributes}
@@ -522,9 +553,9 @@ class _JointFit:
             for column in columns:
                 name = self._attribute_of[column]
                 if self._table.domain[column].size > finest[name].size:
-                    finest[name] = replace(self._table.domain.numeric(column), name=name)
+                    finest[name] = self._table.domain.numeric(column).named(name)
         tables = []
-        for columns, values in self._tables().items():
+        for columns, values in self._terms().items():
             own, deviation = by_class(values), np.abs(by_class(np.sqrt(variances[columns])))
             names = tuple(self._attribute_of[column] for column in columns)
             for axis, (column, name) in enumerate(zip(columns, names, strict=True)):
@@ -561,7 +592,7 @@ class _JointFit:
         """Return a column under a name of its own, as a copy of an attribute."""
         used = {*self._declared.names, self._declared.person, *self._attribute_of}
         names = (f"{name[:900]} (cells {number})" for number in count(1))
-        copy = replace(column, name=next(other for other in names if other not in used))
+        copy = column.named(next(other for other in names if other not in used))
         self._attribute_of[copy.name] = name
         return copy
 
@@ -596,13 +627,12 @@ class _JointFit:
         cells, so that a pair of two of them has few cells wherever it is counted.
         """
         copies: list[Numeric] = []
-        curvatures = self._cells(self._curvatures)
-        values = self._cells(self._values)
+        curvatures, values = (np.split(own, self._tables.starts[1:]) for own in (self._curvatures, self._values))
         merged: dict[str, Codes] = {}
         coarse: dict[str, str] = {}
         for name in self._declared.attributes:
             column = self._fine.get(name, name)
-            finest = next(index for index, group in enumerate(self._groups) if group.columns == (column,))
+            finest = next(index for index, group in enumerate(self._tables.groups) if group.columns == (column,))
             own = self._table.domain[column]
             run, mass = ordered_cells(self._table.domain, column), curvatures[finest].sum(axis=1)
             if own.size <= self._constants.coarse:
@@ -653,6 +683,17 @@ class _JointFit:
 def _cells_of(source: Numeric, target: Numeric) -> Codes:
     """Return the cell of a coarser column that each cell of a finer one lies in; missing values are last in both."""
     return source.bin_of(np.array([0, *target.thresholds, *([-1] * target.missing)], dtype=np.int64))
+
+
+def divided_rho(price: Fraction, shares: Floats) -> list[Fraction]:
+    """Return what each share of a price costs, rounded down to grains; the last one takes the rest.
+
+    >>> divided_rho(Fraction(1, 2), np.array([0.25, 0.75]))
+    [Fraction(1, 8), Fraction(3, 8)]
+    """
+    above, below = price.numerator * GRAIN, price.denominator
+    grains = [max(round(share * 10**9), 1) * above // (below * 10**9) for share in shares[:-1].tolist()]
+    return [Fraction(own, GRAIN) for own in (*grains, above // below - sum(grains))]
 
 
 # -- estimates ------------------------------------------------------------------------------------

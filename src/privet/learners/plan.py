@@ -4,24 +4,27 @@ All tree algorithms of the literature are one algorithm with different choices (
 7): how the budget is shared along a path, when to stop, how to find a split, where numbers are
 split, what a leaf publishes, how to prune, how many trees there are and which rows each of them
 sees. A `Plan` holds these choices, `grow` carries them out, and `presets` has a plan for every
-published algorithm. A field may also hold a `Site`: then its value is chosen while the tree grows.
+published algorithm.
+
+Every choice of a plan can also be made where it is used (Jostle 2018): a field that holds a `Site` is
+decided once for a run, or anew at every node. `sites` asks them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
-from privet.errors import QuestionError
-from privet.kernel import Criterion, Domain, Json, Numeric, as_epsilon
-from privet.learners.sites import Decisions, Site, is_site, name_of, settled
-from privet.release import Public
+from privet.conditions import criterion
+from privet.errors import NotPrivate, QuestionError
+from privet.kernel import Criterion, Domain, Json, Numeric, WeightedMax, as_epsilon
+from privet.lab import GainRatio, Unrounded
+from privet.release import Public, Release
 
 # "Signal" is the number of rows times the epsilon of a record.
 DEEPER = (500.0, 1200.0, 8000.0, 50_000.0)  # signals from which two, three, four and five levels pay off
@@ -29,6 +32,64 @@ SHARPER = 20_000.0  # signal from which gini, which needs more noise than max, f
 BY_SIGNAL = "by-signal"  # a criterion that follows from the signal
 WEIGHTED = "weighted-max"  # a criterion whose weights come from class counts that the plan buys
 EXACT = Fraction(0)  # the share of a question that public rows answer exactly
+
+
+View = Mapping[str, Release | Public]  # what a site sees
+
+
+@runtime_checkable
+class Site(Protocol):
+    """A choice that is made while the tree grows: any object with a method `decide`.
+
+    Examples
+    --------
+    >>> class Sharper:
+    ...     def decide(self, view: View) -> str:
+    ...         return "gini" if view["rows"].value > 1000 else "max"
+    >>> isinstance(Sharper(), Site), Sharper().decide({"rows": Public(5000)})
+    (True, 'gini')
+    """
+
+    def decide(self, view: View) -> Any:
+        """Return the value that the field has here.
+
+        Parameters
+        ----------
+        view : mapping of str to Release or Public
+            What is known, each value with a wrapper that tells whether it is public or released. A run has
+
+            * `site`: the name of the field;
+            * `epsilon`, `attributes` and `classes` (how many), `arity` (mean logarithm of the number of cells of an
+              attribute), `ordered` (share of attributes with an order);
+            * `rows`, if they are public or were bought, and `signal`, the logarithm of `rows` times `epsilon`;
+            * `plan.depth` and so on: the fields that were decided before.
+
+            A node adds `depth`, `left` (how many attributes its path has not used), `budget` (what its path has not
+            spent), `rows` is its own number, and `signal` that of `rows` times `budget`.
+
+        Returns
+        -------
+        object
+            A value that the field of the plan may have.
+        """
+
+
+def is_site(setting: object) -> TypeGuard[Site]:
+    """Return whether a field of a plan is decided while trees grow: as `isinstance`, many times faster."""
+    return callable(getattr(setting, "decide", None))
+
+
+def settled(setting: Any) -> Any:
+    """Return a field of a plan, which must not be a site any more."""
+    assert not is_site(setting)
+    return setting
+
+
+def name_of(setting: object) -> str:
+    """Return the name of a rule or site: its `__name__`, `name` or `site`, else how it is written."""
+    names = [getattr(setting, key, None) for key in ("__name__", "name", "site")]
+    written = type(setting).__name__ if is_site(setting) else str(setting)
+    return next((name for name in names if isinstance(name, str) and name), written)
 
 
 @dataclass(frozen=True)
@@ -417,32 +478,6 @@ class Plan:
         """Whether the structures of trees are drawn before growth. They are not if a site may stop a branch."""
         return self.split == "random" and not is_site(self.stop)
 
-    def decided(self, decisions: Decisions) -> Plan:
-        """Return the plan after the sites of the run have decided, one after the other; sites of nodes stay.
-
-        Parameters
-        ----------
-        decisions : Decisions
-            Asks the sites. Its view gets each field that is decided.
-
-        Returns
-        -------
-        Plan
-
-        Raises
-        ------
-        QuestionError
-            A site decided something that its field cannot be.
-        """
-        plan = self
-        for name in RUN_SITES:
-            setting = getattr(plan, name)
-            if is_site(setting):
-                setting = decisions.ask(name, setting, partial(checked_setting, name))
-                plan = replace(plan, **{name: setting})
-            decisions.view[f"plan.{name}"] = Public(setting if isinstance(setting, int | str) else name_of(setting))
-        return plan
-
     def for_counting(self) -> Plan:
         """Return the plan for counting rows into a given tree: nothing is left to decide."""
         if not self.sites:
@@ -454,18 +489,7 @@ class Plan:
         return replace(self, **{**plain, "split": "random"})
 
     def tree_shares(self, epsilon: Fraction) -> list[Fraction]:
-        """Return the budget of each tree.
-
-        Parameters
-        ----------
-        epsilon : Fraction
-            The budget of all trees.
-
-        Returns
-        -------
-        list of Fraction
-            Equal shares that add up to `epsilon`; on disjoint rows the whole of it for each tree.
-        """
+        """Return the budget of each tree: equal shares of `epsilon`, which add up; on disjoint rows the whole of it."""
         trees: int = settled(self.trees)
         if self.rows == "disjoint":
             return [epsilon] * trees
@@ -473,20 +497,9 @@ class Plan:
         return [share] * (trees - 1) + [epsilon - share * (trees - 1)]
 
     def depth_for(self, domain: Domain, rows: float, epsilon: Fraction) -> int:
-        """Return how deep a tree may grow.
+        """Return how deep a tree may grow, by the number of rows and the epsilon of the tree if the depth is a rule.
 
-        Parameters
-        ----------
-        domain : Domain
-        rows : float
-            The number of rows, for a depth that is a rule.
-        epsilon : Fraction
-            The budget of the tree.
-
-        Returns
-        -------
-        int
-            At most one level for each attribute, unless thresholds let paths use attributes again.
+        There is at most one level for each attribute, unless thresholds let paths use attributes again.
         """
         depth = settled(self.depth)
         wanted = depth if isinstance(depth, int) else depth(self, domain, rows, epsilon)
@@ -494,50 +507,56 @@ class Plan:
         return max(0, min(wanted, 100) if reusable else min(wanted, len(domain.attributes)))
 
     def schedule(self, domain: Domain, epsilon: Fraction, depth: int) -> Schedule:
-        """Return how a tree shares its budget along a path.
-
-        Parameters
-        ----------
-        domain : Domain
-        epsilon : Fraction
-            The budget of the tree.
-        depth : int
-
-        Returns
-        -------
-        Schedule
+        """Return how a tree of this depth shares its epsilon along a path.
 
         Raises
         ------
         QuestionError
             The budget rule leaves nothing for a question that the plan asks.
         """
-        numeric = sum(isinstance(domain[name], Numeric) for name in domain.attributes)
-        points = numeric if self.numeric == "separate" else 0
-        schedule: Schedule = settled(self.budget)(self, epsilon, depth, points)
+        schedule: Schedule = settled(self.budget)(self, epsilon, depth, self._bought_points(domain))
         if self.split != "random" and not self.is_exact:
-            selects = not is_site(self.split)  # a site is checked when it decides to select
-            needed = {"size": self.stop == "noise", "split": selects, "points": selects and points > 0}
             for level in schedule.levels:
-                self.check_shares(level, *(name for name in needed if needed[name]))
+                if self.stop == "noise":
+                    self.check_shares(level, "size")
+                if not is_site(self.split):  # a site is checked when it decides to select
+                    self.check_selection(level, domain)
         return schedule
 
-    def check_shares(self, level: Level, *names: str) -> None:
-        """Refuse questions for which a level has no budget.
+    def _bought_points(self, domain: Domain) -> int:
+        """Return for how many attributes a node buys a threshold before it chooses."""
+        numeric = sum(isinstance(domain[name], Numeric) for name in domain.attributes)
+        return numeric if self.numeric == "separate" else 0
 
-        Parameters
-        ----------
-        level : Level
-        *names : str
-            Fields of the level that must not be 0.
+    def check_selection(self, level: Level, domain: Domain) -> None:
+        """Raise `QuestionError` if a level has no budget for the choice of a split."""
+        self.check_shares(level, "split", *["points"] * (self._bought_points(domain) > 0))
+
+    def check_shares(self, level: Level, *names: str) -> None:
+        """Raise `QuestionError` if one of these fields of a level is 0."""
+        for name in names:
+            if not getattr(level, name):
+                raise QuestionError(f"the budget '{name_of(self.budget)}' leaves nothing for the {name} of a node.")
+
+    def usable_criterion(self, domain: Domain, choice: Any) -> Criterion:
+        """Return the criterion that the plan, or a site of it, chose. On public rows its scores are not rounded.
 
         Raises
         ------
         QuestionError
+            There is no such criterion, or the domain lacks what it needs.
+        NotPrivate
+            The criterion has no bounded sensitivity and the rows are private.
         """
-        for name in names:
-            if not getattr(level, name):
-                raise QuestionError(f"the budget '{name_of(self.budget)}' leaves nothing for the {name} of a node.")
+        if choice == GainRatio.name or isinstance(choice, GainRatio):
+            if not self.is_exact:
+                raise NotPrivate("the gain ratio of a split has no bounded sensitivity; choose max, gini or infogain.")
+            return GainRatio()
+        if isinstance(choice, Unrounded):
+            return choice
+        if self.is_exact and choice in ("gini", "infogain"):
+            return Unrounded(choice)
+        return criterion(choice, domain)
 
     def children(self, domain: Domain, name: str) -> int:
         """Return how many children a split by the attribute `name` has."""
@@ -547,20 +566,9 @@ class Plan:
         return column.size
 
     def rows_to_split(self, classes: int, remaining: Fraction) -> float:
-        """Return from how many estimated rows on a node is split.
+        """Return from how many estimated rows on a node is split whose path has not spent `remaining`.
 
         For each class these are twice the standard deviation of the noise in its leaf.
-
-        Parameters
-        ----------
-        classes : int
-            The number of classes.
-        remaining : Fraction
-            What the path of the node has not spent.
-
-        Returns
-        -------
-        float
         """
         return classes * 2 * math.sqrt(2) / float(remaining)
 
@@ -669,3 +677,45 @@ def _whole(name: str, value: object, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
         raise QuestionError(f"{name} must be a whole number from {least} to {most}, not {value!r}.")
     return int(value)
+
+
+def resolved_criterion(
+    choice: Any, domain: Domain, epsilon: Fraction, rows: float | None, prior: Sequence[float] | None
+) -> str | Criterion:
+    """Return a criterion that depends on nothing any more.
+
+    Parameters
+    ----------
+    choice : str or Criterion
+        "by-signal" becomes "max" or "gini" by the number of rows, "weighted-max" gets weights from class counts;
+        any other criterion is returned as it is.
+    domain : Domain
+    epsilon : Fraction
+        The budget of the whole fit.
+    rows : float or None
+        The number of rows, if it is known.
+    prior : sequence of float or None
+        Released class counts of the whole table, if there are any.
+
+    Returns
+    -------
+    str or Criterion
+
+    Raises
+    ------
+    QuestionError
+        What the criterion depends on is not known.
+    """
+    if choice == WEIGHTED and prior is not None:
+        # rows of rare classes weigh more: this tells cells apart that all have the same majority
+        shares = np.clip(np.array(prior) / max(sum(prior), 1.0), 0.05, 0.95)
+        return WeightedMax.of((1 / shares).tolist())
+    if choice == BY_SIGNAL and rows is not None:
+        return "max" if signal(domain, rows, epsilon) < SHARPER else "gini"
+    if choice in (WEIGHTED, BY_SIGNAL):
+        raise QuestionError(
+            f"the criterion '{choice}' follows from {'class counts' if choice == WEIGHTED else 'the number of rows'}, "
+            "which this plan does not know; give it a prior share that buys them, or choose max or gini."
+        )
+    resolved: str | Criterion = choice
+    return resolved

@@ -1,85 +1,32 @@
-"""Sites: fields of a plan whose value is chosen while the tree grows.
+"""What sites are shown, and what they decide.
 
-Every choice of a plan can be made where it is used (Jostle 2018): once for a run, or anew at every
-node. A site sees a view of public facts and earlier releases. So its choice is post-processing of
+A site is a field of a plan whose value is chosen while trees grow: once for a run, or anew at every
+node. It sees a view of public facts and earlier releases. So its choice is post-processing of
 releases, and whatever it chooses, the charges of the kernel are the whole cost (adaptive
-composition, docs/explanation/privacy.md#partition).
+composition, docs/explanation/privacy.md#partition). A plan without sites needs nothing of this.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel import Domain, Nominal
+from privet.errors import PrivacyError, QuestionError
+from privet.kernel import Criterion, Domain, Nominal
+from privet.learners.algorithm import Exchange
+from privet.learners.plan import RUN_SITES, Level, Plan, Site, View, checked_at_node, checked_setting, is_site, name_of
 from privet.models.privacy_record import MOST_CONTEXTS, Decision
 from privet.release import Histogram, Public, Release, derivation, known
 
-View = Mapping[str, Release | Public]
-
 T = TypeVar("T")
-
-
-@runtime_checkable
-class Site(Protocol):
-    """A choice that is made while the tree grows: any object with a method `decide`.
-
-    Examples
-    --------
-    >>> class Sharper:
-    ...     def decide(self, view: View) -> str:
-    ...         return "gini" if view["rows"].value > 1000 else "max"
-    >>> isinstance(Sharper(), Site), Sharper().decide({"rows": Public(5000)})
-    (True, 'gini')
-    """
-
-    def decide(self, view: View) -> Any:
-        """Return the value that the field has here.
-
-        Parameters
-        ----------
-        view : mapping of str to Release or Public
-            What is known, each value with a wrapper that tells whether it is public or released. A run has
-
-            * `site`: the name of the field;
-            * `epsilon`, `attributes` and `classes` (how many), `arity` (mean logarithm of the number of cells of an
-              attribute), `ordered` (share of attributes with an order);
-            * `rows`, if they are public or were bought, and `signal`, the logarithm of `rows` times `epsilon`;
-            * `plan.depth` and so on: the fields that were decided before.
-
-            A node adds `depth`, `left` (how many attributes its path has not used), `budget` (what its path has not
-            spent), `rows` is its own number, and `signal` that of `rows` times `budget`.
-
-        Returns
-        -------
-        object
-            A value that the field of the plan may have.
-        """
-
-
-def is_site(setting: object) -> TypeGuard[Site]:
-    """Return whether a field of a plan is decided while trees grow: as `isinstance`, many times faster."""
-    return callable(getattr(setting, "decide", None))
-
-
-def settled(setting: Any) -> Any:
-    """Return a field of a plan, which must not be a site any more."""
-    assert not is_site(setting)
-    return setting
-
-
-def name_of(setting: object) -> str:
-    """Return the name of a rule or site: its `__name__`, `name` or `site`, else how it is written."""
-    names = [getattr(setting, key, None) for key in ("__name__", "name", "site")]
-    written = type(setting).__name__ if is_site(setting) else str(setting)
-    return next((name for name in names if isinstance(name, str) and name), written)
 
 
 def rows_in(counts: Histogram) -> Release:
@@ -190,6 +137,24 @@ class Decisions:
             self._nodes.setdefault(key, []).append(recorded)
         return value
 
+    def decided(self, plan: Plan) -> Plan:
+        """Return a plan after the sites of the run have decided, one after the other; sites of nodes stay.
+
+        Each field that is decided becomes part of the view.
+
+        Raises
+        ------
+        QuestionError
+            A site decided something that its field cannot be.
+        """
+        for name in RUN_SITES:
+            setting = getattr(plan, name)
+            if is_site(setting):
+                setting = self.ask(name, setting, partial(checked_setting, name))
+                plan = replace(plan, **{name: setting})
+            self.view[f"plan.{name}"] = Public(setting if isinstance(setting, int | str) else name_of(setting))
+        return plan
+
     @property
     def record(self) -> tuple[Decision, ...]:
         """Every decision that was made, with the number of nodes where it was and what it was made from."""
@@ -210,3 +175,104 @@ def _together(nodes: Sequence[Decision], count: int) -> Decision:
     shared = tuple((name, value) for name, value in first.context if name in numbers and name not in varying)
     contexts = tuple(tuple(float(other.get(name, 0.0)) for name in varying) for other in others) if varying else ()
     return replace(first, nodes=count, context=shared, varying=varying, contexts=contexts)
+
+
+# -- sites that decide at every node --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """What is known of a node, and what its path may still spend.
+
+    Parameters
+    ----------
+    depth : int
+    unused : int
+        How many attributes its path has not used.
+    unspent : Fraction
+        The share of epsilon that its path has not spent.
+    estimate : float
+        Its number of rows, as if every split divided them evenly.
+    size : Release or Public, optional
+        Its number of rows, if that was bought or is public.
+    """
+
+    depth: int
+    unused: int
+    unspent: Fraction
+    estimate: float
+    size: Release | Public | None = None
+
+
+@dataclass(frozen=True)
+class NodeSites:
+    """The sites of a plan that decide anew at every node.
+
+    They see public facts and what was released about the path of a node, so their decisions are post-processing.
+    Whatever a node is asked then, its own rows pay for it (docs/explanation/privacy.md#partition).
+
+    Parameters
+    ----------
+    plan : Plan
+        Its sites of the run have decided.
+    domain : Domain
+    decisions : Decisions
+        Asks the sites and records their decisions.
+    rng : numpy.random.Generator
+        Public coins.
+    rows : Release, Public or None
+        The number of rows of the table, if it is known.
+    resolve : callable
+        Returns a criterion that depends on nothing any more, as `resolved_criterion` does.
+    exchange : Exchange
+        What shares of epsilon are worth.
+    """
+
+    plan: Plan
+    domain: Domain
+    decisions: Decisions
+    rng: np.random.Generator
+    rows: Release | Public | None
+    resolve: Callable[[Any], str | Criterion]
+    exchange: Exchange
+
+    def decide(self, name: str, node: NodeFacts, check: Callable[[Any], Any] | None = None) -> Any:
+        """Ask the site of a field of the plan about a node.
+
+        `check` returns the value to use, or raises `QuestionError`; by default it is what the field checks.
+        """
+        worth = float(self.exchange.worth(node.unspent))
+        view: dict[str, Release | Public] = {
+            "depth": Public(node.depth),
+            "left": Public(node.unused),
+            "budget": Public(worth),
+        }
+        if node.size is not None:
+            view["rows"] = node.size
+        elif self.rows is not None:
+            view["rows"] = estimate_of(self.rows, node.estimate)
+        if "rows" in view:
+            view["signal"] = signal_of(view["rows"], worth)
+        return self.decisions.ask(name, getattr(self.plan, name), check or partial(checked_at_node, name), view)
+
+    def criterion(self, node: NodeFacts, shares: Level) -> Criterion:
+        """Return the criterion by which a node selects its split, which may pay these shares.
+
+        Raises
+        ------
+        QuestionError
+            The level has no budget for a selection, or the criterion cannot be used.
+        """
+        if not self.plan.is_exact:
+            self.plan.check_selection(shares, self.domain)
+        if is_site(self.plan.criterion):
+            rule: Criterion = self.decide("criterion", node, self._usable)
+            return rule
+        return self._usable(self.plan.criterion)
+
+    def _usable(self, choice: Any) -> Criterion:
+        """Return a criterion, or refuse it as a wrong question."""
+        try:
+            return self.plan.usable_criterion(self.domain, self.resolve(choice))
+        except PrivacyError as error:  # nothing was asked, so no promise is in danger
+            raise QuestionError(str(error)) from None

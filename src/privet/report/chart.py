@@ -58,10 +58,10 @@ class Axis:
         if not self.log:
             return round_numbers(self.low, self.high, 7)
         decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-        for within in ((1, 2, 5), (1, 3), (1,)):
+        for within, most in ((range(1, 10), 5), ((1, 2, 5), 8), ((1, 3), 8), ((1,), 8)):
             found = [float(f"{digit}e{decade}") for decade in decades for digit in within]
             found = [tick for tick in found if self.low * 0.999 <= tick <= self.high * 1.001]
-            if len(found) <= 8:
+            if len(found) <= most:
                 return found
         return found[:: math.ceil(len(found) / 8)]
 
@@ -245,7 +245,7 @@ class Frame:
         for tick in self.ticks_up or self.y.ticks:
             at = self.y.at(tick)
             parts.append(path(f"M{left:.1f} {at:.1f}H{right:.1f}", "grid"))
-            parts.append(text(left - 8, at + 4, self.tell(tick), "end"))
+            parts.append(text(left - 10, at + 4, self.tell(tick), "end"))
         for tick in self.ticks or self.x.ticks:
             at = self.x.at(tick)
             parts.append(path(f"M{at:.1f} {bottom:.1f}v5", "axis"))

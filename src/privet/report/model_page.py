@@ -24,8 +24,8 @@ from privet.report.tree_picture import (
     class_colour,
     class_names,
     counts_text,
-    drawing,
     marks_of,
+    model_tree_on_page,
     path_to,
 )
 from privet.text import short_text
@@ -64,7 +64,7 @@ def _(model: Ensemble) -> str:
         classes_hidden=len(classes) - 3 * CLASSES,
         order=order,
         drawings=[
-            drawing(tree, LEAVES if not number else LEAVES // 4).inline
+            model_tree_on_page(tree, LEAVES if not number else LEAVES // 4)
             for number, tree in enumerate(model.trees[:TREES])
         ],
         rules=_rules(model.trees[0]),

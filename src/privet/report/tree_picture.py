@@ -13,12 +13,14 @@ from markupsafe import Markup
 
 from privet.kernel import Domain
 from privet.models.tree import Ensemble, Leaf, Split, Tree, condition
-from privet.report.svg import BOLD, GAP, LABEL, LETTER, NAME, ROW, Drawing, join, path, rect, room, tag, text
+from privet.report.svg import BOLD, GAP, LABEL, LETTER, MINUS, NAME, ROW, Drawing, join, path, rect, room, tag, text
 from privet.text import LONG, clean, shortened, width_of
 
 LINES, LEAVES, CLASSES, COLOURS = 400, 200, 10, 10  # at most, of each
 BAR = 64  # pixels
 BESIDE = 50  # pixels of a number beside a bar
+FIGURE_SPACE = "\u2007"  # as wide as a digit
+WIDE, TALL = 1150, 60 * ROW  # pixels: a larger drawing fits neither a window nor a sheet of paper
 
 
 # -- any tree -----------------------------------------------------------------------------------
@@ -49,6 +51,12 @@ class DrawnNode:
     name: str = ""  # of what splits here
     told: str = ""  # of its numbers
     leaf: LeafRow | None = None  # where nothing is drawn below
+
+
+def tree_on_page(places: Sequence[DrawnNode], said: str) -> Markup | list[OutlineRow]:
+    """A drawing where it fits, and otherwise the rows of an outline, which any window and any paper can break."""
+    drawn = tree_drawing(places, said)
+    return drawn.inline if drawn.width <= WIDE and drawn.height <= TALL else outline(places)
 
 
 def tree_drawing(places: Sequence[DrawnNode], said: str) -> Drawing:
@@ -130,6 +138,33 @@ def _edge(x: float, parent: int, child: int, end: float, outer: bool) -> str:
     bend = max(-5, min(5, child - parent)) if outer else 0
     spine = f"M{x:.0f} {parent}V{child - bend}q0 {bend} 5 {bend}" if outer else f"M{x:.0f} {child}"
     return f"{spine}H{end:.0f}"
+
+
+# -- a tree as an outline -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OutlineRow:
+    """A node of an outline: how deep it stands, the condition that leads to it, and its leaf if it is one."""
+
+    depth: int
+    condition: str
+    told: str
+    leaf: LeafRow | None
+
+
+def outline(places: Sequence[DrawnNode]) -> list[OutlineRow]:
+    """A row for each node but the root, which has no condition."""
+    rows = []
+    for place in places:
+        if place.above < 0:
+            continue
+        name = shortened(places[place.above].name, NAME)
+        label = shortened(place.label, LABEL)
+        condition = f"{name} {label}" if label.startswith(("<= ", "> ")) else f"{name}: {label}" if label else ""
+        told = place.leaf.title if place.leaf else f"{place.title}: {place.told}"
+        rows.append(OutlineRow(place.depth - 1, condition, told, place.leaf))
+    return rows
 
 
 # -- what of a model's tree is shown ------------------------------------------------------------
@@ -266,12 +301,20 @@ def _lines(marks: list[Mark], classes: Sequence[str]) -> Iterator[str]:
 
 def drawing(tree: Tree, max_leaves: int = LEAVES) -> Drawing:
     """Return one tree as a drawing; of a large one the deepest levels are left out."""
+    return tree_drawing(*_places(tree, max_leaves))
+
+
+def model_tree_on_page(tree: Tree, max_leaves: int = LEAVES) -> Markup | list[OutlineRow]:
+    """Return one tree for a page; of a large one the deepest levels are left out."""
+    return tree_on_page(*_places(tree, max_leaves))
+
+
+def _places(tree: Tree, max_leaves: int) -> tuple[list[DrawnNode], str]:
+    """The places of a picture, and what it is a picture of."""
     marks = marks_of(tree, max_leaves, inner=False)
-    classes = class_names(tree.domain)
-    ends = [mark.node for mark in marks if mark.node and not mark.split]
-    digits = max(len(_number(count)) for node in ends for count in _counted(node))
-    places = [_place(marks, number, tree, classes, digits) for number in range(len(marks))]
-    return tree_drawing(places, f"A decision tree for {tree.domain.target} with {tree.leaves} leaves")
+    classes, columns = class_names(tree.domain), _columns_of([mark.node for mark in marks if mark.node])
+    places = [_place(marks, number, tree, classes, columns) for number in range(len(marks))]
+    return places, f"A decision tree for {tree.domain.target} with {tree.leaves} leaves"
 
 
 def svg(tree: Tree, max_leaves: int = LEAVES) -> str:
@@ -295,7 +338,7 @@ def path_to(marks: list[Mark], mark: Mark) -> str:
     return " and ".join(reversed(conditions)) or mark.condition
 
 
-def _place(marks: list[Mark], number: int, tree: Tree, classes: Sequence[str], digits: int) -> DrawnNode:
+def _place(marks: list[Mark], number: int, tree: Tree, classes: Sequence[str], columns: LeafColumns) -> DrawnNode:
     mark = marks[number]
     outer = mark.last or number == mark.above + 1
     if mark.split:
@@ -303,13 +346,13 @@ def _place(marks: list[Mark], number: int, tree: Tree, classes: Sequence[str], d
         name = clean(mark.split.attribute)
         return DrawnNode(mark.above, mark.depth, mark.label, mark.condition, outer, name, told)
     if mark.node is None:
-        leaf = LeafRow((), "", _tail(mark, digits), "")
+        leaf = LeafRow((), "", _tail(mark, columns), "")
     else:
         shares = enumerate(tree.shares[mark.number].tolist())
         leaf = LeafRow(
             [(class_colour(code), share) for code, share in shares],
             classes[mark.winner],
-            _tail(mark, digits),
+            _tail(mark, columns),
             f"{path_to(marks, mark)}: {counts_text(mark.node, classes)}",
         )
     return DrawnNode(mark.above, mark.depth, mark.label, mark.condition, outer, leaf=leaf)
@@ -325,10 +368,41 @@ def _counted(node: Split | Leaf) -> tuple[float, ...]:
     return node.counts if len(node.counts) <= 3 else (max(node.counts),)
 
 
-def _tail(mark: Mark, digits: int) -> str:
-    """The numbers of a leaf, one below the other thanks to spaces as wide as a digit, and what is left out below it."""
+@dataclass(frozen=True)
+class LeafColumns:
+    """How the numbers of leaves stand below each other, thanks to spaces as wide as a digit."""
+
+    whole: bool  # without decimals: where noise is larger than those, and where there are none
+    digits: int = 0
+    digits_of_error: int = 0
+
+    def count(self, count: float) -> str:
+        """A number of rows."""
+        told = f"{count + 0.0:.0f}".replace("-0", "0") if self.whole else _number(count)
+        return told.replace("-", MINUS).rjust(self.digits, FIGURE_SPACE)
+
+    def error(self, node: Split | Leaf) -> str:
+        """The half width of about 95%."""
+        if not node.deviation:
+            return ""
+        told = f"{1.96 * node.deviation:.0f}" if self.whole else _number(1.96 * node.deviation)
+        return f" ± {told.rjust(self.digits_of_error, FIGURE_SPACE)}"
+
+
+def _columns_of(nodes: Sequence[Split | Leaf]) -> LeafColumns:
+    """The columns of a picture's leaves."""
+    counts = [count for node in nodes for count in _counted(node)]
+    errors = [node for node in nodes if node.deviation]
+    noisy = bool(errors) and min(1.96 * node.deviation for node in errors) >= 1
+    plain = LeafColumns(noisy or all(count == int(count) for count in counts))
+    digits_of_error = max((len(plain.error(node)) - len(" ± ") for node in errors), default=0)
+    return LeafColumns(plain.whole, max(len(plain.count(count)) for count in counts), digits_of_error)
+
+
+def _tail(mark: Mark, columns: LeafColumns) -> str:
+    """The numbers of a leaf, and what is left out below it."""
     more = [f"… {mark.hidden} more lea{'f' if mark.hidden == 1 else 'ves'}"] * (mark.hidden > 0)
     if mark.node is None:
         return "".join(more)
-    counts = " · ".join(_number(count).rjust(digits, "\u2007") for count in _counted(mark.node))
-    return "  ".join([counts + _error(mark.node), *more])
+    counts = " · ".join(map(columns.count, _counted(mark.node)))
+    return "  ".join([counts + columns.error(mark.node), *more])

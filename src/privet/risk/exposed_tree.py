@@ -9,10 +9,11 @@ import heapq
 from dataclasses import dataclass
 
 import numpy as np
+from markupsafe import Markup
 
 from privet.report.chart import Bin, people_histogram
 from privet.report.svg import LABEL, Drawing
-from privet.report.tree_picture import DrawnNode, LeafRow, tree_drawing
+from privet.report.tree_picture import DrawnNode, LeafRow, OutlineRow, outline, tree_drawing, tree_on_page
 from privet.risk.findings import BASELINES, Audit, probability
 from privet.risk.measures import SAME, histogram
 from privet.risk.publication import Publication
@@ -20,6 +21,7 @@ from privet.risk.tree import Floats, Integers, PublishedTree
 from privet.text import clean, shortened
 
 LEAVES = 200  # rows of a picture, at most
+OUTLINED = 80  # leaves of an outline, at most
 BINS = 20
 CERTAIN = 1 - 1e-9
 
@@ -191,13 +193,27 @@ def _unfolded(tree: PublishedTree, parts: list[Part], room: int) -> dict[int, li
 
 def exposed_tree(audit: Audit) -> Drawing:
     """Return the tree: of each leaf how sure somebody is of its best known person, and its people."""
+    return tree_drawing(*_places(audit, LEAVES))
+
+
+def exposed_tree_on_page(audit: Audit) -> tuple[Markup | list[OutlineRow], bool]:
+    """Return the tree for a page, and True if not all of its leaves are unfolded."""
+    assert audit.publication is not None
+    shown = tree_on_page(*_places(audit, LEAVES))
+    if not isinstance(shown, list):
+        return shown, False
+    return outline(_places(audit, OUTLINED)[0]), len(audit.publication.leaves) > OUTLINED
+
+
+def _places(audit: Audit, most: int) -> tuple[list[DrawnNode], str]:
+    """The places of a picture, and what it is a picture of."""
     publication = audit.publication
     assert publication is not None
-    spots = spots_of(publication.tree, parts_of(publication, audit))
+    spots = spots_of(publication.tree, parts_of(publication, audit), most)
     digits = max(len(f"{spot.part.people:,}") for spot in spots if not spot.is_split)
     places = [_place(spot, publication.tree, audit, digits) for spot in spots]
     said = f"The tree of {audit.name} with {len(publication.leaves)} leaves that people are in: {_most(audit, spots)}"
-    return tree_drawing(places, said)
+    return places, said
 
 
 def _place(spot: Spot, tree: PublishedTree, audit: Audit, digits: int) -> DrawnNode:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from privet.report import rendering
 from privet.report.notebook import finding_card
-from privet.risk.exposed_tree import LEAVES, baselines, exposed_tree, key, posteriors
+from privet.risk.exposed_tree import OUTLINED, baselines, exposed_tree_on_page, key, posteriors
 from privet.risk.findings import WORLDS, Audit, probability
 from privet.risk.measures import SAME, Exposure
 from privet.risk.words import (
@@ -41,6 +41,7 @@ def page(audit: Audit, beside: Audit | None = None) -> str:
         "audit.html",
         f"{' and '.join(each.name for each in both)}: what is told about {audit.sensitive}",
         audits=both,
+        tells="tell" if beside is not None or audit.name.endswith(" together") else "tells",
         before=before,
         promise=promise,
         difference=difference,
@@ -54,8 +55,8 @@ def page(audit: Audit, beside: Audit | None = None) -> str:
         key_of=key,
         baselines=[name for name in reversed(baselines(audit)) if any(name in each.beliefs for each in both)],
         posteriors=posteriors,
-        exposed_tree=exposed_tree,
-        leaves=LEAVES,
+        exposed_tree=exposed_tree_on_page,
+        outlined=OUTLINED,
         groups=GROUPS,
         facts=_facts,
         columns=columns,

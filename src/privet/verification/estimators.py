@@ -26,8 +26,8 @@ from privet.errors import QuestionError
 from privet.kernel import Domain, Nominal
 from privet.lab import PublicRows, WorstLoss, open_public, worst_loss
 from privet.lab.concentrated import concentrated_loss
-from privet.learners.estimator import PrivateClassifier
-from privet.learners.estimators import PriorClassifier, TablesClassifier, TreeClassifier
+from privet.learners.estimator import PrivateClassifier, TablesClassifier, TreeClassifier
+from privet.learners.estimators import PriorClassifier
 from privet.learners.presets import PRESETS, preset
 from privet.models.model import Model
 from privet.models.tables import Tables

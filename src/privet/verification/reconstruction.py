@@ -37,7 +37,8 @@ import pandas as pd
 
 from privet.errors import QuestionError
 from privet.kernel import OTHER, Column, Domain, Nominal, Numeric, as_epsilon, text_of
-from privet.learners.estimators import JagannathanForestClassifier, TreeClassifier
+from privet.learners.estimator import TreeClassifier
+from privet.learners.estimators import JagannathanForestClassifier
 from privet.models.model import Floats, Integers
 from privet.models.tree import Ensemble
 

@@ -14,7 +14,7 @@ from postgres_server import shared_server
 from sizes import few
 
 import privet
-from privet.learners.estimators import TablesClassifier
+from privet.learners.estimator import TablesClassifier
 
 STORAGES = few(("csv", "parquet", "duckdb", "snapshot", "postgres"), ("csv", "duckdb", "postgres"))
 ROWS = privet.datasets.census(1_500, seed=3)

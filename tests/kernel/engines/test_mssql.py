@@ -205,11 +205,11 @@ def test_a_lost_connection_is_another_version_of_the_rows_and_a_server_that_is_g
     engine = MssqlEngine(lambda: servers.pop(0), ("t",), DOMAIN)
     before = engine.version
     assert engine.version == before
-    engine._connection.cursor = None  # it breaks
+    engine._link._connection.cursor = None  # it breaks
     with pytest.raises(ConnectionError):
         engine.exact_counts(CountQuery(Rows(), ((),)))
     assert engine.version == before + 1
-    engine._connection = None
+    engine._link._connection = None
     with pytest.raises(DataError, match="cannot reach SQL Server"):
         assert engine.version
 

@@ -335,8 +335,7 @@ class Ledger:
             accounts = [*log.accounts(terms, analyst, holds.values(), limit, held, permit)]
             for account in accounts:
                 account.refuse_beyond(charge.loss, asked)
-            line = log.write_charge(analyst, charge, terms, accounts, held)
-        return Entry.read(line, analyst, None), True
+            return log.write_charge(analyst, charge, terms, accounts, held), True
 
     def standing(self, dataset: str, analyst: str, key: str, fingerprint: str) -> Entry | None:
         """Return the charge under an analyst's key, if there is one; KeyReused if it has another fingerprint."""

@@ -546,9 +546,13 @@ class Log:
             inside = min(held.left, cap - spent) if held else min(ZERO, lower - spent)
             return Account(whose, spent, cap, lower, max(inside, lower - spent - reserved), reserved, words)
 
-        yield account(f"ledger '{dataset}'", self.spent(dataset), whole, list(holds), limit)
+        last = self.last("charge", dataset=dataset)
+        mine = last if last and last.analyst == self.analyst_id(analyst) else None  # lines are long: read it once
+        spent = ZERO if last is None else Fraction(last.body["dataset_spent"])
+        yield account(f"ledger '{dataset}'", spent, whole, list(holds), limit)
         cap, own = self.cap(dataset, analyst), [hold for hold in holds if hold.analyst == analyst]
-        yield account(f"the budget of '{analyst}' on '{dataset}'", self.spent(dataset, analyst), cap, own)
+        spent = self.spent(dataset, analyst) if mine is None else Fraction(mine.body["analyst_spent"])
+        yield account(f"the budget of '{analyst}' on '{dataset}'", spent, cap, own)
         if permit is not None:
             cap, own = self.cap(dataset, permit=permit), [hold for hold in holds if hold.permit == permit]
             spent = self.permit_totals.of(self, dataset).get(permit, ZERO)
@@ -632,7 +636,7 @@ class Log:
 
     def write_charge(
         self, analyst: str, charge: Charge, terms: Terms, accounts: Iterable[Account], held: Hold | None = None
-    ) -> Line:
+    ) -> Entry:
         """Write the line of a charge; `accounts` and `held` are those before it."""
         everybody, own, *shared = accounts
         body = {
@@ -660,7 +664,9 @@ class Log:
         body = {name: value for name, value in body.items() if value is not None}
         # a hash of the place of the rows among others: whoever saw it could check a guess of a path
         note = {"fingerprint": charge.fingerprint, "opening": charge.opening_token, "question": charge.question_json}
-        return self.append("charge", terms.dataset, self.new_analyst_id(analyst), body, note)
+        words, at = (charge.scope, charge.question, charge.epsilon), self.clock()
+        line = self.append("charge", terms.dataset, self.new_analyst_id(analyst), body, note, at)
+        return Entry(line.serial, analyst, *words, charge.loss, charge.key, at, None, charge.opening_token)
 
     def write_answer(self, charge: Line, answer: Answer, private: bool) -> None:
         """Write the line of an answer to a charge; `private` says whether its noise is real."""

@@ -15,20 +15,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
+from privet.address_text import UNREADABLE_LEDGER, ledger_schema, names_a_server, shown_ledger
 from privet.errors import LedgerError
 from privet.kernel.ledger import store
 from privet.kernel.ledger.store import DAMAGED, FORMAT, READ, WAIT_SECONDS, CommitUnknown, Purpose, Run
-from privet.text import is_host
 
 # TEXT in the order of its bytes, as in SQLite, whatever the language of the database. `owner_lines` is empty: a role
 # that may INSERT into it may write the owner's lines. ENABLE ALWAYS: also in a session that replays the changes of
@@ -85,7 +83,7 @@ class PostgresStore(store.Store):
 
     def __init__(self, address: str) -> None:
         self._parameters, self._schema = _parse(address)
-        super().__init__(_shown(self._parameters, self._schema))
+        super().__init__(shown_ledger(self._parameters, self._schema))
         self._connection: psycopg.Connection[Any] | None = None
         self._log: int | None = None  # the log's number on the server, once it is there
         wait = int(1000 * WAIT_SECONDS)  # milliseconds
@@ -122,7 +120,7 @@ class PostgresStore(store.Store):
 
     @property
     def identity(self) -> str:
-        return _shown({**self._parameters, "user": None}, self._schema)
+        return shown_ledger({**self._parameters, "user": None}, self._schema)
 
     def _relations(self, run: Run) -> set[str]:
         """Return the tables and indices in the schema, which are listed whatever the rights to them."""
@@ -260,39 +258,17 @@ def _lock_number(schema: str) -> int:
 
 def _parse(address: str) -> tuple[dict[str, Any], str]:
     """What to connect with, and the schema. Nothing that stands in an address which cannot be read is shown."""
-    try:
-        parts = urlsplit(address, allow_fragments=False)
-        options = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
-        schema = dict(options).get("schema", "privet_ledger")
-        rest = urlencode([(name, value) for name, value in options if name != "schema"], quote_via=quote)
-        given = conninfo_to_dict(address.partition("?")[0] + f"?{rest}" * bool(rest))
-        port, hosts = str(given.get("port") or ""), str(given.get("host") or "").split(",")
-        readable = bool(re.fullmatch(r"[\d,]*", port)) and all(is_host(host) for host in hosts)
-        # A password with an @ or a / in it would be taken for a part of the host or the database, and shown.
-        readable = readable and address.count("@") <= 1 and "@" not in parts.path + parts.query
-    except (ValueError, psycopg.Error):
-        readable = False
-    if not readable:
-        raise LedgerError(
-            "the address of the ledger on PostgreSQL cannot be read; write "
-            "postgresql://user@host/database?schema=NAME, with special characters percent-encoded."
-        )
+    database, schema = ledger_schema(address)
+    given: dict[str, Any] | None = None
+    with suppress(psycopg.Error, ValueError):
+        given = conninfo_to_dict(database)
+    if given is None or not names_a_server(given):
+        raise LedgerError(UNREADABLE_LEDGER)
     if not 0 < len(schema.encode()) < 64 or not schema.isprintable():
         raise LedgerError("the schema of a ledger on PostgreSQL must be a printable name of at most 63 bytes.")
     times = {"connect_timeout": 10, "keepalives_idle": 30, "tcp_user_timeout": int(1000 * WAIT_SECONDS)}
     fixed = {"client_encoding": "utf8", "autocommit": True, "prepare_threshold": None}
     return {**times, "fallback_application_name": "privet", **given, **fixed}, schema
-
-
-def _shown(parameters: Mapping[str, Any], schema: str) -> str:
-    """The address without the password, and without whatever else could be one."""
-    user, host, port = (str(parameters.get(name) or "") for name in ("user", "host", "port"))
-    simple = re.fullmatch(r"[\w.-]*", host) and "," not in port
-    server = host + (f":{port}" if port else "") if simple else ""
-    options = {} if simple else {"host": host, **({"port": port} if port else {})}
-    query = urlencode({**options, "schema": schema}, safe="/,:")
-    name = quote(str(parameters.get("dbname") or ""))
-    return f"postgresql://{quote(user) + '@' if user else ''}{server}/{name}?{query}"
 
 
 def _reason(error: Exception) -> str:

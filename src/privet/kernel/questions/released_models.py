@@ -12,10 +12,11 @@ how. With two classes its entries are the same but for their signs, and one numb
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +28,13 @@ from privet.kernel.criteria import roomy
 from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import CorrectQuery, Counts, Engine, ResidualQuery, Residuals
 from privet.kernel.mechanisms import GaussianTables, Mechanism
-from privet.kernel.public_values import GRAIN, MAX_CELLS, MAX_RELEASED, Json, PerPart, is_name
+from privet.kernel.public_values import GRAIN, MAX_CELLS, MAX_RELEASED, Json, PerPart, canonical, is_name, sum_of
 from privet.kernel.questions.counts import CountingQuestion, exact_cells
 from privet.kernel.rows import Condition, Rows
 from privet.kernel.selections import IndexSelection, TopK
-from privet.kernel.session import Question, cell_sum, check_cells, json_of
-from privet.kernel.zcdp import LARGEST_RHO
-from privet.release import About, Choice, Count, ResidualSums, ResidualTable, ResidualTables, TopTables
+from privet.kernel.session import Question, R, cell_sum, check_cells, json_of
+from privet.kernel.zcdp import is_rho
+from privet.release import About, Choice, Count, ResidualSums, ResidualTables, TopTables
 
 Tables = tuple[tuple[str, ...], ...]
 
@@ -226,27 +227,39 @@ _LARGEST_SCORE = 2**62
 SMALLEST_SHARE = Fraction(1, 10**18)  # the rho of a table: as SMALLEST_RHO, for numbers that a record moves by a cap
 
 
-class MergedColumn(NamedTuple):
+@dataclass(frozen=True)
+class MergedColumn:
     """A column of a table, in its own cells or in coarser ones."""
 
     name: str
     codes: tuple[int, ...] | None = None  # the merged cell of each cell
 
+    @cached_property
+    def merged(self) -> NDArray[np.int64] | None:
+        """The codes as an array; None where they are no whole numbers from 0 without a gap."""
+        codes = self.codes or ()
+        if set(map(type, codes)) != {int} or set(codes) != set(range(len(set(codes)))):
+            return None
+        return np.array(codes, dtype=np.int64)
+
     def size(self, domain: Domain) -> int:
         return domain[self.name].size if self.codes is None else max(self.codes) + 1
 
-    def check(self, domain: Domain) -> None:
-        """Refuse codes that leave out a cell of the column, or a merged cell."""
-        size = domain[self.name].size
-        if self.codes is not None and (
-            len(self.codes) != size
-            or set(map(type, self.codes)) != {int}
-            or set(self.codes) != set(range(len(set(self.codes))))
-        ):
+    def cells(self, size: int) -> NDArray[np.int64]:
+        """Return the merged cell of each of so many cells; refuse codes that leave out one of them or of the others."""
+        if self.codes is None:
+            return np.arange(size)
+        if self.merged is None or len(self.merged) != size:
             raise QuestionError(
                 f"the merged cells of '{self.name}' are a list of {size} whole numbers, one for each of its cells, "
                 "counted from 0 without a gap."
             )
+        return self.merged
+
+    @cached_property
+    def text(self) -> str:
+        """Its canonical text."""
+        return canonical(self.to_json())
 
     def to_json(self) -> Json:
         return {"column": self.name} if self.codes is None else {"column": self.name, "codes": self.codes}
@@ -255,27 +268,107 @@ class MergedColumn(NamedTuple):
 MergedTable = tuple[MergedColumn, ...]
 
 
-def _check(
-    model: AdditiveModel, tables: Sequence[MergedTable], cap: object, domain: Domain, rows: Rows, least: int
-) -> None:
+class Layout:
+    """Where the sums of tables lie in a domain, one table after the other, and of which fine cells each is the sum.
+
+    Parameters
+    ----------
+    tables : sequence of MergedTable
+    sizes : mapping of str to int
+        How many cells each column has.
+
+    Raises
+    ------
+    QuestionError
+        The tables do not fit these columns.
+    """
+
+    def __init__(self, tables: Sequence[MergedTable], sizes: Mapping[str, int]) -> None:
+        if any(len(table) > 2 or len({column.name for column in table}) < len(table) for table in tables):
+            raise QuestionError("a table is a tuple of at most two different columns.")
+        self._tables = [[column.cells(sizes[column.name]) for column in table] for table in tables]
+        if len(set(tables)) < len(tables):
+            raise QuestionError("name every table once.")
+        self._names = [tuple(column.name for column in table) for table in tables]
+        self.sizes = sizes
+        self.shapes = tuple(tuple(int(codes.max()) + 1 for codes in table) for table in self._tables)
+        self.cells = tuple(map(math.prod, self.shapes))  # of each table
+        # of all tables, and not of the fine ones that they share: each is merged by itself
+        self.fine_cells = sum(math.prod(map(len, table)) for table in self._tables)
+        # the sums over all rows, of the table without columns, are those of any fine table
+        self.fine = tuple(dict.fromkeys(filter(None, self._names))) or (tuple(sizes),)
+
+    @cached_property
+    def order(self) -> tuple[Counts, Counts]:
+        """The fine cells that all sums are of, those of a sum next to each other, and where each sum begins."""
+        widths = [math.prod(self.sizes[name] for name in names) for names in self.fine]
+        starts = dict(zip(self.fine, np.cumsum([0, *widths]), strict=False))
+        cells, sums, before = [], [], 0
+        for table, names, shape in zip(self._tables, self._names, self.shapes, strict=True):
+            if table:
+                merged = np.ravel_multi_index(np.ix_(*table), shape).ravel()
+            else:
+                merged = np.zeros(widths[0], dtype=np.int64)
+            inside = np.argsort(merged, kind="stable")
+            cells.append(inside + starts[names or self.fine[0]])
+            sums.append(merged[inside] + before)
+            before += math.prod(shape)
+        return np.concatenate(cells), np.flatnonzero(np.diff(np.concatenate(sums), prepend=-1))
+
+
+class MergedTables(tuple[MergedTable, ...]):
+    """The tables of a question; what follows from them is found once for all questions that are given the same ones."""
+
+    _layout: Layout | None = None
+
+    @classmethod
+    def of(cls, tables: Sequence[MergedTable]) -> MergedTables:
+        """Return tables as such ones; these very ones where they are."""
+        return tables if type(tables) is cls else cls(tables)
+
+    @cached_property
+    def text(self) -> str:
+        """Their canonical text."""
+        return "[" + ",".join(f"[{','.join(column.text for column in table)}]" for table in self) + "]"
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The columns that they look at."""
+        return tuple(dict.fromkeys(column.name for table in self for column in table))
+
+    def layout(self, domain: Domain) -> Layout:
+        """Return where their sums lie; refuse what does not fit the domain, or is no table."""
+        if not self:
+            raise QuestionError("name at least one table of columns.")
+        if domain.target in self.names:
+            raise QuestionError("a table may not look at the target.")
+        target = domain.target_column.name
+        names = self.names or (next(name for name in domain.names if name != target),)
+        sizes = {name: domain[name].size for name in names}
+        if self._layout is None or self._layout.sizes != sizes:
+            self._layout = Layout(self, sizes)
+        return self._layout
+
+
+class _TablesQuestion(Question[R]):
+    """What is asked of several tables at once: the text of tables that many questions share is written once."""
+
+    tables: tuple[MergedTable, ...]
+
+    def field_text(self, name: str) -> str:
+        return MergedTables.of(self.tables).text if name == "tables" else super().field_text(name)
+
+    def layout(self, domain: Domain) -> Layout:
+        """Return where the sums of the tables lie; refuse what does not fit the domain."""
+        return MergedTables.of(self.tables).layout(domain)
+
+
+def _check(model: AdditiveModel, layout: Layout, cap: object, domain: Domain, rows: Rows) -> None:
     """Refuse what does not fit the domain, or needs too many cells."""
     model.check(domain)
     if type(cap) is not int or not 1 <= cap <= RESIDUAL_GRID:
         raise QuestionError(f"a cap is a whole number from 1 to {RESIDUAL_GRID}, which stands for 1.")
-    if not tables:
-        raise QuestionError("name at least one table of columns.")
-    for table in tables:
-        if not least <= len(table) <= 2 or len({column.name for column in table}) < len(table):
-            raise QuestionError(f"a table is a tuple of {'one or two' if least else 'at most two'} different columns.")
-        for column in table:
-            column.check(domain)
-            if column.name == domain.target:
-                raise QuestionError("a table may not look at the target.")
-    if len(set(tables)) < len(tables):
-        raise QuestionError("name every table once.")
-    # of all tables, and not of the fine ones that they share: each is merged by itself
-    cells = sum(math.prod(domain[column.name].size for column in table) for table in tables)
-    check_cells(rows.parts * cells * 2 * len(domain.classes), MAX_CELLS)
+    check_cells(rows.parts * layout.fine_cells * 2 * len(domain.classes), MAX_CELLS)
 
 
 def numbers_per_cell(domain: Domain) -> int:
@@ -297,17 +390,18 @@ def exact_sums(
     engine: Engine, rows: Rows, domain: Domain, model: AdditiveModel, tables: Sequence[MergedTable], cap: int
 ) -> Iterator[tuple[Counts, Counts]]:
     """Yield for each table the sums of positive and of negative residuals: [part, cell, number]."""
-    target = domain.target_column.name
-    fine = list(dict.fromkeys(names for table in tables if (names := tuple(column.name for column in table))))
-    if not fine:  # the sums over all rows are those of any column
-        fine = [(next(name for name in domain.names if name != target),)]
-    query = ResidualQuery(rows, model, tuple(fine), target, (cap,) * len(domain.classes))
-    exact_tables = dict(zip(fine, map(_signs, engine.exact_residuals(query)), strict=True))
-    for table in tables:
-        names = tuple(column.name for column in table)
-        exact_pair = exact_tables[names or fine[0]]
-        exact_positive, exact_negative = (_merged(exact, table, domain) for exact in exact_pair)
-        yield exact_positive, exact_negative
+    layout = MergedTables.of(tables).layout(domain)
+    signs = (_merged(exact, layout) for exact in _fine_sums(engine, rows, domain, model, layout, cap))
+    return zip(*(np.split(exact, np.cumsum(layout.cells)[:-1], axis=1) for exact in signs), strict=True)
+
+
+def _fine_sums(
+    engine: Engine, rows: Rows, domain: Domain, model: AdditiveModel, layout: Layout, cap: int
+) -> tuple[Counts, Counts]:
+    """Return the sums of positive and of negative residuals in the cells of all fine tables: [part, cell, number]."""
+    query = ResidualQuery(rows, model, layout.fine, domain.target_column.name, (cap,) * len(domain.classes))
+    positive, negative = zip(*map(_signs, engine.exact_residuals(query)), strict=True)
+    return np.concatenate(positive, axis=1), np.concatenate(negative, axis=1)
 
 
 def _signs(exact: Residuals) -> tuple[Counts, Counts]:
@@ -317,23 +411,14 @@ def _signs(exact: Residuals) -> tuple[Counts, Counts]:
     return exact.exact_own, exact.exact_others
 
 
-def _merged(exact: Counts, table: MergedTable, domain: Domain) -> Counts:
+def _merged(exact: Counts, layout: Layout) -> Counts:
     """Add up the sums of the fine cells that a merged cell consists of."""
-    parts, _, numbers = exact.shape
-    if not table:
-        return np.asarray(exact.sum(axis=1, keepdims=True))
-    merged = exact.reshape(parts, *(domain[column.name].size for column in table), numbers)
-    for axis, column in enumerate(table, start=1):
-        if column.codes is not None:
-            first = np.moveaxis(merged, axis, 0)
-            sums = np.zeros((column.size(domain), *first.shape[1:]), dtype=np.int64)
-            np.add.at(sums, np.array(column.codes), first)
-            merged = np.moveaxis(sums, 0, axis)
-    return np.ascontiguousarray(merged).reshape(parts, -1, numbers)
+    cells, starts = layout.order
+    return np.asarray(np.add.reduceat(exact[:, cells], starts, axis=1))
 
 
 @dataclass(frozen=True)
-class ResidualTablesQuestion(Question[ResidualTables]):
+class ResidualTablesQuestion(_TablesQuestion[ResidualTables]):
     """Residual sums of a released model for several tables, each with discrete Gaussian noise for a rho of its own.
 
     The numbers of all tables are one answer. A record lies in one cell of each table and moves its sums there by at
@@ -353,49 +438,51 @@ class ResidualTablesQuestion(Question[ResidualTables]):
         return f"residual_tables({len(self.tables)} tables{', signs apart' if self.signs_apart else ''})"
 
     def check(self, domain: Domain, rows: Rows) -> None:
-        _check(self.model, self.tables, self.cap, domain, rows, 0)
+        layout = self.layout(domain)
+        _check(self.model, layout, self.cap, domain, rows)
         # Multiples of 1 / GRAIN alone: a sum of other fractions has a denominator as long as all of theirs together.
-        if len(self.rhos) != len(self.tables) or not all(
-            0 < rho <= LARGEST_RHO and GRAIN % rho.denominator == 0 for rho in self.rhos
-        ):
+        if len(self.rhos) != len(self.tables) or not all(map(is_rho, self.rhos)):
             raise QuestionError(f"give each of the {len(self.tables)} tables a rho above 0, as Rho rounds it.")
         check_cells(rows.parts * sum(self._sizes(domain)), MAX_RELEASED)
 
     def _sizes(self, domain: Domain) -> tuple[int, ...]:
         numbers = numbers_per_cell(domain) * (2 if self.signs_apart else 1)
-        return tuple(numbers * math.prod(column.size(domain) for column in table) for table in self.tables)
+        return tuple(numbers * cells for cells in self.layout(domain).cells)
 
     def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
-        sizes, squared, total = self._sizes(domain), squared_reach(self.cap, domain), sum(self.rhos, Fraction(0))
-        least, records = min(self.rhos) / total, domain.rows_per_person
+        sizes, squared, total = self._sizes(domain), squared_reach(self.cap, domain), sum_of(self.rhos)
+        least = min(self.rhos, key=lambda rho: rho.numerator * (GRAIN // rho.denominator)) / total
+        records = domain.rows_per_person
         if any(unit.of_person(loss * least, records) < SMALLEST_SHARE for loss in losses.values):
             raise QuestionError("a table costs a rho of at least 1e-18.")
-        return losses.map(lambda loss: GaussianTables(tuple(rho * loss / total for rho in self.rhos), sizes, squared))
+
+        def tables(loss: Fraction) -> GaussianTables:
+            rhos = self.rhos if loss == total else tuple(rho * loss / total for rho in self.rhos)
+            return GaussianTables(rhos, sizes, squared)
+
+        return losses.map(tables)
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:
-        exact_numbers = []
-        for exact_positive, exact_negative in exact_sums(engine, rows, domain, self.model, self.tables, self.cap):
-            exact_pair = [exact_positive, exact_negative] if self.signs_apart else [exact_positive - exact_negative]
-            exact_numbers += [exact.reshape(rows.parts, -1) for exact in exact_pair]
-        return np.concatenate(exact_numbers, axis=1)
+        if self.signs_apart:
+            exact_tables = exact_sums(engine, rows, domain, self.model, self.tables, self.cap)
+            return np.concatenate([exact.reshape(rows.parts, -1) for pair in exact_tables for exact in pair], axis=1)
+        layout = self.layout(domain)
+        exact_positive, exact_negative = _fine_sums(engine, rows, domain, self.model, layout, self.cap)
+        return _merged(exact_positive - exact_negative, layout).reshape(rows.parts, -1)
 
     def release(
         self, noisy: Sequence[int], mechanism: GaussianTables, about: About, domain: Domain, part: int
     ) -> ResidualTables:
-        numbers, ends = numbers_per_cell(domain), np.cumsum(mechanism.sizes)[:-1]
-        released = []
-        for table, values, noise in zip(
-            self.tables, np.split(np.array(noisy, dtype=np.int64), ends), mechanism.noises, strict=True
-        ):
-            shape = (*(column.size(domain) for column in table), numbers)
-            signs = values.reshape(-1, *shape)
-            negative = signs[1] if self.signs_apart else None
-            released.append(ResidualTable(signs[0], negative, noise))
-        return ResidualTables(tuple(released), about)
+        numbers, positive, negative = numbers_per_cell(domain), np.array(noisy, dtype=np.int64), None
+        if self.signs_apart:  # of each table the positive sums come first
+            signs = [own.reshape(2, -1) for own in np.split(positive, np.cumsum(mechanism.sizes)[:-1])]
+            positive, negative = np.concatenate(signs, axis=1).reshape(2, -1, numbers)
+        shapes = self.layout(domain).shapes
+        return ResidualTables(positive.reshape(-1, numbers), negative, shapes, mechanism.noises, about)
 
 
 @dataclass(frozen=True)
-class TopTablesQuestion(Question[TopTables]):
+class TopTablesQuestion(_TablesQuestion[TopTables]):
     """Of several tables the k in which a released model errs most: the exponential mechanism, k times.
 
     The score of a table is the sum over its cells of the length of the vector of residual sums (L2, over classes),
@@ -417,7 +504,9 @@ class TopTablesQuestion(Question[TopTables]):
         return f"top_residual_tables({self.k} of {len(self.tables)} tables)"
 
     def check(self, domain: Domain, rows: Rows) -> None:
-        _check(self.model, self.tables, self.cap, domain, rows, 1)
+        _check(self.model, self.layout(domain), self.cap, domain, rows)
+        if () in self.tables:
+            raise QuestionError("a table is a tuple of one or two different columns.")
         if type(self.k) is not int or not 1 <= self.k <= len(self.tables):
             raise QuestionError(f"k is a whole number from 1 to {len(self.tables)}, the number of tables.")
         whole = all(type(penalty) is int and abs(penalty) < _LARGEST_SCORE for penalty in self.penalties)
@@ -431,11 +520,12 @@ class TopTablesQuestion(Question[TopTables]):
         return losses.map(lambda loss: unit.top(loss, reach, False, self.k))
 
     def exact(self, engine: Engine, rows: Rows, domain: Domain) -> Counts:
-        exact_scores = []
-        exact_tables = exact_sums(engine, rows, domain, self.model, self.tables, self.cap)
-        for penalty, (exact_positive, exact_negative) in zip(self.penalties, exact_tables, strict=True):
-            exact_scores.append(lengths(exact_positive - exact_negative).sum(axis=-1).astype(object) - penalty)
-        return np.stack(exact_scores, axis=1)
+        layout = self.layout(domain)
+        exact_positive, exact_negative = _fine_sums(engine, rows, domain, self.model, layout, self.cap)
+        exact_lengths = lengths(_merged(exact_positive - exact_negative, layout))
+        starts = np.cumsum([0, *layout.cells[:-1]])
+        exact_scores = np.add.reduceat(exact_lengths, starts, axis=1).astype(object)
+        return np.asarray(exact_scores - np.array(self.penalties, dtype=object))
 
     def release(self, noisy: Sequence[int], mechanism: TopK, about: About, domain: Domain, part: int) -> TopTables:
         names = tuple(", ".join(column.name for column in table) for table in self.tables)

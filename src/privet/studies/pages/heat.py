@@ -12,6 +12,7 @@ from privet.text import shortened, width_of
 ROW, ROOM, NAMES = 40, 530, 220  # pixels: a row, names and columns, and the names of rows at most
 LETTERS = 32  # of the name of a row
 SMALL = 22  # pixels of a cell without a number
+TITLE = 8.4  # pixels of a letter of the title
 
 
 def heat(panel: Panel, span: tuple[float, float] | None = None) -> Drawing:
@@ -39,7 +40,7 @@ def heat(panel: Panel, span: tuple[float, float] | None = None) -> Drawing:
             drawn.append(text(names + wide * (i + 0.5), bottom + 16, amount(at), "mid", 12))
     width = names + wide * len(columns)
     drawn.append(text(names + wide * len(columns) / 2, bottom + 36, panel.x, "label mid"))
-    return Drawing(max(width, 240.0), bottom + 46, join(drawn), f"{panel.title}: {panel.y} by {panel.x}")
+    return Drawing(max(width, _least(panel)), bottom + 46, join(drawn), f"{panel.title}: {panel.y} by {panel.x}")
 
 
 def _cell(panel: Panel, cell: Cell, x: float, y: float, wide: float, share: float, places: int) -> Markup:
@@ -79,8 +80,16 @@ def cells(panel: Panel, span: tuple[float, float] | None = None) -> Drawing:
         drawn.append(text(x, bottom + 16, amount(at), anchor, 12))
     drawn.append(text(names + wide * len(columns) / 2, bottom + 34, panel.x, "label mid"))
     return Drawing(
-        max(names + wide * len(columns), 240.0), bottom + 46, join(drawn), f"{panel.title}: {panel.y} by {panel.x}"
+        max(names + wide * len(columns), _least(panel)),
+        bottom + 46,
+        join(drawn),
+        f"{panel.title}: {panel.y} by {panel.x}",
     )
+
+
+def _least(panel: Panel) -> float:
+    """How wide a drawing is at least: its title stays on its paper, beside other drawings."""
+    return max(TITLE * width_of(panel.y), 240.0)
 
 
 def _places(value: float) -> int:

@@ -148,7 +148,7 @@ def test_texts_of_every_type_are_compared_byte_by_byte(server: Server, kind: str
 def test_equality_is_asked_of_bytes_and_not_of_the_columns_collation(server: Server) -> None:
     table = make(server, "sex text, ill text")
     engine = engine_of(server, table, DOMAIN)
-    assert engine._stored.sql(dialect="postgres").count('COLLATE "C"') == 2
+    assert engine._stored.rows.sql(dialect="postgres").count('COLLATE "C"') == 2
     engine.close()
 
 

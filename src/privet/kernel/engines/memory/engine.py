@@ -13,6 +13,7 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -37,10 +38,6 @@ Columns = tuple[str, ...]
 _DENSE = 2**20  # counts of a grid: with more of them, only points that occur are counted
 _KEPT = 4  # node numberings kept for the next level, others are computed again from these; and answers that are kept
 _LARGEST = 2**22  # counts that are kept in all
-
-
-def _of_rows(columns: Mapping[str, NDArray[Any]], rows: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-    return {name: values[rows] for name, values in columns.items()}
 
 
 class Recall:
@@ -159,14 +156,10 @@ class MemoryEngine:
         self._domain, self._shortcuts = domain, shortcuts
         self._position = {name: position for position, name in enumerate(domain.names)}
         self._sizes = tuple(column.size for column in domain)
-        self._codes = np.empty((len(domain.names), len(codes[domain.names[0]])), dtype=_narrowest(max(self._sizes)))
-        for position, name in enumerate(domain.names):
-            self._codes[position] = codes[name]
-        grid_names = [column.name for column in numeric_columns(domain)]
-        self._grid_position = {name: position for position, name in enumerate(grid_names)}
-        self._grids = np.empty((len(grid_names), self._codes.shape[1]), dtype=np.int32)
-        for position, name in enumerate(grid_names):
-            self._grids[position] = grids[name]
+        self._codes = np.array([codes[name] for name in domain.names], dtype=_narrowest(max(self._sizes)))
+        self._grid_position = {column.name: position for position, column in enumerate(numeric_columns(domain))}
+        shape = len(self._grid_position), self._codes.shape[1]  # said, for there may be no numeric column
+        self._grids = np.array([grids[name] for name in self._grid_position], dtype=np.int32).reshape(shape)
         self._weights = np.empty(0, dtype=np.int64) if weights is None else weights
         self._nodes: OrderedDict[Rows, Nodes]
         self._margins: tuple[AdditiveModel, Margins] | None
@@ -204,15 +197,14 @@ class MemoryEngine:
             else:
                 coded = column.encode(values)
             codes[column.name] = coded.astype(np.int16 if column.size < 2**15 else np.int32)  # all columns at once
-        fits = None
-        if any(code.min(initial=0) < 0 for code in codes.values()):
-            fits = np.logical_and.reduce([code >= 0 for code in codes.values()])
-            codes, grids = _of_rows(codes, fits), _of_rows(grids, fits)
+        counts = np.ones(len(codes[domain.names[0]]), dtype=np.bool_)
+        for code in codes.values():
+            counts &= code >= 0
         if domain.person is not None:
-            persons = as_series(frame[domain.person])
-            in_order = [*codes.values(), *(grids[column.name] for column in numeric_columns(domain))]
-            counts = counted(persons if fits is None else persons[fits], in_order, domain.rows_per_person)
-            codes, grids = _of_rows(codes, counts), _of_rows(grids, counts)
+            fitting = [code[counts] for code in (*codes.values(), *grids.values())]
+            counts[counts] = counted(as_series(frame[domain.person])[counts], fitting, domain.rows_per_person)
+        if not counts.all():
+            codes, grids = ({name: of[counts] for name, of in each.items()} for each in (codes, grids))
         return cls(domain, codes, grids, shortcuts=shortcuts)
 
     def close(self) -> None:
@@ -314,27 +306,23 @@ class MemoryEngine:
     def _assign(self, rows: Rows) -> Nodes:
         """The part of each row, -1 for none; one step from the nearest numbering that is kept."""
         with self._lock:
-            return self._number(rows)
-
-    def _number(self, rows: Rows) -> Nodes:
-        if rows in self._nodes:
-            self._nodes.move_to_end(rows)
-            return self._nodes[rows]
-        if rows.parent is None:
-            nodes = np.zeros(self._codes.shape[1], dtype=np.int32)
-        elif isinstance(rows.step, Keep):
-            nodes = self._keep(self._number(rows.parent), rows.parent.parts, rows.step)
-        elif isinstance(rows.step, Scatter):
-            nodes = self._scatter(self._number(rows.parent), rows.step)
-        else:
-            assert isinstance(rows.step, Divide)
-            nodes = self._divide(self._number(rows.parent), rows.step)
-        if not self._shortcuts:
+            if rows in self._nodes:
+                self._nodes.move_to_end(rows)
+                return self._nodes[rows]
+            if rows.parent is None:
+                nodes = np.zeros(self._codes.shape[1], dtype=np.int32)
+            elif isinstance(rows.step, Keep):
+                nodes = self._keep(self._assign(rows.parent), rows.parent.parts, rows.step)
+            elif isinstance(rows.step, Scatter):
+                nodes = self._scatter(self._assign(rows.parent), rows.step)
+            else:
+                assert isinstance(rows.step, Divide)
+                nodes = self._divide(self._assign(rows.parent), rows.step)
+            if self._shortcuts:
+                self._nodes[rows] = nodes
+            while len(self._nodes) > _KEPT:
+                self._nodes.popitem(last=False)
             return nodes
-        self._nodes[rows] = nodes
-        while len(self._nodes) > _KEPT:
-            self._nodes.popitem(last=False)
-        return nodes
 
     def _keep(self, nodes: Nodes, parts: int, step: Keep) -> Nodes:
         number = np.full(parts + 1, -1, dtype=np.int32)  # the last entry serves -1
@@ -351,27 +339,22 @@ class MemoryEngine:
         return kept
 
     def _divide(self, nodes: Nodes, step: Divide) -> Nodes:
-        parts = len(step.splits)
-        column = np.full(parts, -1, dtype=np.int64)  # position of the code column
-        grid = np.full(parts, -1, dtype=np.int64)  # position of the grid column, for thresholds
-        first = np.zeros(parts, dtype=np.int64)
-        bounds = np.zeros(parts + 1, dtype=np.int64)
+        children = step.children(self._domain)
+        # of each part: the code column that divides it, or the grid column and where its thresholds start and end
+        column, grid, start, end = np.full((4, len(children)), -1, dtype=np.int64)
         thresholds: list[int] = []
-        children = 0
-        for part, split in enumerate(step.splits):
-            if split is not None:
-                first[part] = children
-                children += split.children(self._domain)
-                if split.thresholds is None:
-                    column[part] = self._position[split.column]
-                else:
-                    grid[part] = self._grid_position[split.column]
-                    thresholds += split.thresholds
-            bounds[part + 1] = len(thresholds)
+        for split, parts in step.splits.groups():
+            if split is None:
+                continue
+            if split.thresholds is None:
+                column[parts] = self._position[split.column]
+            else:
+                grid[parts], start[parts] = self._grid_position[split.column], len(thresholds)
+                thresholds += split.thresholds
+                end[parts] = len(thresholds)
+        splits = column, grid, start, end, np.cumsum(children) - children
         divided = np.empty_like(nodes)
-        _divide_rows(
-            self._codes, self._grids, nodes, column, grid, first, bounds, np.array(thresholds, dtype=np.int64), divided
-        )
+        _divide_rows(self._codes, self._grids, nodes, splits, np.array(thresholds, dtype=np.int64), divided)
         return divided
 
     def _scatter(self, nodes: Nodes, step: Scatter) -> Nodes:
@@ -382,36 +365,32 @@ class MemoryEngine:
             cell = self._codes[self._position[name]] if grid is None else self._grids[grid]
             hashed += ((cell.astype(np.int64) + 1) * factor + constant) % COIN_PRIME
         hashed %= COIN_PRIME
-        hashed = (hashed * hashed % COIN_PRIME * square[0] + square[1]) % COIN_PRIME
-        hashed = (hashed * hashed % COIN_PRIME * last[0] + last[1]) % COIN_PRIME
+        for factor, constant in (square, last):
+            hashed = (hashed * hashed % COIN_PRIME * factor + constant) % COIN_PRIME
         coin = hashed * step.parts // COIN_PRIME
         return np.where(nodes >= 0, nodes * step.parts + coin, -1).astype(np.int32)
 
     def resampled(self, seed: int) -> MemoryEngine:
         """As many rows drawn with replacement. A row may come often: for public tables alone (erratum E-1)."""
-        copy = MemoryEngine.__new__(MemoryEngine)
-        copy.__dict__.update(self.__dict__)
+        engine = copy(self)
         drawn = np.random.default_rng(seed).integers(0, self._codes.shape[1], self._codes.shape[1])
         # not [:, drawn], which would lay out one row after the other
-        copy._codes, copy._grids = self._codes.take(drawn, axis=1), self._grids.take(drawn, axis=1)
-        copy._forget()
-        return copy
+        engine._codes, engine._grids = self._codes.take(drawn, axis=1), self._grids.take(drawn, axis=1)
+        engine._forget()
+        return engine
 
     def in_cells(self, cells: contract.Cells) -> MemoryEngine:
-        copy, domain = MemoryEngine.__new__(MemoryEngine), cells.domain
-        copy.__dict__.update(self.__dict__)
-        copy._domain, copy._sizes = domain, tuple(column.size for column in domain)
-        copy._position = {name: position for position, name in enumerate(domain.names)}
-        copy._grid_position = {
-            column.name: self._grid_position[cells.source(column.name)] for column in numeric_columns(domain)
-        }
-        shape, dtype = (len(domain.names), self._codes.shape[1]), _narrowest(max(*copy._sizes, *self._sizes))
-        copy._codes = np.empty(shape, dtype=dtype)
-        copy._codes[: len(self._codes)] = self._codes
+        engine, domain = copy(self), cells.domain
+        engine._domain, engine._sizes = domain, tuple(column.size for column in domain)
+        engine._position = {name: position for position, name in enumerate(domain.names)}
+        numeric = [column.name for column in numeric_columns(domain)]
+        engine._grid_position = {name: self._grid_position[cells.source(name)] for name in numeric}
+        codes = dict(zip(self._position, self._codes, strict=True))
         for column in cells.recut(self._domain):
-            copy._codes[copy._position[column.name]] = column.bin_of(self._grids[copy._grid_position[column.name]])
-        copy._forget()
-        return copy
+            codes[column.name] = column.bin_of(self._grids[engine._grid_position[column.name]])
+        engine._codes = np.array([codes[name] for name in domain.names], dtype=_narrowest(max(engine._sizes)))
+        engine._forget()
+        return engine
 
     def _forget(self) -> None:
         """Begin with empty caches, and a lock for each of the first two."""
@@ -512,9 +491,8 @@ def _sum_grid(grid: Any, nodes: Any, weights: Any, exact: Any) -> None:
 
 
 @compiled
-def _divide_rows(
-    codes: Any, grids: Any, nodes: Any, column: Any, grid: Any, first: Any, bounds: Any, thresholds: Any, divided: Any
-) -> None:
+def _divide_rows(codes: Any, grids: Any, nodes: Any, splits: Any, thresholds: Any, divided: Any) -> None:
+    column, grid, start, end, first = splits
     for row in range(len(nodes)):
         node = nodes[row]
         divided[row] = -1
@@ -524,9 +502,10 @@ def _divide_rows(
             divided[row] = first[node] + codes[column[node], row]
         elif grid[node] >= 0:
             index = grids[grid[node], row]
-            child = bounds[node + 1] - bounds[node] + 1  # no value: the last child
+            cuts = end[node] - start[node]
+            child = cuts + 1  # no value: the last child
             if index >= 0:
                 child = 0
-                while child < bounds[node + 1] - bounds[node] and thresholds[bounds[node] + child] <= index:
+                while child < cuts and thresholds[start[node] + child] <= index:
                     child += 1
             divided[row] = first[node] + child

@@ -29,7 +29,7 @@ from privet.kernel.engines.contract import FIXED, reworded
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.coding import Kind
 from privet.kernel.engines.sql.sql import Answer, Sql
-from privet.kernel.engines.sql.statement import Source, StatementEngine
+from privet.kernel.engines.sql.statement import Source, StatementEngine, StoredRows
 
 _BYTES = "Latin1_General_100_BIN2"  # a collation that compares code units, so that "A" is not "a"
 _UTF8 = "Latin1_General_100_BIN2_UTF8"
@@ -221,45 +221,52 @@ class MssqlEngine(StatementEngine):
 
     name = "mssql"
     dialect = DIALECT
+    _link: _Link
 
     def __init__(
         self, connect: Callable[[], Any], table: tuple[str, ...], domain: Domain, *, shortcuts: bool = True
     ) -> None:
         """`connect` opens a connection of the Python database interface; `table` is its name, with its schema."""
-        self._connect, self._lock, self._process = connect, threading.RLock(), os.getpid()
-        self._connection: Any = None
-        self._version = FIXED
-        self._table, self._types = table, self._stored(table)
-        self._checked = self._version
-        *schema, name = table
-        source = exp.table_(name, db=schema[-1] if schema else None, quoted=True)
-        kinds = {
-            name: coding.kind_of(domain, name, self._types.get(name), _KINDS, "bits") for name in domain.stored_names
-        }
-        fields = {name: name for name in domain.stored_names}
-        coded = coding.coded(source, domain, fields, kinds, DIALECT, self._types)
-        super().__init__(domain, coded, shortcuts=shortcuts)
+        self._table = table
+        super().__init__(_Link(connect), f"table '{'.'.join(table)}'", domain, shortcuts=shortcuts)
 
-    def _stored(self, table: tuple[str, ...]) -> dict[str, str]:
-        """How columns are stored, by the catalogue: no row is read."""
-        schema, name = (None, *table) if len(table) == 1 else table[-2:]
+    def _described(self) -> StoredRows:
+        """By the catalogue."""
+        *schema, name = self._table
         asked = "SELECT COLUMN_NAME, DATA_TYPE, NUMERIC_PRECISION, NUMERIC_SCALE FROM INFORMATION_SCHEMA.COLUMNS "
-        asked += "WHERE TABLE_NAME = ?"
-        rows = self._rows(asked + (" AND TABLE_SCHEMA = ?" if schema else ""), [name, *([schema] if schema else [])])
+        asked += "WHERE TABLE_NAME = ?" + " AND TABLE_SCHEMA = ?" * len(schema[-1:])
+        rows = self._link.rows(asked, [name, *schema[-1:]])
         if rows is None:
             raise DataError(_UNREACHABLE)
         if not rows:
-            shown = ".".join(table)
-            raise DataError(f"there is no table '{shown}' that this user may read; check the name, or GRANT SELECT.")
-        return {str(row[0]): _type(*row[1:]) for row in rows}
+            raise DataError(f"there is no {self._title} that this user may read; check the name, or GRANT SELECT.")
+        types = {str(row[0]): _type(*row[1:]) for row in rows}
+        names = self._declared.stored_names
+        kinds = {name: coding.kind_of(self._declared, name, types.get(name), _KINDS, "bits") for name in names}
+        return StoredRows(exp.table_(name, db=schema[-1] if schema else None, quoted=True), kinds, types)
 
-    def _fetch(self, tree: exp.Query, pause: bool = False) -> Answer:
-        rows = self._rows(self.dialect.sql(tree), [])
+
+class _Link:
+    """One connection, whose statements belong to one transaction, which sees the rows as they were when it began."""
+
+    def __init__(self, connect: Callable[[], Any]) -> None:
+        self._connect, self._lock, self._process = connect, threading.RLock(), os.getpid()
+        self._connection: Any = None
+        self._version = FIXED
+
+    @property
+    def version(self) -> int:
+        with self._lock:
+            reworded(self._connected, Exception, lambda _: _UNREACHABLE)
+        return self._version
+
+    def numbers(self, statement: str, names: Sequence[str], pause: bool = False) -> Answer:
+        rows = self.rows(statement, [])
         if rows is None:
             raise ConnectionError("SQL Server did not answer")  # the session tells the analyst, without these words
-        return {name: np.array([row[at] for row in rows], np.int64) for at, name in enumerate(tree.named_selects)}
+        return {name: np.array([row[at] for row in rows], np.int64) for at, name in enumerate(names)}
 
-    def _rows(self, statement: str, values: Sequence[Any]) -> list[Any] | None:
+    def rows(self, statement: str, values: Sequence[Any]) -> list[Any] | None:
         """The rows of a statement; None where the server did not answer, whose words may quote a row."""
         with self._lock:
             try:
@@ -276,7 +283,6 @@ class MssqlEngine(StatementEngine):
                 return None
 
     def _connected(self) -> Any:
-        """A connection whose statements belong to one transaction, which sees the rows as they were when it began."""
         if os.getpid() != self._process:
             raise DataError(
                 "a forked process cannot use the connection of the one it came from; open the table in its own."
@@ -288,19 +294,7 @@ class MssqlEngine(StatementEngine):
             self._connection = connection  # last: an interrupt must not leave other rows under the number of before
         return self._connection
 
-    @property
-    def version(self) -> int:
-        with self._lock:
-            reworded(self._connected, Exception, lambda _: _UNREACHABLE)
-        if self._version != self._checked:
-            if self._stored(self._table) != self._types:
-                raise DataError(f"the table '{'.'.join(self._table)}' was altered since it was opened; open it again.")
-            self._checked = self._version
-        return self._version
-
     def close(self) -> None:
-        self.closed = True
-        self._recall.forget()
         if self._connection is not None and os.getpid() == self._process:  # a forked copy leaves it to its parent
             self._connection.close()
             self._connection = None

@@ -14,13 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import psycopg
 import sqlglot
 from psycopg import conninfo
 from sqlglot import exp
 
+from privet.address_text import postgres_table
 from privet.errors import DataError, LedgerError
 from privet.kernel.column import NUMBER, Column, Nominal, Numeric
 from privet.kernel.date import DATE
@@ -29,8 +30,8 @@ from privet.kernel.engines.contract import reworded
 from privet.kernel.engines.postgres.link import Link, quoted, with_defaults
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.coding import Kind
-from privet.kernel.engines.sql.sql import Answer, Sql
-from privet.kernel.engines.sql.statement import Source, StatementEngine
+from privet.kernel.engines.sql.sql import Sql
+from privet.kernel.engines.sql.statement import Source, StatementEngine, StoredRows
 from privet.kernel.person import WHOLE
 
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
@@ -266,39 +267,24 @@ class PostgresEngine(StatementEngine):
 
     name = "postgres"
     dialect = DIALECT
+    _link: Link
 
     def __init__(self, source: PostgresSource, domain: Domain, *, shortcuts: bool = True) -> None:
         """Open the table and check that it can be read as the domain says; no row is read."""
-        self._link = Link(source.parameters)
+        self._source, self._link = source, Link(source.parameters)
         try:
-            self._source, self._checked = source, self._link.version
-            self._stored, kinds = _shape(self._link, source, domain)
-            self._kinds = kinds
-            fields = {name: name for name in domain.stored_names}
-
-            def coded(rows: exp.Select) -> exp.Select:
-                return coding.coded(rows.subquery("stored"), domain, fields, kinds, DIALECT)
-
-            super().__init__(domain, coded(self._stored), shortcuts=shortcuts)
-            _rehearse(self._link, source, domain, coded(self._stored.where(exp.false())))
+            super().__init__(self._link, source.title, domain, shortcuts=shortcuts)
+            nobody = self._stored.rows.this.where(exp.false()).subquery("stored")
+            _rehearse(self._link, source, domain, self._fits(nobody))
         except BaseException:
             self._link.close()  # nothing else is there yet
             raise
 
-    @property
-    def version(self) -> int:
-        version = self._link.version
-        if version != self._checked:
-            # what no row can break depends on how columns are stored, and that cannot change before this one ends
-            if _shape(self._link, self._source, self._domain)[0] != self._stored:
-                raise DataError(f"{self._source.title} was altered since it was opened; open it again.")
-            self._checked = version
-        return version
-
-    def close(self) -> None:
-        self.closed = True
-        self._recall.forget()
-        self._link.close()
+    def _described(self) -> StoredRows:
+        there, table, known = _listed(self._link, self._source)
+        columns = described(self._link, self._source, self._declared, there)
+        declared = stored(table, known, self._declared, columns)
+        return StoredRows(declared.subquery("stored"), {name: column.kind for name, column in columns.items()})
 
     def _in_passes(self, tree: exp.Query, cells: int) -> exp.Query:
         return in_few_passes(tree, cells) if self._shortcuts else tree
@@ -307,20 +293,17 @@ class PostgresEngine(StatementEngine):
         # as text: to write 200 columns anew takes longer than to count some thousand rows of them
         return exp.Var(this=DIALECT.sql(_fence(query.copy())))
 
-    def _fetch(self, tree: exp.Query, pause: bool = False) -> Answer:
-        return self._link.numbers(DIALECT.sql(tree), tree.named_selects, pause)
-
     # -- for the owner's inspection alone ---------------------------------------------------
 
     def exact_fit(self) -> tuple[int, int]:
-        both = [self._stored.subquery("stored"), self._coded.subquery("coded")]
+        both = [self._stored.rows.copy(), self._coded.subquery("coded")]
         counted = [self._fetch(exp.select(exp.Count(this=exp.Star()).as_("n")).from_(rows)) for rows in both]
         everything, fitting = (int(answer["n"][0]) for answer in counted)
         return everything, fitting
 
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
-        value, value_of = coding.inspected(sql.col(column), self._kinds[column], DIALECT)
-        tree = exp.select(value, exp.Count(this=exp.Star())).from_(self._stored.subquery("stored"))
+        value, value_of = coding.inspected(sql.col(column), self._stored.kinds[column], DIALECT)
+        tree = exp.select(value, exp.Count(this=exp.Star())).from_(self._stored.rows.copy())
         answer = self._link.run(DIALECT.sql(tree.group_by(value.copy())), lambda cursor: cursor.fetchall())
         yield from ((value_of(stored), rows) for stored, rows in answer)
 
@@ -328,17 +311,34 @@ class PostgresEngine(StatementEngine):
 # -- what may stand in the way, told to whoever opens the table -----------------------------------
 
 
-def described(link: Link, source: PostgresSource, domain: Domain) -> dict[str, Stored]:
-    """How the declared columns are stored; no row is read."""
+def _listed(link: Link, source: PostgresSource) -> tuple[set[str], Sql, Sql | None]:
+    """The names of the columns, the table as a FROM item, and a condition for the rows of one that has parts.
+
+    A part that is attached, or loaded into a new file, shows at once even in a transaction that began before, and
+    people who were moved into it would be seen twice. So what the transaction sees of the catalogue decides: parts that
+    it does not know, or knows by another file, are left out.
+    """
     rows = link.rows(
-        "SELECT a.attname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+        "SELECT a.attname::text, c.oid::int8, c.relkind IN ('r', 'p'), "
+        "c.relkind = 'p' OR EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhparent = c.oid) "
+        "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
         "LEFT JOIN pg_catalog.pg_attribute a ON c.oid = a.attrelid AND a.attnum > 0 AND NOT a.attisdropped "
         "WHERE n.nspname::text = %s AND c.relname::text = %s",
         (source.schema, source.table),
     )
     if not rows:
         raise DataError(f"there is no {source.title} any more; it was dropped, renamed or moved since it was opened.")
-    there = {name for (name,) in rows}
+    _, number, is_table, divided = rows[0]
+    table, known = source.tree, None
+    if is_table and divided:
+        known = sqlglot.parse_one(_KNOWN.format(number), read="postgres")
+    elif is_table:
+        table.set("only", True)
+    return {name for name, *_ in rows}, table, known
+
+
+def described(link: Link, source: PostgresSource, domain: Domain, there: set[str]) -> dict[str, Stored]:
+    """How the declared columns are stored, of those that are there; no row is read."""
     for name in domain.stored_names:
         if name not in there:
             raise DataError(
@@ -369,34 +369,6 @@ def described(link: Link, source: PostgresSource, domain: Domain) -> dict[str, S
             )
         columns[name] = Stored(of, held)
     return columns
-
-
-def _shape(link: Link, source: PostgresSource, domain: Domain) -> tuple[exp.Select, dict[str, Kind]]:
-    """The declared columns as `stored` reads them, and how each is held."""
-    columns = described(link, source, domain)
-    return stored(*_parts(link, source), domain, columns), {name: column.kind for name, column in columns.items()}
-
-
-def _parts(link: Link, source: PostgresSource) -> tuple[Sql, Sql | None]:
-    """The table as a FROM item, and a condition for the rows of one that has parts.
-
-    A part that is attached, or loaded into a new file, shows at once even in a transaction that began before, and
-    people who were moved into it would be seen twice. So what the transaction sees of the catalogue decides: parts that
-    it does not know, or knows by another file, are left out.
-    """
-    tree, condition = source.tree, None
-    tables = link.rows(
-        "SELECT c.oid::int8, c.relkind = 'p' OR EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhparent = c.oid) "
-        "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-        "WHERE n.nspname::text = %s AND c.relname::text = %s AND c.relkind IN ('r', 'p')",
-        (source.schema, source.table),
-    )
-    for number, divided in tables:
-        if divided:
-            condition = sqlglot.parse_one(_KNOWN.format(number), read="postgres")
-        else:
-            tree.set("only", True)
-    return tree, condition
 
 
 _KNOWN = (
@@ -464,13 +436,9 @@ class PostgresSource(Source):
         >>> PostgresSource.parse("postgresql://ann:secret@db.example/hospital?table=care.stays")
         PostgresSource(table='stays', schema='care')
         """
-        server, _, query = text.partition("?")
-        settings = [setting.partition("=")[::2] for setting in query.split("&") if setting]
-        own = {name: unquote(value) for name, value in settings if name == "table"}
-        schema, table = _names(own.get("table", ""))
-        rest = "&".join(f"{name}={value}" for name, value in settings if name not in own)
+        server, schema, table = postgres_table(text)
         parameters = reworded(
-            lambda: conninfo.conninfo_to_dict(f"{server}?{rest}" if rest else server),
+            lambda: conninfo.conninfo_to_dict(server),
             psycopg.Error,
             lambda _: (
                 "the address is not one that PostgreSQL knows; write postgresql://USER@HOST:5432/DATABASE?"
@@ -542,19 +510,3 @@ def canonical(source: PostgresSource) -> PostgresSource:
     finally:
         link.close()
     return PostgresSource(source.parameters, source.table, schema)
-
-
-_NAME = r'"((?:[^"]|"")+)"|([^".]+)'
-_TABLE = re.compile(rf"(?:(?:{_NAME})[.])?(?:{_NAME})", re.DOTALL)
-
-
-def _names(text: str) -> tuple[str, str]:
-    """Schema and table of t, schema.t or "a.schema"."a ""table""" ""
-    names = _TABLE.fullmatch(text)
-    if not names:
-        raise DataError(
-            "the address names no table; write postgresql://USER@HOST:5432/DATABASE?table=SCHEMA.NAME, odd names in "
-            "double quotes (%22 in an address)."
-        )
-    in_quotes, plain, own_in_quotes, own_plain = (part or "" for part in names.groups())
-    return in_quotes.replace('""', '"') or plain, own_in_quotes.replace('""', '"') or own_plain

@@ -83,49 +83,28 @@ _CHUNK = 2**22  # bytes of records that are decoded at a time
 
 
 def _columns(messages: Iterable[Buffer], width: int) -> list[NDArray[np.int64]]:
-    """The columns of a binary copy of whole numbers, none of which is NULL: all records have the same length."""
-    held, begun = bytearray(), False
-    record: np.dtype[Any] | None = None
-    chunks: list[list[NDArray[np.int64]]] = [[np.zeros(0, dtype=np.int64)] for _ in range(width)]
+    """The columns of a binary copy of whole numbers of 64 bits, none of which is NULL: all records have one length."""
+    record = np.dtype([("fields", ">i2"), ("values", [("size", ">i4"), ("value", ">i8")], width)])
+    held = bytearray()
+    chunks: list[NDArray[np.int64]] = []
 
     def decode() -> None:
-        assert record is not None
-        size = len(held) // record.itemsize * record.itemsize
-        decoded = np.frombuffer(bytes(held[:size]), record)
-        if (decoded["fields"] != width).any():
-            raise ValueError("a record of another number of fields")
-        for at in range(width):
-            if (decoded[f"size{at}"] != record[f"value{at}"].itemsize).any():
-                raise ValueError("a field without a value")
-            chunks[at].append(decoded[f"value{at}"].astype(np.int64))
-        del held[:size]
+        begin = 0 if chunks else _HEADER
+        end = begin + (len(held) - begin) // record.itemsize * record.itemsize
+        decoded = np.frombuffer(bytes(held[begin:end]), record)
+        if (decoded["fields"] != width).any() or (decoded["values"]["size"] != 8).any():
+            raise ValueError("a record without all of its values")
+        chunks.append(decoded["values"]["value"].astype(np.int64))
+        del held[:end]
 
     for message in messages:
         held += message
-        if not begun:
-            begun = len(held) >= _HEADER
-            del held[: _HEADER if begun else 0]
-        if record is None and begun and held and held[:2] != _END:
-            record = _record(held, width)
-        if record is not None and len(held) >= _CHUNK:
+        if len(held) >= _HEADER + _CHUNK:
             decode()
-    if record is not None:
-        decode()
+    decode()
     if held != _END:
         raise ValueError("the copy has no end")
-    return [np.concatenate(chunks.pop(0)) for _ in range(width)]
-
-
-def _record(first: bytearray, width: int) -> np.dtype[Any]:
-    """The layout of a record, from the first: the number of its fields, then the size of each and its value."""
-    layout, at = [("fields", ">i2")], 2
-    for number in range(width):
-        size = int.from_bytes(first[at : at + 4], "big")
-        if size not in (2, 4, 8):
-            raise ValueError("a field that is no whole number")
-        layout += [(f"size{number}", ">i4"), (f"value{number}", f">i{size}")]
-        at += 4 + size
-    return np.dtype(layout)
+    return [np.concatenate([chunk[:, at] for chunk in chunks]) for at in range(width)]
 
 
 class LostConnection(Lost, psycopg.OperationalError):
@@ -174,8 +153,10 @@ class Link:
         by its answer: whether a transaction ended meanwhile shows in what later questions cost.
         """
 
+        wide = f"SELECT {', '.join(f'{quoted(name)}::int8' for name in names)} FROM ({statement}) AS answer"
+
         def read(cursor: Cursor) -> dict[str, NDArray[np.int64]]:
-            with cursor.copy(b"COPY (" + _encoded(statement) + b") TO STDOUT (FORMAT binary)") as messages:
+            with cursor.copy(_encoded(f"COPY ({wide}) TO STDOUT (FORMAT binary)")) as messages:
                 answer = _columns(messages, len(names))
             limit, _ = cursor.execute(_AFTERWARDS, ("0" if pause else self._idle,)).fetchone() or ("", "")
             if limit not in _UNLIMITED:  # set meanwhile: whether this statement met it is not to be seen

@@ -26,13 +26,13 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow
-import pyspark
 from numpy.typing import NDArray
 from pyspark import RDD, SparkContext, StorageLevel
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from sqlglot import exp
 
@@ -417,8 +417,6 @@ def _arrays(tables: Sequence[pyarrow.Table]) -> dict[str, NDArray[Any]]:
 
 def _leave_to_spark() -> None:
     """What Spark says when a job fails may quote a row; PySpark would repeat ours on the caller's screen."""
-    from pyspark.logger import PySparkLogger  # PySpark 3 has none, and is told so before
-
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).addFilter(_is_callers)
 
@@ -534,12 +532,8 @@ class SparkSource(Source):
         return SparkEngine(self, domain)
 
 
-def source_of(data: Any) -> SparkSource:
-    """A frame that was passed as it is, or the table that an address names."""
-    return _table(data) if isinstance(data, str) else _frame(data)
-
-
-def _frame(frame: Any) -> SparkSource:
+def frame_of(frame: Any) -> SparkSource:
+    """A frame that was passed as it is."""
     module = type(frame).__module__
     if module.startswith("pyspark.pandas"):
         raise DataError("cannot open a pandas-on-Spark frame; pass frame.to_spark().")
@@ -547,17 +541,11 @@ def _frame(frame: Any) -> SparkSource:
         raise DataError(
             "cannot open a frame of Spark Connect: privet runs on the driver; open the table there, with spark-submit."
         )
-    if int(pyspark.__version__.split(".")[0]) < 4:
-        raise DataError(f"this is PySpark {pyspark.__version__}; privet needs 4.0 or newer.")
     return SparkSource(frame)
 
 
-def _table(text: str) -> SparkSource:
+def table_of(table: str) -> SparkSource:
     """A table or view of the active session."""
-    address = urlsplit(text, allow_fragments=False)
-    table = parse_qs(address.query).get("table", [""])[0]
-    if not table or address.netloc or address.path not in ("", "/"):
-        raise DataError(f"'{text}' names no table of the active Spark session; write spark:///?table=NAME.")
     session = SparkSession.getActiveSession()
     if session is None and SparkContext._active_spark_context is not None:
         session = SparkSession.builder.getOrCreate()  # an active session belongs to a thread, the default to all
@@ -567,7 +555,7 @@ def _table(text: str) -> SparkSource:
     def listed() -> SparkSource:
         entry = session.catalog.getTable(table)
         names = [entry.catalog, *(entry.namespace or []), entry.name]
-        return replace(_frame(session.table(table)), table=".".join(name for name in names if name))
+        return replace(frame_of(session.table(table)), table=".".join(name for name in names if name))
 
     problem = f"the Spark session has no table '{table}' that it may read; check the name and the grants."
     return reworded(listed, Exception, lambda _: problem)

@@ -22,7 +22,7 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines import contract
 from privet.kernel.engines.contract import LARGEST_SUM, Counts, index_count
 from privet.kernel.person import WHOLE
-from privet.kernel.rows import COIN_PRIME, Divide, Keep, Scatter
+from privet.kernel.rows import COIN_PRIME, Condition, Divide, Keep, Scatter
 
 Sql = exp.Expr
 
@@ -172,28 +172,15 @@ def node(step: Keep | Divide | Scatter, parent: Sql, domain: Domain, dialect: Di
     if isinstance(step, Scatter):
         return add(times(big(parent), num(step.parts)), _coin(step, domain))
     if isinstance(step, Keep):
-        conditions = [
-            col(f"c{position[c.column]}").isin(*(num(code) for code in c.codes))
-            if c.codes is not None
-            else conjunction(
-                exp.GTE(this=col(f"g{position[c.column]}"), expression=num(c.low)),
-                exp.LT(this=col(f"g{position[c.column]}"), expression=num(c.high)),
-            )
-            for c in step.conditions
-            if c.codes != ()
-        ]
-        if any(c.codes == () for c in step.conditions):
+        if any(condition.codes == () for condition in step.conditions):
             return exp.cast(exp.Null(), exp.DataType.Type.INT)
+        conditions = [_holds(condition, position[condition.column]) for condition in step.conditions]
         return case([(conjunction(*conditions), _kept(step.parts, parent, dialect))])
-    shapes: dict[Any, list[int]] = {}
-    offsets, children = [], 0
-    for part, split in enumerate(step.splits):
-        offsets.append(children)
-        if split is not None:
-            shapes.setdefault(split, []).append(part)
-            children += split.children(domain)
+    children = step.children(domain)
     branches = []
-    for split, parts in shapes.items():
+    for split, parts in step.splits.groups():
+        if split is None:
+            continue
         i = position[split.column]
         if split.thresholds is None:
             child = col(f"c{i}")
@@ -202,8 +189,16 @@ def node(step: Keep | Divide | Scatter, parent: Sql, domain: Domain, dialect: Di
             cuts = [(exp.LT(this=grid, expression=num(t)), num(k)) for k, t in enumerate(split.thresholds)]
             beyond = len(split.thresholds)
             child = case([(exp.LT(this=grid.copy(), expression=num(0)), num(beyond + 1)), *cuts], num(beyond))
-        branches.append((parent.isin(*(num(part) for part in parts)), child))
-    return add(dialect.look_up(offsets, parent), case(branches))
+        branches.append((parent.isin(*map(num, parts.tolist())), child))
+    return add(dialect.look_up((np.cumsum(children) - children).tolist(), parent), case(branches))
+
+
+def _holds(condition: Condition, at: int) -> Sql:
+    """The condition in SQL, on the column at this position."""
+    if condition.codes is not None:
+        return col(f"c{at}").isin(*map(num, condition.codes))
+    low, high = (num(bound) for bound in (condition.low, condition.high))
+    return conjunction(exp.GTE(this=col(f"g{at}"), expression=low), exp.LT(this=col(f"g{at}"), expression=high))
 
 
 def in_a_part() -> Sql:
@@ -382,12 +377,6 @@ def correct(query: contract.CorrectQuery, rows: exp.From, domain: Domain, dialec
     right = _fold(exp.Or, [conjunction(target.copy().eq(num(c)), won) for c, won in enumerate(wins)])
     counted = _grouped(exp.From(this=scored.subquery("layer")), 0, big(col("node")), filtered=True)
     return counted.select(exp.Count(this=exp.Star()).as_("n")).where(right)
-
-
-def read_correct(answer: Answer, query: contract.CorrectQuery) -> Counts:
-    exact = np.zeros(query.rows.parts, dtype=np.int64)
-    exact[answer["k"]] = answer["n"]
-    return exact
 
 
 def snapshot(rows: exp.From, domain: Domain) -> exp.Select:

@@ -13,9 +13,10 @@ asked for.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from sqlglot import exp
 
@@ -25,6 +26,7 @@ from privet.kernel.engines import contract
 from privet.kernel.engines.contract import FIXED, Cells, Counts, Engine, index_count
 from privet.kernel.engines.memory.engine import Columns, MemoryEngine, Recall, margin, repeats
 from privet.kernel.engines.sql import coding, sql
+from privet.kernel.engines.sql.coding import Kind
 from privet.kernel.engines.sql.sql import Answer, Dialect, Sql
 from privet.kernel.rows import Divide, Rows
 
@@ -144,7 +146,7 @@ class SqlEngine(ABC):
 
     def exact_correct(self, query: contract.CorrectQuery) -> Counts:
         answer = self._ask(query, lambda rows: sql.correct(query, rows, self._domain, self.dialect))
-        return sql.read_correct(answer, query)
+        return sql.read_counts(answer, contract.CountQuery(query.rows, ((),)), self._domain)[0]
 
     def snapshot(self) -> MemoryEngine:
         """Return the merged, weighted table in memory: one row for all that share their codes."""
@@ -169,30 +171,81 @@ class SqlEngine(ABC):
         return DataError(f"the {self.name} engine cannot be inspected from here; look at the table where it is.")
 
 
+class Link(Protocol):
+    """A connection to a server, made anew when it is lost. Until then statements see rows of one version."""
+
+    @property
+    def version(self) -> int:
+        """Of the rows that the next statement sees; a DataError where the server is out of reach."""
+
+    def numbers(self, statement: str, names: Sequence[str], pause: bool = False) -> Answer:
+        """Run a statement whose answer is whole numbers, and return a column of it under each name."""
+
+    def close(self) -> None: ...
+
+
+class StoredRows(NamedTuple):
+    """How the declared columns of a table are stored: what a statement reads, how it reads each, and its type."""
+
+    rows: Sql
+    kinds: Mapping[str, Kind]
+    types: Mapping[str, str] | None = None
+
+
 class StatementEngine(SqlEngine):
     """Answers each query by one statement over the source itself, which `coded` codes."""
 
-    def __init__(self, domain: Domain, fitting: exp.Select, *, shortcuts: bool = True) -> None:
+    def __init__(self, link: Link, title: str, domain: Domain, *, shortcuts: bool = True) -> None:
+        """Look up how the columns are stored; no row is read."""
+        self._link, self._title, self._declared = link, title, domain
+        self._checked, self._stored = link.version, self._described()
         super().__init__(domain, shortcuts=shortcuts)
-        self._fitting = fitting
-        coded = fitting
+        self._fitting = self._fits(self._stored.rows)
+        coded = self._fitting
         if domain.person is not None:
-            coded = coding.bounded(fitting.subquery("fitting"), domain, self.dialect)
+            coded = coding.bounded(coded.subquery("fitting"), domain, self.dialect)
         self._take(coded)
 
+    @property
+    def version(self) -> int:
+        version = self._link.version
+        if version != self._checked:
+            # what no row can break depends on how columns are stored, and that cannot change before this one ends
+            if self._described() != self._stored:
+                raise DataError(f"{self._title} was altered since it was opened; open it again.")
+            self._checked = version
+        return version
+
+    def close(self) -> None:
+        self.closed = True
+        self._recall.forget()
+        self._link.close()
+
     def in_cells(self, cells: Cells) -> StatementEngine:
-        return _Recut(self, cells)
+        engine = copy(self)  # over the same connection, which is the one that knows of which version the rows are
+        SqlEngine.__init__(engine, cells.domain, shortcuts=self._shortcuts)
+        engine._take(coding.recut(self._coded.subquery("declared"), self._domain, cells))
+        return engine
+
+    @abstractmethod
+    def _described(self) -> StoredRows:
+        """Return how the declared columns are stored now; no row is read."""
+
+    def _fits(self, rows: Sql) -> exp.Select:
+        """Return the coded rows that fit the declared domain."""
+        fields = {name: name for name in self._declared.stored_names}
+        return coding.coded(rows, self._declared, fields, self._stored.kinds, self.dialect, self._stored.types)
 
     def _take(self, coded: exp.Select) -> None:
         """Ask all queries of these rows."""
         self._coded, self._everything = coded, self._written(coded.select(sql.num(0).as_("node")))
 
-    @abstractmethod
     def _fetch(self, tree: exp.Query, pause: bool = False) -> Answer:
         """Return the answer of a statement.
 
         `pause` says that what is made of the answer may take long: it has a line for each value that occurs.
         """
+        return self._link.numbers(self.dialect.sql(tree), tree.named_selects, pause)
 
     def _ask(self, query: contract.Query, compiled: Compiled, cells: Sequence[int] = (1,)) -> Answer:
         numbered = exp.From(this=exp.to_table(ROWS))
@@ -228,35 +281,6 @@ class StatementEngine(SqlEngine):
     def _written(self, query: exp.Select) -> Sql:
         """Return a query that is a part of many statements, in the form in which they take it."""
         return query
-
-
-class _Recut(StatementEngine):
-    """The rows of an engine in other cells.
-
-    That engine runs the statements: its connection is the one that knows of which version the rows are.
-    """
-
-    def __init__(self, opened: StatementEngine, cells: Cells) -> None:
-        self._opened, self.name, self.dialect = opened, opened.name, opened.dialect
-        SqlEngine.__init__(self, cells.domain, shortcuts=opened._shortcuts)
-        self._fitting = opened._fitting
-        self._take(coding.recut(opened._coded.subquery("declared"), opened._domain, cells))
-
-    @property
-    def version(self) -> int:
-        return self._opened.version
-
-    def close(self) -> None:
-        self._opened.close()
-
-    def _fetch(self, tree: exp.Query, pause: bool = False) -> Answer:
-        return self._opened._fetch(tree, pause)
-
-    def _in_passes(self, tree: exp.Query, cells: int) -> exp.Query:
-        return self._opened._in_passes(tree, cells)
-
-    def _written(self, query: exp.Select) -> Sql:
-        return self._opened._written(query)
 
 
 # -- margins ------------------------------------------------------------------------------------
