@@ -19,7 +19,7 @@ from opendp.mod import enable_features
 from scipy.stats import beta
 from sizes import draws, sized
 
-from privet.kernel import GaussianTables, IntegerGaussian, ResidualGaussian, sampling
+from privet.kernel import GaussianTables, IntegerGaussian, ResidualGaussian, mechanisms
 
 Follows = Callable[..., None]
 
@@ -42,7 +42,7 @@ def with_variance(variance: Fraction) -> IntegerGaussian:
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The fast path of the sampler, and the exact one that serves where floats are not sure: here, always."""
     if request.param == "decimals":
-        monkeypatch.setattr(sampling, "_MARGIN", 1.0)
+        monkeypatch.setattr(mechanisms, "_MARGIN", 1.0)
     return str(request.param)
 
 

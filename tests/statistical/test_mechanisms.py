@@ -35,7 +35,7 @@ from privet.kernel import (
     PermuteAndFlip,
     Ranges,
     ResidualLaplace,
-    sampling,
+    mechanisms,
 )
 from privet.kernel.column import Nominal, Numeric
 from privet.kernel.domain import Domain
@@ -97,7 +97,7 @@ def test_noise_is_added_to_each_number_by_itself(assert_follows: Follows) -> Non
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The fast path of our own samplers, and the exact one that serves where floats are not sure: here, always."""
     if request.param == "decimals":
-        monkeypatch.setattr(sampling, "_MARGIN", 1.0)
+        monkeypatch.setattr(mechanisms, "_MARGIN", 1.0)
     return str(request.param)
 
 
