@@ -23,7 +23,7 @@ from privet.kernel.engines.contract import CountQuery
 from privet.kernel.engines.duckdb.engine import DuckDBSource
 from privet.kernel.engines.mssql import engine as mssql
 from privet.kernel.engines.sql import coding
-from privet.kernel.engines.sql.coding import Kind
+from privet.kernel.engines.sql.coding import Held, Kind
 from privet.kernel.rows import Rows
 
 SPELLED = {
@@ -104,9 +104,8 @@ DOMAIN = Domain(
 @cache
 def tsql_statement() -> str:
     """A statement for SQL Server that codes texts, as DuckDB reads it."""
-    names = {name: name for name in DOMAIN.names}
-    kinds = dict.fromkeys(DOMAIN.names, Kind.TEXT)
-    tree = coding.coded(exp.to_table("texts"), DOMAIN, names, kinds, mssql.DIALECT)
+    held = {name: Held(name, Kind.TEXT) for name in DOMAIN.names}
+    tree = coding.coded(exp.to_table("texts"), DOMAIN, held, mssql.DIALECT)
     return in_duckdb(mssql.DIALECT.sql(exp.select("c0", "c1").from_(tree.subquery("coded"))))
 
 
@@ -139,9 +138,7 @@ def test_a_decimal_of_sql_server_is_compared_in_its_own_type() -> None:
         and coding.kind_of(DOMAIN, "x", "decimal(12, 3)", mssql._KINDS) is Kind.DECIMAL
     )
     domain = Domain((Nominal("x", ("0.5", "0.0625", "123456789012")),))
-    tree = coding.coded(
-        exp.to_table("t"), domain, {"x": "x"}, {"x": Kind.DECIMAL}, mssql.DIALECT, {"x": "decimal(5, 2)"}
-    )
+    tree = coding.coded(exp.to_table("t"), domain, {"x": Held("x", Kind.DECIMAL, "decimal(5, 2)")}, mssql.DIALECT)
     statement = mssql.DIALECT.sql(tree)
     assert "CAST('0.5' AS NUMERIC(5, 2))" in statement  # others do not fit the type
     assert "0.0625" not in statement and "123456789012" not in statement

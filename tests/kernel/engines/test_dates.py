@@ -32,7 +32,7 @@ from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.mssql import engine as mssql
 from privet.kernel.engines.postgres import engine as postgres
 from privet.kernel.engines.sql import coding
-from privet.kernel.engines.sql.coding import Kind
+from privet.kernel.engines.sql.coding import Held, Kind
 from privet.kernel.rows import Rows
 
 GOLDEN = Path(__file__).parent / "golden" / "dates"
@@ -249,7 +249,7 @@ ALMOST = st.tuples(YEARS, TWO, TWO).map("-".join) | st.tuples(st.dates(), LETTER
 def one_text(dialect: str) -> str:
     """The statement that codes one text, as DuckDB reads it."""
     sql = {"tsql": mssql.DIALECT, "duckdb": duckdb_engine.DIALECT}[dialect]
-    tree = coding.coded(exp.to_table("texts"), Domain(COLUMNS[3:]), {"edges": "x"}, {"edges": Kind.TEXT}, sql)
+    tree = coding.coded(exp.to_table("texts"), Domain(COLUMNS[3:]), {"edges": Held("x", Kind.TEXT)}, sql)
     statement = sql.sql(exp.select("g0").from_(tree.subquery("coded")))
     return in_duckdb(statement) if dialect == "tsql" else statement
 
@@ -273,7 +273,7 @@ def test_any_text_is_the_date_that_python_says(connection: Any, dialect: str, te
 def test_every_month_of_four_centuries_begins_where_python_says(connection: Any) -> None:
     """29 February and the first of March of every year, and a day too many in every month."""
     wide = Domain((Date("d", "0001-01-01", "9999-12-31", missing=True),))
-    tree = coding.coded(exp.to_table("texts"), wide, {"d": "x"}, {"d": Kind.TEXT}, duckdb_engine.DIALECT)
+    tree = coding.coded(exp.to_table("texts"), wide, {"d": Held("x", Kind.TEXT)}, duckdb_engine.DIALECT)
     days = ("01", "28", "29", "30", "31")
     texts = [
         f"{y:04}-{m:02}-{day}" for y in (*range(1, 402), *range(1599, 2402), 9999) for m in range(1, 13) for day in days
@@ -358,7 +358,7 @@ def test_the_statement_is_the_golden_one(engine: str) -> None:
     domain = Domain((Date("when's", "2020-01-01", "2020-12-31", "6 months", missing=True),))
     statements = []
     for kind in (Kind.TEXT, Kind.DAY, Kind.INSTANT)[: 2 if engine == "mssql" else 3]:
-        tree = coding.coded(exp.to_table("t"), domain, {"when's": "when's"}, {"when's": kind}, dialects[engine])
+        tree = coding.coded(exp.to_table("t"), domain, {"when's": Held("when's", kind)}, dialects[engine])
         statement = dialects[engine].sql(tree)
         language = "tsql" if engine == "mssql" else engine
         statements.append(sqlglot.parse_one(statement, read=language).sql(dialect=language, pretty=True))

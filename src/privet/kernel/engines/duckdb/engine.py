@@ -35,7 +35,7 @@ from privet.kernel.engines.duckdb.csv_records import CsvFile
 from privet.kernel.engines.duckdb.scratch import Scratch
 from privet.kernel.engines.memory.stream import StreamEngine
 from privet.kernel.engines.sql import coding, sql
-from privet.kernel.engines.sql.coding import Kind
+from privet.kernel.engines.sql.coding import Held, Kind
 from privet.kernel.engines.sql.statement import OWNED, Compiled, Source, SqlEngine
 from privet.kernel.rows import Rows
 from privet.waiting import wait_for
@@ -131,9 +131,10 @@ class DuckDBEngine(SqlEngine):
             columns = self._reading.columns(names)
         except duckdb.Error:
             return f"cannot open {what}; check that it is what its name says, and that no one writes to it."
-        stored = {name: held for name, (_, held) in columns.items()}
-        kinds = self._kinds = {name: coding.kind_of(self._domain, name, stored.get(name), _KINDS) for name in names}
-        fields, types = ({name: columns[name][at] for name in names} for at in (0, 1))
+        self._held = {}
+        for name in names:
+            field, stored = columns.get(name, (name, None))
+            self._held[name] = Held(field, coding.kind_of(self._domain, name, stored, _KINDS), stored or "")
         # The order of coded rows does not matter, but it must stay: node tables are aligned with it.
         self._connection.execute("SET preserve_insertion_order = false")
         for memory in (_READING_MEMORY, machine_memory()):  # a row group is held whole, with its longest text
@@ -141,7 +142,7 @@ class DuckDBEngine(SqlEngine):
             try:
                 fitting = "coded" if self._domain.person is None else "fitting"
                 for number, relation in enumerate(self._reading.relations(names)):
-                    coded = coding.coded(relation, self._domain, fields, kinds, DIALECT, types)
+                    coded = coding.coded(relation, self._domain, self._held, DIALECT)
                     self._run(_insert(fitting, coded) if number else _create(fitting, coded, replace=True))
                 if self._domain.person is not None:
                     rows = exp.to_table(fitting)
@@ -234,8 +235,8 @@ class DuckDBEngine(SqlEngine):
 
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
         with self._lock:
-            field = sql.col(self._reading.columns([column])[column][0])
-            field, value_of = coding.inspected(field, self._kinds[column], DIALECT)
+            field = sql.col(self._reading.columns([column])[column][0])  # of a file that is read for this column alone
+            field, value_of = coding.inspected(field, self._held[column].kind, DIALECT)
             for number, relation in enumerate(self._reading.relations([column])):
                 counted = exp.select(field.as_("v"), exp.Count(this=exp.Star()).as_("n")).from_(relation)
                 counted = counted.group_by(field.copy())

@@ -25,9 +25,9 @@ from sqlglot import exp
 
 from privet.errors import DataError
 from privet.kernel.domain import Domain
-from privet.kernel.engines.contract import FIXED, reworded
+from privet.kernel.engines.contract import FIXED, LARGEST_SUM, reworded
 from privet.kernel.engines.sql import coding, sql
-from privet.kernel.engines.sql.coding import Kind
+from privet.kernel.engines.sql.coding import Held, Kind
 from privet.kernel.engines.sql.sql import Answer, Sql
 from privet.kernel.engines.sql.statement import Source, StatementEngine, StoredRows
 
@@ -39,7 +39,6 @@ _ALL = sql.num(2**31 - 1)  # letters
 _DIGIT = "%[0-9]%"
 _SEVERAL = 32  # more values than this are looked up in a JSON list
 _LONGEST = 2**20  # letters of a text that are read: a longer one is no number, and no declared value
-_LARGEST_WHOLE = 2**63 - 1
 # What an owner's server or user may be told otherwise, and what a number of rows would meet: the cost that the server
 # expects of a statement, the time it waits, the length of its answer.
 _UNLIMITED = "SET QUERY_GOVERNOR_COST_LIMIT 0; SET LOCK_TIMEOUT -1; SET ROWCOUNT 0"
@@ -181,8 +180,8 @@ def _rewritten(tree: Sql) -> Sql:
             node.replace(exp.Anonymous(this="COUNT_BIG", expressions=[node.this]))
         elif isinstance(node, exp.Sum):  # SUM ends a statement at 2^63; here it stops there
             total = exp.Sum(this=exp.cast(node.this, exp.DataType.build("DECIMAL(38, 0)")))
-            beyond = exp.GT(this=total, expression=sql.num(_LARGEST_WHOLE))
-            node.replace(sql.case([(beyond, sql.num(_LARGEST_WHOLE))], total.copy()))
+            beyond = exp.GT(this=total, expression=sql.num(LARGEST_SUM))
+            node.replace(sql.case([(beyond, sql.num(LARGEST_SUM))], total.copy()))
         elif isinstance(node, exp.Least | exp.Greatest):  # functions of the newest versions alone
             kind = exp.LT if isinstance(node, exp.Least) else exp.GT
             best: Sql = node.this.copy()
@@ -235,15 +234,16 @@ class MssqlEngine(StatementEngine):
         *schema, name = self._table
         asked = "SELECT COLUMN_NAME, DATA_TYPE, NUMERIC_PRECISION, NUMERIC_SCALE FROM INFORMATION_SCHEMA.COLUMNS "
         asked += "WHERE TABLE_NAME = ?" + " AND TABLE_SCHEMA = ?" * len(schema[-1:])
-        rows = self._link.rows(asked, [name, *schema[-1:]])
-        if rows is None:
-            raise DataError(_UNREACHABLE)
+        values = [name, *schema[-1:]]
+        rows = reworded(lambda: self._link.rows(asked, values), ConnectionError, lambda _: _UNREACHABLE)
         if not rows:
             raise DataError(f"there is no {self._title} that this user may read; check the name, or GRANT SELECT.")
         types = {str(row[0]): _type(*row[1:]) for row in rows}
-        names = self._declared.stored_names
-        kinds = {name: coding.kind_of(self._declared, name, types.get(name), _KINDS, "bits") for name in names}
-        return StoredRows(exp.table_(name, db=schema[-1] if schema else None, quoted=True), kinds, types)
+        columns = {}
+        for column in self._declared.stored_names:
+            kind = coding.kind_of(self._declared, column, types.get(column), _KINDS, "bits")
+            columns[column] = Held(column, kind, types[column])
+        return StoredRows(exp.table_(name, db=schema[-1] if schema else None, quoted=True), columns)
 
 
 class _Link:
@@ -262,12 +262,10 @@ class _Link:
 
     def numbers(self, statement: str, names: Sequence[str], pause: bool = False) -> Answer:
         rows = self.rows(statement, [])
-        if rows is None:
-            raise ConnectionError("SQL Server did not answer")  # the session tells the analyst, without these words
         return {name: np.array([row[at] for row in rows], np.int64) for at, name in enumerate(names)}
 
-    def rows(self, statement: str, values: Sequence[Any]) -> list[Any] | None:
-        """The rows of a statement; None where the server did not answer, whose words may quote a row."""
+    def rows(self, statement: str, values: Sequence[Any]) -> list[Any]:
+        """The rows of a statement."""
         with self._lock:
             try:
                 cursor = self._connected().cursor()
@@ -278,9 +276,9 @@ class _Link:
                         cursor.close()
             except DataError:
                 raise
-            except Exception:
+            except Exception:  # the server's words may quote a row: raised anew outside this block
                 self._connection = None
-                return None
+        raise ConnectionError("SQL Server did not answer")  # the session tells the analyst, without these words
 
     def _connected(self) -> Any:
         if os.getpid() != self._process:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import psycopg
@@ -29,7 +29,7 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import reworded
 from privet.kernel.engines.postgres.link import Link, quoted, with_defaults
 from privet.kernel.engines.sql import coding, sql
-from privet.kernel.engines.sql.coding import Kind
+from privet.kernel.engines.sql.coding import Held, Kind
 from privet.kernel.engines.sql.sql import Sql
 from privet.kernel.engines.sql.statement import Source, StatementEngine, StoredRows
 from privet.kernel.person import WHOLE
@@ -201,14 +201,7 @@ _KINDS = {
 }
 
 
-class Stored(NamedTuple):
-    """How the server stores a column."""
-
-    type: str
-    kind: Kind
-
-
-def stored(source: Sql, where: Sql | None, domain: Domain, columns: Mapping[str, Stored]) -> exp.Select:
+def stored(source: Sql, where: Sql | None, domain: Domain, columns: Mapping[str, Held]) -> exp.Select:
     """The declared columns alone, so that the right to read these is enough, in types that no row can break."""
     declared: list[Column | None] = [*domain, *([] if domain.person is None else [None])]
     values = [
@@ -219,7 +212,7 @@ def stored(source: Sql, where: Sql | None, domain: Domain, columns: Mapping[str,
     return tree if where is None else tree.where(where)
 
 
-def _readable(name: str, column: Column | None, held: Stored) -> Sql:
+def _readable(name: str, column: Column | None, held: Held) -> Sql:
     """A stored column as it is read; None is that of persons."""
     value = sql.col(name)
     if held.kind is Kind.TEXT:
@@ -284,7 +277,7 @@ class PostgresEngine(StatementEngine):
         there, table, known = _listed(self._link, self._source)
         columns = described(self._link, self._source, self._declared, there)
         declared = stored(table, known, self._declared, columns)
-        return StoredRows(declared.subquery("stored"), {name: column.kind for name, column in columns.items()})
+        return StoredRows(declared.subquery("stored"), columns)
 
     def _in_passes(self, tree: exp.Query, cells: int) -> exp.Query:
         return in_few_passes(tree, cells) if self._shortcuts else tree
@@ -302,7 +295,7 @@ class PostgresEngine(StatementEngine):
         return everything, fitting
 
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
-        value, value_of = coding.inspected(sql.col(column), self._stored.kinds[column], DIALECT)
+        value, value_of = coding.inspected(sql.col(column), self._stored.columns[column].kind, DIALECT)
         tree = exp.select(value, exp.Count(this=exp.Star())).from_(self._stored.rows.copy())
         answer = self._link.run(DIALECT.sql(tree.group_by(value.copy())), lambda cursor: cursor.fetchall())
         yield from ((value_of(stored), rows) for stored, rows in answer)
@@ -337,7 +330,7 @@ def _listed(link: Link, source: PostgresSource) -> tuple[set[str], Sql, Sql | No
     return {name for name, *_ in rows}, table, known
 
 
-def described(link: Link, source: PostgresSource, domain: Domain, there: set[str]) -> dict[str, Stored]:
+def described(link: Link, source: PostgresSource, domain: Domain, there: set[str]) -> dict[str, Held]:
     """How the declared columns are stored, of those that are there; no row is read."""
     for name in domain.stored_names:
         if name not in there:
@@ -367,7 +360,7 @@ def described(link: Link, source: PostgresSource, domain: Domain, there: set[str
             raise DataError(
                 f"column '{name}' has type {title}; {words}: cast it in a view, or take it out of the domain file."
             )
-        columns[name] = Stored(of, held)
+        columns[name] = Held(name, held, of)
     return columns
 
 

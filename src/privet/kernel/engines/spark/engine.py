@@ -44,7 +44,7 @@ from privet.kernel.domain import Domain
 from privet.kernel.engines.contract import Cells, Query, ResidualQuery, SumQuery, reworded
 from privet.kernel.engines.memory.engine import Recall
 from privet.kernel.engines.sql import coding, sql
-from privet.kernel.engines.sql.coding import Kind
+from privet.kernel.engines.sql.coding import Held, Kind
 from privet.kernel.engines.sql.statement import OWNED, Compiled, Source, SqlEngine
 from privet.kernel.rows import Rows
 
@@ -206,11 +206,10 @@ class SparkEngine(SqlEngine):
                 f"Spark ends every job whose answer is larger than {_MOST}={most}b, so that the number of rows would "
                 f"decide which questions are answered; start it with --conf {_MOST}={2 * _AT_ONCE // 2**20}m or more."
             )
-        fields, kinds, types = _fields(frame, self._domain, spark.conf.get("spark.sql.caseSensitive") == "true")
-        self._fields, self._kinds = fields, kinds
+        self._held = _held(frame, self._domain, spark.conf.get("spark.sql.caseSensitive") == "true")
         # Columns by position: a name in the source may be anything, and that of another one
-        plain = frame.toDF(*(f"f{i}" for i in range(len(frame.columns)))).select(*fields.values())
-        self._source = plain
+        plain = frame.toDF(*(f"f{i}" for i in range(len(frame.columns))))
+        self._source = plain = plain.select(*(column.field for column in self._held.values()))
         if not plain._jdf.queryExecution().withCachedData().deterministic():
             return f"{source.title} is drawn at random whenever Spark computes it; write it to a table and open that."
 
@@ -222,7 +221,7 @@ class SparkEngine(SqlEngine):
             self._session.table(f"{shared}.{passed}").createOrReplaceTempView("source")
         finally:
             spark.catalog.dropGlobalTempView(passed)
-        fitting = coding.coded(exp.to_table("source"), self._domain, fields, kinds, DIALECT, types)
+        fitting = coding.coded(exp.to_table("source"), self._domain, self._held, DIALECT)
         coded = self._frame(fitting)
         if self._domain.person is not None:
             self._persons = self._frame(coding.rows_of_persons(fitting.subquery("fitting")))
@@ -284,7 +283,8 @@ class SparkEngine(SqlEngine):
         return self._run(lambda: {n: m for n, m in self._persons.collect()})
 
     def exact_values(self, column: str) -> Iterator[tuple[Any, int]]:
-        field, value_of = coding.inspected(sql.col(self._fields[column]), self._kinds[column], DIALECT)
+        held = self._held[column]
+        field, value_of = coding.inspected(sql.col(held.field), held.kind, DIALECT)
         values = self._source.selectExpr(f"{DIALECT.sql(field)} AS v")
         answer = self._run(lambda: values.groupBy("v").count().toArrow())
         for batch in answer.to_batches():
@@ -446,9 +446,9 @@ def _session_beside(spark: Any) -> Any:
     return session
 
 
-def _fields(frame: Any, domain: Domain, case_matters: bool) -> tuple[dict[str, str], dict[str, Kind], dict[str, str]]:
-    """Which source column, by position, holds each declared one, how it is stored, and its type."""
-    fields, kinds, types = {}, {}, {}
+def _held(frame: Any, domain: Domain, case_matters: bool) -> dict[str, Held]:
+    """How the frame holds each declared column, in fields that are named by position."""
+    held = {}
     stored = {column.name: column.dataType.simpleString() for column in frame.schema.fields}
     for name in domain.stored_names:
         folded = [(other == name, other.lower() == name.lower()) for other in frame.columns]
@@ -456,9 +456,9 @@ def _fields(frame: Any, domain: Domain, case_matters: bool) -> tuple[dict[str, s
         if same > 1 or (same and alike > 1 and not case_matters):
             how = "the same name" if same == alike else "names that Spark does not tell apart"
             raise DataError(f"the table has several columns with {how}, '{name}'; rename them.")
-        kinds[name] = coding.kind_of(domain, name, stored.get(name), _KINDS)
-        fields[name], types[name] = f"f{frame.columns.index(name)}", stored[name]
-    return fields, kinds, types
+        kind = coding.kind_of(domain, name, stored.get(name), _KINDS)
+        held[name] = Held(f"f{frame.columns.index(name)}", kind, stored[name])
+    return held
 
 
 def _once(tree: exp.Query, cells: int) -> exp.Query:

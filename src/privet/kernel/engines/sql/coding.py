@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlglot import exp
@@ -50,6 +50,14 @@ class Kind(Enum):
     BOOLEAN = "boolean"
     DAY = "day"  # a date, or a time without a zone: its day is the written one
     INSTANT = "instant"  # a time with a zone: its day is that of UTC, whatever zone a session shows
+
+
+class Held(NamedTuple):
+    """How a source holds a declared column: in which field, as what kind, and the name of its type."""
+
+    field: str
+    kind: Kind
+    type: str = ""
 
 
 _TYPE = re.compile(r"(\w+( WITH TIME ZONE)?)(\(.*\))?( collate \w+)?", re.DOTALL)  # a list ends in []
@@ -98,21 +106,14 @@ def kind_of(
     return kind
 
 
-def coded(
-    source: Sql,
-    domain: Domain,
-    fields: Mapping[str, str],
-    kinds: Mapping[str, Kind],
-    dialect: Dialect,
-    types: Mapping[str, str] | None = None,
-) -> exp.Select:
+def coded(source: Sql, domain: Domain, held: Mapping[str, Held], dialect: Dialect) -> exp.Select:
     """SELECT every code and grid index FROM source, leaving out the rows that do not fit the domain.
 
     Where the domain names a person column, the text that names the person comes with them as `p`; `bounded` leaves out
     the surplus rows of each.
 
-    `fields` and `kinds` say which source column holds each declared one, and how it is stored; `types` name the type
-    of columns of decimals, as DECIMAL(12, 3): without it they have any number of digits.
+    `held` says how the source holds each declared column. The type of a decimal has its digits, as DECIMAL(12, 3):
+    without it they may be any number.
     """
     numbers: list[Sql] = []
     grids: list[Sql] = []
@@ -120,7 +121,8 @@ def coded(
     narrow: list[Sql] = []
     joins: list[tuple[Sql, Sql]] = []
     for i, column in enumerate(domain):
-        value, kind = _of(_SOURCE, fields[column.name]), kinds[column.name]
+        field, kind, stored = held[column.name]
+        value = _of(_SOURCE, field)
         narrow.append(_smallest(f"c{i}", column.size))
         if isinstance(column, Numeric):
             read = _day if isinstance(column, Date) else _number
@@ -132,8 +134,8 @@ def coded(
         if kind in (Kind.SINGLE, Kind.FLOAT):
             code = _code_of_float(value, column, kind, dialect)
         elif kind is Kind.DECIMAL:
-            code = _code_of_decimal(value, column, (types or {}).get(column.name, "DECIMAL"))
-        elif kind is Kind.INTEGER and (whole := _whole_numbers(column, (types or {}).get(column.name, ""))) is not None:
+            code = _code_of_decimal(value, column, stored or "DECIMAL")
+        elif kind is Kind.INTEGER and (whole := _whole_numbers(column, stored)) is not None:
             code = _code(value.is_(exp.Null()), column, _codes_of_whole(value, whole))
         elif len(column.values) > _JOIN_FROM and dialect.join_values:
             written = _text(value, kind, dialect)
@@ -153,8 +155,8 @@ def coded(
         grids.append(col(f"c{i}"))
         codes.append(col(f"c{i}"))
     if domain.person is not None:
-        value, kind = _of(_SOURCE, fields[domain.person]), kinds[domain.person]
-        numbers.append(_person(value, kind, dialect).as_("p"))
+        person = held[domain.person]
+        numbers.append(_person(_of(_SOURCE, person.field), person.kind, dialect).as_("p"))
         for layer in (grids, codes, narrow):
             layer.append(col("p"))
     innermost = exp.select(*numbers).from_(exp.select(exp.Star()).from_(source).subquery(_SOURCE))

@@ -26,7 +26,7 @@ from privet.kernel.engines import contract
 from privet.kernel.engines.contract import FIXED, Cells, Counts, Engine, index_count
 from privet.kernel.engines.memory.engine import Columns, MemoryEngine, Recall, margin, repeats
 from privet.kernel.engines.sql import coding, sql
-from privet.kernel.engines.sql.coding import Kind
+from privet.kernel.engines.sql.coding import Held
 from privet.kernel.engines.sql.sql import Answer, Dialect, Sql
 from privet.kernel.rows import Divide, Rows
 
@@ -185,11 +185,10 @@ class Link(Protocol):
 
 
 class StoredRows(NamedTuple):
-    """How the declared columns of a table are stored: what a statement reads, how it reads each, and its type."""
+    """What a statement reads, and how it holds the declared columns."""
 
     rows: Sql
-    kinds: Mapping[str, Kind]
-    types: Mapping[str, str] | None = None
+    columns: Mapping[str, Held]
 
 
 class StatementEngine(SqlEngine):
@@ -233,8 +232,7 @@ class StatementEngine(SqlEngine):
 
     def _fits(self, rows: Sql) -> exp.Select:
         """Return the coded rows that fit the declared domain."""
-        fields = {name: name for name in self._declared.stored_names}
-        return coding.coded(rows, self._declared, fields, self._stored.kinds, self.dialect, self._stored.types)
+        return coding.coded(rows, self._declared, self._stored.columns, self.dialect)
 
     def _take(self, coded: exp.Select) -> None:
         """Ask all queries of these rows."""
