@@ -103,7 +103,9 @@ def run(
         return
     from privet.studies import folder, forget
     from privet.studies.catalog import work
+    from privet.studies.cost import cost
     from privet.studies.processes import processes
+    from privet.studies.trial import cpu_seconds
 
     size = _size(full, medium)
     chosen = _chosen(names)
@@ -113,7 +115,9 @@ def run(
         forget(trials, path)
     count = jobs or os.cpu_count() or 1
     with _bar("trials") as report, processes(count) if count > 1 else nullcontext() as executor:
-        outcomes = folder.gather(output, trials, work, executor, report)
+        outcomes = folder.gather(output, trials, work, executor, report, cpu_seconds)
+    if spent := cost(trials, {outcome.trial.key: outcome for outcome in outcomes}):
+        say(str(spent))
     _report(chosen, output, size, as_json)
     _report_failures(outcomes)
 
