@@ -85,7 +85,7 @@ $(PEERS)/.installed: pyproject.toml
 		|| { all=no; echo "$$peer cannot be installed: it is left out"; }; done; \
 	if [ $$all = yes ]; then touch $@; fi
 
-evidence: $(STAMP) $(PEERS)/.installed  ## the papers' tables again, a peer verified, the policies trained; about an hour; writes evidence/*.json
+evidence: $(STAMP) $(PEERS)/.installed  ## the papers' tables again, a peer verified, the policies trained; over an hour; writes evidence/*.json
 	$(PEERS)/bin/python -m evidence.peers
 	$(BIN)/python -m evidence
 	$(BIN)/python -m evidence.frontier
@@ -97,8 +97,8 @@ evidence: $(STAMP) $(PEERS)/.installed  ## the papers' tables again, a peer veri
 	$(BIN)/python -m evidence.audit
 	$(BIN)/python -m evidence.scale
 	$(BIN)/python -m evidence.noisyif
-	$(BIN)/privet study run all --quick -o build/study
-	$(BIN)/python -m evidence.studies build/study/findings.json
+	$(BIN)/privet study run all --medium -o build/study
+	$(BIN)/python -m evidence.studies medium=build/study/findings.json
 	$(BIN)/privet study run choice --sets 1975 --jobs 2 -o build/choice
 	cp build/choice/report.json evidence/choice.json
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
+from privet.cli.study import run
 from privet.studies.catalog import STUDIES
 from privet.studies.findings import DEPENDS, FAILS, HOLDS, INCOMPARABLE, OPEN, Claim, ClaimReading
 
@@ -29,6 +31,18 @@ def test_the_evidence_is_of_the_studies_as_they_are() -> None:
     """Sizes were enlarged once, and the page told verdicts of the smaller ones."""
     for name, study in recorded()["studies"].items():
         assert study["trials"] == len(STUDIES[name].trials(study["size"])), name
+
+
+def test_what_a_run_takes_is_told_as_it_was_measured() -> None:
+    content = recorded()
+    for name, study in content["studies"].items():
+        assert study["cost"]["trials"] == len({trial.key for trial in STUDIES[name].trials(study["size"])}), name
+    told = re.search(r"about (\d+) minutes of CPU\s+time with --quick and about (\d+) with --medium", run.__doc__ or "")
+    assert told is not None
+    for minutes, size in zip(told.groups(), ("quick", "medium"), strict=True):
+        spent = content["cost"][size]
+        assert spent["trials"] == len({trial.key for trial in studies.all_trials(size)})
+        assert abs(60 * int(minutes) - spent["CPU seconds"]) < spent["CPU seconds"] / 5
 
 
 def test_verdicts_and_their_counts_are_those_of_the_claims() -> None:

@@ -19,7 +19,7 @@ from privet.studies.findings import Findings
 from privet.studies.pages.explorer import explorer
 from privet.studies.pages.overview import report
 from privet.studies.study import Study
-from privet.studies.trial import Outcome, Trial, check_version, recorded, run
+from privet.studies.trial import Clock, Outcome, Trial, check_version, recorded, run
 
 RESULTS = "results.jsonl"
 Work = Callable[[Trial], Mapping[str, Any]]
@@ -32,14 +32,18 @@ def gather(
     work: Work,
     executor: Executor | None = None,
     tell: Tell = lambda done, of, left: None,
+    clock: Clock | None = None,
 ) -> list[Outcome]:
-    """The outcomes of these trials, in their order and each once, run where the folder has no result."""
+    """The outcomes of these trials, in their order and each once, run where the folder has no result.
+
+    What a trial takes by the clock is recorded with its result.
+    """
     wanted = list({trial.key: trial for trial in trials}.values())
     path = folder / RESULTS
     check_version(path)
     found = recorded(path)
     missing = sum(1 for trial in wanted if (known := found.get(trial.key)) is None or known.result is None)
-    return run(wanted, work, path, _Clock(missing, tell), executor)
+    return run(wanted, work, path, _Countdown(missing, tell), executor, clock)
 
 
 def outcomes(study: Study, size: str, found: Mapping[str, Outcome]) -> list[Outcome]:
@@ -78,7 +82,7 @@ def ready(folder: Path) -> Path:
     return folder
 
 
-class _Clock:
+class _Countdown:
     """Counts what is done and says how long the rest will take, at the pace of what was done."""
 
     def __init__(self, missing: int, tell: Tell) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from privet.studies.findings import Findings
 from privet.studies.trial import Outcome, Trial
 
-SIZES = ("tiny", "quick", "medium", "full")  # for tests, for minutes, for an hour, and what the paper ran
+SIZES = ("tiny", "quick", "medium", "full")  # for tests, for minutes, what is published, and what the paper ran
 
 
 @dataclass(frozen=True)

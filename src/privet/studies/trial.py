@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass, fields
@@ -23,6 +24,8 @@ VERSION = version("privet")
 Plain = str | int | float | bool | None
 Pairs = tuple[tuple[str, Plain], ...]
 Work = Callable[["Trial"], Mapping[str, Any]]
+Clock = Callable[[], float]  # seconds since some moment
+Timed = tuple[Mapping[str, Any], float | None]  # a result, and the seconds that it took
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,13 @@ class Outcome:
     trial: Trial
     result: Mapping[str, Any] | None
     error: str = ""
+    cpu: float | None = None  # seconds of the whole trial, with reading or drawing its rows; None: not measured
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process so far, and of processes of its own that ended."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
 
 
 def run(
@@ -86,12 +96,14 @@ def run(
     path: Path,
     progress: Callable[[str], None] = lambda text: None,
     executor: Executor | None = None,
+    clock: Clock | None = None,
 ) -> list[Outcome]:
     """Run the trials that have no result in the file yet; the outcomes of all, in their order.
 
     A trial that fails is recorded with its error and tried again by the next run. An executor
     runs several at once: a pool of processes where `work` can be pickled, one of threads where
-    `work` waits for processes of its own.
+    `work` waits for processes of its own. A clock is read before and after each trial, in the
+    process that runs it, and the difference recorded as its `cpu`.
     """
     found = {key: outcome for key, outcome in recorded(path).items() if outcome.result is not None}
     waiting = list({trial.key: trial for trial in trials if trial.key not in found}.values())
@@ -99,7 +111,7 @@ def run(
     torn = path.exists() and path.read_bytes()[-1:] not in (b"", b"\n")
     with path.open("a", encoding="utf-8") as file:
         file.write("\n" * torn)  # what was torn stays a line of its own
-        for done, (trial, finished) in enumerate(_finished(waiting, work, executor), 1):
+        for done, (trial, finished) in enumerate(_finished(waiting, partial(_timed, work, clock), executor), 1):
             line = _tried(trial, finished)
             file.write(line + "\n")
             file.flush()
@@ -145,9 +157,16 @@ def forget(trials: Iterable[Trial], path: Path) -> None:
     scratch.replace(path)
 
 
+def _timed(work: Work, clock: Clock | None, trial: Trial) -> Timed:
+    """The result of a trial, and the seconds that it took by the clock."""
+    start = clock() if clock else 0.0
+    result = work(trial)
+    return result, round(clock() - start, 4) if clock else None
+
+
 def _finished(
-    trials: Sequence[Trial], work: Work, executor: Executor | None
-) -> Iterator[tuple[Trial, Callable[[], Mapping[str, Any]]]]:
+    trials: Sequence[Trial], work: Callable[[Trial], Timed], executor: Executor | None
+) -> Iterator[tuple[Trial, Callable[[], Timed]]]:
     """Each trial in its turn, with what gives its result or raises its error."""
     if executor is None:
         yield from ((trial, partial(work, trial)) for trial in trials)
@@ -160,20 +179,23 @@ def _finished(
             future.cancel()
 
 
-def _tried(trial: Trial, finished: Callable[[], Mapping[str, Any]]) -> str:
+def _tried(trial: Trial, finished: Callable[[], Timed]) -> str:
     try:
-        return _line(Outcome(trial, finished()))
+        result, seconds = finished()
+        return _line(Outcome(trial, result, cpu=seconds))
     except Exception as error:  # whatever it is: the other trials go on
         return _line(Outcome(trial, None, " ".join(f"{type(error).__name__}: {error}".split())))
 
 
 def _line(outcome: Outcome) -> str:
     answer = {"error": outcome.error} if outcome.result is None else {"result": outcome.result}
-    known = {"key": outcome.trial.key, "privet": VERSION}
+    known: dict[str, str | float] = {"key": outcome.trial.key, "privet": VERSION}
+    if outcome.cpu is not None:
+        known["cpu"] = outcome.cpu
     content = {**known, "trial": json.loads(outcome.trial.json), **answer}
     return json.dumps(content, allow_nan=False)
 
 
 def _parsed(line: str) -> Outcome:
     content = json.loads(line)
-    return Outcome(Trial.parse(content["trial"]), content.get("result"), content.get("error", ""))
+    return Outcome(Trial.parse(content["trial"]), content.get("result"), content.get("error", ""), content.get("cpu"))
