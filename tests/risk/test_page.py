@@ -332,3 +332,16 @@ def test_leaves_without_people_are_left_out() -> None:
     found = audit(TREE, PEOPLE[PEOPLE.sex == "f"], sensitive="illness", published="labels", values=["flu", "ulcer"])
     content = page(found)
     assert "2 leaves that nobody is in are left out" in content
+
+
+def test_what_is_audited_is_called_by_what_it_is() -> None:
+    table = privet.open(privet.datasets.census(500), privet.datasets.census_domain(), budget=1)
+    model = privet.PriorClassifier(epsilon="1").fit(table).model_
+    people = privet.datasets.census(500).drop(columns="income")
+    published = people.groupby("sex", observed=True).size().rename("count").reset_index().assign(income="low")
+    assert (
+        "<h1>What <em>the model</em> tells about income</h1>"
+        in privet.audit(model, people, sensitive="income").to_html()
+    )
+    found = privet.audit(published, people[["sex"]], sensitive="income", values=["low", "high"])
+    assert "<h1>What <em>the table</em> tells about income</h1>" in found.to_html()

@@ -682,6 +682,8 @@ def _delta(found: PublishedTree | Model) -> float | None:
 def _name(tree: Any) -> str:
     if isinstance(tree, Path) or (isinstance(tree, str) and "\n" not in tree):
         return Path(tree).name
+    if isinstance(tree, Model):
+        return "the model"
     if isinstance(tree, pd.DataFrame):
         return "the table"
     return type(tree).__name__ if not isinstance(tree, str) else "the tree"
