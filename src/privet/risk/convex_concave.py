@@ -515,9 +515,11 @@ class _Model:
         self.gradient += (part.caps.T @ self.now.caps).T
         self.weights = self.spread / self.spread.sum(axis=0)  # of the values in a cell: a mean takes its size out
         self.slack = np.concatenate([np.zeros(rows), slack, 1 / weights[strong]])
-        self.rows = self._centred(coupling).reshape(len(coupling), -1)
-        half = self.rows * np.sqrt(self.spread).ravel()
-        schur = half @ half.T
+        self.root = np.sqrt(self.spread)
+        coupling -= np.einsum("rvc,vc->rc", coupling, self.weights)[:, None]  # in place: the one large array
+        coupling *= self.root
+        self.rows = coupling.reshape(len(coupling), -1)
+        schur = self.rows @ self.rows.T
         schur.flat[:: len(schur) + 1] += self.slack
         self.system = _System(schur)
 
@@ -528,8 +530,9 @@ class _Model:
     def solved(self, right: Floats) -> Floats:
         """What is factored, inverted, times [value, cell], among moves that keep what is known."""
         right = self._centred(right)
-        force = self.system.solved(self.rows @ (self.spread * right).ravel())
-        return np.asarray(self.spread * (right - (force @ self.rows).reshape(right.shape)))
+        scaled = self.root * right
+        force = self.system.solved(self.rows @ scaled.ravel())
+        return np.asarray(self.root * (scaled - (force @ self.rows).reshape(right.shape)))
 
     def direction(self) -> tuple[Floats, float]:
         """A direction [cell, value] in which F decreases, and how fast.
@@ -562,7 +565,8 @@ class _Model:
     def duals_after(self, move: Floats, length: float) -> _Duals:
         """The multipliers after a step."""
         part, now = self.part, self.now
-        demands = now.demands + (self.rows[self.demands] @ move.T.ravel()) / self.slack[self.demands]
+        scaled = move.T / np.where(self.root > 0, self.root, 1.0)
+        demands = now.demands + (self.rows[self.demands] @ scaled.ravel()) / self.slack[self.demands]
         caps = now.caps + self.cap_bend * (part.caps @ move)
         return self.duals.moved(_Duals(now.masses - self.duals.masses / self.above * move, demands, caps), length)
 
